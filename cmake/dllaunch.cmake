@@ -41,24 +41,75 @@ function(dllaunch_patience variable)
   set(${variable} ${${variable}} PARENT_SCOPE)
 endfunction()
 
-# Tests with their own threads, for the tsan preset.
-add_custom_target(threads_tests)
+# CTest runs GoogleTest programs in one of two configurations. By default every test case is a CTest test:
+# `ctest --preset test -R NAME`. With `ctest -C whole`, which scripts/test uses, a CTest test is a program or one
+# of its suites, because starting a program or a cluster takes longer than most test cases. The program then
+# enforces the time limit of each test case itself (tests/support/test_main.cpp).
 
-# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds]
-#               [TIMED] [COMPUTES])
-# One GoogleTest program NAME; CTest sees each of its tests by name. TIMED: it checks durations.
-# COMPUTES: it waits for no other process and tolerates delays, so another test may run beside it.
+# dllaunch_by_name(NAME): hides the tests that gtest_discover_tests() has just found from `whole`.
+function(dllaunch_by_name name)
+  get_property(files DIRECTORY PROPERTY TEST_INCLUDE_FILES)
+  list(POP_BACK files found)
+  set(by_name ${CMAKE_CURRENT_BINARY_DIR}/${name}_by_name.cmake)
+  file(CONFIGURE OUTPUT ${by_name} @ONLY
+       CONTENT "if(NOT CTEST_CONFIGURATION_TYPE STREQUAL \"whole\")\n  include(\"@found@\")\nendif()\n")
+  set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${files} ${by_name})
+endfunction()
+
+# dllaunch_whole(NAME LIMIT SHARES LABELS PROPERTY VALUE): adds the program to `whole`, split into SHARES tests.
+function(dllaunch_whole name limit shares labels)
+  math(EXPR last "${shares} - 1")
+  foreach(share RANGE ${last})
+    set(test ${name}.whole)
+    if(shares GREATER 1)
+      math(EXPR number "${share} + 1")
+      set(test ${name}.${number}of${shares})
+    endif()
+    add_test(NAME ${test} CONFIGURATIONS whole COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES TIMEOUT 3600 LABELS "${labels}" ${ARGN} ENVIRONMENT
+      "GTEST_BRIEF=1;GTEST_TOTAL_SHARDS=${shares};GTEST_SHARD_INDEX=${share};DLLAUNCH_TEST_LIMIT=${limit}")
+  endforeach()
+endfunction()
+
+# dllaunch_suites(NAME LIMIT LABELS PROPERTY VALUE): adds each suite of the program to `whole`.
+function(dllaunch_suites name limit labels)
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM COMMAND ${CMAKE_COMMAND}
+    -DPROGRAM=$<TARGET_FILE:${name}> -DLIMIT=${limit} "-DLABELS=${labels}" "-DPROPERTY=${ARGN}" -DFILE=${suites}
+    -P ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
+endfunction()
+
+# threads_tests: programs that start threads, for the tsan preset. quick_tests: programs of scripts/test --quick.
+add_custom_target(threads_tests)
+add_custom_target(quick_tests)
+
+# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds] [TIMED]
+#               [QUICK] [WAITS | ALONE] [SHARES number | BY_SUITE])
+# One GoogleTest program NAME. TIMEOUT: of one test case. TIMED: measures a library, so is compiled with
+# optimisation. QUICK: part of scripts/test --quick. CTest reserves one core for a test, half a core with WAITS (it
+# mostly waits), the whole machine with ALONE (it asserts times). In `whole` the program is one test, SHARES
+# tests, or a test per suite.
 function(dllaunch_test name)
-  cmake_parse_arguments(ARG "TIMED;COMPUTES" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TIMED;QUICK;WAITS;ALONE;BY_SUITE" "TIMEOUT;SHARES" "SOURCES;LINK;LABELS" ${ARGN})
   dllaunch_patience(ARG_TIMEOUT)
-  # The presets run two tests at once: a program without COMPUTES gets both cores.
-  set(processors 2)
-  if(ARG_COMPUTES)
-    set(processors 1)
+  # PROCESSORS counts half cores: scripts/test passes -j with twice the number of cores.
+  set(takes PROCESSORS 2)
+  if(ARG_WAITS)
+    set(takes PROCESSORS 1)
+  elseif(ARG_ALONE)
+    set(takes RUN_SERIAL ON)
+  endif()
+  if(ARG_QUICK)
+    list(APPEND ARG_LABELS quick)
+    add_dependencies(quick_tests ${name})
+  endif()
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(threads_tests ${name})
   endif()
   add_executable(${name} ${ARG_SOURCES})
   dllaunch_program(${name})
-  target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE dllaunch_test_main ${ARG_LINK})
   target_compile_definitions(${name} PRIVATE
     DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DLLAUNCH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   # Tests that compute nothing are most of a build, and optimisation takes up to half of its time
@@ -70,9 +121,15 @@ function(dllaunch_test name)
   # A parameterised test is listed by the name that its suite gives it. CMake would append the
   # value, which GoogleTest prints as bytes if it has no printer.
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" PROCESSORS ${processors})
-  if("threads" IN_LIST ARG_LABELS)
-    add_dependencies(threads_tests ${name})
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ${takes})
+  dllaunch_by_name(${name})
+  if(ARG_BY_SUITE)
+    dllaunch_suites(${name} ${ARG_TIMEOUT} "${ARG_LABELS}" ${takes})
+  else()
+    if(NOT ARG_SHARES)
+      set(ARG_SHARES 1)
+    endif()
+    dllaunch_whole(${name} ${ARG_TIMEOUT} ${ARG_SHARES} "${ARG_LABELS}" ${takes})
   endif()
 endfunction()
 
@@ -94,13 +151,10 @@ function(dllaunch_mpi_test name)
     else()
       add_test(NAME ${name}.np${ranks} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED no mpirun")
     endif()
-    set(processors ${ranks})
-    if(ranks LESS 2)
-      set(processors 2)
-    endif()
-    # There are more ranks than cores: waiting ranks must yield.
+    math(EXPR takes "2 * ${ranks}")  # in half cores
+    # Ranks outnumber cores here: those that wait must let the others run.
     set_tests_properties(${name}.np${ranks} PROPERTIES
-      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors} LABELS mpi
+      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${takes} LABELS mpi
       ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")
   endforeach()
 endfunction()

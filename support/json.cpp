@@ -59,7 +59,7 @@ Json::Json(const Json& other) : data_(other.data_) {
   kind_ = other.kind_;
 }
 
-/// Moves every array and object in this one to `nested`.
+/// Moves every array and object inside this one to `nested`.
 void Json::take_nested(std::vector<Json>& nested) {
   if (is_array()) {
     for (Json& value : *data_.array)
@@ -70,7 +70,7 @@ void Json::take_nested(std::vector<Json>& nested) {
   }
 }
 
-/// Not by recursion: a text from elsewhere may be nested deeper than a stack is.
+/// Not recursive: untrusted text may be nested deeper than the stack allows.
 void Json::destroy() noexcept {
   std::vector<Json> nested;
   take_nested(nested);

@@ -1,5 +1,5 @@
-// A JSON value: its tree, its text. The door to nlohmann/json, which costs 4 CPU s wherever it is
-// seen: only json_text.cpp sees it.
+// A JSON value: its tree and its text. Only json_text.cpp includes nlohmann/json, which adds 4 s
+// to the compilation of every file that does.
 #pragma once
 
 #include <compare>
@@ -17,7 +17,7 @@
 
 namespace dllaunch {
 
-/// What Json throws: a text that is no JSON, a value of another type, a key that is missing.
+/// Thrown for text that is not JSON, a value of the wrong type, or a missing key.
 class JsonError : public std::exception {
  public:
   /// "[json.exception.type_error.302] type must be string, but is null"
@@ -34,21 +34,21 @@ struct JsonMember;
 template <bool is_const>
 class JsonIterator;
 
-/// What a Json is converted to where it is wanted: not a char, which a std::string is made of too.
+/// The types that Json converts to implicitly. Not char, from which a std::string can be made too.
 template <typename T>
 constexpr bool is_json_value =
     (std::is_arithmetic_v<T> && !std::is_same_v<T, char>) || std::is_same_v<T, std::string>;
 template <typename T>
 constexpr bool is_json_value<std::vector<T>> = is_json_value<T>;
 
-/// Named as nlohmann's ordered_json is, and equal to it in what is parsed, written and thrown.
-/// Keys keep the order in which they came; looking one up is linear.
+/// Names are those of nlohmann's ordered_json; parsing, output and exceptions are equal to it. Keys
+/// keep their order; lookup is linear.
 class Json {
  public:
   using iterator = JsonIterator<false>;
   using const_iterator = JsonIterator<true>;
   using value_type = Json;
-  /// What dump() does with bytes that are no UTF-8.
+  /// How dump() treats invalid UTF-8.
   enum class error_handler_t { strict, replace, ignore };
 
   Json() noexcept {}
@@ -75,7 +75,7 @@ class Json {
   Json(std::string text);
   /// {{"key", value}, ...} is an object, any other list an array.
   Json(std::initializer_list<JsonPart> parts);
-  /// Of a std::vector and its like an array, of a std::map and its like an object.
+  /// A container such as std::vector becomes an array, one such as std::map an object.
   template <typename C>
   requires requires(const C& all) {
     typename C::value_type;
@@ -108,15 +108,17 @@ class Json {
     if (on_heap()) destroy();
   }
 
-  /// Throws JsonError, which says where the text is wrong; or is_discarded(), where none is
-  /// allowed.
+  /// Throws JsonError, which names the place of the error; returns a discarded value if
+  /// `allow_exceptions` is false.
   static Json parse(std::string_view text, std::nullptr_t = nullptr, bool allow_exceptions = true);
-  /// No exception. `twice`: the last key that an object has twice, untouched where none has.
+  /// Never throws. Sets `twice` to the last key that occurs twice in an object; unchanged if none
+  /// does.
   static Json parse_noting_repeats(std::string_view text, std::string& twice);
-  /// The value that the text begins with, and how many bytes it has. Throws JsonError.
+  /// Parses the value at the beginning of the text; `length` is its size in bytes. Throws
+  /// JsonError.
   static Json parse_first(std::string_view text, std::size_t& length);
   static bool accept(std::string_view text);
-  /// On one line, or with `indent` >= 0 spaces a level. Throws where `strict` meets no UTF-8.
+  /// One line, or indented by `indent` >= 0 per level. With `strict`, throws for invalid UTF-8.
   std::string dump(int indent = -1, char indent_char = ' ', bool ensure_ascii = false,
                    error_handler_t handler = error_handler_t::strict) const;
 
@@ -135,16 +137,16 @@ class Json {
   bool is_discarded() const noexcept { return kind_ == Kind::discarded; }
   const char* type_name() const noexcept;
 
-  std::size_t size() const noexcept;  // 0 of null, 1 of what is neither array nor object
+  std::size_t size() const noexcept;  // 0 for null, 1 for a scalar
   bool empty() const noexcept { return size() == 0; }
   bool contains(std::string_view key) const;
   std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
 
-  /// Null becomes an object, and a missing key null.
+  /// Null becomes an object; a missing key is added with null.
   Json& operator[](std::string_view key);
-  /// The key must be there.
+  /// The key must exist.
   const Json& operator[](std::string_view key) const;
-  /// Null becomes an array, and is filled with null up to `index`.
+  /// Null becomes an array, filled with null up to `index`.
   Json& operator[](std::size_t index);
   const Json& operator[](std::size_t index) const;
   Json& operator[](int index) { return (*this)[static_cast<std::size_t>(index)]; }
@@ -155,7 +157,7 @@ class Json {
   const Json& at(std::size_t index) const;
   Json& at(int index) { return at(static_cast<std::size_t>(index)); }
   const Json& at(int index) const { return at(static_cast<std::size_t>(index)); }
-  /// What lies at {"key", "of what lies there", ...}; null: nothing does.
+  /// The value at {"key", "key of that value", ...}; nullptr if there is none.
   const Json* at_path(std::initializer_list<std::string_view> keys) const;
   iterator find(std::string_view key);
   const_iterator find(std::string_view key) const;
@@ -172,7 +174,7 @@ class Json {
   std::vector<JsonMember>& items();
   const std::vector<JsonMember>& items() const;
 
-  /// `otherwise` where this object lacks the key.
+  /// Returns `otherwise` if this object lacks the key.
   template <typename T>
   T value(std::string_view key, const T& otherwise) const {
     const Json* found = member_for_value(key);
@@ -186,7 +188,7 @@ class Json {
   /// bool, a number, std::string, Json, or a std::vector, std::array or std::map of them.
   template <typename T>
   T get() const;
-  /// The same, where a number, a text or a std::vector of them is wanted.
+  /// Implicit conversion to a number, a string or a std::vector of them.
   template <typename T>
   requires is_json_value<T>
   operator T() const { return get<T>(); }
@@ -198,20 +200,20 @@ class Json {
   Json& emplace_back(T&& value) {
     return append(Json(std::forward<T>(value)), "emplace_back", 311);
   }
-  /// Leaves what is there already.
+  /// Keeps an existing value.
   void emplace(std::string_view key, Json value);
-  /// Every member of `other`, instead of one of the same key.
+  /// Adds every member of `other`, replacing those with the same key.
   void update(const Json& other);
   std::size_t erase(std::string_view key);
   void erase(std::size_t index);
   void clear() noexcept;
 
-  /// Numbers by their value, objects with the order of their keys.
+  /// Compares numbers by value, and objects including the order of their keys.
   friend bool operator==(const Json& a, const Json& b) noexcept { return a.equals(b); }
   template <typename T>
   requires std::is_arithmetic_v<T>
   friend bool operator==(const Json& a, T b) noexcept { return a.equals(Json(b)); }
-  /// null, booleans, numbers, texts; arrays and objects have no order.
+  /// Orders null, booleans, numbers and strings; arrays and objects are unordered.
   friend std::partial_ordering operator<=>(const Json& a, const Json& b) noexcept {
     return a.compared_with(b);
   }
@@ -230,7 +232,7 @@ class Json {
     null,
     boolean,
     integer,
-    natural,  // a whole number that is not negative
+    natural,  // a non-negative integer
     real,
     discarded,
     text,
@@ -255,7 +257,7 @@ class Json {
   bool equals(const Json& other) const noexcept;
   std::partial_ordering compared_with(const Json& other) const noexcept;
   Json& append(Json&& value, const char* operation, int id);
-  Json* member(std::string_view key) const noexcept;  // of an object; null: it has none
+  Json* member(std::string_view key) const noexcept;  // of an object; nullptr if it has none
   const Json* member_for_value(std::string_view key) const;
   [[noreturn]] void refuse_type(const char* wanted) const;
   [[noreturn]] void refuse_use(int id, const char* operation, const char* with = "") const;
@@ -289,7 +291,7 @@ struct JsonMember {
   friend bool operator==(const JsonMember& a, const JsonMember& b) = default;
 };
 
-/// What stands in braces: a value, or braces again.
+/// An element of a braced list: a value, or another list.
 class JsonPart {
  public:
   JsonPart() noexcept {}
@@ -308,10 +310,10 @@ class JsonPart {
     return value_.is_array() && value_.size() == 2 && value_[0].is_string();
   }
 
-  mutable Json value_;  // what holds it is moved from: a list of initializers is const
+  mutable Json value_;  // moved from although initializer lists are const
 };
 
-/// Over the elements of an array, the members of an object, or the one value that is neither.
+/// Iterates over the elements of an array, the members of an object, or a single scalar.
 template <bool is_const>
 class JsonIterator {
   using Element = std::conditional_t<is_const, const Json, Json>;

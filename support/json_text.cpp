@@ -1,4 +1,4 @@
-// JSON as text: what nlohmann/json reads, and what is written as it writes it.
+// JSON as text: parsed by nlohmann/json, and written as it writes it.
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace dllaunch {
 
-/// Builds the tree while nlohmann reads the text.
+/// Builds the tree while nlohmann parses the text.
 class JsonReader {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -28,7 +28,7 @@ class JsonReader {
   bool number_unsigned(number_unsigned_t value) { return add(value); }
   bool number_float(number_float_t value, const string_t&) { return add(value); }
   bool string(string_t& value) { return add(std::move(value)); }
-  bool binary(binary_t&) { return false; }  // not in a text
+  bool binary(binary_t&) { return false; }  // cannot occur in text
 
   bool start_object(std::size_t) { return open(Json::object()); }
   bool key(string_t& name) {
@@ -71,7 +71,7 @@ class JsonReader {
     place(std::move(value));
     return true;
   }
-  // What is open stays where it is: only the innermost grows.
+  // Open containers do not move: only the innermost grows.
   bool open(Json&& value) {
     open_.push_back(place(std::move(value)));
     return true;
@@ -88,7 +88,7 @@ class JsonReader {
   std::optional<std::string> twice_;
 };
 
-/// Appends to a string what nlohmann's serializer writes.
+/// Appends to a string what nlohmann's serializer would write.
 class JsonWriter {
  public:
   JsonWriter(int indent, char indent_char, bool ensure_ascii, Json::error_handler_t handler)
@@ -159,7 +159,8 @@ class JsonWriter {
                 std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
   }
 
-  /// By nlohmann's own algorithm: its digits are not always the fewest, as std::to_chars' are.
+  /// Uses nlohmann's algorithm: its digits are not always the fewest, unlike those of
+  /// std::to_chars.
   void write_real(double value) {
     if (!std::isfinite(value)) {
       out_ += "null";
@@ -178,7 +179,7 @@ class JsonWriter {
     out_.append(1, '"').append(text).append(1, '"');
   }
 
-  /// nlohmann knows what to escape, and where UTF-8 ends.
+  /// nlohmann knows what to escape, and where UTF-8 is valid.
   void write_escaped(const std::string& text) {
     if (!serializer_)
       serializer_.emplace(nlohmann::detail::output_adapter<char>(out_), ' ', handler_);
@@ -218,7 +219,7 @@ Json Json::parse_first(std::string_view text, std::size_t& length) {
   constexpr auto format = nlohmann::json::input_format_t::json;
   if (!nlohmann::json::sax_parse(stream, &reader, format, /*strict=*/false))
     throw JsonError(reader.problem());
-  // -1 where a number ends with the text.
+  // -1 if a number ends with the text.
   const auto behind = static_cast<std::streamoff>(stream.tellg());
   length = behind < 0 ? text.size() : static_cast<std::size_t>(behind);
   return reader.take_root();

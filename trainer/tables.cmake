@@ -39,15 +39,6 @@ function(dllaunch_models)
   dllaunch_room(trainer/models SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
-# dllaunch_losses(mean_squared_error SHARED files): trainer/losses/NAME.cpp must define NAME_loss.
-function(dllaunch_losses)
-  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
-  set(names ${ARG_UNPARSED_ARGUMENTS})
-  dllaunch_table(table FUNCTION losses TYPE LossEntry HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${names})
-  list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/losses HOT SOURCES ${names} ${ARG_SHARED} ${table})
-endfunction()
-
 # dllaunch_datasets(mnist synthetic SHARED files): trainer/data/datasets/NAME.cpp must define NAME_dataset.
 function(dllaunch_datasets)
   cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
@@ -58,23 +49,17 @@ function(dllaunch_datasets)
   dllaunch_room(trainer/data/datasets HOT SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
-# dllaunch_optimizers(sgd SHARED files): trainer/optimizers/NAME.cpp must define NAME_optimizer.
-function(dllaunch_optimizers)
-  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
-  set(names ${ARG_UNPARSED_ARGUMENTS})
-  dllaunch_table(table FUNCTION optimizers TYPE OptimizerEntry HEADER trainer/optimizers/optimizer.hpp
-    SUFFIX optimizer NAMES ${names})
-  list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/optimizers SOURCES ${names} ${ARG_SHARED} ${table})
-  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
-  list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/trainer/optimizers/)
-  set_source_files_properties(${names} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
-endfunction()
-
-# dllaunch_backend(NAME SOURCES ... [LINK targets ...]), in the backend's own folder.
-# One of its sources must define NAME_backend.
+# dllaunch_backend(NAME VERSION "oneDNN 2.6.3" [GPU_MEMORY ON|OFF] SOURCES ... [LINK targets ...]), in the
+# backend's own folder. One of its sources must define NAME_backend. GPU_MEMORY: a communicator of this build
+# reduces its device memory.
 function(dllaunch_backend name)
-  dllaunch_room(trainer/backends/${name} HOT ${ARGN})
+  cmake_parse_arguments(ARG "" "VERSION;GPU_MEMORY" "" ${ARGN})
+  dllaunch_room(trainer/backends/${name} HOT ${ARG_UNPARSED_ARGUMENTS})
+  set(gpu_memory false)
+  if(ARG_GPU_MEMORY)
+    set(gpu_memory true)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY DLLAUNCH_BUILT_BACKENDS "{\"${name}\", \"${ARG_VERSION}\", ${gpu_memory}}")
   set_property(GLOBAL APPEND PROPERTY DLLAUNCH_BACKENDS ${name})
 endfunction()
 

@@ -23,8 +23,7 @@ std::int64_t looked_at(std::int64_t inputs, std::int64_t outputs, std::int64_t k
 }
 
 bool is_heavy(const Operation& op) {
-  return std::holds_alternative<Conv2d>(op) || std::holds_alternative<Conv3d>(op) ||
-         std::holds_alternative<Dense>(op);
+  return traits_of(op).weighted;
 }
 
 /// Visits the passes of a step like GpuExecutable.
@@ -61,9 +60,7 @@ class StepWalk {
   }
   /// Returns the bytes of the indices that max pooling stores.
   double places(std::size_t n) const {
-    const Operation& op = graph_.nodes[n].op;
-    const bool chooses =
-        std::holds_alternative<MaxPool2d>(op) || std::holds_alternative<MaxPool3d>(op);
+    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
     return chooses ? elements(static_cast<int>(n)) * sizeof(std::uint16_t) : 0;
   }
   double weights(int parameter) const {
@@ -201,9 +198,7 @@ void StepWalk::backward(std::size_t n) {
   if (plan.norm >= 0) return norm_backward(n);
   if (is_heavy(node.op)) return heavy_backward(n);
   const int y = static_cast<int>(n);
-  const bool rereads =
-      std::holds_alternative<Relu>(node.op) || std::holds_alternative<Tanh>(node.op);
-  const double more = places(n) + (rereads ? bytes(y) : 0);
+  const double more = places(n) + (traits_of(node.op).rereads_output ? bytes(y) : 0);
   for (const int input : node.inputs) {
     if (!has_delta(input)) continue;
     pass(node.name + " backward", bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1));

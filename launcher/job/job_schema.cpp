@@ -1,6 +1,7 @@
 #include "launcher/job/job_schema.hpp"
 
 #include "launcher/job/job_keys.hpp"
+#include "launcher/job/train_schema.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -41,8 +42,8 @@ void allow_empty_blocks(Json& schema) {
   for (auto& [name, property] : schema["properties"].items()) allow_empty_blocks(property);
 }
 
-Json train_schema() {
-  Json schema = Json::parse(train_schema_text());
+Json train_block() {
+  Json schema = train_schema();
   allow_empty_blocks(schema);
   schema["description"] = "the built-in trainer: a model and how to train it";
   schema["default"] = nullptr;
@@ -67,7 +68,7 @@ Json compose() {
                  {"properties", Json::object()}};
   for (const JobKey& key : job_keys()) {
     // The two ways to say what to do stand side by side.
-    if (key.path == "run") schema["properties"]["train"] = train_schema();
+    if (key.path == "run") schema["properties"]["train"] = train_block();
     add_key(schema, key);
   }
   return schema;

@@ -2,17 +2,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "support/json.hpp"
 
 namespace dllaunch {
 
-/// JSON Schema 2020-12 of a whole job file; `train` is train_schema().
+/// JSON Schema 2020-12 of a whole job file; `train` is train_schema(), where an empty block is allowed.
 const Json& job_schema();
-
-/// What `dltrain --describe` printed when this program was built.
-std::string_view train_schema_text();
 
 /// The reference of all keys in Markdown: docs/job-file.md is this, word for word.
 std::string render_schema_markdown();

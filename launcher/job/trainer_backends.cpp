@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "launcher/job/job_schema.hpp"
+#include "launcher/job/train_schema.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -35,7 +35,7 @@ std::vector<TrainerBackend> trainer_backends(const Json& train_schema) {
 }
 
 const std::vector<TrainerBackend>& trainer_backends() {
-  static const auto all = trainer_backends(Json::parse(train_schema_text()));
+  static const auto all = trainer_backends(train_schema());
   return all;
 }
 

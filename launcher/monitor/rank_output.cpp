@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
+
 namespace dllaunch {
 namespace {
 

@@ -14,6 +14,10 @@ constexpr int max_rank_logs = 256;
 
 bool trains(const Job& job);
 
+/// A plan is made in steps, each of which reads what those before it filled in: begin_plan(), the
+/// topology, place(), enter_container(), sbatch's options, the start command, and with a cluster
+/// profile finish_plan(). plan_local() and plan_slurm() are these lists.
+
 /// Plans that say everything but where the ranks go and what starts them.
 LaunchPlan begin_plan(const Job& job, const Paths& paths);
 

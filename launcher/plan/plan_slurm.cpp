@@ -247,6 +247,25 @@ void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
         "is lost, the job is requeued; a spare node helps only if it is unfit");
 }
 
+/// `plugin`: of srun's; nothing: mpirun starts the ranks.
+void choose_start(const std::optional<std::string>& plugin, const Job& job,
+                  const NodeSelection& nodes, const TaskCpus& cpus, bool overcommit,
+                  LaunchPlan& plan) {
+  if (plugin) {
+    const auto bind = cpu_bind(job, nodes, cpus, plan);
+    plan.start.starter = "srun";
+    plan.start.options = srun_options(job, *plugin, cpus, bind, overcommit, plan);
+    choose_fence(job, *plugin, plan);
+  } else {
+    plan.warnings.push_back(
+        fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
+                    trains(job) ? "PMIx" : "MPI plug-in"));
+    plan.start.starter = "mpirun";
+    plan.start.options = mpirun_options(overcommit, plan);
+  }
+  plan.start.shim = shim(plan);
+}
+
 }  // namespace
 
 Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& paths) {
@@ -292,19 +311,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
   fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
               overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
-  if (by_mpirun) {
-    plan.warnings.push_back(
-        fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
-                    trains(job) ? "PMIx" : "MPI plug-in"));
-    plan.start.starter = "mpirun";
-    plan.start.options = mpirun_options(overcommit, plan);
-  } else {
-    const auto bind = cpu_bind(job, *nodes, cpus, plan);
-    plan.start.starter = "srun";
-    plan.start.options = srun_options(job, plugin.value_or("none"), cpus, bind, overcommit, plan);
-    choose_fence(job, plugin.value_or("none"), plan);
-  }
-  plan.start.shim = shim(plan);
+  choose_start(by_mpirun ? std::nullopt : std::optional(plugin.value_or("none")), job, *nodes, cpus,
+               overcommit, plan);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // dllaunch doctor inside an allocation of a real Slurm: two nodes of two CPUs on this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -16,8 +17,9 @@ using testing::HasSubstr;
 class DoctorOnSlurm : public testing::Test {
  protected:
   void SetUp() override {
-    const auto up = cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "2", "--share",
-                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
+    const auto up =
+        cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes", "2",
+                 "--cpus", "2", "--share", work_.path(), "--share", DLLAUNCH_BIN_DIR});
     ASSERT_TRUE(up) << up.error().what;
     if (up->exit_code == 77) GTEST_SKIP() << up->err;
     ASSERT_EQ(up->exit_code, 0) << up->err;

@@ -1,6 +1,7 @@
 // What is looked at before a job waits in the queue, on a real Slurm with real accounting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,7 @@ class SlurmChecks : public testing::Test {
     folder_ = new TemporaryFolder;
     place_ = new Workplace;
     std::vector<std::string> words = {"up",          folder_->path(),
+                                      "--owner",     std::to_string(getpid()),
                                       "--nodes",     "3",
                                       "--cpus",      "2",
                                       "--gpus",      "2",

@@ -2,6 +2,7 @@
 // real Slurm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -26,8 +27,9 @@ class SlurmFollow : public testing::Test {
   static void SetUpTestSuite() {
     cluster_ = std::make_unique<TemporaryFolder>();
     work_ = std::make_unique<Workplace>();
-    const auto up = cluster({"up", cluster_->path(), "--nodes", "2", "--cpus", "2", "--share",
-                             work_->path(), "--share", DLLAUNCH_BIN_DIR});
+    const auto up =
+        cluster({"up", cluster_->path(), "--owner", std::to_string(getpid()), "--nodes", "2",
+                 "--cpus", "2", "--share", work_->path(), "--share", DLLAUNCH_BIN_DIR});
     if (up && up->exit_code == 0) return;
     why_not_ = up ? up->err : up.error().what;
     cannot_ = up && up->exit_code == 77;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -28,9 +29,9 @@ const std::string examples = source + "/examples";
 class SlurmFrameworks : public testing::Test {
  protected:
   void SetUp() override {
-    const auto up =
-        cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "16", "--task-plugin", "none",
-                 "--share", work_.path(), "--share", programs, "--share", source});
+    const auto up = cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes",
+                             "2", "--cpus", "16", "--task-plugin", "none", "--share", work_.path(),
+                             "--share", programs, "--share", source});
     ASSERT_TRUE(up) << up.error().what;
     if (up->exit_code == 77) GTEST_SKIP() << up->err;
     ASSERT_EQ(up->exit_code, 0) << up->err;

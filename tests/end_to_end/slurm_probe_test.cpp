@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -27,9 +28,9 @@ class SlurmProbe : public testing::Test {
  protected:
   void SetUp() override {
     // n2 differs in name only: another kind of node to Slurm, and as real as n1.
-    const auto up =
-        cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "2", "--odd-node",
-                 "n2:feature=other", "--share", work_.path(), "--share", DLLAUNCH_BIN_DIR});
+    const auto up = cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes",
+                             "2", "--cpus", "2", "--odd-node", "n2:feature=other", "--share",
+                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
     ASSERT_TRUE(up) << up.error().what;
     if (up->exit_code == 77) GTEST_SKIP() << up->err;
     ASSERT_EQ(up->exit_code, 0) << up->err;

@@ -3,6 +3,7 @@
 // sockets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -39,10 +40,10 @@ class SlurmRender : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     share_ = std::make_unique<TemporaryFolder>();
-    const auto up =
-        cluster({"up", folder_->path(), "--nodes", "3", "--cpus", "2", "--odd-node", "n3:sockets=2",
-                 "--partition", "alike Nodes=n[1-2]", "--partition", "mixed Nodes=n[2-3]",
-                 "--share", share_->path(), "--share", DLLAUNCH_BIN_DIR});
+    const auto up = cluster({"up", folder_->path(), "--owner", std::to_string(getpid()), "--nodes",
+                             "3", "--cpus", "2", "--odd-node", "n3:sockets=2", "--partition",
+                             "alike Nodes=n[1-2]", "--partition", "mixed Nodes=n[2-3]", "--share",
+                             share_->path(), "--share", DLLAUNCH_BIN_DIR});
     reason_ = !up ? up.error().what : up->exit_code == 0 ? "" : up->err;
     absent_ = up && up->exit_code == 77;
   }

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
-#include "launcher/os/posix_system.hpp"
-#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
 namespace {
@@ -30,35 +30,32 @@ train:
 recovery: {grace_seconds: 30}
 )";
 
+/// One Slurm for the whole suite, which each test leaves as it found it.
 class SlurmRun : public testing::Test {
  protected:
+  static void SetUpTestSuite() {
+    cluster_ =
+        std::make_unique<TestCluster>(std::vector<std::string>{"--nodes", "2", "--cpus", "2"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
   void SetUp() override {
-    const auto up = cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "2", "--share",
-                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
-    ASSERT_TRUE(up) << up.error().what;
-    if (up->exit_code == 77) GTEST_SKIP() << up->err;
-    ASSERT_EQ(up->exit_code, 0) << up->err;
-    up_ = true;
-    work_.before = {program_, "run", cluster_.path(), "--"};
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    work_.before = cluster_->login();
     // Every node has but one network card; Open MPI need not ask what is unreachable.
     // What its user has probed elsewhere is not this cluster's.
     work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_.path() + "/cache"}};
   }
   void TearDown() override {
-    if (!up_) return;
-    const auto down = cluster({"down", cluster_.path()});
-    EXPECT_TRUE(down && down->exit_code == 0);
+    if (!cluster_->up()) return;
+    work_.wait(0s);
+    on_head({"scancel", "--me"});
+    EXPECT_TRUE(happens_within(30s, [] { return on_head({"squeue", "--noheader"}).empty(); }));
   }
 
-  Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program_);
-    return PosixSystem(Console{}).run(words, 90s);
-  }
-  std::string on_head(std::vector<std::string> words) {
-    std::vector<std::string> all = {"run", cluster_.path(), "--"};
-    all.insert(all.end(), words.begin(), words.end());
-    const auto output = cluster(all);
-    return output ? output->out : "";
+  static std::string on_head(const std::vector<std::string>& words) {
+    return cluster_->on_head(words);
   }
 
   std::vector<std::string> args(std::vector<std::string> more = {}) {
@@ -76,13 +73,14 @@ class SlurmRun : public testing::Test {
     return happens_within(10s, [this] { return processes_of(work_.run_dir()).empty(); });
   }
 
-  const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
-  Workplace work_;
-  TemporaryFolder cluster_;
-  bool up_ = false;
+  static std::unique_ptr<TestCluster> cluster_;
+  Workplace work_{cluster_->share() + "/" +
+                  testing::UnitTest::GetInstance()->current_test_info()->name()};
   const std::vector<std::string> long_run_ = {"--set", "train.epochs=1000", "--set",
                                               "train.dataset.images=20000"};
 };
+
+std::unique_ptr<TestCluster> SlurmRun::cluster_;
 
 TEST_F(SlurmRun, TwoNodesGiveTheLossesOfOne) {
   const auto ended = work_.run(args());

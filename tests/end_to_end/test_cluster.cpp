@@ -1,6 +1,7 @@
 #include "tests/end_to_end/test_cluster.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -12,7 +13,8 @@ using namespace std::chrono_literals;
 TestCluster::TestCluster(std::vector<std::string> options) {
   // Ordinary users pass through here to the share.
   chmod(folder_.path().c_str(), 0755);
-  options.insert(options.begin(), {"up", folder_.path(), "--share", DLLAUNCH_BIN_DIR});
+  options.insert(options.begin(), {"up", folder_.path(), "--share", DLLAUNCH_BIN_DIR, "--owner",
+                                   std::to_string(getpid())});
   const auto started = cluster(options);
   if (!started) {
     why_not_ = started.error().what;

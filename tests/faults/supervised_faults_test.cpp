@@ -2,8 +2,6 @@
 // nothing was done to, or the run ends for the reason that it says.
 #include "tests/faults/supervised_faults.hpp"
 
-#include <thread>
-
 namespace dllaunch {
 namespace {
 
@@ -66,7 +64,14 @@ TEST_P(SupervisedFaults, TheControllerIsAway) {
   start_training();
   ASSERT_TRUE(cluster_->tell("stop-controller"));
   kill(rank(1), SIGKILL);
-  std::this_thread::sleep_for(60s);
+  const auto failed_starts = [this] {
+    const auto text = journal();
+    int count = 0;
+    for (auto at = text.find("not_started"); at != text.npos; at = text.find("not_started", at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_TRUE(happens_within(120s, [&] { return failed_starts() >= 2; })) << journal();
   ASSERT_TRUE(cluster_->tell("start-controller"));
   expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"), 1, 150s);
 }

@@ -139,7 +139,7 @@ TEST(ClusterPlans, TheProfilesMpiCountsUnlessSrunDoesNotListIt) {
   auto facts = known_cluster("lumi-g");
   auto job = run_job();
   job.resources.partition = "standard-g";
-  const auto mpi = [&] { return planned(job, facts).start.at(1); };
+  const auto mpi = [&] { return planned(job, facts).start.options.at(0); };
   EXPECT_EQ(mpi(), "--mpi=cray_shasta");
   facts.slurm->mpi_types = {};
   EXPECT_EQ(mpi(), "--mpi=cray_shasta") << "the list is unknown";

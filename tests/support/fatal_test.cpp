@@ -72,7 +72,7 @@ TEST(FatalDeathTest, NamesTheRankTheReasonAndThePlace) {
         die("MPI_Iallreduce", "peer is gone");
       },
       testing::ExitedWithCode(70),
-      "^rank 3 on n1: MPI_Iallreduce: peer is gone \\(runtime/fatal_test.cpp:[0-9]+\\)\n$");
+      "^rank 3 on n1: MPI_Iallreduce: peer is gone \\(support/fatal_test.cpp:[0-9]+\\)\n$");
 }
 
 TEST(Fatal, IsOneLineForAnyReason) {
@@ -80,7 +80,7 @@ TEST(Fatal, IsOneLineForAnyReason) {
   EXPECT_EQ(exit_code(end), fatal_exit_code);
   EXPECT_EQ(end.err.find('\n'), end.err.size() - 1);
   EXPECT_EQ(end.err.find("dllaunch: what: two lines  and xxx"), 0u);
-  EXPECT_NE(end.err.find("(runtime/fatal_test.cpp:"), std::string::npos) << "cut before the place";
+  EXPECT_NE(end.err.find("(support/fatal_test.cpp:"), std::string::npos) << "cut before the place";
   EXPECT_LE(end.err.size(), 4096u) << "longer lines of several ranks would mix";
 }
 

@@ -1,4 +1,4 @@
-// The JSON of a file that a test reads.
+// Reads a JSON file in a test.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-/// Discarded where there is no such file, or it is no JSON.
+/// Discarded if the file is missing or is not JSON.
 inline Json json_of_file(const std::filesystem::path& path) {
   std::ifstream in(path);
   const std::string text{std::istreambuf_iterator<char>(in), {}};

@@ -18,7 +18,7 @@ namespace {
 
 using Theirs = nlohmann::ordered_json;
 
-/// One of each type, and what is near the borders of numbers.
+/// One value of each type, and numbers near their limits.
 const std::vector<std::string> values = {"null",
                                          "true",
                                          "false",
@@ -51,7 +51,7 @@ std::string thrown(const std::function<void()>& call) {
   return "";
 }
 
-/// `ours` and `theirs` change or answer alike, or refuse with the same words.
+/// Checks that `ours` and `theirs` have the same effect and result, or throw the same message.
 void expect_same(const std::string& text, const std::function<std::string(Json&)>& ours,
                  const std::function<std::string(Theirs&)>& theirs) {
   Json mine = Json::parse(text);

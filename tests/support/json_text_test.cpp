@@ -1,4 +1,4 @@
-// Json as text is what nlohmann/json reads and writes, byte for byte.
+// JSON text equals what nlohmann/json reads and writes, byte for byte.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Theirs::error_handler_t theirs(Handler handler) {
                                        : Theirs::error_handler_t::ignore;
 }
 
-/// What `call` gives, or throws.
+/// What `call` returns or throws.
 template <typename Call>
 std::string outcome(Call call) {
   try {
@@ -35,7 +35,7 @@ std::string outcome(Call call) {
   }
 }
 
-/// Written in every way, the two are the same.
+/// Checks that both are written alike with every option.
 void expect_written_alike(const Json& mine, const Theirs& other) {
   for (const int indent : {-1, 0, 1, 2}) {
     for (const bool ensure_ascii : {false, true}) {
@@ -47,7 +47,7 @@ void expect_written_alike(const Json& mine, const Theirs& other) {
   }
 }
 
-/// Read alike, refused with the same words, and written alike.
+/// Checks that both parse alike, or throw the same message, and are written alike.
 void expect_read_alike(const std::string& text) {
   const Json mine = Json::parse(text, nullptr, false);
   const Theirs other = Theirs::parse(text, nullptr, false);
@@ -63,7 +63,7 @@ void expect_read_alike(const std::string& text) {
   }
 }
 
-/// Texts with escapes, with bytes that are no UTF-8, and plain ones.
+/// Strings with escapes, with invalid UTF-8, and plain ones.
 std::string random_text(Random& random) {
   static const std::vector<std::string> pieces = {"a",
                                                   "key",
@@ -102,7 +102,7 @@ double random_real(Random& random) {
   return std::bit_cast<double>(bits() << 48 | bits() << 32 | bits() << 16 | bits());
 }
 
-/// The same tree twice.
+/// Builds the same tree twice.
 void grow(Json& mine, Theirs& other, Random& random, int depth) {
   const auto set = [&](const auto& value) {
     mine = value;

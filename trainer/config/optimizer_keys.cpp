@@ -224,6 +224,13 @@ std::vector<ConfigKey> decay_keys() {
 
 }  // namespace
 
+Json option_value(const OptimizerOptions& options, std::string_view name) {
+  for (const OptionRow& row : option_rows()) {
+    if (name_of(row.key) == name) return row.get(options);
+  }
+  return nullptr;
+}
+
 std::vector<ConfigKey> optimizer_keys() {
   std::vector<ConfigKey> keys{{.path = "optimizer.name",
                                .kind = ValueKind::word,

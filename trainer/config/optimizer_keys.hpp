@@ -1,6 +1,7 @@
 // The keys of `optimizer:` and `lr_schedule:`, generated from the tables of optimisers and decays.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "trainer/config/config_keys.hpp"
@@ -8,6 +9,10 @@
 namespace dllaunch {
 
 std::vector<ConfigKey> optimizer_keys();
+
+/// What `options` has for the option of this name, "lr"; null: no optimiser has such an option.
+Json option_value(const OptimizerOptions& options, std::string_view name);
+
 std::vector<ConfigKey> schedule_keys();
 
 }  // namespace dllaunch

@@ -6,7 +6,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,6 +46,10 @@ constexpr std::array options = {
     LayerOption{"rate", LayerValue::part, 0, 0.999999, "part of the numbers that is dropped"},
 };
 
+constexpr bool is_option(std::string_view name) {
+  return std::ranges::find(options, name, &LayerOption::name) != options.end();
+}
+
 const LayerOption& option_named(std::string_view name) {
   return *std::ranges::find(options, name, &LayerOption::name);
 }
@@ -52,27 +59,24 @@ class GivenOptions {
  public:
   GivenOptions(const Json& layer, int outputs) : layer_(layer), outputs_(outputs) {}
 
-  int number(const char* name, int otherwise) const {
-    const Json& value = at(name);
-    return value.is_number() ? value.get<int>() : otherwise;
+  /// Of a key; `value` stays as it is where the key is not given.
+  void take(std::string_view name, int& value) const {
+    if (at(name).is_number()) value = at(name).get<int>();
+    if (at(name).is_string()) value = outputs_;  // classes
   }
-  int units() const { return at("units").is_string() ? outputs_ : at("units").get<int>(); }
-  double part(const char* name, double otherwise) const {
-    return at(name).is_number() ? at(name).get<double>() : otherwise;
+  void take(std::string_view name, double& value) const {
+    if (at(name).is_number()) value = at(name).get<double>();
   }
-  bool flag(const char* name, bool otherwise) const {
-    return at(name).is_boolean() ? at(name).get<bool>() : otherwise;
+  void take(std::string_view name, bool& value) const {
+    if (at(name).is_boolean()) value = at(name).get<bool>();
   }
-  std::array<int, 3> three(const char* name, std::array<int, 3> otherwise) const {
-    const Json& value = at(name);
-    if (value.is_array()) return value.get<std::array<int, 3>>();
-    if (!value.is_number()) return otherwise;
-    const int all = value.get<int>();
-    return {all, all, all};
+  void take(std::string_view name, std::array<int, 3>& value) const {
+    if (at(name).is_number()) value.fill(at(name).get<int>());
+    if (at(name).is_array()) value = at(name).get<std::array<int, 3>>();
   }
 
  private:
-  const Json& at(const char* name) const {
+  const Json& at(std::string_view name) const {
     static const Json absent;
     const auto found = layer_.is_object() ? layer_.find(name) : layer_.end();
     return layer_.is_object() && found != layer_.end() ? *found : absent;
@@ -85,86 +89,67 @@ class GivenOptions {
 /// What a layer of a kind may say, and the operation it is.
 struct LayerKind {
   std::string_view name;
-  std::vector<std::string_view> needed;
-  std::vector<std::pair<std::string_view, Json>> others;  // with their defaults
+  LayerTraits traits;
   Operation (*make)(const GivenOptions& given);
-  bool volumes = false;  // kernels may differ along the axes
+  std::vector<std::string_view> needed = {};
+  std::vector<std::pair<std::string_view, Json>> others = {};  // with their defaults
+  bool volumes = false;                                        // kernels may differ along the axes
 };
 
-Operation conv2d(const GivenOptions& given) {
-  return Conv2d{.channels = given.number("channels", 0),
-                .kernel = given.number("kernel", 0),
-                .stride = given.number("stride", 1),
-                .padding = given.number("padding", 0),
-                .bias = given.flag("bias", true)};
+template <typename Kind>
+Operation make(const GivenOptions& given) {
+  Kind kind{};
+  if constexpr (requires { Kind::keys(); }) {
+    const auto take = [&](const auto& key) {
+      if (key.otherwise != nullptr) kind.*key.field = kind.*key.otherwise;
+      given.take(key.name, kind.*key.field);
+    };
+    std::apply([&](const auto&... keys) { (take(keys), ...); }, Kind::keys());
+  }
+  return kind;
 }
 
-Operation conv3d(const GivenOptions& given) {
-  return Conv3d{.channels = given.number("channels", 0),
-                .kernel = given.three("kernel", {}),
-                .stride = given.three("stride", {1, 1, 1}),
-                .padding = given.three("padding", {0, 0, 0}),
-                .bias = given.flag("bias", true)};
+template <typename Value>
+Json shown(const Value& initial) {
+  return initial;
+}
+Json shown(const std::array<int, 3>& initial) {
+  return initial[0];  // of all axes
 }
 
-Operation dense(const GivenOptions& given) {
-  return Dense{.units = given.units(), .bias = given.flag("bias", true)};
+template <typename Kind, typename Value>
+void add_key(LayerKind& row, const LayerKey<Kind, Value>& key) {
+  if (key.name == "kernel") row.volumes = std::is_same_v<Value, std::array<int, 3>>;
+  if (key.needed) {
+    row.needed.push_back(key.name);
+  } else {
+    const Json initial = key.otherwise != nullptr ? Json() : shown(Kind{}.*key.field);
+    row.others.emplace_back(key.name, initial);
+  }
 }
 
-Operation batch_norm(const GivenOptions& given) {
-  return BatchNorm{.eps = given.part("eps", 1e-5), .momentum = given.part("momentum", 0.1)};
+template <typename Kind>
+void add_kind(std::vector<LayerKind>& rows) {
+  if constexpr (!std::is_same_v<Kind, Input>) {
+    LayerKind& row = rows.emplace_back(LayerKind{Kind::name, Kind::traits, make<Kind>});
+    if constexpr (requires { Kind::keys(); }) {
+      static_assert(std::apply([](const auto&... keys) { return (is_option(keys.name) && ...); },
+                               Kind::keys()),
+                    "a key of this kind of layer has no row in `options`");
+      std::apply([&](const auto&... keys) { (add_key(row, keys), ...); }, Kind::keys());
+    }
+  }
 }
 
-Operation max_pool2d(const GivenOptions& given) {
-  const int kernel = given.number("kernel", 2);
-  return MaxPool2d{.kernel = kernel,
-                   .stride = given.number("stride", kernel),
-                   .padding = given.number("padding", 0)};
-}
-
-Operation max_pool3d(const GivenOptions& given) {
-  const auto kernel = given.three("kernel", {2, 2, 2});
-  return MaxPool3d{.kernel = kernel, .stride = given.three("stride", kernel)};
-}
-
-Operation avg_pool2d(const GivenOptions& given) {
-  const int kernel = given.number("kernel", 2);
-  return AvgPool2d{.kernel = kernel, .stride = given.number("stride", kernel)};
-}
-
-Operation zero_pad2d(const GivenOptions& given) {
-  return ZeroPad2d{.pixels = given.number("pixels", 1)};
-}
-
-Operation dropout(const GivenOptions& given) {
-  return Dropout{.rate = given.part("rate", 0.5)};
-}
-
-template <typename Op>
-Operation plain(const GivenOptions&) {
-  return Op{};
+template <typename... Kinds>
+std::vector<LayerKind> rows_of(const std::variant<Kinds...>&) {
+  std::vector<LayerKind> rows;
+  (add_kind<Kinds>(rows), ...);
+  return rows;
 }
 
 const std::vector<LayerKind>& layer_kinds() {
-  using Others = std::vector<std::pair<std::string_view, Json>>;
-  const Others sliding = {{"stride", 1}, {"padding", 0}, {"bias", true}};
-  const Others pooling = {{"kernel", 2}, {"stride", nullptr}};
-  static const std::vector<LayerKind> kinds = {
-      {"conv2d", {"channels", "kernel"}, sliding, conv2d},
-      {"conv3d", {"channels", "kernel"}, sliding, conv3d, true},
-      {"dense", {"units"}, {{"bias", true}}, dense},
-      {"batch_norm", {}, {{"eps", 1e-5}, {"momentum", 0.1}}, batch_norm},
-      {"max_pool2d", {}, {{"kernel", 2}, {"stride", nullptr}, {"padding", 0}}, max_pool2d},
-      {"max_pool3d", {}, pooling, max_pool3d, true},
-      {"avg_pool2d", {}, pooling, avg_pool2d},
-      {"zero_pad2d", {}, {{"pixels", 1}}, zero_pad2d},
-      {"dropout", {}, {{"rate", 0.5}}, dropout},
-      {"global_avg_pool", {}, {}, plain<GlobalAvgPool>},
-      {"relu", {}, {}, plain<Relu>},
-      {"tanh", {}, {}, plain<Tanh>},
-      {"flatten", {}, {}, plain<Flatten>},
-      {"add", {}, {}, plain<Add>},
-  };
+  static const std::vector<LayerKind> kinds = rows_of(Operation());
   return kinds;
 }
 
@@ -320,10 +305,12 @@ class Listing {
       if (layer.is_object() && layer.contains(key) && !layer[key].is_null()) continue;
       problem(fmt::format("{} needs {}", named.kind->name, option));
     }
-    const bool sums = named.kind->name == "add";
+    const bool two = named.kind->traits.inputs == 2;
     const bool found_all = named.inputs.size() == asked_for(layer);
-    if (sums && found_all && named.inputs.size() != 2) problem("add needs of: [NAME, NAME]");
-    if (!sums && named.inputs.size() > 1) {
+    if (two && found_all && named.inputs.size() != 2) {
+      problem(fmt::format("{} needs of: [NAME, NAME]", named.kind->name));
+    }
+    if (!two && named.inputs.size() > 1) {
       problem(fmt::format("{} reads one layer", named.kind->name));
     }
   }
@@ -382,7 +369,7 @@ Json layer_list_schema() {
   Json kinds = Json::array();
   for (const LayerKind& kind : layer_kinds()) {
     kinds.push_back(kind.name);
-    if (kind.needed.empty() && kind.name != "add") alone.push_back(kind.name);
+    if (kind.needed.empty() && kind.traits.inputs == 1) alone.push_back(kind.name);
   }
   Json block;
   block["type"] = "object";

@@ -1,10 +1,52 @@
 #include "trainer/losses/loss.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
+#include "trainer/losses/table.hpp"
+
 namespace dllaunch {
+namespace {
+
+/// Rows in order.
+template <typename Loss>
+ForwardResult evaluate(const LossChoice& choice, std::span<const double> outputs, std::size_t rows,
+                       const Targets& targets, std::span<double> gradient) {
+  const auto width = static_cast<std::int64_t>(outputs.size() / rows);
+  const RowTargets of{targets.labels.data(),
+                      targets.values.empty() ? nullptr : targets.values.data()};
+  ForwardResult result;
+  for (std::size_t n = 0; n < rows; ++n) {
+    const auto y =
+        output_row(outputs.data(), width, of, static_cast<std::int64_t>(n), choice.label_smoothing);
+    assert(y.label < width);
+    const LossRow<double> row = Loss::row(y);
+    double* const slopes = gradient.data() + static_cast<std::int64_t>(n) * width;
+    for (std::int64_t k = 0; k < width; ++k) slopes[k] = Loss::slope(y, row, k);
+    result.loss_sum += row.loss;
+    result.correct += row.right;
+  }
+  return result;
+}
+
+template <typename... Listed>
+constexpr std::array<LossEntry, sizeof...(Listed)> entries_of(TypeList<Listed...>) {
+  return {LossEntry{.name = Listed::name,
+                    .summary = Listed::summary,
+                    .targets = Listed::targets,
+                    .smooths = Listed::smooths,
+                    .evaluate = evaluate<Listed>}...};
+}
+
+constexpr auto table = entries_of(Losses{});
+
+}  // namespace
+
+std::span<const LossEntry> losses() {
+  return table;
+}
 
 const LossEntry* find_loss(std::string_view name) {
   for (const LossEntry& entry : losses()) {

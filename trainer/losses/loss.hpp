@@ -16,16 +16,9 @@ namespace dllaunch {
 struct Targets {
   std::span<const std::int32_t> labels = {};  // [rows], 0 .. outputs-1
   std::span<const float> values = {};         // [rows, outputs]
-
-  /// What output k of a row should be; of a label 1 where it is k, else 0.
-  double at(std::size_t row, std::size_t k, std::size_t outputs) const {
-    if (!values.empty()) return values[row * outputs + k];
-    return static_cast<std::size_t>(labels[row]) == k ? 1 : 0;
-  }
 };
 
-/// One line a loss; the table is written by the build from trainer/losses/*.cpp. All compute in
-/// double, whatever the backend computes in, and sum rows in order.
+/// One loss; the table follows from table.hpp. Computed in double, rows summed in order.
 struct LossEntry {
   std::string_view name;  // what the user types
   std::string_view summary;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "trainer/optimizers/kernel.hpp"
+#include "trainer/optimizers/step.hpp"
 
 namespace dllaunch {
 
@@ -23,28 +23,40 @@ struct BiasCorrection {
 /// d = g + l2 * w;   m = b1 * m + (1 - b1) * d;   v = b2 * v + (1 - b2) * d * d
 /// w = shrink * w - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
 template <typename Real>
-void adam_step(const OptimizerOptions& options, const StepInfo& now, const ParameterUpdate& slot,
-               double l2, double shrinking) {
-  const BiasCorrection correction(options, now.step);
-  const Real b1 = static_cast<Real>(options.betas[0]);
-  const Real b2 = static_cast<Real>(options.betas[1]);
-  const Real rest1 = static_cast<Real>(1 - options.betas[0]);
-  const Real rest2 = static_cast<Real>(1 - options.betas[1]);
-  const Real rate = static_cast<Real>(now.lr / correction.first);
-  const Real root = static_cast<Real>(std::sqrt(correction.second));
-  const Real eps = eps_of<Real>(options);
-  const Real decay = static_cast<Real>(l2);
-  const Real shrink = static_cast<Real>(shrinking);
-  Real* w = weights_of<Real>(slot);
-  const Real* g = gradients_of<Real>(slot);
-  Real* m = state_of<Real>(slot, 0);
-  Real* v = state_of<Real>(slot, 1);
-  for (std::size_t i = 0; i < slot.elements; ++i) {
-    const Real d = g[i] + decay * w[i];
-    m[i] = b1 * m[i] + rest1 * d;
-    v[i] = b2 * v[i] + rest2 * d * d;
-    w[i] = shrink * w[i] - rate * (m[i] / (std::sqrt(v[i]) / root + eps));
+struct AdamStep {
+  Real b1;
+  Real b2;
+  Real rest1;
+  Real rest2;
+  Real rate;
+  Real root;
+  Real eps;
+  Real decay;
+  Real shrink;
+
+  static AdamStep of(const OptimizerOptions& options, const StepInfo& now, double l2,
+                     double shrinking) {
+    const BiasCorrection correction(options, now.step);
+    return {static_cast<Real>(options.betas[0]),
+            static_cast<Real>(options.betas[1]),
+            static_cast<Real>(1 - options.betas[0]),
+            static_cast<Real>(1 - options.betas[1]),
+            static_cast<Real>(now.lr / correction.first),
+            static_cast<Real>(std::sqrt(correction.second)),
+            eps_of<Real>(options),
+            static_cast<Real>(l2),
+            static_cast<Real>(shrinking)};
   }
-}
+
+  constexpr void operator()(const Elements<Real>& at, std::int64_t i) const {
+    const Real w = at.weights[i];
+    const Real d = at.gradients[i] + decay * w;
+    const Real m = b1 * at.first[i] + rest1 * d;
+    const Real v = b2 * at.second[i] + rest2 * d * d;
+    at.first[i] = m;
+    at.second[i] = v;
+    at.weights[i] = shrink * w - rate * (m / (std::sqrt(v) / root + eps));
+  }
+};
 
 }  // namespace dllaunch

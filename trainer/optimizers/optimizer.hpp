@@ -61,7 +61,7 @@ struct SquareSums {
   double gradients = 0;
 };
 
-/// One line an optimiser; the table is written by the build from trainer/optimizers/*.cpp.
+/// One optimiser; the table follows from table.hpp.
 struct OptimizerEntry {
   std::string_view name;  // what the user types
   std::string_view summary;

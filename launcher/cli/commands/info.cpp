@@ -10,7 +10,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
-#include "launcher/job/job_schema.hpp"
+#include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "support/json.hpp"
@@ -59,7 +59,7 @@ bool has_gpu(const Json& gpus, const char* library) {
 /// The trainer's schema lists the backends it was built with; some need a GPU of the vendor whose
 /// library names it.
 Json backends_of_trainer(const Json& gpus) {
-  const Json train = Json::parse(train_schema_text());
+  const Json& train = train_schema();
   const Json* words = train.at_path({"properties", "backend", "enum"});
   Json backends = Json::object();
   for (const Json& word : words != nullptr ? *words : Json()) {

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154  # dir is set by the file that sources this one
 
 # Node i is called n<i>; index 0 of the arrays stays unused.
-nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no
+nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner=''
 node_cpus=() node_sockets=() node_gpus=() node_type=() node_feature=()
 odd_nodes=() partitions=() conf_lines=() users=() shares=()
 

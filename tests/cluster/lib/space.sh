@@ -34,19 +34,23 @@ enter() {  # enter NAME CMD...: CMD as root with a clean environment inside NAME
 
 # --- making one; __keep and __boot run in processes of their own ---------------------------------
 
-start_space() {
-  rm -f "$dir/slurm/ready/$1"
+apart() {  # LOG CMD...: our own CMD in a process that has nothing of the caller's
   (
-    # Nothing of the caller's may stay open: who reads its pipe would wait for ever.
-    exec < /dev/null > "$dir/slurm/log/space-$1.log" 2>&1
+    # Nothing may stay open: who reads the caller's pipe would wait for ever.
+    exec < /dev/null > "$1" 2>&1
     for fd in /proc/self/fd/*; do
       fd=${fd##*/}
       (( fd < 3 )) || eval "exec $fd>&-"
     done
     # A session of its own: Ctrl-C on the terminal is not for the cluster.
-    exec setsid env -i PATH="$safe_path" bash "$self" __keep "$dir" "$1"
+    exec setsid env -i PATH="$safe_path" bash "$self" "${@:2}"
   ) &
   disown
+}
+
+start_space() {
+  rm -f "$dir/slurm/ready/$1"
+  apart "$dir/slurm/log/space-$1.log" __keep "$dir" "$1"
   wait_until "$1 to boot" "$dir/slurm/log/space-$1.log" test -e "$dir/slurm/ready/$1"
 }
 

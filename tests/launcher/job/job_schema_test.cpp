@@ -1,4 +1,5 @@
 #include "launcher/job/job_schema.hpp"
+#include "launcher/job/train_schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +41,7 @@ TEST(JobSchema, SurvivesItsOwnText) {
 }
 
 TEST(JobSchema, TakesTheTrainersPartFromTheTrainer) {
-  const Json said = Json::parse(train_schema_text());
+  const Json& said = train_schema();
   const Json train = job_schema()["properties"]["train"];
   EXPECT_EQ(train["properties"]["model"], said["properties"]["model"]);
   EXPECT_EQ(train["required"], said["required"]);

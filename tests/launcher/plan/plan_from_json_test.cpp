@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "launcher/plan/plan.hpp"
 #include "support/json.hpp"
@@ -27,7 +28,7 @@ LaunchPlan everything() {
   job.framework = "pytorch";
   job.environment.container = Container{.image = "/images/a.sif", .mounts = {"/data"}};
   job.environment.left_alone = {"NCCL_DEBUG"};
-  job.recovery = {.written = true, .max_restarts = 4, .signal = "USR1", .grace_seconds = 30};
+  job.recovery = {.signal = "USR1", .grace_seconds = 30, .max_restarts = 4, .written = true};
   return planned(job, lumi_like());
 }
 
@@ -56,7 +57,8 @@ TEST(PlanFromJson, WhatWasWrittenIsRead) {
 // Written by 9192368, when a plan's start was one list of words.
 TEST(PlanFromJson, APlanOfAnEarlierVersionIsRead) {
   std::ifstream file(DLLAUNCH_SOURCE_DIR "/tests/fixtures/runs/9192368/plan.json");
-  const auto document = Json::parse(file);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto document = Json::parse(text);
   const auto plan = bound_plan_from_json(document);
   ASSERT_TRUE(plan) << plan.error().what;
   EXPECT_EQ(plan->name, "before");

@@ -35,7 +35,7 @@ TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
   const auto made = planned(two_by_two(), small_cluster());
   EXPECT_FALSE(made.exact);
   EXPECT_THAT(
-      made.start,
+      made.start.argv(),
       ElementsAre("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", "--ntasks-per-node=2",
                   "--cpus-per-task=1", "--cpu-bind=none", "--kill-on-bad-exit=1", "--wait=0",
                   "--export=ALL", "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",

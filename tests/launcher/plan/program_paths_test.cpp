@@ -16,7 +16,7 @@ TEST(ProgramPaths, AreAbsoluteAndTheTrainerStandsBesideTheLauncher) {
   const auto here = std::filesystem::current_path();
   EXPECT_EQ(paths->work_dir, here);
   EXPECT_EQ(paths->run_dir, here / "runs/x");
-  EXPECT_EQ(std::filesystem::path(paths->dllaunch).filename(), "launcher_test");
+  EXPECT_EQ(std::filesystem::path(paths->dllaunch).filename(), "launcher_plan_test");
   EXPECT_EQ(std::filesystem::path(paths->dltrain),
             std::filesystem::path(paths->dllaunch).parent_path() / "dltrain");
   EXPECT_EQ(program_paths("/a/b")->run_dir, "/a/b");

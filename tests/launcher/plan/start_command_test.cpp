@@ -25,9 +25,11 @@ TEST(StartCommand, IsTheSameAfterBeingWordsOnly) {
   with_pyxis.slurm->pyxis = true;
   auto without_pmix = small_cluster();
   without_pmix.slurm->mpi_types = {"none"};
+  auto on_two_nodes = train_job();
+  on_two_nodes.resources.nodes = 2;
   for (const auto& plan : {planned(run_job(), lumi_like()), planned(train_job(), small_cluster()),
                            planned(train_job(), one_machine("cores:2")), planned(pyxis, with_pyxis),
-                           planned(two_by_two(), without_pmix)}) {
+                           planned(on_two_nodes, without_pmix)}) {
     EXPECT_THAT(plan.start.shim, testing::Contains("exec"));
     expect_same(start_command_of(plan.start.argv()), plan.start);
   }

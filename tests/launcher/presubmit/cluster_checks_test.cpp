@@ -48,7 +48,7 @@ Job job(int nodes = 1) {
 /// All that was found, "!" before what is fatal, one a line.
 std::string found(const Job& asked, const SlurmFacts& slurm) {
   std::string all;
-  for (const auto& [problem, fatal] : check_cluster(asked, slurm, now))
+  for (const auto& [problem, fatal, of_node_count] : check_cluster(asked, slurm, now))
     all += (fatal ? "!" : "") + problem.what + " (" + problem.hint + ")\n";
   return all;
 }

@@ -17,7 +17,7 @@ using Variables = std::map<std::string, std::string>;
 
 /// The environment of a real process, as printed by `env`.
 Variables captured(const std::string& name) {
-  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/runtime/environments/" + name);
+  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/runtime/rank/environments/" + name);
   EXPECT_TRUE(in) << name;
   Variables variables;
   for (std::string line; std::getline(in, line);) {

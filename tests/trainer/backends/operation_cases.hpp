@@ -95,17 +95,12 @@ inline std::vector<OperationCase> chain_cases() {
       {"avg_pool", {2, 6, 6}, {in_front(3), AvgPool2d{}}},
       {"avg_pool_odd", {2, 7, 5}, {in_front(17), AvgPool2d{}}},
       {"avg_pool_overlapping", {2, 7, 8}, {in_front(3), AvgPool2d{.kernel = 3, .stride = 2}}},
-      {"relu_after_conv", {2, 5, 5}, {in_front(3), Relu{}}},
       {"relu_before_max_pool",
        {2, 7, 7},
        {in_front(3), Relu{}, MaxPool2d{.kernel = 3, .stride = 2}}},
       {"relu_after_max_pool", {2, 6, 6}, {in_front(3), MaxPool2d{}, Relu{}}},
       {"relu_between_pools", {2, 9, 9}, {in_front(3), AvgPool2d{}, Relu{}, MaxPool2d{}}},
-      {"relu_first", {1, 4, 4}, {Relu{}, in_front(2)}},
       {"relu_after_tanh", {1, 4, 4}, {in_front(2), Tanh{}, Relu{}}},
-      {"tanh_after_conv", {2, 5, 5}, {in_front(3), Tanh{}}},
-      {"tanh_before_max_pool", {2, 6, 6}, {in_front(3), Tanh{}, MaxPool2d{}}},
-      {"tanh_after_flatten", {2, 3, 3}, {in_front(3), Flatten{}, Tanh{}}},
       {"dense", {7}, {Dense{.units = 5}}},
       {"dense_no_bias", {7}, {Dense{.units = 5, .bias = false}, Relu{}}},
       {"dense_wide", {33}, {Dense{.units = 130}, Tanh{}, Dense{.units = 65}, Relu{}}},
@@ -162,6 +157,16 @@ inline std::vector<OperationCase> branching_cases() {
       {"three_readers",
        {2, 4, 4},
        {in_front(3), Tanh{}, {Relu{}, {1}}, {Add{}, {2, 3}}, {Add{}, {4, 1}}}},
+      {"norm_added", {2, 5, 5}, {in_front(3), Tanh{}, BatchNorm{}, {Add{}, {3, 1}}, same_size(3)}},
+      {"norm_added_far_behind",
+       {2, 5, 5},
+       {before_norm(3), BatchNorm{}, {same_size(3), {1}}, {Add{}, {2, 3}}, Relu{}, same_size(2)}},
+      {"norm_read_twice",
+       {2, 4, 4},
+       {before_norm(3), BatchNorm{}, Relu{}, {Add{}, {2, 3}}, same_size(2)}},
+      {"norm_added_to_itself",
+       {2, 4, 4},
+       {before_norm(3), BatchNorm{}, {Add{}, {2, 2}}, Relu{}, same_size(2)}},
       {"block",
        {2, 6, 6},
        {same_size(16), Relu{}, same_size(16), BatchNorm{}, Relu{}, same_size(16), BatchNorm{},
@@ -241,8 +246,34 @@ inline std::vector<OperationCase> volume_cases() {
   };
 }
 
+template <typename Kind>
+void add_activation_cases(std::vector<OperationCase>& all) {
+  if constexpr (Kind::traits.activation) {
+    const std::string name(Kind::name);
+    all.push_back({name + "_first", {1, 4, 4}, {Kind{}, in_front(2)}});
+    all.push_back({name + "_after_conv", {2, 5, 5}, {in_front(3), Kind{}}});
+    all.push_back({name + "_after_dense", {7}, {Dense{.units = 5}, Kind{}}});
+    all.push_back({name + "_after_flatten", {2, 3, 3}, {in_front(3), Flatten{}, Kind{}}});
+    all.push_back({name + "_after_norm", {2, 4, 4}, {before_norm(17), BatchNorm{}, Kind{}}});
+    all.push_back({name + "_then_max_pool", {2, 6, 6}, {in_front(3), Kind{}, MaxPool2d{}}});
+    all.push_back({name + "_of_volumes", {2, 3, 4, 5}, {Conv3d{.channels = 3}, Kind{}}});
+    all.push_back({name + "_read_twice",
+                   {2, 4, 4},
+                   {in_front(3), Kind{}, same_size(3), {Add{}, {2, 3}}, Kind{}}});
+  }
+}
+
+/// Of every activation of the table.
+template <typename... Kinds>
+std::vector<OperationCase> activation_cases(const std::variant<Kinds...>&) {
+  std::vector<OperationCase> all;
+  (add_activation_cases<Kinds>(all), ...);
+  return all;
+}
+
 inline std::vector<OperationCase> operation_cases() {
   std::vector<OperationCase> all = chain_cases();
+  for (OperationCase& one : activation_cases(Operation())) all.push_back(std::move(one));
   for (auto more : {dropout_cases, volume_cases}) {
     for (OperationCase& one : more()) all.push_back(std::move(one));
   }

@@ -1,10 +1,15 @@
 #include "trainer/config/config_keys.hpp"
-#include "trainer/backends/table/backends.hpp"
-#include "trainer/models/models.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+
+#include "tests/support/golden.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {
@@ -64,14 +69,17 @@ TEST(ConfigKeys, TheSchemaDescribesEveryKeyOfTheBlockAndNoOther) {
   }
 }
 
+template <typename Table>
+Json names_in_order(const Table& table) {
+  Json names = Json::array();
+  for (const auto& row : table) names.push_back(row.name);
+  return names;
+}
+
 TEST(ConfigKeys, WordsComeFromTheTables) {
   const Json properties = Json::parse(describe_config())["properties"];
-  const auto& model_names = properties["model"]["anyOf"][0]["enum"];
-  ASSERT_EQ(model_names.size(), models().size());
-  for (std::size_t i = 0; i < models().size(); ++i) EXPECT_EQ(model_names[i], models()[i].name);
-  const auto& kinds = properties["dataset"]["properties"]["kind"]["enum"];
-  ASSERT_EQ(kinds.size(), datasets().size());
-  for (std::size_t i = 0; i < datasets().size(); ++i) EXPECT_EQ(kinds[i], datasets()[i].name);
+  EXPECT_EQ(properties["model"]["anyOf"][0]["enum"], names_in_order(models()));
+  EXPECT_EQ(properties["dataset"]["properties"]["kind"]["enum"], names_in_order(datasets()));
   EXPECT_EQ(properties["backend"]["enum"].size(), backends().size() + 1);
   const Json& abilities = properties["backend"]["x-backends"];
   ASSERT_EQ(abilities.size(), backends().size());
@@ -79,19 +87,68 @@ TEST(ConfigKeys, WordsComeFromTheTables) {
                                     {"device", "cpu"},
                                     {"precisions", {"fp32", "fp64"}},
                                     {"gpu_memory", false}}));
-  EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"],
-            Json::array({"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "lars", "lamb",
-                         "rmsprop-warmup"}));
-  EXPECT_EQ(properties["lr_schedule"]["properties"]["scaling"]["enum"],
-            Json::array({"none", "linear", "sqrt"}));
-  EXPECT_EQ(properties["lr_schedule"]["properties"]["decay"]["enum"],
-            Json::array({"none", "exponential", "step", "piecewise", "polynomial", "cosine",
-                         "inverse-time"}));
+  const auto words = [&](const char* block, const char* key) {
+    return properties[block]["properties"][key]["enum"];
+  };
+  EXPECT_EQ(words("optimizer", "name"), names_in_order(optimizers()));
+  EXPECT_EQ(words("lr_schedule", "scaling"), names_in_order(lr_scalings()));
+  EXPECT_EQ(words("lr_schedule", "decay"), names_in_order(lr_decays()));
   const Json& betas = properties["optimizer"]["properties"]["betas"];
   EXPECT_EQ(betas["type"], Json::array({"array", "null"}));
   EXPECT_EQ(betas["items"]["exclusiveMaximum"], 1);
   EXPECT_EQ(betas["maxItems"], 2);
   EXPECT_EQ(properties["max_steps"]["type"], Json::array({"integer", "null"}));
+}
+
+/// What this build describes, as templates/train.schema.json has it: with the rows of `file` for
+/// backends that were not built, and without versions.
+Json in_terms_of_the_file(Json described, const Json& file) {
+  Json& key = described["properties"]["backend"];
+  const Json& all = file["properties"]["backend"];
+  Json words = Json::array({"auto"});
+  Json descriptions = Json::array({key["x-enum-descriptions"][0]});
+  Json abilities = Json::array();
+  for (std::size_t i = 0; i < all["x-backends"].size(); ++i) {
+    Json ability = all["x-backends"][i];
+    const std::string name = ability["name"].get<std::string>();
+    const auto built = std::ranges::find(backends(), name, &BackendEntry::name);
+    if (built != backends().end()) {
+      const auto at = static_cast<std::size_t>(built - backends().begin());
+      ability = key["x-backends"][at];
+      ability["gpu_memory"] = built->device != "cpu";
+    }
+    words.push_back(name);
+    descriptions.push_back("on " + ability["device"].get<std::string>());
+    abilities.push_back(std::move(ability));
+  }
+  key["enum"] = std::move(words);
+  key["x-enum-descriptions"] = std::move(descriptions);
+  key["x-backends"] = std::move(abilities);
+  return described;
+}
+
+TEST(ConfigKeys, AreInTheLaunchersSchemaFile) {
+  const std::string path = "templates/train.schema.json";
+  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/" + path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Json described = in_terms_of_the_file(Json::parse(describe_config()), Json::parse(text));
+  EXPECT_TRUE(matches_file(path, described.dump(2) + "\n"));
+}
+
+/// The launcher names versions and abilities of backends by what CMake found.
+TEST(ConfigKeys, BackendsAreWhatTheBuildTellsTheLauncher) {
+  struct Built {
+    std::string_view name;
+    std::string version;
+    bool gpu_memory;
+  };
+  const Built built[] = {DLLAUNCH_BUILT_BACKENDS};
+  ASSERT_EQ(std::size(built), backends().size());
+  for (std::size_t i = 0; i < backends().size(); ++i) {
+    EXPECT_EQ(built[i].name, backends()[i].name);
+    EXPECT_EQ(built[i].version, backends()[i].version());
+    EXPECT_EQ(built[i].gpu_memory, backends()[i].gpu_memory);
+  }
 }
 
 TEST(ConfigKeys, DefaultsPassTheirOwnChecks) {

@@ -7,6 +7,7 @@
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/losses/loss_values.hpp"
+#include "tests/trainer/named_files.hpp"
 
 namespace dllaunch {
 namespace {
@@ -44,14 +45,12 @@ void for_every_choice(const Body& body) {
   }
 }
 
-TEST(Losses, AreListedByTheBuild) {
-  std::vector<std::string_view> names;
+TEST(Losses, EveryOneOfTheFolderIsListed) {
   for (const LossEntry& loss : losses()) {
-    names.push_back(loss.name);
     EXPECT_FALSE(loss.summary.empty());
+    EXPECT_EQ(find_loss(loss.name), &loss);
   }
-  EXPECT_THAT(names, testing::ElementsAre("softmax_cross_entropy", "sigmoid_cross_entropy",
-                                          "mean_squared_error"));
+  EXPECT_EQ(names_of(losses()), kinds_in("trainer/losses"));
   EXPECT_EQ(find_loss("hinge"), nullptr);
 }
 

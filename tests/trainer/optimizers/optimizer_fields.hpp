@@ -1,52 +1,41 @@
-// Every option of optimisers by the name of its key, written out once more: what a key stores can
-// be read back, and nothing else may have changed.
+// The options of optimisers by the names of their keys: what a key stores can be read back, and
+// nothing else may have changed.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 
 #include "support/json.hpp"
-#include "trainer/optimizers/optimizer.hpp"
+#include "trainer/config/optimizer_keys.hpp"
 
 namespace dllaunch {
 
-inline std::map<std::string, Json> option_fields(const OptimizerOptions& options) {
-  return {{"lr", options.lr},
-          {"momentum", options.momentum},
-          {"weight_decay", options.weight_decay},
-          {"nesterov", options.nesterov},
-          {"betas", options.betas},
-          {"eps", options.eps},
-          {"alpha", options.alpha},
-          {"centered", options.centered},
-          {"rho", options.rho},
-          {"lr_decay", options.lr_decay},
-          {"trust_coefficient", options.trust_coefficient},
-          {"lr_in_momentum", options.lr_in_momentum},
-          {"momentum_correction", options.momentum_correction},
-          {"rmsprop_lr", options.rmsprop_lr},
-          {"center_epoch", options.center_epoch},
-          {"period_epochs", options.period_epochs}};
+inline std::map<std::string, Json> option_fields(
+    const OptimizerOptions& options) {
+  const std::string block = "optimizer.";
+  std::map<std::string, Json> fields;
+  for (const ConfigKey& key : optimizer_keys()) {
+    if (key.choice.by.empty()) continue;
+    const std::string name = key.path.substr(block.size());
+    fields[name] = option_value(options, name);
+  }
+  return fields;
 }
 
 /// No two numbers alike, all of them allowed, none of them a default anywhere; flags are `flags`.
 inline OptimizerOptions distinct_options(bool flags) {
-  return {.lr = 0.11,
-          .momentum = 0.12,
-          .weight_decay = 0.13,
-          .nesterov = flags,
-          .betas = {0.14, 0.15},
-          .eps = 0.16,
-          .alpha = 0.17,
-          .centered = flags,
-          .rho = 0.18,
-          .lr_decay = 0.19,
-          .trust_coefficient = 0.21,
-          .lr_in_momentum = flags,
-          .momentum_correction = flags,
-          .rmsprop_lr = 0.22,
-          .center_epoch = 0.23,
-          .period_epochs = 0.24};
+  TrainConfig config;
+  double number = 0.1;
+  for (const ConfigKey& key : optimizer_keys()) {
+    if (key.choice.by.empty()) continue;
+    number += 0.01;
+    Json value = number;
+    if (key.kind == ValueKind::flag) value = flags;
+    if (key.kind == ValueKind::numbers) value = std::array{number, number + 0.005};
+    key.store(config, value);
+  }
+  return config.optimizer_options;
 }
 
 }  // namespace dllaunch

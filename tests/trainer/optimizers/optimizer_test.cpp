@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "tests/trainer/named_files.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -17,6 +19,10 @@ TEST(Optimizer, IsFoundByName) {
     EXPECT_FALSE(entry.summary.empty());
   }
   EXPECT_EQ(find_optimizer("SGD"), nullptr);
+}
+
+TEST(Optimizer, OfTheFolderIsListed) {
+  EXPECT_EQ(names_of(optimizers()), kinds_in("trainer/optimizers"));
 }
 
 TEST(Optimizer, HasARateAndDefaultsThatFit) {

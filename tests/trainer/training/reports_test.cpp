@@ -243,7 +243,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   ASSERT_EQ(event_files(folder.path()).size(), 3u);
 
   const auto ended =
-      run_program({venv + "/bin/python", DLLAUNCH_SOURCE_DIR "/tests/trainer/read_tensorboard.py",
+      run_program({venv + "/bin/python", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/read_tensorboard.py",
                    (folder / "tensorboard").string()});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const auto json = ended.output.find("{\"scalars\"");

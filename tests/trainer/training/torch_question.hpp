@@ -81,7 +81,7 @@ class TorchQuestion {
     for (const Tensor& tensor : file_.tensors) text += text_of(std::span(tensor.data));
     write_text(folder / "question", text);
     words.insert(words.begin(),
-                 {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/torch_networks.py"});
+                 {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/torch_networks.py"});
     words.push_back((folder / "question").string());
     words.push_back((folder / "answer").string());
     const auto asked = run_program(words);

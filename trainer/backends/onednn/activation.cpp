@@ -1,3 +1,4 @@
+#include <cassert>
 #include <utility>
 
 #include "trainer/backends/onednn/layers.hpp"
@@ -5,13 +6,24 @@
 namespace dllaunch::onednn {
 namespace {
 
+using dnnl::algorithm;
 using dnnl::eltwise_backward;
 using dnnl::eltwise_forward;
 using dnnl::memory;
 
+/// Each activation in the form whose backward pass reads y, not x: x need not be kept.
+ActivationKind kind_of(const Relu&) {
+  return {algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd};
+}
+ActivationKind kind_of(const Tanh&) {
+  return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd};
+}
+
 eltwise_forward::primitive_desc forward_desc(const Program& program, dnnl::algorithm algorithm,
+                                             const ActivationKind& kind,
                                              const memory::desc& layout) {
-  return {eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, layout, 0.F),
+  return {eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, layout, kind.alpha,
+                                kind.beta),
           user_scratchpad(), program.engine()};
 }
 
@@ -22,7 +34,8 @@ class Activation final : public Layer {
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory& x = xs[0];
     if (around_.done_by_neighbour) return y_ = x;
-    const auto desc = forward_desc(program, activation_kind(node_.op).forward, x.get_desc());
+    const ActivationKind kind = activation_kind(node_.op);
+    const auto desc = forward_desc(program, kind.forward, kind, x.get_desc());
     y_ = program.allocate(x.get_desc());
     program.add(steps, node_.name + " forward", desc, eltwise_forward(desc),
                 {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y_}});
@@ -45,17 +58,24 @@ class Activation final : public Layer {
 }  // namespace
 
 ActivationKind activation_kind(const Operation& op) {
-  if (std::holds_alternative<Tanh>(op)) {
-    return {dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd};
-  }
-  return {dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd};
+  return std::visit(
+      []<typename Kind>(const Kind& kind) -> ActivationKind {
+        if constexpr (Kind::traits.activation) {
+          return kind_of(kind);
+        } else {
+          assert(!"an activation");
+          return {};
+        }
+      },
+      op);
 }
 
 dnnl::primitive_attr with_activation(const Surroundings& around) {
   dnnl::primitive_attr attributes = user_scratchpad();
   if (around.activation_follows) {
     dnnl::post_ops after;
-    after.append_eltwise(1.F, activation_kind(around.next).forward, 0.F, 0.F);
+    const ActivationKind kind = activation_kind(around.next);
+    after.append_eltwise(1.F, kind.forward, kind.alpha, kind.beta);
     attributes.set_post_ops(after);
   }
   return attributes;
@@ -67,10 +87,10 @@ memory add_activation_backward(Program& program, std::vector<Step>& steps, const
   const memory::desc layout = y.get_desc();
   const memory from = program.in_layout(steps, name + " dy", dy, layout);
   memory dx = program.is_shared(from) ? program.allocate(layout) : from;
-  const dnnl::algorithm algorithm = activation_kind(op).backward;
+  const ActivationKind kind = activation_kind(op);
   const eltwise_backward::primitive_desc desc(
-      eltwise_backward::desc(algorithm, layout, layout, 0.F), user_scratchpad(), program.engine(),
-      forward_desc(program, algorithm, layout));
+      eltwise_backward::desc(kind.backward, layout, layout, kind.alpha, kind.beta),
+      user_scratchpad(), program.engine(), forward_desc(program, kind.backward, kind, layout));
   program.add(steps, name + " backward", desc, eltwise_backward(desc),
               {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}});
   return dx;

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/backends/fusion_plan.hpp"
 #include "trainer/backends/onednn/layers.hpp"
+#include "trainer/graph/readers.hpp"
 
 namespace dllaunch::onednn {
 namespace {
@@ -17,77 +19,73 @@ bool is(const Node& node) {
   return std::holds_alternative<Op>(node.op);
 }
 
+std::size_t at(int node) {
+  return static_cast<std::size_t>(node);
+}
+
 bool is_activation(const Node& node) {
-  return is<Relu>(node) || is<Tanh>(node);
+  return traits_of(node.op).activation;
 }
 
 /// Has a primitive that can apply an activation to what it writes.
 bool is_weighted(const Node& node) {
-  return is<Conv2d>(node) || is<Conv3d>(node) || is<Dense>(node);
+  return traits_of(node.op).weighted;
 }
 
-/// Who reads whom, and whose gradients anybody asks for.
+/// Who reads whom, and whose gradients are read.
 class Readers {
  public:
-  explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.nodes.size()) {
-    wanted_.push_back(false);
-    for (std::size_t n = 1; n < graph.nodes.size(); ++n) {
-      bool wanted = std::ranges::any_of(graph.nodes[n].parameters, [&graph](int parameter) {
-        return !graph.parameters[static_cast<std::size_t>(parameter)].frozen;
-      });
-      for (const int input : graph.nodes[n].inputs) {
-        readers_[static_cast<std::size_t>(input)].push_back(n);
-        wanted = wanted || wanted_[static_cast<std::size_t>(input)];
-      }
-      wanted_.push_back(wanted);
-    }
-  }
+  explicit Readers(const Graph& graph)
+      : graph_(graph), readers_(readers_of(graph)), trained_(trained_nodes(graph)) {}
 
   /// Does a parameter that is trained lie at or before node n?
-  bool wants_gradient(std::size_t n) const { return wanted_[n]; }
-  const std::vector<std::size_t>& of(std::size_t n) const { return readers_[n]; }
+  bool wants_gradient(int n) const { return trained_[at(n)]; }
 
   /// Is node n + 1 there, and the only one that reads n?
-  const Node* next(std::size_t n) const {
-    if (n + 1 >= graph_.nodes.size() || readers_[n] != std::vector{n + 1}) return nullptr;
-    return &graph_.nodes[n + 1];
+  const Node* next(int n) const {
+    return readers_[at(n)] == std::vector{n + 1} ? &graph_.nodes[at(n + 1)] : nullptr;
   }
   /// Is node n - 1 read by n alone?
-  const Node* previous(std::size_t n) const {
-    const bool alone = n > 0 && readers_[n - 1] == std::vector{n};
-    return alone && graph_.nodes[n].inputs.size() == 1 ? &graph_.nodes[n - 1] : nullptr;
+  const Node* previous(int n) const {
+    const bool alone = n > 0 && readers_[at(n - 1)] == std::vector{n};
+    return alone && graph_.nodes[at(n)].inputs.size() == 1 ? &graph_.nodes[at(n - 1)] : nullptr;
   }
 
-  /// Does somebody tell an image from a vector, be it of one pixel? A dense layer and the loss do
-  /// not, and an activation or dropout passes on what it gets.
-  bool tells_flattened(std::size_t n) const {
-    return std::ranges::any_of(readers_[n], [this](std::size_t reader) {
-      const Node& node = graph_.nodes[reader];
-      if (is<Dense>(node)) return false;
-      const bool passes = is_activation(node) || is<Dropout>(node) || is<Flatten>(node);
-      return !passes || tells_flattened(reader);
+  /// Does a reader tell an image from a vector, be it of one pixel? The loss does not.
+  bool tells_flattened(int n) const {
+    return std::ranges::any_of(readers_[at(n)], [this](int reader) {
+      switch (traits_of(graph_.nodes[at(reader)].op).flattening) {
+        case Flattening::seen:
+          return true;
+        case Flattening::passed_on:
+          return tells_flattened(reader);
+        case Flattening::unseen:
+          break;
+      }
+      return false;
     });
   }
 
  private:
   const Graph& graph_;
-  std::vector<std::vector<std::size_t>> readers_;
-  std::vector<bool> wanted_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<bool> trained_;
 };
 
-/// A layer, and the nodes [first, last] that it runs.
+/// A layer, and the nodes that it runs.
 struct Placed {
-  std::size_t first = 0;
-  std::size_t last = 0;
+  std::vector<int> nodes;        // in their order
   std::vector<int> inputs;       // nodes
   std::unique_ptr<Layer> layer;  // null: y is x as it is
+
+  int last() const { return nodes.back(); }
 };
 
-Surroundings surroundings_of(const Graph& graph, const Readers& readers, std::size_t n) {
-  const Node& node = graph.nodes[n];
+Surroundings surroundings_of(const Graph& graph, const Readers& readers, int n) {
+  const Node& node = graph.nodes[at(n)];
   Surroundings around;
-  around.wants_dx = readers.wants_gradient(static_cast<std::size_t>(node.inputs.front()));
-  around.gives_logits = n + 1 == graph.nodes.size();
+  around.wants_dx = readers.wants_gradient(node.inputs.front());
+  around.gives_logits = at(n) + 1 == graph.nodes.size();
   const Node* previous = readers.previous(n);
   around.done_by_neighbour = is_activation(node) && previous != nullptr && is_weighted(*previous);
   // A max pool takes over the backward pass of the ReLU it reads, if the two are a pair.
@@ -103,52 +101,68 @@ Surroundings surroundings_of(const Graph& graph, const Readers& readers, std::si
 }
 
 /// A batch normalisation with the addition and the ReLU that follow it.
-Placed place_norm(const Graph& graph, const Readers& readers, std::size_t n) {
-  Placed placed{.first = n, .last = n, .inputs = graph.nodes[n].inputs, .layer = nullptr};
-  NormGroup group{.norm = graph.nodes[n], .name = graph.nodes[n].name};
-  const Node* next = readers.next(placed.last);
-  if (next != nullptr && is<Add>(*next)) {
-    const auto& both = next->inputs;
-    const int other = both[0] == static_cast<int>(n) ? both[1] : both[0];
-    group.add = true;
-    placed.inputs.push_back(other);
-    next = readers.next(++placed.last);
+Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& fused) {
+  const Node& norm = graph.nodes[at(fused.norm)];
+  Placed placed{.nodes = {fused.norm}, .inputs = norm.inputs, .layer = nullptr};
+  if (fused.add >= 0) {
+    placed.nodes.push_back(fused.add);
+    placed.inputs.push_back(fused.other);
   }
-  if (next != nullptr && is<Relu>(*next)) {
-    group.relu = true;
-    ++placed.last;
-  }
-  placed.layer = make_norm(std::move(group), surroundings_of(graph, readers, n));
+  if (fused.relu >= 0) placed.nodes.push_back(fused.relu);
+  placed.layer =
+      make_norm({.norm = norm, .add = fused.add >= 0, .relu = fused.relu >= 0, .name = norm.name},
+                surroundings_of(graph, readers, fused.norm));
   return placed;
 }
 
-std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, std::size_t n) {
-  const Node& node = graph.nodes[n];
-  const Surroundings around = surroundings_of(graph, readers, n);
-  if (is<Conv2d>(node) || is<Conv3d>(node)) return make_convolution(node, around);
-  if (is<Dense>(node)) return make_dense(node, around);
-  if (is<MaxPool2d>(node) || is<MaxPool3d>(node)) return make_max_pool(node, around);
-  if (is<AvgPool2d>(node)) return make_avg_pool(node, around);
-  if (is<GlobalAvgPool>(node)) {
-    auto pool = make_global_avg_pool(node, around);
+/// The layer of node n; nullptr: y is x as it is. A kind without a case stops the compiler.
+struct LayerMaker {
+  using Made = std::unique_ptr<Layer>;
+  const Readers& readers;
+  int n;
+  const Node& node;
+  Surroundings around;
+
+  Made operator()(const Input&) const { return nullptr; }
+  Made operator()(const BatchNorm&) const { return nullptr; }  // place_norm() runs all of them
+  Made operator()(const Conv2d&) const { return make_convolution(node, around); }
+  Made operator()(const Conv3d&) const { return make_convolution(node, around); }
+  Made operator()(const Dense&) const { return make_dense(node, around); }
+  Made operator()(const MaxPool2d&) const { return make_max_pool(node, around); }
+  Made operator()(const MaxPool3d&) const { return make_max_pool(node, around); }
+  Made operator()(const AvgPool2d&) const { return make_avg_pool(node, around); }
+  Made operator()(const GlobalAvgPool&) const {
+    Made pool = make_global_avg_pool(node, around);
     return readers.tells_flattened(n) ? make_flattened(std::move(pool), node) : std::move(pool);
   }
-  if (is<ZeroPad2d>(node)) return make_zero_pad(node, around);
-  if (is<Dropout>(node)) return make_dropout(node, around);
-  if (is<Add>(node)) return make_add(node);
-  if (is_activation(node)) return make_activation(node, around);
-  // A flattened image: most readers take it as it lies.
-  return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+  Made operator()(const ZeroPad2d&) const { return make_zero_pad(node, around); }
+  Made operator()(const Dropout&) const { return make_dropout(node, around); }
+  Made operator()(const Add&) const { return make_add(node); }
+  Made operator()(const Flatten&) const {
+    // Most readers take an image as it lies.
+    return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+  }
+  template <typename Kind>
+  requires(Kind::traits.activation) Made operator()(const Kind&) const {
+    return make_activation(node, around);
+  }
+};
+
+std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
+  const Node& node = graph.nodes[at(n)];
+  return std::visit(LayerMaker{readers, n, node, surroundings_of(graph, readers, n)}, node.op);
 }
 
 std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
+  const FusionPlan fusions = plan_fusions(graph);
   std::vector<Placed> all;
-  for (std::size_t n = 1; n < graph.nodes.size(); n = all.back().last + 1) {
-    if (is<BatchNorm>(graph.nodes[n])) {
-      all.push_back(place_norm(graph, readers, n));
-    } else {
-      all.push_back({n, n, graph.nodes[n].inputs, make_layer(graph, readers, n)});
-    }
+  for (int n = 1; n < static_cast<int>(graph.nodes.size()); ++n) {
+    if (fusions.absorbed(n)) continue;
+    const FusedNorm* fused = fusions.of(n);
+    all.push_back(fused != nullptr ? place_norm(graph, readers, *fused)
+                                   : Placed{.nodes = {n},
+                                            .inputs = graph.nodes[at(n)].inputs,
+                                            .layer = make_layer(graph, readers, n)});
   }
   return all;
 }
@@ -184,18 +198,18 @@ class Assembler {
     ys[0] = assembled_.input;
     for (const Placed& placed : layers_) {
       Memories xs;
-      for (const int input : placed.inputs) xs.push_back(ys[static_cast<std::size_t>(input)]);
-      ys[placed.last] =
-          placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
-      assembled_.done.push_back(done_by(placed, ys[placed.last]));
+      for (const int input : placed.inputs) xs.push_back(ys[at(input)]);
+      memory& y = ys[at(placed.last())];
+      y = placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
+      assembled_.done.push_back(done_by(placed, y));
     }
     add_logits(assembled_, program_, ys.back());
   }
 
   Done done_by(const Placed& placed, const memory& y) const {
-    Done done{assembled_.forward.size(), graph_.nodes[placed.last].name, {}, y};
-    for (std::size_t n = placed.first; n <= placed.last; ++n) {
-      const auto& parameters = graph_.nodes[n].parameters;
+    Done done{assembled_.forward.size(), graph_.nodes[at(placed.last())].name, {}, y};
+    for (const int n : placed.nodes) {
+      const auto& parameters = graph_.nodes[at(n)].parameters;
       done.parameters.insert(done.parameters.end(), parameters.begin(), parameters.end());
     }
     return done;
@@ -208,9 +222,9 @@ class Assembler {
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
       BackwardOfNode steps;
       // Else nothing in it or before it is trained.
-      if (readers_.wants_gradient(placed->last)) compile_backward(*placed, dys, steps);
-      for (std::size_t n = placed->last + 1; n-- > placed->first;) {
-        for (const int parameter : graph_.nodes[n].parameters) {
+      if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
+      for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
+        for (const int parameter : graph_.nodes[at(*n)].parameters) {
           steps.slots.push_back({.slot = slot++, .parameter = parameter});
         }
       }
@@ -223,14 +237,14 @@ class Assembler {
   /// Adds the gradients of its inputs to `dys`.
   void compile_backward(const Placed& placed, std::vector<Memories>& dys, BackwardOfNode& steps) {
     if (!placed.layer) {
-      auto& of_input = dys[static_cast<std::size_t>(placed.inputs[0])];
-      of_input.insert(of_input.end(), dys[placed.last].begin(), dys[placed.last].end());
+      Memories& of_input = dys[at(placed.inputs[0])];
+      of_input.insert(of_input.end(), dys[at(placed.last())].begin(), dys[at(placed.last())].end());
       return;
     }
-    const Memories dxs = placed.layer->compile_backward(program_, steps, dys[placed.last]);
+    const Memories dxs = placed.layer->compile_backward(program_, steps, dys[at(placed.last())]);
     for (std::size_t i = 0; i < placed.inputs.size(); ++i) {
-      const auto input = static_cast<std::size_t>(placed.inputs[i]);
-      if (readers_.wants_gradient(input)) dys[input].push_back(dxs[i]);
+      const int input = placed.inputs[i];
+      if (readers_.wants_gradient(input)) dys[at(input)].push_back(dxs[i]);
     }
   }
 

@@ -64,10 +64,12 @@ std::unique_ptr<Layer> make_flatten(const Node& node);
 /// A layer that gives images, and a flatten after it; both are `node`.
 std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node);
 
-/// Relu or Tanh in the form whose backward pass reads y, not x: x need not be kept.
+/// oneDNN's names of an activation.
 struct ActivationKind {
   dnnl::algorithm forward;
   dnnl::algorithm backward;
+  float alpha = 0;  // constants of the algorithm, where it has any
+  float beta = 0;
 };
 ActivationKind activation_kind(const Operation& op);
 

@@ -9,8 +9,6 @@
 
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/reference/batch_norm.hpp"
-#include "trainer/backends/reference/operations.hpp"
-#include "trainer/backends/reference/volumes.hpp"
 #include "trainer/graph/dropout.hpp"
 #include "trainer/losses/loss.hpp"
 

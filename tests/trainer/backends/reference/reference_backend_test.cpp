@@ -1,6 +1,9 @@
 // The definition itself: against central differences of its own loss.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <variant>
+
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
 #include "trainer/models/models.hpp"
@@ -9,6 +12,14 @@ namespace dllaunch {
 namespace {
 
 const CompileOptions exact{.batch = 3, .precision = Precision::fp64};
+
+TEST(OperationCases, HoldEveryKindOfLayer) {
+  std::set<std::size_t> kinds;
+  for (const OperationCase& one : operation_cases()) {
+    for (const Node& node : one.graph().nodes) kinds.insert(node.op.index());
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Operation>);
+}
 
 class Gradients : public testing::TestWithParam<OperationCase> {};
 

@@ -1,52 +1,37 @@
 // Operations that look at one element at a time.
 #pragma once
 
-#include <cmath>
+#include <cstdint>
 
-#include "trainer/backends/gpu/kernels/element.hpp"
+#include "trainer/backends/gpu/kernels/layer_kernels.hpp"
 #include "trainer/graph/dropout.hpp"
+#include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
 
-// A NaN is neither below nor above zero: written so that it passes.
-constexpr float relu(float x) {
-  return x < 0 ? 0 : x;
-}
-
-template <typename T>
-struct ReluForward {
+template <typename Kind, typename T>
+struct ActivationForward {
   const T* x;
   T* y;
-  constexpr void operator()(std::int64_t i) const { set(y[i], relu(get(x[i]))); }
+  constexpr void operator()(std::int64_t i) const { set(y[i], Kind::value(get(x[i]))); }
 };
 
-template <typename T>
-struct ReluBackward {
+template <typename Kind, typename T>
+struct ActivationBackward {
   const T* y;
   const T* dy;
   T* dx;
   bool add;
   constexpr void operator()(std::int64_t i) const {
-    put(dx[i], get(y[i]) <= 0 ? 0 : get(dy[i]), add);
+    put(dx[i], Kind::gradient(get(y[i]), get(dy[i])), add);
   }
 };
 
-template <typename T>
-struct TanhForward {
-  const T* x;
-  T* y;
-  constexpr void operator()(std::int64_t i) const { set(y[i], std::tanh(get(x[i]))); }
-};
-
-template <typename T>
-struct TanhBackward {
-  const T* y;
-  const T* dy;
-  T* dx;
-  bool add;
-  constexpr void operator()(std::int64_t i) const {
-    const float value = get(y[i]);
-    put(dx[i], (1 - value * value) * get(dy[i]), add);
+template <typename Kind, typename T>
+requires(Kind::traits.activation) struct LayerKernels<Kind, T> {
+  static ActivationForward<Kind, T> forward(const Kind&, const View<T>& v) { return {v.x, v.y}; }
+  static ActivationBackward<Kind, T> backward(const Kind&, const View<T>& v) {
+    return {v.y, v.dy, v.dx, v.add};
   }
 };
 
@@ -109,6 +94,14 @@ struct ToChannelsFirst {
   T* to;
   Volume shape;
   constexpr void operator()(std::int64_t i) const { set(to[plain_index(shape, i)], get(from[i])); }
+};
+
+template <typename T>
+struct LayerKernels<Flatten, T> {
+  static ToChannelsFirst<T> forward(const Flatten&, const View<T>& v) { return {v.x, v.y, v.in}; }
+  static ToChannelsLast<T, T> backward(const Flatten&, const View<T>& v) {
+    return {v.dy, v.dx, v.in, v.add};
+  }
 };
 
 /// Adds nothing and looks for what is no number: `found` becomes 1.

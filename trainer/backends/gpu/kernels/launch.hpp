@@ -1,4 +1,4 @@
-// Kernels as the rest of a backend calls them: launch(stream, indexes, body).
+// Kernels as the rest of a backend calls them: launch(stream, indexes, functor).
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace dllaunch::gpu {
 
-/// Runs body(0) .. body(count-1) in the order of the stream. Of the bodies that kernels.cpp lists,
-/// which the vendor's compiler builds: nothing else of a backend needs that one.
-template <typename Body>
-void launch(GpuStream stream, std::int64_t count, const Body& body);
+/// Runs functor(0) .. functor(count-1) in the order of the stream. Of the functors that
+/// kernel_list.hpp lists, which the vendor's compiler builds: nothing else of a backend needs that
+/// one.
+template <typename Functor>
+void launch(GpuStream stream, std::int64_t count, const Functor& functor);
 
 }  // namespace dllaunch::gpu

@@ -4,7 +4,8 @@
 
 #include <array>
 
-#include "trainer/backends/gpu/kernels/element.hpp"
+#include "trainer/backends/gpu/kernels/layer_kernels.hpp"
+#include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
 
@@ -16,6 +17,24 @@ struct Window {
 
   constexpr std::int64_t elements() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
+
+constexpr std::array<std::int64_t, 3> along_axes(int extent, std::int64_t depth) {
+  return {depth, extent, extent};
+}
+constexpr std::array<std::int64_t, 3> along_axes(const std::array<int, 3>& extents, std::int64_t) {
+  return {extents[0], extents[1], extents[2]};
+}
+/// Of whatever has a kernel.
+template <typename Kind>
+constexpr Window window_along_axes(const Kind& kind) {
+  Window window;
+  if constexpr (requires { kind.kernel; }) {
+    window.kernel = along_axes(kind.kernel, 1);
+    window.stride = along_axes(kind.stride, 1);
+  }
+  if constexpr (requires { kind.padding; }) window.padding = along_axes(kind.padding, 0);
+  return window;
+}
 
 constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
   return a < b ? b : a;
@@ -110,6 +129,16 @@ struct MaxPoolBackward {
   }
 };
 
+template <typename Kind, typename T>
+requires(Kind::traits.notes_largest) struct LayerKernels<Kind, T> {
+  static MaxPoolForward<T> forward(const Kind& op, const View<T>& v) {
+    return {v.x, v.y, v.best, v.in, v.out, window_along_axes(op)};
+  }
+  static MaxPoolBackward<T> backward(const Kind& op, const View<T>& v) {
+    return {v.dy, v.best, v.dx, v.in, v.out, window_along_axes(op), v.add};
+  }
+};
+
 template <typename T>
 struct AvgPoolForward {
   const T* x;
@@ -151,6 +180,16 @@ struct AvgPoolBackward {
 
 /// An index for each row and channel.
 template <typename T>
+struct LayerKernels<AvgPool2d, T> {
+  static AvgPoolForward<T> forward(const AvgPool2d& op, const View<T>& v) {
+    return {v.x, v.y, v.in, v.out, window_along_axes(op)};
+  }
+  static AvgPoolBackward<T> backward(const AvgPool2d& op, const View<T>& v) {
+    return {v.dy, v.dx, v.in, v.out, window_along_axes(op), v.add};
+  }
+};
+
+template <typename T>
 struct GlobalAvgPoolForward {
   const T* x;
   T* y;
@@ -173,6 +212,16 @@ struct GlobalAvgPoolBackward {
     const std::int64_t row = i / (in.pixels() * in.channels);
     const float share = get(dy[row * in.channels + i % in.channels]);
     put(dx[i], share / static_cast<float>(in.pixels()), add);
+  }
+};
+
+template <typename T>
+struct LayerKernels<GlobalAvgPool, T> {
+  static GlobalAvgPoolForward<T> forward(const GlobalAvgPool&, const View<T>& v) {
+    return {v.x, v.y, v.in};
+  }
+  static GlobalAvgPoolBackward<T> backward(const GlobalAvgPool&, const View<T>& v) {
+    return {v.dy, v.dx, v.in, v.add};
   }
 };
 
@@ -205,6 +254,16 @@ struct ZeroPadBackward {
   constexpr void operator()(std::int64_t i) const {
     const Place x = place_of(in, i);
     put(dx[i], get(dy[out.at(x.row, 0, x.h + pixels, x.w + pixels, x.c)]), add);
+  }
+};
+
+template <typename T>
+struct LayerKernels<ZeroPad2d, T> {
+  static ZeroPadForward<T> forward(const ZeroPad2d& op, const View<T>& v) {
+    return {v.x, v.y, v.in, v.out, op.pixels};
+  }
+  static ZeroPadBackward<T> backward(const ZeroPad2d& op, const View<T>& v) {
+    return {v.dy, v.dx, v.in, v.out, op.pixels, v.add};
   }
 };
 

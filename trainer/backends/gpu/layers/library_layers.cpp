@@ -19,13 +19,18 @@ std::optional<Error> HeavyLayers::make(MathLibrary& library, const Graph& graph,
                                        const StepPlan& plan, const Numerics& numerics) {
   layers_.resize(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Operation& op = graph.nodes[n].op;
-    std::optional<Error> error;
-    if (std::holds_alternative<Conv2d>(op) || std::holds_alternative<Conv3d>(op)) {
-      error = make_convolution(library, graph, plan, numerics, n);
-    } else if (std::holds_alternative<Dense>(op)) {
-      error = make_products(library, graph, plan, numerics, n);
-    }
+    auto error = std::visit(
+        [&]<typename Kind>(const Kind&) -> std::optional<Error> {
+          if constexpr (std::is_same_v<Kind, Dense>) {
+            return make_products(library, graph, plan, numerics, n);
+          } else if constexpr (requires(Kind kind) { kind.kernel; } && Kind::traits.weighted) {
+            return make_convolution(library, graph, plan, numerics, n);
+          } else {
+            static_assert(!Kind::traits.weighted, "no library computes this kind of layer");
+            return std::nullopt;
+          }
+        },
+        graph.nodes[n].op);
     if (error) return std::move(*error).within(graph.nodes[n].name);
   }
   weight_delta_ = memory_.add(weights_ * bytes_of(numerics.type));

@@ -1,4 +1,4 @@
-// The loss and its slopes where the outputs are. A loss without kernels is the host's.
+// The loss and its slopes where the outputs are.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,7 @@ class LossLayer {
   /// targets. The result is there when the third returns; NaN and infinity pass through.
   void take(GpuStream stream, const float* outputs, const Batch& batch);
   void compute(GpuStream stream);
-  ForwardResult result(GpuStream stream, const Batch& batch);
-
-  /// Whether a loss of this kind is computed by kernels alone.
-  bool has_kernels() const { return kernels_ != Kernels::none; }
+  ForwardResult result(GpuStream stream);
 
   /// d(scale * loss_sum)/d(outputs) of the latest forward into `slopes` [batch, outputs], zero for
   /// rows that were absent: kernels alone, the scale being there already.
@@ -33,14 +30,11 @@ class LossLayer {
   void backward(GpuStream stream, T* slopes);
 
  private:
-  enum class Kernels { none, softmax, sigmoid, squared };
-
   void take_targets(GpuStream stream, const Batch& batch);
-  ForwardResult forward_on_host(GpuStream stream, const Batch& batch);
+  LossInputs inputs() const;
   std::size_t elements(std::int64_t rows) const { return static_cast<std::size_t>(rows * width_); }
 
   LossChoice choice_;
-  Kernels kernels_;
   std::int64_t batch_;
   std::int64_t width_;
   DeviceMemory& memory_;
@@ -52,8 +46,7 @@ class LossLayer {
   const float* outputs_ = nullptr;
   RowTargets targets_ = {};
   std::int64_t present_ = 0;
-  std::vector<LossRow> row_losses_;  // as they came from the device
-  std::vector<double> host_slopes_;  // of a loss without kernels
+  std::vector<LossRow<float>> row_losses_;  // as they came from the device
 };
 
 }  // namespace dllaunch::gpu

@@ -20,11 +20,6 @@ void change_on_host(GpuStream stream, double* values, std::size_t count, const C
   check(gpu_synchronise(stream), "sums");
 }
 
-bool has_bias_sum(const Operation& op) {
-  return std::holds_alternative<Conv2d>(op) || std::holds_alternative<Conv3d>(op) ||
-         std::holds_alternative<Dense>(op);
-}
-
 }  // namespace
 
 NormLayers::NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRanks& sum_over_ranks,
@@ -40,7 +35,7 @@ NormLayers::NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRa
     const Node& node = graph.nodes[n];
     const Volume& shape = plan.nodes[n].shape;
     const auto* norm = std::get_if<BatchNorm>(&node.op);
-    if (norm == nullptr && !has_bias_sum(node.op)) continue;
+    if (norm == nullptr && !traits_of(node.op).weighted) continue;
     const Chunks chunks = chunks_of(shape.rows * shape.pixels(), shape.channels);
     partial = std::max(partial, 2 * chunks.count * chunks.channels);
     joined = std::max(joined, 2 * shape.channels);

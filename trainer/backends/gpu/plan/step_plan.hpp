@@ -9,8 +9,8 @@
 
 namespace dllaunch::gpu {
 
-/// How node n is run. A batch normalisation whose only reader is a ReLU, or an addition whose only
-/// reader is one, is run by that ReLU: nodes in between are absorbed and have no output.
+/// How node n is run. The last node of those that fusion_plan.hpp fuses runs all of them; the
+/// others are absorbed and have no output.
 struct NodePlan {
   Volume shape;           // of the output, for a whole batch
   bool absorbed = false;  // a later node runs it

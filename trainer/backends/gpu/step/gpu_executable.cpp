@@ -8,12 +8,13 @@
 
 #include "runtime/rank/rank_env.hpp"
 #include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/kernels/kernel_list.hpp"
+#include "trainer/backends/gpu/kernels/launch.hpp"
 #include "trainer/backends/gpu/layers/dropout_masks.hpp"
 #include "trainer/backends/gpu/layers/image_input.hpp"
 #include "trainer/backends/gpu/layers/library_layers.hpp"
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 #include "trainer/backends/gpu/layers/norm_layers.hpp"
-#include "trainer/backends/gpu/layers/operations.hpp"
 #include "trainer/backends/gpu/memory/parameter_memory.hpp"
 #include "trainer/backends/gpu/memory/pinned_pool.hpp"
 #include "trainer/backends/gpu/plan/backward_pieces.hpp"
@@ -93,7 +94,7 @@ class GpuExecutable final : public Executable {
       loss_.compute(stream_);
     });
     check(gpu_last_error(), "forward");
-    const ForwardResult result = loss_.result(stream_, batch);
+    const ForwardResult result = loss_.result(stream_);
     images_.send_ahead(batch);  // travel while the GPU does the rest of the step
     return result;
   }
@@ -162,7 +163,7 @@ class GpuExecutable final : public Executable {
   /// goes there on its way.
   bool repeats() const {
     return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
-           loss_.has_kernels() && parameters_.are_on_device();
+           parameters_.are_on_device();
   }
   template <typename Enqueue>
   void run(const Take& take, const Enqueue& enqueue) {
@@ -193,26 +194,28 @@ class GpuExecutable final : public Executable {
   void backward_of(const Input&, std::size_t) {}
   void forward_of(const BatchNorm&, std::size_t) {}  // is run as a norm
   void backward_of(const BatchNorm&, std::size_t) {}
-  void forward_of(const Conv2d&, std::size_t n) { heavy_forward(n); }
-  void forward_of(const Conv3d&, std::size_t n) { heavy_forward(n); }
-  void forward_of(const Dense&, std::size_t n) { heavy_forward(n); }
-  void backward_of(const Conv2d&, std::size_t n) { heavy_backward(n); }
-  void backward_of(const Conv3d&, std::size_t n) { heavy_backward(n); }
-  void backward_of(const Dense&, std::size_t n) { heavy_backward(n); }
   void forward_of(const Add&, std::size_t n);
   void backward_of(const Add&, std::size_t n);
   void forward_of(const Dropout& op, std::size_t n);
   void backward_of(const Dropout& op, std::size_t n);
   template <typename Op>
   void forward_of(const Op& op, std::size_t n) {
-    gpu::forward(op, view(n));
+    if constexpr (Op::traits.weighted) {
+      heavy_forward(n);
+    } else {
+      over(static_cast<int>(n), LayerKernels<Op, T>::forward(op, view(n)));
+    }
   }
   template <typename Op>
   void backward_of(const Op& op, std::size_t n) {
-    View<T> v = view(n);
-    if (v.dx == nullptr) return;
-    v.add = adds(input(n));
-    gpu::backward(op, v);
+    if constexpr (Op::traits.weighted) {
+      heavy_backward(n);
+    } else {
+      View<T> v = view(n);
+      if (v.dx == nullptr) return;
+      v.add = adds(input(n));
+      over(input(n), LayerKernels<Op, T>::backward(op, v));
+    }
   }
   View<T> view(std::size_t n) const;
   HeavyPass<T> heavy_pass(std::size_t n) const;
@@ -266,9 +269,7 @@ void GpuExecutable<T>::reserve() {
     };
     values_.push_back(place(plan_.values[n], elements * sizeof(T)));
     deltas_.push_back(place(plan_.deltas[n], elements * sizeof(T)));
-    const Operation& op = graph_.nodes[n].op;
-    const bool chooses =
-        std::holds_alternative<MaxPool2d>(op) || std::holds_alternative<MaxPool3d>(op);
+    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
     best_.push_back(place(both, elements * sizeof(std::uint16_t)));
@@ -424,8 +425,7 @@ template <typename T>
 View<T> GpuExecutable<T>::view(std::size_t n) const {
   const int x = input(n);
   const int y = static_cast<int>(n);
-  return {.stream = stream_,
-          .in = shape(x),
+  return {.in = shape(x),
           .out = shape(y),
           .x = value(x),
           .y = value(y),
@@ -451,17 +451,18 @@ void GpuExecutable<T>::backward_of(const Add&, std::size_t n) {
 template <typename T>
 void GpuExecutable<T>::forward_of(const Dropout& op, std::size_t n) {
   const View<T> v = view(n);
-  if (phase_ == Phase::evaluate) return over_outputs(v, Convert<T, T>{v.x, v.y, false});
-  over_outputs(
-      v, Drop<T>{v.x, v.y, v.out, masks_.at(n), static_cast<float>(1 / (1 - op.rate)), false});
+  const int y = static_cast<int>(n);
+  if (phase_ == Phase::evaluate) return over(y, Convert<T, T>{v.x, v.y, false});
+  const auto scale = static_cast<float>(1 / (1 - op.rate));
+  over(y, Drop<T>{v.x, v.y, v.out, masks_.at(n), scale, false});
 }
 
 template <typename T>
 void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
   const View<T> v = view(n);
   if (v.dx == nullptr) return;
-  over_inputs(v, Drop<T>{v.dy, v.dx, v.in, masks_.at(n), static_cast<float>(1 / (1 - op.rate)),
-                         adds(input(n))});
+  const auto scale = static_cast<float>(1 / (1 - op.rate));
+  over(input(n), Drop<T>{v.dy, v.dx, v.in, masks_.at(n), scale, adds(input(n))});
 }
 
 template <typename T>

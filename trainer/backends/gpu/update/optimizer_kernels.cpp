@@ -3,55 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
-#include "trainer/optimizers/adam_moments.hpp"
 
 namespace dllaunch::gpu {
 namespace {
 
 constexpr std::int64_t parts = 256;  // sums of each parameter
 
-constexpr std::array names = {"sgd",      "adam", "adamw", "rmsprop",       "adagrad",
-                              "adadelta", "lars", "lamb",  "rmsprop-warmup"};
-
-float narrow(double x) {
-  return static_cast<float>(x);
-}
-
-AdamStep<float> adam(const OptimizerOptions& options, const StepInfo& now, const ArenaElements& of,
-                     double l2, double shrink) {
-  const BiasCorrection correction(options, now.step);
-  return {of,
-          narrow(options.betas[0]),
-          narrow(options.betas[1]),
-          narrow(1 - options.betas[0]),
-          narrow(1 - options.betas[1]),
-          narrow(now.lr / correction.first),
-          narrow(std::sqrt(correction.second)),
-          eps_of<float>(options),
-          narrow(l2),
-          narrow(shrink)};
-}
-
-RmspropStep<float> rmsprop(const OptimizerOptions& options, const StepInfo& now,
-                           const ArenaElements& of) {
-  float* const average = options.momentum != 0 ? of.third : of.second;
-  return {of,
-          options.momentum != 0 ? of.second : nullptr,
-          options.centered ? average : nullptr,
-          narrow(now.lr),
-          narrow(options.alpha),
-          narrow(1 - options.alpha),
-          eps_of<float>(options),
-          narrow(options.weight_decay),
-          narrow(options.momentum)};
-}
-
-ArenaElements elements_of_part(const ArenaPart& part) {
+Elements<float> elements_of_part(const ArenaPart& part) {
   const auto state = [&](std::size_t i) {
     return i < part.states.size() ? static_cast<float*>(part.states[i]) : nullptr;
   };
@@ -59,58 +21,37 @@ ArenaElements elements_of_part(const ArenaPart& part) {
           state(1), state(2)};
 }
 
-RmspropWarmupStep<float> rmsprop_warmup(const OptimizerOptions& options, const StepInfo& now,
-                                        const ArenaElements& of) {
-  const double past = (now.epoch - options.center_epoch) / options.period_epochs;
-  const double share = std::clamp(past < 0 ? std::exp(2 * past) / 2 : 0.5 + past, 0.0, 1.0);
-  const double rest = now.lr > 0 ? (1 - share) * options.rmsprop_lr / now.lr : 0;
-  return {of,
-          narrow(now.lr),
-          narrow(share),
-          narrow(rest),
-          narrow(options.momentum),
-          narrow(options.alpha),
-          narrow(1 - options.alpha),
-          eps_of<float>(options),
-          narrow(options.weight_decay)};
-}
-
 }  // namespace
 
 bool GpuOptimizer::has(const OptimizerEntry& optimizer) {
-  return std::ranges::find(names, optimizer.name) != names.end();
+  return find_optimizer_launches(optimizer.name) != nullptr;
 }
 
 GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                            const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
                            GpuStream stream, StepClock& clock)
-    : optimizer_(optimizer),
+    : launches_(*find_optimizer_launches(optimizer.name)),
       options_(options),
       starts_(layout.offset.begin(), layout.offset.end()),
-      one_dimensional_(one_dimensional),
       stream_(stream),
       clock_(clock) {
   starts_.push_back(static_cast<std::int64_t>(layout.total));
   found_ = memory_.add(sizeof(int));
-  if (optimizer.measure == nullptr) {
+  if (launches_.slots == nullptr) {
     allocate();
     return;
   }
   const std::size_t slots = layout.offset.size();
   offsets_ = memory_.add(starts_.size() * sizeof(std::int64_t));
-  factors_ = memory_.add(slots * sizeof(float));
-  decays_ = memory_.add(slots * sizeof(float));
+  for (const bool flat : one_dimensional) norms_.push_back({.one_dimensional = flat});
+  const std::vector<std::byte> unmeasured = launches_.slots(options_, {}, norms_);
+  slots_ = memory_.add(unmeasured.size());
   sums_ = memory_.add(slots * static_cast<std::size_t>(2 * parts) * sizeof(double));
   squares_ = memory_.add(2 * slots * sizeof(double));
   allocate();
   check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
-  std::vector<float> decays;
-  decays.reserve(one_dimensional.size());
-  for (const bool flat : one_dimensional) {
-    decays.push_back(flat ? 0 : narrow(options.weight_decay));
-  }
-  send(decays_, decays);
+  send_slots(unmeasured);
 }
 
 void GpuOptimizer::allocate() {
@@ -132,14 +73,23 @@ bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
   return here == 0;
 }
 
-void GpuOptimizer::send(int piece, std::span<const float> values) const {
-  check(gpu_copy_later(memory_.at<float>(piece), values.data(), values.size_bytes(), stream_),
-        "copy");
+void GpuOptimizer::send_slots(std::span<const std::byte> slots) const {
+  check(gpu_copy_later(memory_.at<std::byte>(slots_), slots.data(), slots.size(), stream_), "copy");
   check(gpu_synchronise(stream_), "copy");
 }
 
+UpdatedPart GpuOptimizer::updated(const ArenaPart& part) const {
+  UpdatedPart all{.stream = stream_,
+                  .count = static_cast<std::int64_t>(part.elements),
+                  .elements = elements_of_part(part)};
+  if (launches_.slots == nullptr) return all;
+  all.table = slots_from(part.first);
+  all.slots = memory_.at<std::byte>(slots_);
+  return all;
+}
+
 SlotTable GpuOptimizer::slots_from(std::size_t first) const {
-  return {memory_.at<std::int64_t>(offsets_), static_cast<std::int64_t>(one_dimensional_.size()),
+  return {memory_.at<std::int64_t>(offsets_), static_cast<std::int64_t>(norms_.size()),
           static_cast<std::int64_t>(first)};
 }
 
@@ -155,23 +105,14 @@ std::pair<std::size_t, std::size_t> GpuOptimizer::slots_within(const ArenaPart& 
 
 void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) {
   clock_.update_begins();
-  const ArenaElements of = elements_of_part(part);
-  const auto elements = static_cast<std::int64_t>(part.elements);
-  const SlotTable table = slots_from(part.first);
-  if (optimizer_.directs) {
-    const BiasCorrection correction(options_, now.step);
-    launch(stream_, elements,
-           LambDirect<float>{of, table, memory_.at<float>(decays_), narrow(options_.betas[0]),
-                             narrow(options_.betas[1]), narrow(1 - options_.betas[0]),
-                             narrow(1 - options_.betas[1]), narrow(1 / correction.first),
-                             narrow(1 / correction.second), eps_of<float>(options_)});
-  }
+  const UpdatedPart all = updated(part);
+  if (launches_.direct != nullptr) launches_.direct(options_, now, all);
   const auto [begin, end] = slots_within(part);
   const auto slots = static_cast<std::int64_t>(end - begin);
   auto* const parted = memory_.at<double>(sums_);
   auto* const joined = memory_.at<double>(squares_);
   launch(stream_, slots * parts,
-         SquareParts<double>{of.weights, of.gradients, elements, table,
+         SquareParts<double>{all.elements.weights, all.elements.gradients, all.count, all.table,
                              static_cast<std::int64_t>(begin), parts, parted});
   launch(stream_, 2 * slots, JoinSquares<double>{parted, parts, joined});
   std::vector<double> here(2 * (end - begin));
@@ -186,66 +127,15 @@ void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span
 void GpuOptimizer::update(const StepInfo& now, const ArenaPart& part,
                           std::span<const SquareSums> sums) {
   clock_.update_begins();
-  if (optimizer_.measure != nullptr) {
-    update_by_norms(now, part, sums);
-  } else {
-    update_by_elements(now, part);
-  }
-  clock_.update_ended();
-}
-
-void GpuOptimizer::update_by_elements(const StepInfo& now, const ArenaPart& part) {
-  const ArenaElements of = elements_of_part(part);
-  const auto each = [&](const auto& body) {
-    launch(stream_, static_cast<std::int64_t>(part.elements), body);
-  };
-  const float eps = eps_of<float>(options_);
-  const float decay = narrow(options_.weight_decay);
-  if (optimizer_.name == "sgd") {
-    each(SgdStep<float>{of, narrow(now.lr), narrow(options_.momentum), decay, options_.nesterov});
-  } else if (optimizer_.name == "adam") {
-    each(adam(options_, now, of, options_.weight_decay, /*shrink=*/1));
-  } else if (optimizer_.name == "adamw") {
-    each(adam(options_, now, of, /*l2=*/0, 1 - now.lr * options_.weight_decay));
-  } else if (optimizer_.name == "rmsprop") {
-    each(rmsprop(options_, now, of));
-  } else if (optimizer_.name == "adagrad") {
-    const double lr = now.lr / (1 + static_cast<double>(now.step - 1) * options_.lr_decay);
-    each(AdagradStep<float>{of, narrow(lr), eps, decay});
-  } else if (optimizer_.name == "adadelta") {
-    each(AdadeltaStep<float>{of, narrow(now.lr), narrow(options_.rho), narrow(1 - options_.rho),
-                             eps, decay});
-  } else {
-    each(rmsprop_warmup(options_, now, of));
-  }
-}
-
-void GpuOptimizer::update_by_norms(const StepInfo& now, const ArenaPart& part,
-                                   std::span<const SquareSums> sums) {
-  const bool lamb = optimizer_.name == "lamb";
-  const bool inside = options_.lr_in_momentum;
-  std::vector<float> rates;
-  for (std::size_t slot = 0; slot < one_dimensional_.size(); ++slot) {
-    const double w = std::sqrt(sums[slot].weights);
-    const double g = std::sqrt(sums[slot].gradients);
-    double ratio = 1;
-    if (!one_dimensional_[slot] && w > 0 && g > 0) {
-      ratio = lamb ? w / g : options_.trust_coefficient * (w / (g + options_.weight_decay * w));
+  if (launches_.slots != nullptr) {
+    for (std::size_t slot = 0; slot < norms_.size(); ++slot) {
+      norms_[slot].weights = std::sqrt(sums[slot].weights);
+      norms_[slot].gradients = std::sqrt(sums[slot].gradients);
     }
-    rates.push_back(narrow(lamb || inside ? now.lr * ratio : ratio));
+    send_slots(launches_.slots(options_, now, norms_));
   }
-  send(factors_, rates);
-  const ArenaElements of = elements_of_part(part);
-  const auto elements = static_cast<std::int64_t>(part.elements);
-  const SlotTable table = slots_from(part.first);
-  const auto* const factors = memory_.at<float>(factors_);
-  if (lamb) return launch(stream_, elements, LambStep<float>{of, table, factors});
-  const bool corrected = options_.momentum_correction && now.previous_lr > 0;
-  const double kept =
-      corrected ? options_.momentum * (now.lr / now.previous_lr) : options_.momentum;
-  launch(stream_, elements,
-         LarsStep<float>{of, table, factors, memory_.at<float>(decays_),
-                         narrow(inside ? 1 : now.lr), narrow(kept)});
+  launches_.update(options_, now, updated(part));
+  clock_.update_ended();
 }
 
 }  // namespace dllaunch::gpu

@@ -7,14 +7,14 @@
 
 #include "gpu_api.hpp"
 #include "trainer/backends/device_arenas.hpp"
-#include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
+#include "trainer/backends/gpu/kernels/optimizer_launches.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/update/step_clock.hpp"
 
 namespace dllaunch::gpu {
 
-/// A kernel over all elements of a part; those that look at whole parameters (LARS, LAMB) wait for
-/// their norms. In float, also where the host computes in double and rounds.
+/// A kernel over all elements of a part; optimisers that look at whole parameters (LARS, LAMB) wait
+/// for their norms. In float, also where the host computes in double and rounds.
 class GpuOptimizer final : public DeviceOptimizer {
  public:
   /// Allocates what it needs beside the arenas, which is little: OutOfGpuMemory.
@@ -30,25 +30,22 @@ class GpuOptimizer final : public DeviceOptimizer {
               std::span<const SquareSums> sums) override;
 
  private:
-  void update_by_elements(const StepInfo& now, const ArenaPart& part);
-  void update_by_norms(const StepInfo& now, const ArenaPart& part,
-                       std::span<const SquareSums> sums);
   void allocate();
   SlotTable slots_from(std::size_t first) const;
   std::pair<std::size_t, std::size_t> slots_within(const ArenaPart& part) const;
-  void send(int piece, std::span<const float> values) const;
+  void send_slots(std::span<const std::byte> slots) const;
+  UpdatedPart updated(const ArenaPart& part) const;
 
-  const OptimizerEntry& optimizer_;
+  const OptimizerLaunches& launches_;
   OptimizerOptions options_;
   std::vector<std::int64_t> starts_;  // of slots in the arenas, and where the last one's gap ends
-  std::vector<bool> one_dimensional_;
+  std::vector<SlotNorms> norms_;      // by slot, of an optimiser that measures
   GpuStream stream_;
   StepClock& clock_;
   DeviceMemory memory_;
   int found_ = -1;
   int offsets_ = -1;
-  int factors_ = -1;
-  int decays_ = -1;
+  int slots_ = -1;
   int sums_ = -1;
   int squares_ = -1;
 };

@@ -12,6 +12,7 @@
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
+#include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
 namespace {
@@ -35,14 +36,14 @@ TEST(Kernels, PlacesAndPlainIndexesAreInverse) {
 TEST(Kernels, ReluLetsNaNPassBothWays) {
   const std::vector<float> x = {-1, 0, 2, nan, -infinity};
   std::vector<float> y(x.size());
-  launch(nullptr, 5, ReluForward<float>{x.data(), y.data()});
+  launch(nullptr, 5, ActivationForward<Relu, float>{x.data(), y.data()});
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[2], 2);
   EXPECT_TRUE(std::isnan(y[3]));
   EXPECT_EQ(y[4], 0);
   const std::vector<float> dy = {1, 2, 3, 4, 5};
   std::vector<float> dx = {10, 10, 10, 10, 10};
-  launch(nullptr, 5, ReluBackward<float>{y.data(), dy.data(), dx.data(), true});
+  launch(nullptr, 5, ActivationBackward<Relu, float>{y.data(), dy.data(), dx.data(), true});
   EXPECT_EQ(dx, (std::vector<float>{10, 10, 13, 14, 10}));
 }
 

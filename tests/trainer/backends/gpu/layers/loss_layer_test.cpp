@@ -50,7 +50,7 @@ Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<fl
   EXPECT_EQ(gpu_copy(memory.at<float>(there), outputs.data(), all * sizeof(float)), gpu_success);
   layer.take(nullptr, memory.at<float>(there), of);
   layer.compute(nullptr);
-  Answer answer{.result = layer.result(nullptr, of), .slopes = {}};
+  Answer answer{.result = layer.result(nullptr), .slopes = {}};
   layer.set_scale(nullptr, 0.5);
   layer.backward(nullptr, memory.at<T>(slopes));
   std::vector<T> here(all);

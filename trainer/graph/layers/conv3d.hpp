@@ -1,13 +1,46 @@
-// Operations on volumes [channels, depth, height, width], as operations.hpp has them on images.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include "trainer/graph/layers/loops.hpp"
+#include "trainer/graph/layers/sliding.hpp"
 
-#include "trainer/backends/reference/operations.hpp"
+namespace dllaunch {
 
-namespace dllaunch::reference {
+/// Conv2d over volumes; depth, height, width. weight [channels, c, kernel...], bias [channels].
+struct Conv3d {
+  static constexpr std::string_view name = "conv3d";
+  static constexpr LayerTraits traits{.weighted = true, .rereads_output = false};
+
+  int channels = 0;
+  std::array<int, 3> kernel = {1, 1, 1};
+  std::array<int, 3> stride = {1, 1, 1};
+  std::array<int, 3> padding = {0, 0, 0};  // both sides, zeros
+  bool bias = true;
+  Initial initial = Initial::glorot_uniform;
+
+  static constexpr auto keys() {
+    return std::tuple(needed_key("channels", &Conv3d::channels),
+                      needed_key("kernel", &Conv3d::kernel), key("stride", &Conv3d::stride),
+                      key("padding", &Conv3d::padding), key("bias", &Conv3d::bias));
+  }
+};
+
+inline Inferred infer(const Conv3d& op, const Shape& x) {
+  if (x.size() != 4) return needs_volume(x);
+  bool padded = all_at_least(op.padding, 0);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    padded = padded && op.padding[axis] < op.kernel[axis];
+  }
+  if (op.channels < 1 || !all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1) || !padded) {
+    return refuse("cannot be a convolution of {} channels, kernel {}, stride {}, padding {}",
+                  {op.channels, op.kernel, op.stride, op.padding});
+  }
+  Inferred inferred = slide(x, op.channels, {op.kernel, op.stride, op.padding});
+  const Shape weight{op.channels, x[0], op.kernel[0], op.kernel[1], op.kernel[2]};
+  if (inferred.problem.empty()) inferred.parameters = weight_and_bias(weight, op.bias, op.initial);
+  return inferred;
+}
+
+namespace reference {
 
 /// Calls visit(w, y_row, x_row, columns) for every weight w[k,c,q,r,s] and every output row it
 /// touches, as for_each_tap() of an image does.
@@ -76,38 +109,5 @@ void backward(const Conv3d& op, const View<Real>& v) {
   }
 }
 
-/// Calls visit(y, best) for every output: the window's largest input, the first of equals, or the
-/// last NaN.
-template <typename Real, typename Visit>
-void for_each_largest(const MaxPool3d& op, const View<Real>& v, const Visit& visit) {
-  const Shape& x = v.x_shape;
-  const Shape& y = v.y_shape;
-  const auto& [depth, height, width] = op.kernel;
-  for (std::int64_t output = 0; output < elements_of(y); ++output) {
-    const std::int64_t c = output / (y[1] * y[2] * y[3]);
-    const std::int64_t front = output / (y[2] * y[3]) % y[1] * op.stride[0];
-    const std::int64_t top = output / y[3] % y[2] * op.stride[1];
-    const std::int64_t left = output % y[3] * op.stride[2];
-    std::int64_t best = -1;
-    for (int tap = 0; tap < depth * height * width; ++tap) {
-      const std::int64_t plane = c * x[1] + front + tap / (height * width);
-      const std::int64_t row = plane * x[2] + top + tap / width % height;
-      const std::int64_t at = row * x[3] + left + tap % width;
-      if (best < 0 || v.x[at] > v.x[best] || std::isnan(v.x[at])) best = at;
-    }
-    visit(output, best);
-  }
-}
-
-template <typename Real>
-void forward(const MaxPool3d& op, const View<Real>& v) {
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.y[y] = v.x[best]; });
-}
-
-template <typename Real>
-void backward(const MaxPool3d& op, const View<Real>& v) {
-  if (v.dx == nullptr) return;
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.dx[best] += v.dy[y]; });
-}
-
-}  // namespace dllaunch::reference
+}  // namespace reference
+}  // namespace dllaunch

@@ -1,0 +1,65 @@
+// What the file of a loss is made of. The same code runs on a CPU, all in double, and, called by a
+// kernel, on a GPU, which has outputs in float and sums in double: it is constexpr (nvcc
+// --expt-relaxed-constexpr, clang), and leans on no order.
+//
+// A loss is a struct with
+//   name, summary, targets, smooths: see LossEntry
+//   row(outputs): the LossRow of a row
+//   slope(outputs, row, k): d(the row's loss)/d(output k). `row` is what row() gave.
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/losses/loss.hpp"
+
+namespace dllaunch {
+
+/// What rows of outputs are compared with: one of the two is there.
+struct RowTargets {
+  const std::int32_t* labels;  // [rows]
+  const float* values;         // [rows, outputs]
+};
+
+/// Of one row: its loss, whether it is right, and what its slopes need.
+template <typename Real>
+struct LossRow {
+  double loss;
+  double sum = 0;    // of exp(output - largest)
+  Real largest = 0;  // output
+  std::int32_t right = 0;
+};
+
+/// A row of a network's outputs with its target.
+template <typename Real>
+struct OutputRow {
+  const Real* outputs;
+  std::int64_t width;
+  std::int64_t label;   // -1: `values` are the target
+  const float* values;  // nullptr: the label is
+  Real smoothing;
+
+  constexpr Real operator[](std::int64_t k) const { return outputs[k]; }
+  /// What output k should be; of a label 1 where it is k, else 0.
+  constexpr Real target(std::int64_t k) const {
+    if (values != nullptr) return values[k];
+    return label == k ? 1 : 0;
+  }
+  /// The first of equal largest outputs is the label's, and all are finite.
+  constexpr bool has_label_largest() const {
+    std::int64_t best = 0;
+    for (std::int64_t k = 0; k < width; ++k) {
+      if (!(outputs[k] - outputs[k] == 0)) return false;
+      if (outputs[k] > outputs[best]) best = k;
+    }
+    return best == label;
+  }
+};
+
+template <typename Real>
+constexpr OutputRow<Real> output_row(const Real* outputs, std::int64_t width,
+                                     const RowTargets& targets, std::int64_t row, Real smoothing) {
+  return {outputs + row * width, width, targets.values == nullptr ? targets.labels[row] : -1,
+          targets.values == nullptr ? nullptr : targets.values + row * width, smoothing};
+}
+
+}  // namespace dllaunch

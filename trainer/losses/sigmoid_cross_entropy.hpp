@@ -1,0 +1,50 @@
+// Each output is asked by itself whether its class is there: PyTorch's BCEWithLogitsLoss.
+#pragma once
+
+#include <cmath>
+
+#include "trainer/losses/rows.hpp"
+
+namespace dllaunch {
+
+/// Of an output x and its target t: -t log s(x) - (1 - t) log(1 - s(x)) with s the logistic
+/// function, written so that exp() cannot overflow; its slope is s(x) - t.
+/// label_smoothing e moves t towards one half: (1 - e) t + e / 2, as Keras does.
+struct SigmoidCrossEntropy {
+  static constexpr std::string_view name = "sigmoid_cross_entropy";
+  static constexpr std::string_view summary =
+      "any number of classes an image: mean over images and classes of the cross-entropy "
+      "of each class with sigmoid(output)";
+  static constexpr TargetKind targets[] = {TargetKind::class_index, TargetKind::class_set};
+  static constexpr bool smooths = true;
+
+  template <typename Real>
+  static constexpr Real smoothed(const OutputRow<Real>& y, std::int64_t k) {
+    return (1 - y.smoothing) * y.target(k) + y.smoothing / 2;
+  }
+
+  /// Right where a label's output is the largest, or all outputs are above 0, a probability above
+  /// one half, exactly where the target is 1.
+  template <typename Real>
+  static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
+    double sum = 0;
+    bool same = true;
+    for (std::int64_t k = 0; k < y.width; ++k) {
+      const Real x = y[k];
+      const Real e = std::exp(x < 0 ? x : -x);
+      sum += (x < 0 ? 0 : x) - x * smoothed(y, k) + std::log1p(e);
+      same = same && x == x && (x > 0) == (y.target(k) > Real(0.5));
+    }
+    return {.loss = sum / static_cast<double>(y.width),
+            .right = y.values == nullptr ? y.has_label_largest() : same};
+  }
+
+  template <typename Real>
+  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
+    const Real x = y[k];
+    const Real e = std::exp(x < 0 ? x : -x);
+    return ((x < 0 ? e : 1) / (1 + e) - smoothed(y, k)) / static_cast<Real>(y.width);
+  }
+};
+
+}  // namespace dllaunch

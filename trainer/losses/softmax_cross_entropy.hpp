@@ -1,0 +1,47 @@
+// The loss of a classifier: -log softmax(outputs)[label], PyTorch's CrossEntropyLoss.
+#pragma once
+
+#include <cmath>
+
+#include "trainer/losses/rows.hpp"
+
+namespace dllaunch {
+
+/// label_smoothing e: the label's share of the target is 1 - e, and every class has e / outputs
+/// more (Szegedy et al. 2016). The slopes are softmax(outputs) - target.
+struct SoftmaxCrossEntropy {
+  static constexpr std::string_view name = "softmax_cross_entropy";
+  static constexpr std::string_view summary =
+      "one class an image: mean of -log softmax(outputs)[label]";
+  static constexpr TargetKind targets[] = {TargetKind::class_index};
+  static constexpr bool smooths = true;
+
+  /// Outputs are shifted by the largest, so that exp() cannot overflow; its own term is exp(0) = 1.
+  template <typename Real>
+  static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
+    Real largest = y[0];
+    for (std::int64_t k = 1; k < y.width; ++k) {
+      if (y[k] > largest) largest = y[k];
+    }
+    const Real share = y.smoothing / static_cast<Real>(y.width);
+    double sum = 0;
+    double fit = (1 - y.smoothing) * (y[y.label] - largest);
+    for (std::int64_t k = 0; k < y.width; ++k) {
+      sum += std::exp(y[k] - largest);
+      if (share > 0) fit += share * (y[k] - largest);
+    }
+    return {.loss = std::log(sum) - fit,
+            .sum = sum,
+            .largest = largest,
+            .right = y.has_label_largest()};
+  }
+
+  template <typename Real>
+  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
+    const Real share = y.smoothing / static_cast<Real>(y.width);
+    const Real slope = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
+    return k == y.label ? slope - (1 - y.smoothing) : slope;
+  }
+};
+
+}  // namespace dllaunch
