@@ -7,7 +7,8 @@
 
 namespace dllaunch {
 
-/// JSON Schema 2020-12 of a whole job file; `train` is train_schema(), where an empty block is allowed.
+/// JSON Schema 2020-12 of a whole job file; `train` is train_schema(), where an empty block is
+/// allowed.
 const Json& job_schema();
 
 /// The reference of all keys in Markdown: docs/job-file.md is this, word for word.

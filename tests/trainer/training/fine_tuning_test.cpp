@@ -22,8 +22,8 @@ const std::string bin = DLLAUNCH_BIN_DIR;
 constexpr const char* last_step = "step-00000020";
 
 RunningProgram::Ended python(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(),
-                   {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/fine_tuning.py"});
+  arguments.insert(arguments.begin(), {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR
+                                       "/tests/trainer/training/fine_tuning.py"});
   return run_program(arguments);
 }
 

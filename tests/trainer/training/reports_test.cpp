@@ -242,9 +242,9 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   ASSERT_TRUE(train_alone(config, folder.path()));
   ASSERT_EQ(event_files(folder.path()).size(), 3u);
 
-  const auto ended =
-      run_program({venv + "/bin/python", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/read_tensorboard.py",
-                   (folder / "tensorboard").string()});
+  const auto ended = run_program({venv + "/bin/python",
+                                  DLLAUNCH_SOURCE_DIR "/tests/trainer/training/read_tensorboard.py",
+                                  (folder / "tensorboard").string()});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const auto json = ended.output.find("{\"scalars\"");
   ASSERT_NE(json, std::string::npos) << ended.output;

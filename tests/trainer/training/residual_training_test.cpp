@@ -62,8 +62,9 @@ TEST(ResidualTraining, PyTorchLoadsTheCheckpointAndValidatesAlike) {
     train_on(ranks, job, run_dir);
     const Json ours = events_of(run_dir, "epoch").back();
     const auto asked = run_program(
-        {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/torch_networks.py", "evaluate",
-         "resnet50", (run_dir / "checkpoints/step-00000006").string(), (folder / "data").string()});
+        {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/torch_networks.py",
+         "evaluate", "resnet50", (run_dir / "checkpoints/step-00000006").string(),
+         (folder / "data").string()});
     if (asked.output.find("No module named") != std::string::npos) {
       GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
     }

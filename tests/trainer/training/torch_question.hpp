@@ -80,8 +80,8 @@ class TorchQuestion {
     std::string text = render_safetensors_header(file_);
     for (const Tensor& tensor : file_.tensors) text += text_of(std::span(tensor.data));
     write_text(folder / "question", text);
-    words.insert(words.begin(),
-                 {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/training/torch_networks.py"});
+    words.insert(words.begin(), {"/usr/bin/python3",
+                                 DLLAUNCH_SOURCE_DIR "/tests/trainer/training/torch_networks.py"});
     words.push_back((folder / "question").string());
     words.push_back((folder / "answer").string());
     const auto asked = run_program(words);
