@@ -2,7 +2,7 @@
 //   mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
 // With more ranks or several nodes there is no loop. Each round measures all of them in turn;
 // prints medians over five rounds, of the ratios too. 1 GB = 1e9 bytes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mpi.h>
 #include <sched.h>
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"

@@ -4,7 +4,7 @@
 //
 // One line per optimiser: nanoseconds per weight in fp32, the best of 15 steps, and the bytes read
 // and written (weights, gradients, states) per second.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -10,7 +10,7 @@
 //   share    both, relative to the step
 //   waited   time in finish() on the first rank to arrive: includes the others' lateness
 //   cost     the step compared with the one without reduction, including noise of the machine
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 //   bench_timeline [EVENTS]
 //
 // Prints one line: nanoseconds per span on the training thread and on the writer thread.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 
 #include <chrono>

@@ -8,7 +8,7 @@
 // of a step. images/s = batch / seconds from the call of forward() to the return of backward().
 // Images per CPU second use the CPU time of all threads in the median step instead: with one thread
 // on a busy machine, this is close to the rate of an idle one.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

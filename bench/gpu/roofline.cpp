@@ -8,7 +8,7 @@
 //
 // Prints one line of JSON: operations and bytes of a step, the ceilings, the seconds of the bound,
 // and its parts limited by computation and by memory.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

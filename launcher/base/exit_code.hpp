@@ -1,9 +1,9 @@
-// What dllaunch and its daemon exit with.
+// The exit codes of dllaunch and dllaunch-daemon.
 #pragma once
 
 namespace dllaunch {
 
-/// Exit codes that are not errors of dllaunch itself; the others follow from ErrorKind (main.cpp).
+/// Exit codes that are not errors of dllaunch itself; those follow from ErrorKind (main.cpp).
 namespace exit_code {
 constexpr int success = 0;
 constexpr int job_failed = 1;

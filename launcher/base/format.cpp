@@ -1,6 +1,6 @@
 #include "launcher/base/format.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Numbers for people.
+// Formats numbers for people: durations and rates.
+// Not for JSON or CSV, which keep full precision.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@ namespace dllaunch {
 
 /// "0:07", "12:30", "1:02:03".
 std::string clock_time(double seconds);
-/// "12,345"; below 100 with one digit after the point.
+/// "12,345"; one decimal below 100.
 std::string rate(double per_second);
 
 }  // namespace dllaunch

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-// Nobody mistypes a word this long by a letter or two, and the distance costs length squared.
+// Longer words are not typos of a letter or two, and the distance costs length squared.
 constexpr std::size_t longest_word = 64;
 
 std::string lower(std::string_view word) {
@@ -50,7 +50,7 @@ std::optional<std::string> nearest_name(std::string_view word, std::span<const s
   for (const std::string& name : known) {
     const std::size_t distance = edit_distance(typed, lower(name));
     const std::size_t allowed = std::max<std::size_t>(1, std::max(typed.size(), name.size()) / 3);
-    // A single letter changed in a two-letter word leaves nothing in common to recognise.
+    // A two-letter word with one letter changed has too little in common.
     if (distance > allowed || distance >= std::min(typed.size(), name.size())) continue;
     if (!nearest || distance < least) {
       nearest = name;

@@ -1,4 +1,5 @@
 // The known name that a mistyped one most likely means.
+// Does not know what the names stand for: options, keys, partitions.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace dllaunch {
 
-/// The name with the fewest insertions, deletions, replacements and swaps of neighbours, upper and
-/// lower case alike; absent where even that one differs in more than a third of its letters.
-/// The first of several equally near ones.
+/// The name with the fewest insertions, deletions, replacements and swaps of neighbours, ignoring
+/// case; the first of several equally near ones. nullopt if it differs in more than a third of its
+/// letters.
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string> known);
 
 }  // namespace dllaunch

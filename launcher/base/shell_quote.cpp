@@ -1,6 +1,6 @@
 #include "launcher/base/shell_quote.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>
@@ -12,7 +12,7 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// Characters that mean nothing to bash, wherever in a word they stand.
+/// Characters without a special meaning in bash, at any position in a word.
 bool is_plain(char c) {
   return is_letter_or_digit(c) || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
@@ -21,7 +21,7 @@ bool is_control(char c) {
   return (c >= 0 && c < ' ') || c == '\x7f';
 }
 
-/// $'...': the only form that shows a control character instead of containing it.
+/// $'...': escapes control characters instead of containing them.
 std::string ansi_c_quote(std::string_view word) {
   std::string text = "$'";
   for (const char c : word) {

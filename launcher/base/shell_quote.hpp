@@ -1,4 +1,4 @@
-// Any text as one word of bash, or of an #SBATCH line: nothing in it is executed, nothing is lost.
+// Quotes any text as one word of bash, or of an #SBATCH line.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,28 @@
 
 namespace dllaunch {
 
-/// One word of bash. Bare where bash would not touch it, else in single quotes; with control
-/// characters as $'...', so that the script stays readable. The text holds no NUL.
+/// One word of bash: bare if bash would leave it alone, else in single quotes; with control
+/// characters as $'...', which keeps the script readable. The text holds no NUL.
 std::string shell_quote(std::string_view word);
 
-/// Words, quoted, with blanks between them.
+/// Quoted words, separated by blanks.
 std::string shell_join(std::span<const std::string> words);
 
-/// How one word of a command is written, by its place in it.
+/// Writes one word of a command, given its position.
 using WordWriter = std::function<std::string(std::size_t at, const std::string& word)>;
 
 /// A command over several lines joined by backslashes: argv[0], then each option (a word with a
-/// dash, and the words up to the next one) on a line of its own, then all words from `command_at`
-/// on.
+/// dash, and the words up to the next one) on its own line, then all words from `command_at` on.
 std::string shell_lines(std::span<const std::string> argv, std::size_t command_at,
                         std::string_view indent, const WordWriter& write = {});
 
 /// One argument on an #SBATCH line, which is not bash: sbatch splits it at blanks, ends it at '#',
-/// and reads quotes and backslashes its own way (seen with Slurm 22.05; the test asks the sbatch
-/// that is installed). The text holds no newline: a line ends there, whatever the quotes say.
+/// and has its own rules for quotes and backslashes (Slurm 22.05; the test asks the installed
+/// sbatch). The text holds no newline: a newline ends the line even inside quotes.
 std::string sbatch_quote(std::string_view argument);
 
-/// A path in --output or --error, where Slurm replaces %j and its like. The path holds no
-/// backslash: where Slurm sees one it replaces nothing at all.
+/// A path for --output or --error, where Slurm replaces %j and the like. The path holds no
+/// backslash: Slurm replaces nothing in a path that has one.
 std::string escape_file_pattern(std::string_view path);
 
 }  // namespace dllaunch

@@ -7,8 +7,8 @@
 namespace dllaunch {
 namespace {
 
-/// Bytes of the escape sequence that `text` begins with; 0: none. CSI ends with a letter or one of
-/// @[\]^_`{|}~, OSC with BEL or ESC \, the others are two bytes long.
+/// The length of the escape sequence at the start of `text`; 0: none. CSI ends with a letter or one
+/// of @[\]^_`{|}~, OSC with BEL or ESC \, the others are two bytes long.
 std::size_t escape_length(std::string_view text) {
   constexpr char escape = '\x1b';
   if (text.size() < 2 || text[0] != escape) return 0;

@@ -1,4 +1,4 @@
-// What of a foreign line is fit to be shown.
+// Makes a line of foreign output displayable.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace dllaunch {
 
-/// Without the escape sequences of terminals (colours, cursor movements); other control characters
-/// and bytes that are no UTF-8 as \x1b.
+/// The line without terminal escape sequences (colours, cursor movements); other control characters
+/// and invalid UTF-8 as \x1b.
 std::string shown_line(std::string_view line);
 
 }  // namespace dllaunch

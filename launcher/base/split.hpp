@@ -1,4 +1,4 @@
-// Text taken apart.
+// Splits text, and parses numbers.
 #pragma once
 
 #include <charconv>
@@ -9,10 +9,10 @@
 
 namespace dllaunch {
 
-/// Without their ends; no line after the last end.
+/// The lines without their newlines; no empty line after the last newline.
 std::vector<std::string_view> split_lines(std::string_view text);
 
-/// Nothing unless the text is such a number as a whole.
+/// The number that the whole text represents, else nullopt.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};

@@ -17,7 +17,7 @@ bool is_plain(char c) {
   return (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
 }
 
-/// Bytes of the sequence of ours that `text` begins with; 0: none.
+/// The length of the permitted sequence at the start of `text`; 0: none.
 std::size_t command_length(std::string_view text, const TerminalCommands& commands) {
   if (commands.redraw && text.starts_with(erase_line)) return erase_line.size();
   const auto color = std::find_if(colors.begin(), colors.end(),

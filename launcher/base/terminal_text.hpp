@@ -1,4 +1,4 @@
-// The one place where text leaves for a terminal: what others wrote may not command it.
+// Filters all text that goes to a terminal: foreign text must not control it.
 #pragma once
 
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace dllaunch {
 
-/// Which sequences of our own the terminal is meant to obey.
+/// Which of dllaunch's own control sequences pass through.
 struct TerminalCommands {
-  bool colors = false;  // those that dllaunch uses, no others
+  bool colors = false;  // only those that dllaunch uses
   bool redraw = false;  // a live line erases itself
 };
 
-/// Whether terminal_text() would return `text` as it is; costs one look at each byte.
+/// Whether terminal_text() would return `text` unchanged. One pass over the bytes.
 bool is_terminal_text(std::string_view text);
 
-/// The text with every other control character spelled out (visible()); line ends and tabs stay.
-/// JSON keeps its meaning: it holds controls from U+007F on only within its strings, where they
-/// become escapes of JSON.
+/// The text with all other control characters escaped (visible()), except newlines and tabs. JSON
+/// keeps its meaning: it holds controls from U+007F on only in strings, where they become JSON
+/// escapes.
 std::string terminal_text(std::string_view text, const TerminalCommands& commands = {});
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/base/utf8.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Visits the text character by character until `see(character)` says false; lone bytes count.
+/// Visits each character, or invalid byte, until `see(character)` returns false.
 template <typename See>
 void each_character(std::string_view text, See see) {
   for (std::size_t at = 0; at < text.size();) {
@@ -18,7 +18,7 @@ void each_character(std::string_view text, See see) {
   }
 }
 
-/// The number of a character of two bytes or more.
+/// The code point of a character of two or more bytes.
 std::uint32_t point_of(std::string_view character) {
   std::uint32_t point =
       static_cast<unsigned char>(character[0]) & (0xffU >> (character.size() + 1));
@@ -66,7 +66,7 @@ std::string_view first_bytes(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   constexpr std::size_t longest = 4;
   for (std::size_t end = most; end > 0 && most - end < longest; --end) {
-    // A character that begins before the cut and ends behind it.
+    // A character that straddles the cut.
     const auto length = utf8_length(text.substr(end - 1));
     if (end - 1 + length > most) return text.substr(0, end - 1);
   }

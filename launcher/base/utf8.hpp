@@ -1,4 +1,5 @@
-// Characters of UTF-8 text, and text of strangers made fit for a terminal.
+// UTF-8 characters, and untrusted text made safe for a terminal.
+// Does not know locales, display width or other encodings.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +8,24 @@
 
 namespace dllaunch {
 
-/// Bytes of the first character; 0 where the text is empty or does not begin with a whole one.
+/// Bytes of the first character; 0 if the text is empty or starts with an invalid one.
 std::size_t utf8_length(std::string_view text);
 
-/// A byte that belongs to no character counts as one.
+/// The number of characters. An invalid byte counts as one.
 int characters_in(std::string_view text);
 
-/// The first `most` bytes or a few less: no character is cut in two.
+/// At most the first `most` bytes, without splitting a character.
 std::string_view first_bytes(std::string_view text, std::size_t most);
 
-/// One character, or a byte that belongs to none, as a terminal may show it. Controls are spelled
-/// as JSON does (\n, \u009b), except those below U+0020, which are \x1b like lone bytes. Controls
-/// of the direction of text are among them: they make a line read in another order than it has.
+/// One character, or an invalid byte, in a form safe for a terminal. Controls are escaped as in
+/// JSON (\n, \u009b); those below U+0020 and lone bytes as \x1b. Bidirectional controls count: they
+/// would reorder the line.
 std::string visible(std::string_view character);
 
-/// 'text', cut after 60 characters, every one visible(): one line, and no surprise for the
-/// terminal.
+/// 'text', truncated to 60 characters, each one visible(): a single line, safe for a terminal.
 std::string in_quotes(std::string_view text);
 
-/// The same without quotes and of any length; tabs stay.
+/// The same without quotes, of any length; tabs stay.
 std::string printable(std::string_view text);
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// One command, one file: its options, its help and its body.
+// A command: its summary, examples, options and body. One file per command.
+// Does not know what any command does.
 #pragma once
 
 #include <functional>
@@ -13,24 +14,24 @@ namespace dllaunch {
 
 class CommandOptions;
 
-/// Runs after the command line was parsed; returns the exit code.
+/// Runs after the command line is parsed; returns the exit code.
 using CommandBody = std::function<Result<int>(System&)>;
 
 struct Command {
   std::string_view name;
-  std::string_view summary;   // one line of `dllaunch --help`
-  std::string_view examples;  // shown first in `dllaunch VERB --help`
-  /// Adds the command's options to its sub-command and returns what to run.
+  std::string_view summary;   // its line in `dllaunch --help`
+  std::string_view examples;  // shown first in `dllaunch COMMAND --help`
+  /// Adds the command's options to its subcommand; returns its body.
   CommandBody (*declare)(CommandOptions& app);
 };
 
-/// One heading of `dllaunch --help`.
+/// A heading of `dllaunch --help`.
 struct CommandGroup {
   std::string_view title;
   std::span<const Command* const> commands;
 };
 
-/// All commands of a program, in help order. The build writes the table: dllaunch_commands in
+/// All commands of a program, in help order. The build generates the table: dllaunch_commands in
 /// launcher/CMakeLists.txt.
 std::span<const CommandGroup> command_groups();
 

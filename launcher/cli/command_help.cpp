@@ -15,7 +15,7 @@ namespace {
 
 using Row = std::pair<std::string, std::string>;  // "--set KEY=VALUE", "what it does"
 
-/// Descriptions in one column; a name too wide for that gets a line of its own.
+/// Descriptions in one column; a name that is too wide gets its own line.
 std::string render_rows(const std::vector<Row>& rows) {
   constexpr std::size_t widest = 30;
   std::size_t width = 0;
@@ -39,7 +39,7 @@ Row row_of(const OptionText& option) {
   std::string name = option.positional;
   if (name.empty()) {
     for (const std::string& letter : option.letters) name += "-" + letter + ", ";
-    if (name.empty()) name = "    ";  // long names stand below each other
+    if (name.empty()) name = "    ";  // align long names
     for (const std::string& word : option.words) name += "--" + word + ", ";
     name.resize(name.size() - 2);
     if (option.most_words > 0) name += " " + option.type_name;
@@ -49,7 +49,7 @@ Row row_of(const OptionText& option) {
   return {name, what};
 }
 
-/// What scripts write, and few people type: one line for all of them.
+/// Commands for scripts, listed on one line.
 constexpr std::string_view for_scripts = "Inside a job";
 
 std::string names_of(const CommandGroup& group) {

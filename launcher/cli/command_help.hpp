@@ -7,10 +7,10 @@
 
 namespace dllaunch {
 
-/// Where --color, -v, -q and --help are listed; a command's own options stand above.
+/// The heading for --color, -v, -q and --help; a command's own options come first.
 constexpr const char* global_group = "Everywhere";
 
-/// `dllaunch VERB --help`.
+/// The text of `dllaunch COMMAND --help`.
 std::string render_command_help(const Command& command, const CommandOptions& known);
 
 }  // namespace dllaunch

@@ -18,7 +18,7 @@ const std::map<std::string, ColorChoice> color_words = {{"auto", ColorChoice::au
                                                         {"always", ColorChoice::always},
                                                         {"never", ColorChoice::never}};
 
-/// What every command accepts.
+/// Options of every command.
 struct GlobalOptions {
   std::string color = "auto";
   bool verbose = false;
@@ -38,7 +38,7 @@ void declare_globals(CommandOptions& app, GlobalOptions& options) {
   app.set_help_flag("-h,--help", "this text")->group(global_group);
 }
 
-/// The words before the command can only be global options; --color takes the word behind it.
+/// The position of the command. Only global options may precede it; --color takes a value.
 std::size_t position_of_command(const std::vector<std::string>& args) {
   std::size_t at = 0;
   while (at < args.size() && args[at].starts_with('-')) at += args[at] == "--color" ? 2 : 1;
@@ -96,7 +96,7 @@ Error unexpected_word(const std::string& word, const CommandOptions& app) {
   return {ErrorKind::bad_request, what, ""};
 }
 
-/// CLI11 begins some of its sentences with a capital letter, and others with RUN or JOB.yaml.
+/// The message without its initial capital; CLI11's messages may also begin with RUN or JOB.yaml.
 std::string as_fact(std::string text) {
   const auto is_small = [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; };
   if (text.size() > 1 && is_small(text[1]) && is_small(text.back())) {
@@ -131,7 +131,7 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
   return Parsed{std::move(invocation)};
 }
 
-/// The options before the command; an answer where they ask `dllaunch` itself for one.
+/// Parses the options before the command; returns an answer if they request one.
 Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::string> args) {
   CommandOptions app;
   GlobalOptions globals;

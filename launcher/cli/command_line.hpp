@@ -1,4 +1,4 @@
-// From the words after `dllaunch` to the command they mean. Runs nothing.
+// Parses the words after `dllaunch` into a command to run. Runs nothing.
 #pragma once
 
 #include <functional>
@@ -12,36 +12,36 @@
 
 namespace dllaunch {
 
-enum class ColorChoice { automatic, always, never };  // typed: auto|always|never
+enum class ColorChoice { automatic, always, never };  // as typed: auto|always|never
 
 /// A command with its options, ready to run.
 struct Invocation {
   const Command* command = nullptr;
   ColorChoice color = ColorChoice::automatic;
   int verbosity = 0;
-  bool prints_a_file = false;  // a script or a patch: its bytes matter
+  bool prints_a_file = false;  // prints a script or patch, whose bytes must not change
   CommandBody body;
-  std::shared_ptr<CommandOptions> options;  // the body may look at them
+  std::shared_ptr<CommandOptions> options;  // kept alive for the body
 };
 
-/// Text that was asked for: help or a version.
+/// Requested text: help or a version.
 struct Answer {
   std::string text;
 };
 
 using Parsed = std::variant<Invocation, Answer>;
 
-/// `dllaunch FILE ...` means `dllaunch run FILE ...`; `exists` says whether a word names a file.
-/// --color, -v and -q may stand before or after the command. `known`: the commands there are.
-/// bad_request: anything not understood.
+/// The command to run, or requested text. `dllaunch FILE ...` means `dllaunch run FILE ...`;
+/// `exists` tells whether a word names a file. --color, -v and -q may precede or follow the
+/// command. bad_request: a word is not understood.
 Result<Parsed> parse_command_line(std::span<const CommandGroup> known,
                                   const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists);
 
-/// `dllaunch --help`.
+/// The text of `dllaunch --help`.
 std::string render_help(std::span<const CommandGroup> known);
 
-/// The exit code a failed command ends with.
+/// The exit code for a failed command.
 int exit_code_of(ErrorKind kind);
 
 }  // namespace dllaunch

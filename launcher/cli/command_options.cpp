@@ -28,7 +28,7 @@ CommandOption* CommandOption::capture_default_str() {
   return this;
 }
 
-// Without a description: CLI11 would add it to the type's name.
+// No description: CLI11 would append it to the type's name.
 CommandOption* CommandOption::range(int least, int most) {
   option_->check(CLI::Range(least, most).description(""));
   return this;
@@ -86,7 +86,7 @@ CommandOption* CommandOption::delimiter(char between) {
 
 struct CommandOptions::State {
   CLI::App app;
-  std::deque<CommandOption> options;  // pointers to them are handed out
+  std::deque<CommandOption> options;  // a deque: pointers to elements stay valid
 };
 
 CommandOptions::CommandOptions() : state_(std::make_unique<State>()) {}
@@ -155,7 +155,7 @@ CommandOption* CommandOptions::set_help_flag(const std::string& names, const std
 
 CommandOptions::Outcome CommandOptions::parse(std::vector<std::string> args,
                                               UnknownWords& unknown) {
-  std::reverse(args.begin(), args.end());  // as CLI11 wants them
+  std::reverse(args.begin(), args.end());  // CLI11 expects reverse order
   try {
     state_->app.parse(args);
   } catch (const CLI::CallForHelp&) {

@@ -1,4 +1,4 @@
-// dllaunch: reads the command line, makes the System, prints errors. Nothing else.
+// main() of dllaunch: parses the command line, creates the System, prints errors.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace dllaunch;
 
-/// Started without one of them (cron, some daemons), the next file opened would take its place.
+/// If one of them is closed (cron, some daemons), the next file opened would take its place.
 void open_standard_streams() {
   int fd = 0;
   do {
@@ -57,7 +57,7 @@ int report(const Error& error, bool color) {
   return exit_code_of(error.kind);
 }
 
-/// A result that did not reach its file is no result.
+/// The exit code; an error if the output could not be written.
 int flushed(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "dllaunch: cannot write the result: %s\n", std::strerror(errno));
@@ -68,7 +68,7 @@ int flushed(int code) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
-  // A parent that ignores it passes that on, and the exit codes of our children would be lost.
+  // A parent that ignores SIGCHLD passes that on, and children's exit codes would be lost.
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<std::string> args(argv + 1, argv + argc);
   auto parsed = parse_command_line(command_groups(), args, [](const std::string& path) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Nobody uses so many clusters: more files than this are not profiles.
+/// More clusters than anyone uses: further files are ignored.
 constexpr std::size_t most_files = 200;
 constexpr std::string_view built_in = "built in";
 
@@ -74,14 +74,14 @@ struct Evidence {
   bool host = false;
   std::string partition = {};
 
-  /// A cluster's own name says most, partitions alone say nothing: half the world has a `gpu`.
+  /// The cluster's name counts most; partitions alone prove nothing, since many sites have a `gpu`.
   int weight() const {
     if (!cluster && !host) return 0;
     return (cluster ? 4 : 0) + (host ? 2 : 0) + (partition.empty() ? 0 : 1);
   }
 };
 
-/// Every sign that is there, on whatever cluster.
+/// The signs that fit, on any cluster.
 Evidence signs_seen(const ClusterProfile& profile, const Facts& facts) {
   const auto& signs = profile.recognise;
   Evidence evidence;
@@ -92,20 +92,20 @@ Evidence signs_seen(const ClusterProfile& profile, const Facts& facts) {
   return evidence;
 }
 
-/// Nothing where what is there belongs to another cluster, or proves too little.
+/// Empty if the signs belong to another cluster, or prove too little.
 Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
   const auto& signs = profile.recognise;
   auto evidence = signs_seen(profile, facts);
   if (!facts.slurm) return profile.scheduler == "slurm" ? Evidence{} : evidence;
   if (profile.scheduler != "slurm") return {};
-  // One installation may be several machines, told apart by their partitions. And login01 is a
-  // name that many sites give: a host alone does not outweigh another name of the cluster.
+  // One installation may contain several machines, distinguished by their partitions. login01 is a
+  // common name: a host alone does not outweigh a different cluster name.
   if (!signs.partitions.empty() && evidence.partition.empty()) return {};
   if (!evidence.cluster && signs.partitions.empty() && !facts.slurm->cluster.empty()) return {};
   return evidence;
 }
 
-/// The lines of a built-in profile by which it is recognised: a tenth of it.
+/// The lines of a built-in profile that identify its cluster: a tenth of the text.
 std::string signs_of(std::string_view text) {
   std::string signs;
   bool wanted = false;

@@ -1,6 +1,6 @@
 #include "launcher/cluster/cluster_profile.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -19,7 +19,7 @@ using Steps = std::vector<std::string>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::size_t most_problems = 50;
-/// Nodes of all types together: each is a topology of its own, built at every start.
+/// Across all node types: each node is a topology, built at every start.
 constexpr std::size_t most_node_types = 50;
 
 const YamlNode* child(const YamlNode& node, const std::string& key) {
@@ -28,7 +28,7 @@ const YamlNode* child(const YamlNode& node, const std::string& key) {
   return found == node.entries.end() ? nullptr : found->value.get();
 }
 
-/// Where what the steps lead to stands; the nearest block around it where it is not written.
+/// The position of the value at `steps`; if it is missing, of the nearest enclosing block.
 Mark mark_of(const YamlNode& root, const Steps& steps) {
   const YamlNode* at = &root;
   for (const auto& step : steps) {
@@ -56,7 +56,7 @@ std::string words_of_path(const Steps& steps) {
   return text;
 }
 
-/// Reads what has passed the schema; what the schema cannot say is checked here.
+/// Reads a profile that fits the schema, and checks what the schema cannot express.
 class Reader {
  public:
   Reader(const YamlNode& root, const Json& document, const std::string& file)
@@ -187,7 +187,7 @@ class Reader {
     return text;
   }
 
-  /// The shim makes these folders: only below a folder that is a node's own by custom.
+  /// The shim creates these folders: allow only folders that are node-local by convention.
   void check_folders() {
     for (const auto& [name, path] : profile_.node_folders) {
       if (!path.starts_with('/') || path.find("/..") != std::string::npos)

@@ -1,4 +1,4 @@
-// What is known of a cluster before anybody asks it: one YAML file, ours or the user's. Pure.
+// What is known about a cluster in advance: one YAML file, built in or the user's. Pure.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace dllaunch {
 
-/// Patterns as the shell's: `*`, `?`, `[0-9]`. What is empty says nothing.
+/// Shell patterns: `*`, `?`, `[0-9]`. Empty lists are not checked.
 struct Recognition {
   std::vector<std::string> clusters = {};    // Slurm's ClusterName
-  std::vector<std::string> hosts = {};       // of login nodes, short or full
-  std::vector<std::string> partitions = {};  // at least one of them must be there
+  std::vector<std::string> hosts = {};       // of login nodes, short or fully qualified
+  std::vector<std::string> partitions = {};  // at least one must exist
 };
 
 struct ProfileNode {
-  std::string name = {};  // "gpu", as the profile calls this type of node
+  std::string name = {};  // the profile's name for this node type, "gpu"
   std::string gpu_type = {};
   std::vector<std::string> features = {};
-  std::string constraint = {};   // what a job asks for to get this type of node
-  std::string reserve = "none";  // what the site keeps for itself; not in topology.allowed_cpus
-  bool verified = true;          // unverified: does not name the node as a whole
-  bool assumed = false;          // an example to plan with, no reading of real nodes
+  std::string constraint = {};   // selects this node type
+  std::string reserve = "none";  // reserved by the site; not in topology.allowed_cpus
+  bool verified = true;          // false if `unverified` names the node as a whole
+  bool assumed = false;          // an example to plan with, not read from real nodes
   int packages = 1;
-  int cores_per_package = 1;  // those in reserve too
+  int cores_per_package = 1;  // includes reserved ones
   int threads_per_core = 1;
   Topology topology = {};
 };
@@ -40,50 +40,50 @@ struct ProfilePartition {
   int nodes = 1;
   bool is_default = false;
   std::optional<int> max_minutes = {};
-  bool by_constraint =
-      false;  // no partition of Slurm's: the node's constraint is asked for instead
+  bool by_constraint = false;  // not a Slurm partition: the node's constraint is requested instead
 };
 
 struct ProfileContainer {
-  std::string runtime = {};              // empty: the job's
-  std::vector<std::string> mounts = {};  // before the job's own
+  std::string runtime = {};              // empty: as in the job
+  std::vector<std::string> mounts = {};  // placed before the job's
 };
 
 struct ClusterProfile {
   std::string name = {};
   std::string title = {};
-  std::string file = {};            // where it was read, "built in" for ours
-  std::string text = {};            // as it was read
+  std::string file = {};            // where it was read; "built in" for built-in ones
+  std::string text = {};            // the original text
   std::string scheduler = "slurm";  // slurm | pbs | lsf | cobalt
   std::string start = {};           // other schedulers: the line that starts the ranks
   Recognition recognise = {};
-  std::vector<ProfileNode> nodes = {};  // the first is what --topology NAME means
+  std::vector<ProfileNode> nodes = {};  // the first is the default of --topology NAME
   std::vector<ProfilePartition> partitions = {};
-  bool cpus_are_cores = false;  // the site's jobs get one thread a core unless they ask for more
+  bool cpus_are_cores = false;  // jobs get one thread per core unless they request more
   std::vector<std::string> modules = {};
-  /// By framework: what the site says to load, for readers.
+  /// By framework: modules the site recommends; informative.
   std::vector<std::pair<std::string, std::vector<std::string>>> suggested_modules = {};
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// Variables that name a folder on a node's own disk; {user}, {job}, {node} are the rank's.
+  /// Variables that name a folder on a node's local disk; {user}, {job}, {node} are filled in by
+  /// rank.
   std::vector<std::pair<std::string, std::string>> node_folders = {};
   std::string mpi = {};          // srun's --mpi; empty: chosen from its list
-  std::string host_suffix = {};  // put behind host names where ranks meet
+  std::string host_suffix = {};  // appended to host names for the rendezvous
   ProfileContainer container = {};
   std::vector<std::string> sbatch_extra = {};
   std::vector<std::string> srun_extra = {};
-  std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is not sure
+  std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
 };
 
 struct ParsedProfile {
-  std::optional<ClusterProfile> profile;  // absent when there is a problem
+  std::optional<ClusterProfile> profile;  // nullopt if there is a problem
   std::vector<Diagnostic> problems;       // in file order
 };
 
-/// Checked: YAML syntax, unknown and missing keys, types, ranges, node shapes, and that names used
-/// in one place are given in another.
+/// Parses and checks a profile: YAML syntax, unknown and missing keys, types, ranges, node shapes,
+/// and references between names.
 ParsedProfile parse_cluster_profile(std::string_view text, const std::string& file);
 
-/// JSON Schema of such a file.
+/// The JSON Schema of a profile.
 const Json& cluster_profile_schema();
 
 }  // namespace dllaunch

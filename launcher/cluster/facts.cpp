@@ -15,15 +15,15 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within one second
-// A busy one with ten thousand nodes to show does not; without its answer there is no job.
+constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within a second
+// A busy controller with ten thousand nodes does not, and without its answer there is no job.
 constexpr std::chrono::milliseconds long_limit{60000};
-// The first question is a short one: it also finds out that nobody is there.
+// The first query is cheap, and detects a controller that does not answer.
 constexpr std::chrono::milliseconds first_limit{20000};
 constexpr std::chrono::milliseconds patience{5000};
 
-/// The package is installed, but this machine belongs to no cluster. Seen: a look-up in DNS for a
-/// controller that is not there; before 20.02 only a missing slurm.conf.
+/// Slurm is installed, but this machine belongs to no cluster: a DNS lookup for the controller
+/// fails, or before 20.02 slurm.conf is missing.
 bool says_not_configured(std::string_view text) {
   constexpr std::array<std::string_view, 3> signs = {"Could not establish a configuration source",
                                                      "DNS SRV lookup failed",
@@ -43,7 +43,7 @@ Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
                "try again, or start on this machine alone with --local"};
 }
 
-/// Slurm's programs look for the file for a minute before they say that it is not there.
+/// Slurm's programs search for the file for a minute before they report it missing.
 std::optional<Error> missing_configuration(System& system) {
   const auto file = system.environment("SLURM_CONF");
   if (!file || file->empty() || system.look_at(*file).exists) return std::nullopt;
@@ -62,7 +62,7 @@ Result<CommandOutput> run_patiently(System& system, const std::vector<std::strin
   return system.run(argv, longest);
 }
 
-/// What a command printed; an error when it did not end well.
+/// The output of a command; an error if it failed.
 Result<std::string> ask(System& system, const std::vector<std::string>& argv) {
   auto output = run_patiently(system, argv);
   const auto command = fmt::format("{}", fmt::join(argv, " "));
@@ -75,8 +75,8 @@ Result<std::string> ask(System& system, const std::vector<std::string>& argv) {
   return std::move(output->out);
 }
 
-/// --all: partitions that the site hides take jobs all the same. The text that is read here has not
-/// changed since 20.11; should it, there is JSON.
+/// --all: hidden partitions accept jobs too. This text format has been stable since 20.11; JSON is
+/// the fallback.
 Result<std::vector<SlurmNode>> ask_for_nodes(System& system) {
   auto text = ask(system, {"scontrol", "--all", "--oneliner", "show", "node"});
   if (!text) return std::move(text).error();
@@ -95,14 +95,14 @@ Result<std::vector<SlurmPartition>> ask_for_partitions(System& system) {
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
 }
 
-/// Five commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
+/// Runs five commands: cluster name, partitions, nodes, MPI plugins.
 Result<SlurmFacts> observe_slurm(System& system, std::string_view config_text) {
   auto partitions = ask_for_partitions(system);
   if (!partitions) return std::move(partitions).error();
   auto nodes = ask_for_nodes(system);
   if (!nodes) return std::move(nodes).error();
   auto slurm = slurm_facts(parse_slurm_config(config_text), *partitions, *nodes);
-  // A login node whose srun cannot list its plug-ins can still submit jobs.
+  // A login node whose srun cannot list its plugins can still submit jobs.
   if (auto types = system.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
     slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
   // Pyxis adds its options to srun's own help.
@@ -111,7 +111,7 @@ Result<SlurmFacts> observe_slurm(System& system, std::string_view config_text) {
   return slurm;
 }
 
-/// What a command printed, and nothing when it failed.
+/// The output of a command; empty if it failed.
 std::string words_of(System& system, const std::vector<std::string>& argv) {
   const auto output = system.run(argv, limit);
   return output && output->exit_code == 0 ? output->out : std::string();
@@ -156,7 +156,7 @@ Result<Facts> observe(System& system) {
     if (config->exit_code == 0) {
       auto slurm = observe_slurm(system, config->out);
       if (!slurm) return std::move(slurm).error();
-      // The topology stays unknown: a login node is the wrong machine to read it on.
+      // The topology stays unknown: a login node differs from compute nodes.
       facts.slurm = *std::move(slurm);
       return facts;
     }
@@ -180,7 +180,7 @@ void observe_user(System& system, SlurmFacts& slurm) {
                  .groups = split_at_blanks(words_of(system, {"id", "-Gn"})),
                  .default_account = {},
                  .associations = {}};
-  // Where nothing is enforced any account will do, and asking costs the database an answer.
+  // If nothing is enforced, any account will do; saves the database a query.
   if (slurm.enforces("associations")) observe_accounting(system, user);
   slurm.user = std::move(user);
 }

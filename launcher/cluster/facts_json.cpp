@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 
@@ -17,7 +17,7 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// null: everybody, and nobody kept out.
+/// null: everyone is allowed, no one is denied.
 Json to_json(const AccessList& access_list) {
   if (access_list == AccessList{}) return nullptr;
   return {{"allowed", access_list.allowed}, {"denied", access_list.denied}};
@@ -103,13 +103,13 @@ bool has(const Json& object, const char* key) {
   return object.contains(key) && !object.at(key).is_null();
 }
 
-/// Empty where it is absent or null. A reference: the partitions are most of a recording.
+/// Empty if absent or null. Returns a reference, because partitions are most of a recording.
 const Json& list_of(const Json& object, const char* key) {
   static const Json none = Json::array();
   return has(object, key) ? object.at(key) : none;
 }
 
-/// A whole number from 0 to what an int holds; absent and null are `otherwise`.
+/// A non-negative int; `otherwise` if absent or null.
 std::optional<int> count_of(const Json& object, const char* key) {
   if (!has(object, key)) return std::nullopt;
   const auto& value = object.at(key);
@@ -184,7 +184,7 @@ SlurmUser user_of(const Json& object) {
   return user;
 }
 
-/// Appends each item of a list to `to`, or says which is wrong.
+/// Appends each item of a list to `to`, or returns which one is invalid.
 template <typename T>
 Result<Ok> append(const Json& list, Result<T> (*read)(const Json&), std::vector<T>& to) {
   for (const auto& item : list) {
@@ -217,7 +217,7 @@ Result<SlurmFacts> slurm_of(const Json& object) {
   return slurm;
 }
 
-/// Kept as the file that it was.
+/// Stored as the original file.
 Result<ClusterProfile> profile_of(const Json& object) {
   auto parsed =
       parse_cluster_profile(object.at("text").text(), value_or<std::string>(object, "file", ""));

@@ -39,7 +39,7 @@ Result<Topology> probed_topology(System& system, const std::string& name) {
                fmt::format("name one of: {}", fmt::join(ids, " "))};
 }
 
-/// What is a profile's name and no file's: "lumi-g", "perlmutter:cpu".
+/// Whether the name is a profile's and not a file's: "lumi-g", "perlmutter:cpu".
 bool names_profile(System& system, const std::string& name) {
   if (name.find_first_of("./") != std::string::npos || name.starts_with("synthetic:")) return false;
   const auto word = name.substr(0, name.find(':'));
@@ -47,7 +47,7 @@ bool names_profile(System& system, const std::string& name) {
   return std::any_of(all.begin(), all.end(), [&word](const auto& p) { return p.name == word; });
 }
 
-/// The first type of node of a profile, or the one of that name or of the partition of that name.
+/// The first node type of a profile, or the one with that name or for that partition.
 Result<Topology> profile_topology(System& system, const std::string& name) {
   const auto colon = name.find(':');
   auto profile = find_profile(system, name.substr(0, colon));

@@ -1,4 +1,4 @@
-// The node that --topology names.
+// Finds the node that --topology names.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace dllaunch {
 
-/// load_topology(name); a node of a cluster profile where it is "NAME", "NAME:NODE" or
-/// "NAME:PARTITION"; what `dllaunch probe` kept where it is "probed:PARTITION" or
-/// "probed:CLUSTER/PARTITION"; the node this process runs on where `name` is empty.
-/// unsatisfiable: nothing was probed there, or several kinds of node.
+/// The topology called `name`: of load_topology(name); of a cluster profile's node for "NAME",
+/// "NAME:NODE" or "NAME:PARTITION"; of a probed node for "probed:PARTITION" or
+/// "probed:CLUSTER/PARTITION"; of this node if empty. unsatisfiable: nothing was probed there, or
+/// several node types.
 Result<Topology> named_topology(System& system, const std::string& name);
 
-/// The same; this machine with what the GPU vendors' libraries add to it, which may take seconds.
+/// The same, but this machine also has what the GPU vendors' libraries report; may take seconds.
 Result<Topology> observed_topology(System& system, const std::string& name);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/cluster/probe_cache.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A cluster has some ten kinds of node: more files than this are not ours.
+/// A cluster has about ten node types: further files are ignored.
 constexpr std::size_t most_files = 500;
 constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
 
-/// As a folder's name; never empty, never one of dots.
+/// A valid folder name; never empty, never only dots.
 std::string folder_name(const std::string& cluster) {
   std::string name;
   for (const char c : cluster) {
@@ -36,7 +36,7 @@ std::vector<std::string> entries_of(const std::string& folder) {
   std::error_code problem;
   for (fs::directory_iterator at(folder, problem), end; !problem && at != end;
        at.increment(problem)) {
-    // A name with a dot in front is a file that is being written.
+    // Names that begin with a dot are temporary files.
     if (at->path().filename().string().starts_with('.')) continue;
     paths.push_back(at->path().string());
     if (paths.size() == most_files) break;
@@ -71,7 +71,7 @@ void read_folder(System& system, const std::string& folder, ProbeCache& cache) {
 }  // namespace
 
 std::optional<std::string> probe_cache_folder(System& system) {
-  // The specification of XDG wants a relative path ignored.
+  // The XDG specification says to ignore relative paths.
   if (const auto cache = system.environment("XDG_CACHE_HOME"); cache && cache->starts_with('/'))
     return *cache + "/dllaunch/clusters";
   if (const auto home = system.environment("HOME"); home && home->starts_with('/'))
@@ -112,7 +112,7 @@ Result<ProbeFiles> write_probe(System& system, const ProbedNode& node, const std
                  fmt::format("cannot make {}: {}", fs::path(files.json).parent_path().string(),
                              problem.message()),
                  "set XDG_CACHE_HOME to a folder that can be written"};
-  // Plans read the JSON alone, so it comes last.
+  // Plans read only the JSON, so it is written last.
   auto written = write_file(files.xml, xml);
   if (written)
     written = write_file(

@@ -1,4 +1,4 @@
-// What `dllaunch probe` found, kept between runs: one record a node type, in a folder a cluster.
+// Results of `dllaunch probe`, kept between runs: a record per node type, a folder per cluster.
 #pragma once
 
 #include <optional>
@@ -10,28 +10,28 @@
 
 namespace dllaunch {
 
-/// $XDG_CACHE_HOME/dllaunch/clusters, else $HOME/.cache/dllaunch/clusters; nothing without either.
+/// $XDG_CACHE_HOME/dllaunch/clusters, else $HOME/.cache/dllaunch/clusters; nullopt if neither is
+/// set.
 std::optional<std::string> probe_cache_folder(System& system);
 
 struct ProbeCache {
   std::vector<ProbedNode> nodes = {};        // newest first
-  std::vector<std::string> complaints = {};  // files that cannot be used, and why
+  std::vector<std::string> complaints = {};  // unusable files, and why
 };
 
-/// Every record of a cluster; of all clusters without a name. An absent folder is an empty cache.
+/// All records of a cluster; without a name, of all clusters. A missing folder is an empty cache.
 ProbeCache read_probe_cache(System& system, const std::optional<std::string>& cluster);
 
-/// The records beside each other: NAME.json, and NAME.xml with hwloc's own words.
+/// The files of a record: NAME.json, and NAME.xml with hwloc's export.
 struct ProbeFiles {
   std::string json;
   std::string xml;
 };
 
-/// Replaces the record of the same node type; whoever reads meanwhile sees the old or the new one.
-/// unavailable: no folder to write to.
+/// Replaces the record of the same node type atomically. unavailable: the folder is not writable.
 Result<ProbeFiles> write_probe(System& system, const ProbedNode& node, const std::string& xml);
 
-/// Where the record of a node lies or would lie.
+/// The paths of a node's record, whether or not it exists.
 ProbeFiles probe_files(const std::string& folder, const ProbedNode& node);
 
 }  // namespace dllaunch

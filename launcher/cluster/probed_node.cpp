@@ -13,16 +13,16 @@
 namespace dllaunch {
 namespace {
 
-/// More than any node has; the product of three such counts fits 64 bits.
+/// Exceeds any node; the product of three such counts fits 64 bits.
 constexpr int most = 1 << 20;
-/// The year 9999: what lies beyond is damage.
+/// The year 9999: a later time is damage.
 constexpr std::int64_t latest = 253402300799;
 
 Error damaged(std::string what) {
   return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` writes it anew"};
 }
 
-/// A number between `least` and `most`; absent keeps `otherwise`. Throws JsonError.
+/// A number between `least` and `most`; `otherwise` if absent. Throws JsonError.
 int count(const Json& object, const char* key, int least, int otherwise) {
   if (!object.contains(key)) return otherwise;
   const auto& value = object.at(key);
@@ -38,7 +38,7 @@ T value_or(const Json& object, const char* key, T otherwise) {
   return object.contains(key) ? object.at(key).get<T>() : otherwise;
 }
 
-/// These go onto terminals.
+/// These texts are printed on terminals.
 bool is_printable(const std::string& text) {
   return std::none_of(text.begin(), text.end(),
                       [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
@@ -64,7 +64,7 @@ Result<ProbedNode> read(const Json& document) {
   auto topology = topology_from_json(document.at("topology"));
   if (!topology) return std::move(topology).error();
   const auto& time = document.at("time");
-  // get<int64>() of a number beyond it would turn negative: refused in double first.
+  // get<int64>() would overflow to a negative number: check as double first.
   if (!time.is_number_integer() || time.get<double>() < 0 ||
       time.get<double>() > static_cast<double>(latest))
     return damaged("its time is no time");
@@ -85,7 +85,7 @@ Result<ProbedNode> read(const Json& document) {
   return node;
 }
 
-/// FNV-1a, which is the same on every machine, unlike std::hash.
+/// FNV-1a: equal on every machine, unlike std::hash.
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
@@ -164,7 +164,7 @@ Result<ProbedNode> probed_node_from_json(const Json& document) {
                  "use the dllaunch that wrote it, or run `dllaunch probe` with this one"};
   try {
     auto node = read(document);
-    // Whatever is wrong in it, and whoever found it: nobody mends a cache by hand.
+    // Whatever is wrong, the record is damaged: caches are not repaired by hand.
     if (!node) return damaged(node.error().what);
     return node;
   } catch (const JsonError& problem) {
@@ -182,7 +182,7 @@ std::string node_type_id(const NodeType& type) {
       gpus += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
     gpus += "-";
   }
-  // Features come in the order an administrator typed them in.
+  // Features are in the order an administrator typed.
   std::sort(shape.features.begin(), shape.features.end());
   const auto text =
       to_json(shape).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
@@ -227,7 +227,7 @@ std::string age_words(std::int64_t seconds) {
   constexpr std::int64_t minute = 60;
   constexpr std::int64_t hour = 60 * minute;
   constexpr std::int64_t day = 24 * hour;
-  // A clock that runs behind makes it a little negative.
+  // Clock skew may make it slightly negative.
   if (seconds < minute) return "just now";
   if (seconds < hour) return counted(seconds / minute, "minute") + " ago";
   if (seconds < 2 * day) return counted(seconds / hour, "hour") + " ago";

@@ -1,4 +1,4 @@
-// A node that was looked at from inside: as it is kept, and as people read of it. Pure.
+// The record of a probed node, as JSON and as text. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,25 @@
 
 namespace dllaunch {
 
-/// Written into every record; a reader refuses what is newer than itself.
+/// Written into every record; readers refuse newer formats.
 constexpr int probe_format = 1;
 
 Json to_json(const NodeType& type);
-/// bad_request: says which field cannot be.
+/// bad_request: names the invalid field.
 Result<NodeType> node_type_from_json(const Json& document);
 
 Json to_json(const ProbedNode& node);
-/// bad_request: not a record, of a newer format, or damaged; says what.
+/// bad_request: not a record, a newer format, or damaged; says which.
 Result<ProbedNode> probed_node_from_json(const Json& document);
 
-/// The same for nodes that Slurm describes alike, whatever their names and partitions:
+/// An id shared by all nodes that Slurm describes alike, whatever their names and partitions:
 /// "4xa100-64cpus-1f3a9c2e". Letters, digits and dashes.
 std::string node_type_id(const NodeType& type);
 
-/// Slurm's description is the same, node names left out.
+/// Whether Slurm's descriptions are equal, apart from node names.
 bool same_description(const NodeType& a, const NodeType& b);
 
-/// A topology may be of another kind of node. CPUs that Slurm keeps to itself may be missing in it,
-/// so it need not have them all.
+/// Whether a topology fits a node type. It may lack CPUs that Slurm reserves.
 bool describes(const Topology& topology, const NodeType& type);
 
 /// "64 CPUs (2 x 16 x 2), 4 GPUs (a100)": sockets x cores x threads.

@@ -1,6 +1,6 @@
 #include "launcher/cluster/profile_facts.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>
@@ -21,7 +21,7 @@ NodeType type_of(const ProfileNode& node, const ProfilePartition& partition) {
                 .gpus = static_cast<int>(node.topology.gpus.size()),
                 .gpu_type = node.gpu_type,
                 .features = node.features};
-  // Names for counting only: no profile knows the real ones.
+  // Placeholder names, for counting: profiles do not know the real ones.
   type.hosts.reserve(static_cast<std::size_t>(partition.nodes));
   for (int i = 1; i <= partition.nodes; ++i)
     type.hosts.push_back(fmt::format("{}-{}", node.name, i));

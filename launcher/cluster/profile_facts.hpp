@@ -1,4 +1,4 @@
-// What a cluster profile stands in for: facts of a cluster that is not here. Pure.
+// Facts about a cluster that is not here, derived from its profile. Pure.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,8 @@
 
 namespace dllaunch {
 
-/// The cluster as the profile has it: its partitions, its nodes, its way to start MPI.
-/// Nodes that a job gets by their constraint are all in a partition `any`.
-/// unsatisfiable: the profile says nothing of nodes.
+/// The profile's partitions, nodes and MPI plugin as facts. Nodes selected by constraint are all in
+/// a partition `any`. unsatisfiable: the profile describes no nodes.
 Result<Facts> facts_from_profile(std::shared_ptr<const ClusterProfile> profile);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/cluster/profile_topology.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -12,7 +12,7 @@
 namespace dllaunch {
 namespace {
 
-/// Numbers so high are no CPUs: the largest node that hwloc knows has some thousand.
+/// Such numbers are not CPUs: the largest node known to hwloc has a few thousand.
 constexpr std::size_t longest_list = 1000;
 
 std::string with_domain(const std::string& pci) {
@@ -20,12 +20,12 @@ std::string with_domain(const std::string& pci) {
   return pci.size() == short_form ? "0000:" + pci : pci;
 }
 
-/// POWER numbers a core's threads one after the other, x86 gives all first threads first.
+/// POWER numbers a core's threads consecutively; x86 numbers all first threads first.
 void number_together(Topology& node, int threads) {
   for (auto& numa : node.numa) numa.cpus = {};
   for (std::size_t c = 0; c < node.cores.size(); ++c) {
     const int first = static_cast<int>(c) * threads;
-    // Cores lie along the NUMA nodes in order, so a share of the count is a node.
+    // Cores are spread over the NUMA nodes in order.
     const auto owner = c * node.numa.size() / node.cores.size();
     node.cores[c].cpus = IdSet::range(first, first + threads - 1);
     node.numa[owner].cpus |= node.cores[c].cpus;
@@ -82,7 +82,7 @@ class Shaper {
     return true;
   }
 
-  /// Whole cores: who is near one thread is near the other.
+  /// Whole cores: a device near one thread is near its siblings.
   bool read_near(const Json& device, std::vector<std::string> place, IdSet& near) {
     const std::string text = device["near"];
     auto list = text.size() > longest_list ? Result<IdSet>(Error{}) : parse_id_list(text);
@@ -125,7 +125,7 @@ class Shaper {
     return true;
   }
 
-  /// As hwloc shows it inside a job: a core that no job gets is not there.
+  /// Removes reserved cores, as hwloc shows the node inside a job.
   bool keep_reserve() {
     auto reserved = reserved_cpus(node_, shape_["reserve"]);
     if (!reserved) return fail({"reserve"}, reserved.error().what);

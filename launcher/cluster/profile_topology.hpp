@@ -1,4 +1,4 @@
-// A node as a cluster profile describes it. Pure.
+// Builds the topology of a node that a cluster profile describes. Pure.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct ShapedNode {
   std::vector<std::string> place = {};  // of the problem, below the node type: gpus, 2, near
 };
 
-/// `shape` has passed the schema (node_types.NAME). What the node keeps in reserve is not in the
-/// topology's allowed CPUs. A device's `near` is widened to whole cores.
+/// `shape` fits the schema (node_types.NAME). Reserved CPUs are not in the topology's allowed CPUs.
+/// A device's `near` is widened to whole cores.
 ShapedNode shape_node(const Json& shape, const std::string& source);
 
 }  // namespace dllaunch

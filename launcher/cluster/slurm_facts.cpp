@@ -1,10 +1,9 @@
 #include "launcher/cluster/slurm_facts.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
@@ -14,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-/// In a record that is damaged a name may be anything; these could not be written as a host list.
+/// Whether a name is usable in a host list; a damaged record may contain anything.
 bool is_host(const SlurmNode& node) {
   return node.name.find_first_of(", \t\r\n[]") == std::string::npos;
 }
@@ -90,7 +89,7 @@ std::vector<Outage> outages_of(const std::vector<SlurmNode>& nodes) {
   return outages;
 }
 
-/// One recording, JSON documents taken out of the text around them.
+/// One recording, with JSON documents separated from the text around them.
 struct Recording {
   SlurmReport json;
   std::string text;
@@ -98,7 +97,6 @@ struct Recording {
 
 Result<Recording> read_recording(std::string_view recorded) {
   Recording recording;
-  std::istringstream stream{std::string(recorded)};
   for (std::size_t at = 0; at < recorded.size();) {
     if (recorded[at] != '{') {
       const auto end = std::min(recorded.find('\n', at), recorded.size());
@@ -107,8 +105,6 @@ Result<Recording> read_recording(std::string_view recorded) {
       at = end + 1;
       continue;
     }
-    stream.clear();
-    stream.seekg(static_cast<std::streamoff>(at));
     try {
       std::size_t length = 0;
       add_slurm_json(Json::parse_first(recorded.substr(at), length), recording.json);
@@ -118,14 +114,11 @@ Result<Recording> read_recording(std::string_view recorded) {
                    fmt::format("it is JSON, but damaged: {}", problem.what()),
                    "record it again: nothing but the commands' output may be in it"};
     }
-    // Behind the document; -1 where the text ends with it.
-    const auto behind = static_cast<std::streamoff>(stream.tellg());
-    at = behind < 0 ? recorded.size() : static_cast<std::size_t>(behind);
   }
   return recording;
 }
 
-/// srun's list has no key of its own; it opens with a line about "MPI ... types".
+/// srun's list has no key; it starts with a line about "MPI ... types".
 std::vector<std::string> recorded_mpi_types(std::string_view text) {
   for (const std::string_view title : {"MPI plugin types are", "MPI types are"}) {
     const auto begin = text.find(title);

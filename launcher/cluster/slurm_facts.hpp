@@ -1,4 +1,4 @@
-// From what Slurm's commands print to the facts that plans and checks read. Pure.
+// Converts the output of Slurm's commands to facts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace dllaunch {
 
-/// Nodes are grouped by partition and by what they are; those out of order are listed besides.
+/// Groups nodes by partition and type; lists outages separately.
 SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartition>& partitions,
                        const std::vector<SlurmNode>& nodes);
 
 std::vector<Reservation> reservation_facts(const std::vector<SlurmReservation>& reservations);
 
-/// A cluster recorded without dllaunch: what these commands print, one after the other in one file,
-/// any of them left out, text or --json (the latter from Slurm 23.02 on, `sinfo` from 22.05 on):
+/// The facts from a cluster recorded without dllaunch: the output of any of these commands, in one
+/// file, as text or --json (`sinfo` from Slurm 22.05 on, the others from 23.02 on):
 ///   scontrol show config; scontrol show partition; scontrol show node; srun --mpi=list
-/// bad_request: no node of a partition is in it; JSON that does not end.
+/// bad_request: it has no node of a partition, or incomplete JSON.
 Result<Facts> facts_from_recording(std::string_view text);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/config/diagnostics.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr int widest_source = 160;  // characters of a line that are shown around the caret
+constexpr int widest_source = 160;  // most characters of a line shown around the caret
 
 std::vector<std::string> characters_of(std::string_view text) {
   std::vector<std::string> characters;
@@ -22,8 +22,8 @@ std::vector<std::string> characters_of(std::string_view text) {
   return characters;
 }
 
-/// The line and, below it, the caret. Tabs before the caret stay tabs, so that it stands right
-/// whatever their width.
+/// The line, and the caret below it. Keeps tabs before the caret, so that it lines up at any tab
+/// width.
 std::string render_source(const Diagnostic& problem, bool color) {
   const auto characters = characters_of(problem.source);
   const auto count = static_cast<int>(characters.size());

@@ -1,6 +1,6 @@
 #include "launcher/config/schema_scalar.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <regex.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-/// Not std::regex: it recurses once a character and overflows the stack on long text.
+/// Not std::regex: it recurses per character and overflows the stack on long text.
 class Pattern {
  public:
   explicit Pattern(const std::string& text)
@@ -41,7 +41,7 @@ bool within_bounds(const Json& schema, const Json& value) {
 }
 
 bool fits_text(const Json& schema, const std::string& text) {
-  // A NUL ends every C string that this text will ever become.
+  // The text ends up in C strings, which a NUL would cut short.
   if (text.find('\0') != std::string::npos) return false;
   const auto length = static_cast<std::size_t>(characters_in(text));
   if (length < schema.value("minLength", std::size_t{0})) return false;
@@ -90,7 +90,7 @@ std::string with_bounds(const Json& schema, const std::string& noun) {
   return noun;
 }
 
-/// Of an array of one kind of thing.
+/// The description of an array of one type.
 std::string list_of(const Json& schema) {
   const Json items = schema.value("items", Json::object());
   if (items.value("type", Json()) == "string") return "a list of text";
@@ -127,8 +127,8 @@ std::optional<Json> accept_scalar(const Json& schema, const YamlNode& node) {
 }
 
 bool matches(const std::string& pattern, const std::string& text) {
-  // A schema has a dozen patterns and is walked for every built-in profile: compiling one costs
-  // more than any walk. Each thread keeps its own, since regexec locks what it shares.
+  // A schema has a dozen patterns and is walked for every built-in profile, and compiling one costs
+  // more than a walk. One cache per thread, because regexec locks what it shares.
   thread_local std::map<std::string, Pattern, std::less<>> known;
   const auto& compiled = known.try_emplace(pattern, pattern).first->second;
   return compiled.found_in(text);

@@ -32,8 +32,7 @@ std::string what_is_there(const YamlNode& node) {
   return "";
 }
 
-/// Whether quotes alone make the value wrong: without them it would be the number, or the true or
-/// false, that belongs here.
+/// Whether only the quotes make the value wrong: unquoted, it would be a fitting number or boolean.
 bool fits_unquoted(const Json& schema, const YamlNode& node) {
   if (node.kind != YamlKind::scalar || node.plain || node.text.empty()) return false;
   YamlNode bare = node;
@@ -41,7 +40,7 @@ bool fits_unquoted(const Json& schema, const YamlNode& node) {
   return accept_scalar(schema, bare).has_value();
 }
 
-/// One thing to try, where the value suggests one.
+/// A suggested correction, if the value allows one.
 std::string suggestion(const Json& schema, const YamlNode& node) {
   if (node.kind != YamlKind::scalar) return "";
   const Json value = scalar_value(node);
@@ -61,7 +60,7 @@ std::string suggestion(const Json& schema, const YamlNode& node) {
   return "";
 }
 
-/// The blocks, anywhere in `schema`, that have a key of this name.
+/// Finds the blocks anywhere in `schema` that have a key of this name.
 void find_owners(const Json& schema, const std::string& path, const std::string& key,
                  std::vector<std::string>& owners) {
   if (!schema.contains("properties")) return;
@@ -71,7 +70,7 @@ void find_owners(const Json& schema, const std::string& path, const std::string&
   }
 }
 
-/// Of several forms that a value may have, the one for blocks or lists where it is one.
+/// Of the alternative forms of a value, the block or list form if the node is one.
 const Json& form_for(const Json& schema, const YamlNode& node) {
   const bool block = node.kind == YamlKind::mapping;
   if (!schema.contains("anyOf") || (!block && node.kind != YamlKind::sequence)) return schema;
@@ -103,8 +102,8 @@ void SchemaWalk::report(const Mark& mark, std::string message) {
 Json SchemaWalk::value(const Json& all_forms, const std::string& path, const YamlNode& node) {
   const Json& schema = form_for(all_forms, node);
   const bool is_block = schema.contains("properties") || schema.contains("additionalProperties");
-  // A block whose keys are all commented out is a null in YAML; whoever wrote it meant an empty
-  // one. Where null is the default it means something: that there is no such block.
+  // A block whose keys are all commented out is null in YAML, and means an empty block. If null is
+  // the default, it means that the block is absent.
   const bool null_is_absent = schema.contains("default") && schema["default"].is_null();
   if (is_block &&
       (node.kind == YamlKind::mapping || (node.kind == YamlKind::null && !null_is_absent))) {
@@ -158,7 +157,7 @@ Json SchemaWalk::block(const Json& schema, const std::string& path, const YamlNo
   return result;
 }
 
-/// Keys that only some words of another key of the block have.
+/// Handles keys that exist only for some values of another key in the block.
 void SchemaWalk::choose(const std::string& path, const YamlNode& node, const Json& properties,
                         Json& result) {
   for (const auto& [name, property] : properties.items()) {
@@ -197,7 +196,7 @@ void SchemaWalk::choose(const std::string& path, const YamlNode& node, const Jso
 
 Json SchemaWalk::entry(const Json& schema, const std::string& path, const YamlEntry& entry) {
   if (entry.value->kind != YamlKind::mapping) return value(schema, path, *entry.value);
-  // What is missing in a block is told where the block begins: at its key.
+  // A missing key is reported where the block begins: at the block's key.
   YamlNode block = *entry.value;
   block.mark = entry.mark;
   return value(schema, path, block);

@@ -1,4 +1,5 @@
-// A YAML tree against a JSON Schema: every problem with its place, and the completed value.
+// Checks a YAML tree against a JSON Schema: every problem with its position, and the completed
+// value.
 #pragma once
 
 #include <string>
@@ -10,23 +11,23 @@
 
 namespace dllaunch {
 
-/// Knows these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
-/// exclusiveMaximum, minLength, maxLength, pattern (in the part that ECMAScript and POSIX share),
+/// Supports these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
+/// exclusiveMaximum, minLength, maxLength, pattern (the subset that ECMAScript and POSIX share),
 /// items, minItems, maxItems, properties, required, additionalProperties, propertyNames.pattern,
-/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", which says
-/// in words what the others ask for. Beyond JSON Schema:
-///   - an absent block is an empty one, so every default appears in the result, in schema order;
-///   - where text is allowed beside numbers or booleans, the result is the text as written;
-///   - "x-by": {key, defaults, needed}: only the words of `key` in the same block that have a
-///   default
-///     there (it may be null) have this one at all; for those in `needed` it must be given.
+/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", a
+/// description of the expected value. Extensions to JSON Schema:
+///   - a missing block is an empty one, so the result has every default, in schema order;
+///   - if both text and numbers or booleans are allowed, the result is the text as written;
+///   - "x-by": {key, defaults, needed}: this key exists only for the words of `key` (in the same
+///     block) that have a default there, which may be null; for the words in `needed` it is
+///     required.
 class SchemaWalk {
  public:
   explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
 
   Json complete(const Json& schema, const YamlNode& root);
 
-  /// In the order of their places.
+  /// Sorted by position.
   std::vector<YamlProblem> problems() &&;
 
  private:
@@ -42,7 +43,7 @@ class SchemaWalk {
   void report_duplicates(const std::string& path, const YamlNode& node);
   void report(const Mark& mark, std::string message);
 
-  std::string whole_;  // what the document as a whole is called
+  std::string whole_;  // name of the whole document, for messages
   const Json* root_schema_ = nullptr;
   std::vector<YamlProblem> problems_;
 };

@@ -1,4 +1,4 @@
-// What a YAML scalar means by the core schema of YAML 1.2.
+// The value of a YAML scalar under the core schema of YAML 1.2.
 #pragma once
 
 #include "launcher/config/yaml_tree.hpp"
@@ -6,8 +6,8 @@
 
 namespace dllaunch {
 
-/// null, a boolean, a whole number of 64 bits, any other finite number, or text. Quoted scalars are
-/// text; so is what YAML 1.1 took for numbers and booleans (00:30:00, yes), .inf and .nan.
+/// null, a boolean, a 64-bit integer, another finite number, or text. Quoted scalars are text; so
+/// are .inf, .nan, and YAML 1.1 numbers and booleans (00:30:00, yes).
 Json scalar_value(const YamlNode& node);
 
 }  // namespace dllaunch

@@ -2,7 +2,7 @@
 
 #include <yaml-cpp/emitter.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -13,8 +13,8 @@
 namespace dllaunch {
 namespace {
 
-/// A word that begins with a letter and is none of those that YAML 1.1 or 1.2 reads as something
-/// else. Everything beyond such words is quoted.
+/// Whether a word can stay unquoted: it begins with a letter and means nothing else in YAML 1.1 or
+/// 1.2.
 bool is_plain(const std::string& text) {
   static const std::set<std::string, std::less<>> reserved = {
       "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"};
@@ -55,7 +55,7 @@ void emit(YAML::Emitter& out, const Json& value) {
   } else if (value.is_boolean()) {
     out << value.get<bool>();
   } else {
-    out << value.dump();  // numbers are written alike in both
+    out << value.dump();  // JSON and YAML write numbers alike
   }
 }
 

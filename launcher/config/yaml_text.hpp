@@ -1,4 +1,4 @@
-// A JSON value as YAML for people.
+// Writes a JSON value as readable YAML.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dllaunch {
 
-/// Block style for mappings, one line for sequences of plain values. Text that YAML could take for
-/// something else (00:30:00, yes, 1e3) is quoted, so that reading it gives the same value.
+/// Block style for mappings, one line for sequences of scalars. Quotes ambiguous text (00:30:00,
+/// yes, 1e3), so that reading it back gives the same value.
 std::string to_yaml(const Json& value);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/config/yaml_tree.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -20,7 +20,7 @@ constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 64;
 constexpr std::size_t most_nodes = 100'000;
 
-/// Leaves the parser from inside one of its callbacks.
+/// Thrown to leave the parser from a callback.
 struct Refusal {
   YAML::Mark mark;
   std::string message;
@@ -44,7 +44,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) throw Refusal{mark, "this alias stands inside its own anchor"};
-    // Its children are shared, so what they cost is what stands in their list.
+    // Its children are shared: an alias costs only its list of them.
     count(mark, 1 + found->second->items.size() + found->second->entries.size());
     auto copy = std::make_shared<YamlNode>(*found->second);
     copy->mark = place_(mark);
@@ -79,12 +79,12 @@ class TreeBuilder : public YAML::EventHandler {
     YamlPointer node;
     YAML::Mark mark;
     YAML::anchor_t anchor = 0;
-    YamlPointer key;  // of the entry whose value comes next
+    YamlPointer key;  // key of the next value
   };
 
   [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag,
                                       const std::string& value = "") {
-    // Taking something out, of resources.sbatch_extra or train.freeze, begins as a tag does.
+    // Removing an item, as in resources.sbatch_extra or train.freeze, looks like a tag.
     const bool alone = tag.starts_with('!') && tag.size() < 80 && value.empty();
     const auto hint = alone ? fmt::format("; for text write \"{}\"", tag) : "";
     throw Refusal{mark, fmt::format("the tag {} means nothing here{}", in_quotes(tag), hint)};
@@ -118,7 +118,7 @@ class TreeBuilder : public YAML::EventHandler {
     add(level.mark, level.anchor, std::move(level.node));
   }
 
-  /// Puts a finished node where the parser stands.
+  /// Adds a finished node at the parser's position.
   void add(const YAML::Mark& mark, YAML::anchor_t anchor, YamlPointer node) {
     if (anchor != 0) anchors_[anchor] = node;
     if (levels_.empty()) {
@@ -146,7 +146,7 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-/// yaml-cpp counts from 0, in bytes, and past the end of the text for what is missing there.
+/// Converts yaml-cpp's positions: 0-based, in bytes, and past the end for missing text.
 class Places {
  public:
   Places(std::string_view text, int source, int first_column)
@@ -172,7 +172,7 @@ class Places {
   int first_column_;
 };
 
-/// What YAML does not allow and yaml-cpp would take or silently replace.
+/// Rejects text that YAML forbids and yaml-cpp would accept or silently replace.
 std::optional<YamlProblem> check_text(std::string_view text, const Places& places) {
   if (text.size() > most_bytes) {
     return YamlProblem{places.at(0, 0), fmt::format("larger than {} MiB", most_bytes >> 20)};
@@ -198,7 +198,7 @@ std::optional<YamlProblem> check_text(std::string_view text, const Places& place
   return std::nullopt;
 }
 
-/// yaml-cpp speaks of map values where an indentation is to blame.
+/// Rewords yaml-cpp's messages about map values, which usually mean wrong indentation.
 YamlProblem explain(const std::string& message, Mark mark, std::string_view text) {
   const auto line = lines_of(text)[static_cast<std::size_t>(mark.line) - 1];
   const std::size_t tab = line.substr(0, line.find_first_not_of(" \t")).find('\t');

@@ -1,4 +1,5 @@
-// A YAML document as a tree that knows where each of its words stands. The only door to yaml-cpp.
+// A YAML document as a tree with source positions. The only code that uses yaml-cpp.
+// Does not know schemas (schema_walk.hpp), nor what any key means.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace dllaunch {
 
-/// A place in one of the texts a job is made of.
+/// A position in one of the texts that make up a job.
 struct Mark {
   int source = 0;  // 0: the file; i: the i-th --set
   int line = 1;
@@ -34,7 +35,7 @@ struct YamlNode {
   std::string text;                // scalar
   bool plain = false;              // scalar: neither quoted nor tagged as text
   std::vector<YamlPointer> items;  // sequence
-  std::vector<YamlEntry> entries;  // mapping, in file order, duplicates included
+  std::vector<YamlEntry> entries;  // mapping: in file order, duplicates included
 };
 
 struct YamlProblem {
@@ -42,17 +43,17 @@ struct YamlProblem {
   std::string message;
 };
 
-/// `root` is a null node for an empty document; absent where there is a problem.
+/// `root` is a null node for an empty document; nullopt if there is a problem.
 struct YamlDocument {
   YamlPointer root;
   std::optional<YamlProblem> problem;
 };
 
-/// One document in UTF-8 of at most 1 MiB, 64 levels and 100,000 values after aliases have been
-/// put in place; keys are plain words. `first_column` is where the text begins in its first line.
+/// Parses one UTF-8 document of at most 1 MiB, 64 levels and 100,000 values after alias expansion;
+/// keys are plain scalars. `first_column`: the column of the text in its first line.
 YamlDocument parse_yaml(std::string_view text, int source, int first_column = 1);
 
-/// Lines without their ends; never empty.
+/// Lines without newlines; never empty.
 std::vector<std::string_view> lines_of(std::string_view text);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/daemon/api.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@
 namespace dllaunch {
 namespace {
 
-/// Paths and logs may be any bytes, JSON is UTF-8. curl prints it to a terminal.
+/// Paths and logs may contain any bytes; JSON is UTF-8. curl prints it to a terminal.
 ApiAnswer json_answer(const Json& document, int status = 200) {
   return {.status = status,
           .type = "application/json",
@@ -73,7 +73,7 @@ std::vector<std::string> words_of(const std::string& path) {
   return words;
 }
 
-/// nullopt: it is there and no number.
+/// Returns nullopt if the parameter is present but not a number.
 std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key,
                                       std::int64_t otherwise) {
   const auto found = request.query.find(key);
@@ -94,7 +94,8 @@ ApiAnswer text_answer(const RunText& part, const std::string& type) {
                       {"X-Size", std::to_string(part.bytes)}}};
 }
 
-/// "id:7" by its id, else by the folder's name; where none has that name, a bare number is an id.
+/// Finds "id:7" by id, anything else by directory name. If no run has that name, a bare number is
+/// an id.
 Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word) {
   constexpr std::string_view mark = "id:";
   const bool by_id = word.starts_with(mark);
@@ -107,7 +108,7 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
   return id ? store.find_id(*id) : std::optional<RunRecord>();
 }
 
-/// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.
+/// Returns ranks with their GPUs, CPUs and NUMA nodes on one node, from plan.json.
 Json binding_of(System& system, const RunDir& dir) {
   constexpr off_t most_bytes = 4 << 20;
   struct stat info {};
@@ -208,12 +209,12 @@ ApiAnswer Api::runs(const ApiRequest& request) {
   std::set<std::int64_t> listed;
   for (const auto& run : *page) {
     const auto moving = live.find(run.id);
-    // What was wished since the last round is in the store only.
+    // Requests made since the last round are only in the store.
     list.push_back(to_json(
         moving == live.end() || run.wished_s > moving->second->wished_s ? run : *moving->second));
     listed.insert(run.id);
   }
-  // What goes on is never on a later page.
+  // Running runs are always on the first page.
   if (*before == 0)
     for (const auto& [id, run] : live)
       if (listed.insert(id).second) list.push_back(to_json(*run));
@@ -234,7 +235,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
   if (words.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
     return reads ? error_answer(405, "POST") : wish(run, what);
   if (!reads) return error_answer(405, "GET");
-  // Of a run whose files are away the store still knows something.
+  // The store still knows a run whose files are unavailable.
   if (!hooks_.answers(run.dir))
     return words.size() == 3 ? one_run(run, /*away=*/true)
                              : error_answer(503, "the run's directory does not answer");

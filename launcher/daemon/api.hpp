@@ -1,4 +1,4 @@
-// What the daemon answers, whoever carries the question: no sockets here.
+// The daemon's API, independent of transport: requests in, responses out, no sockets.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace dllaunch {
 
 struct ApiRequest {
   std::string method;
-  std::string path;  // escapes undone
+  std::string path;  // percent-decoded
   std::map<std::string, std::string> query = {};
 };
 
@@ -40,16 +40,16 @@ class Api {
  public:
   struct Hooks {
     std::function<std::shared_ptr<const Snapshot>()> snapshot;
-    std::function<void()> wake;  // there is a wish
+    std::function<void()> wake;  // called when a request is stored
     std::function<void()> stop;
     std::function<double()> now_s;
-    /// Whether a run's folder can be looked into; it may be on a file system that hangs.
+    /// Whether a run's folder is accessible; its file system may hang.
     std::function<bool(const std::string&)> answers = [](const std::string&) { return true; };
   };
   Api(System& system, Store& store, DaemonFacts facts, Hooks hooks)
       : system_(system), store_(store), facts_(std::move(facts)), hooks_(std::move(hooks)) {}
 
-  /// From any thread. Work and memory of an answer are bounded.
+  /// Thread-safe. Time and memory of a response are bounded.
   ApiAnswer answer(const ApiRequest& request);
   void set_port(int port) { facts_.port = port; }
 
@@ -69,7 +69,7 @@ class Api {
   EventTotals event_totals_;
 };
 
-/// {"error": {"what", "hint"}} with the status that fits the kind.
+/// Returns {"error": {"what", "hint"}} with the status for the error's kind.
 ApiAnswer error_answer(const Error& error);
 ApiAnswer error_answer(int status, const std::string& what);
 

@@ -21,7 +21,7 @@ std::string read_at(int fd, std::uint64_t at, std::uint64_t bytes) {
   return text;
 }
 
-/// Whole lines only: `from_middle` drops the first, which may be half of one.
+/// Takes whole lines. `from_middle`: drop the first, which may be partial.
 void take_lines(std::string_view text, bool from_middle, std::size_t most_steps, Curve& curve) {
   if (from_middle) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   std::size_t steps = 0;
@@ -32,7 +32,7 @@ void take_lines(std::string_view text, bool from_middle, std::size_t most_steps,
     if (auto* epoch = std::get_if<EpochEvent>(&*event)) curve.epochs.push_back(*epoch);
     auto* step = std::get_if<StepEvent>(&*event);
     if (step == nullptr || steps++ >= most_steps) continue;
-    // An incarnation that went on from an earlier checkpoint: what it trains anew is what counts.
+    // After a restart from an earlier checkpoint, only the new incarnation's steps count.
     while (!curve.steps.empty() && curve.steps.back().step >= step->step) curve.steps.pop_back();
     curve.steps.push_back(*step);
   }
@@ -42,7 +42,7 @@ void thin_out(std::vector<StepEvent>& steps, std::size_t most) {
   if (steps.size() <= most || most == 0) return;
   std::vector<StepEvent> kept;
   kept.reserve(most);
-  // The last one is where the run is.
+  // The last point is always kept: it is the current step.
   for (std::size_t i = 1; i <= most; ++i) kept.push_back(steps[i * steps.size() / most - 1]);
   steps = std::move(kept);
 }

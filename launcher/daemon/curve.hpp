@@ -1,4 +1,4 @@
-// A run's progress as points of a line, whatever its length.
+// A run's progress as a bounded number of points.
 #pragma once
 
 #include <string>
@@ -13,8 +13,9 @@ struct Curve {
   std::vector<EpochEvent> epochs;
 };
 
-/// Of a file of up to 1 MiB at most `most` of its steps, evenly, and all its epochs; of a longer
-/// one what stands at `most` places of it, at most 4 KiB each: the work does not grow with the run.
+/// Reads a file of up to 1 MiB in full and returns at most `most` evenly spaced steps and all
+/// epochs. Of a longer file it samples `most` places, at most 4 KiB each. The work does not grow
+/// with the run.
 Curve read_curve(const std::string& events_path, std::size_t most);
 
 }  // namespace dllaunch

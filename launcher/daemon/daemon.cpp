@@ -1,6 +1,6 @@
 #include "launcher/daemon/daemon.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -32,7 +32,7 @@
 namespace dllaunch {
 namespace {
 
-/// Unix seconds as they were when we started, and the time since: a clock that nobody sets.
+/// Returns Unix seconds at process start plus the steady time since, unaffected by clock changes.
 double steady_unix_seconds() {
   using Seconds = std::chrono::duration<double>;
   static const auto begin = std::chrono::steady_clock::now();
@@ -44,14 +44,14 @@ std::chrono::milliseconds pause_until(double time_s, double now_s) {
   return std::chrono::milliseconds(static_cast<long long>(1000 * std::max(0.0, time_s - now_s)));
 }
 
-/// Wakes the main thread: a signal, a wish, an end.
+/// Wakes the main thread for a signal, a request or the end.
 class WakeEvent {
  public:
   WakeEvent() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    // Before any other thread: they all inherit it, and only our descriptor hears of them.
+    // Block before starting threads, which inherit the mask: only the signalfd receives them.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     wish_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -70,7 +70,7 @@ class WakeEvent {
   }
   bool stopped() const { return stop_; }
 
-  /// Whether it was notified.
+  /// Returns whether it was notified.
   bool wait_until(std::chrono::steady_clock::time_point end) {
     constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
     const auto left =
@@ -97,7 +97,7 @@ struct Servers {
   int port = -1;
 };
 
-/// Renews the lock's signature beside everything else, for a round may wait for Slurm.
+/// Renews the lock's signature in a thread of its own: a round may wait for Slurm.
 class Renewal {
  public:
   Renewal(System& system, const DaemonLock& lock, WakeEvent& wake_event)
@@ -128,8 +128,8 @@ class Renewal {
   std::thread thread_;
 };
 
-/// Where the state folder's file system has no sockets, the run-time folder may; a link leads
-/// there.
+/// Listens in the state folder. If its file system has no sockets, listens in the run-time folder
+/// and links there.
 Result<int> listen_locally(System& system, const DaemonPaths& paths) {
   unlink(paths.socket().c_str());
   auto fd = listen_at(paths.socket());
@@ -145,7 +145,7 @@ Result<int> listen_locally(System& system, const DaemonPaths& paths) {
   return fd;
 }
 
-/// The mask is the user's own again afterwards: jobs inherit it.
+/// Restores the user's umask afterwards: jobs inherit it.
 Result<Ok> write_secret(const std::string& path, const std::string& secret) {
   const auto before = umask(0077);
   auto written = write_file(path, secret + "\n");
@@ -180,7 +180,7 @@ Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
     if (!listening) return std::move(listening).error();
     tcp = *std::move(listening);
     servers.port = tcp->listener.port;
-    // Before anybody can ask.
+    // Set before requests are accepted.
     api.set_port(servers.port);
   }
   const auto fd = listen_locally(system, paths);
@@ -203,7 +203,7 @@ Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
 Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
                       const DaemonLock& lock,
                       const std::function<void(const std::string&)>& ready) {
-  // One heap: arenas of a thread each would triple what an idle daemon keeps.
+  // One heap: an arena per thread would triple an idle daemon's memory.
   mallopt(M_ARENA_MAX, 1);
   std::signal(SIGPIPE, SIG_IGN);
   WakeEvent wake_event;

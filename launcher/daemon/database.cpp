@@ -1,6 +1,6 @@
 #include "launcher/daemon/database.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <utility>
@@ -14,7 +14,7 @@ void bind(sqlite3_stmt* statement, int at, const Cell& cell) {
   } else if (const auto* fraction = std::get_if<double>(&cell)) {
     sqlite3_bind_double(statement, at, *fraction);
   } else if (const auto* words = std::get_if<std::string>(&cell)) {
-    // The caller's values outlive the statement's run.
+    // SQLITE_STATIC: the caller's values outlive the statement.
     sqlite3_bind_text(statement, at, words->data(), static_cast<int>(words->size()), nullptr);
   } else {
     sqlite3_bind_null(statement, at);
@@ -96,7 +96,7 @@ Result<Database> Database::open(const std::string& path) {
       nullptr);
   opened.database_.reset(raw);
   if (code != SQLITE_OK) return opened.failure();
-  // An exclusive lock before WAL: then WAL needs no memory shared with other processes.
+  // Take the exclusive lock before WAL: WAL then needs no shared memory.
   auto done = opened.script(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
       "PRAGMA cache_size = -1024; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
@@ -154,7 +154,7 @@ Result<Ok> Transaction::commit() {
 }
 
 Transaction::~Transaction() {
-  // A failed one may be rolled back already; that is an error of no consequence.
+  // SQLite may have rolled back a failed transaction already; the error is harmless.
   if (database_ != nullptr && !database_->run("ROLLBACK")) return;
 }
 

@@ -1,4 +1,4 @@
-// SQLite as values: the one place that knows it.
+// SQLite behind value types. Only database.hpp and database.cpp include sqlite3.h.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@ namespace dllaunch {
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 using Row = std::vector<Cell>;
 
-/// What a cell holds in the type that is expected of it; another one is a zero or an empty text.
+/// Return the cell's value as the expected type; zero or empty text for another type.
 std::int64_t whole(const Cell& cell);
 double real(const Cell& cell);
 const std::string& text(const Cell& cell);
 
-/// One connection, for one thread at a time. In WAL mode; this process alone has it open, which is
-/// why it works on network file systems too. What was done is on the disk when it returns.
+/// One connection, used by one thread at a time, in WAL mode. Only this process has the file open,
+/// so it also works on network file systems. Changes are on disk when a call returns.
 class Database {
  public:
-  /// Made when absent. bad_request: the file is damaged, or no database. unavailable: it cannot be
-  /// opened, or another process has it.
+  /// Opens the database, or creates it. bad_request: the file is damaged or not a database.
+  /// unavailable: it cannot be opened, or another process has it.
   static Result<Database> open(const std::string& path);
 
-  /// `sql` is one statement that lives as long as the program: it is prepared once. Its ?1, ?2, ...
-  /// are `values`. unavailable: the disk is full, the file system is gone.
+  /// `sql`: one statement with static lifetime, prepared once. `values`: its ?1, ?2, ...
+  /// unavailable: the disk is full, or the file system is away.
   Result<std::vector<Row>> run(std::string_view sql, const std::vector<Cell>& values = {});
-  /// Of the last INSERT.
+  /// Row id of the last INSERT.
   std::int64_t last_id() const;
-  /// Statements without values or rows.
+  /// Runs statements without values or rows.
   Result<Ok> script(const std::string& sql);
 
  private:
@@ -55,7 +55,7 @@ class Database {
   std::map<std::string_view, std::unique_ptr<sqlite3_stmt, Close>> statements_;
 };
 
-/// BEGIN; what is not committed when it goes away was never done.
+/// BEGIN; rolls back in the destructor unless committed.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& database);

@@ -1,5 +1,4 @@
-// What the events of a run come to, for a page that asks every few seconds: each is read once, a
-// piece at a time, however long the file is.
+// Totals of a run's events for a page that polls. Each event is read once, in bounded pieces.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +15,12 @@ namespace dllaunch {
 
 class EventTotals {
  public:
-  /// Runs whose sums are kept: those that somebody looks at.
+  /// Number of runs whose totals are kept.
   static constexpr std::size_t most_runs = 4;
-  /// Read at a call, the rest at the next ones.
+  /// Bytes read per call.
   static constexpr std::size_t most_bytes = 4 << 20;
 
-  /// Nothing: not all of its events were read yet. From any thread.
+  /// Returns the totals; nullopt until all events have been read. Thread-safe.
   std::optional<RunTotals> of(const StoredRun& run);
 
  private:
@@ -33,7 +32,7 @@ class EventTotals {
   };
 
   std::mutex mutex_;
-  std::list<Kept> kept_;  // the one asked for last in front
+  std::list<Kept> kept_;  // most recently used first
 };
 
 }  // namespace dllaunch

@@ -12,7 +12,7 @@ bool EventWatch::look() {
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (tail_ && size == size_) return false;
   const bool leaps = !tail_ || size < size_ || size - size_ > most_bytes;
-  // The line that a leap lands in is no event: the reader passes over it.
+  // A leap lands inside a line; the reader skips that partial line.
   if (leaps) {
     tail_.emplace(path_, size > most_bytes ? size - most_bytes : 0);
     history_ = History();

@@ -1,4 +1,5 @@
-// How far a run is, from what its events grew by: a little work a look, a little memory a run.
+// Tracks a run's progress from the growth of its events file, with bounded work per poll and
+// bounded memory per run.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@ namespace dllaunch {
 
 class EventWatch {
  public:
-  /// Reads no more than this at a look: of a file that grew by more, the end.
+  /// Reads at most this much per call; if the file grew by more, only its end.
   static constexpr std::size_t most_bytes = 65536;
 
-  /// Events before `from_s` (Unix seconds) are of an earlier job.
+  /// Ignores events before `from_s` (Unix seconds), which belong to an earlier job.
   EventWatch(std::string path, double from_s) : path_(std::move(path)), from_s_(from_s) {}
 
-  /// Whether there was anything new.
+  /// Returns whether there was something new.
   bool look();
   const RunProgress& progress() const { return progress_; }
 
@@ -28,8 +29,8 @@ class EventWatch {
   std::string path_;
   double from_s_;
   std::optional<LineTail> tail_;
-  std::uint64_t size_ = 0;  // at the last look
-  History history_;         // of several incarnations only what counts
+  std::uint64_t size_ = 0;  // at the last poll
+  History history_;         // counts each step once across incarnations
   RunProgress progress_;
 };
 

@@ -12,9 +12,9 @@
 namespace dllaunch {
 namespace {
 
-/// Threads that wait at once. Whatever is asked beyond them does not answer.
+/// Threads that may wait at once. Beyond that, folders count as not responding.
 constexpr std::size_t most_waiting = 16;
-/// More folders than anybody's runs: then it begins to learn anew.
+/// Above this size the cache is cleared.
 constexpr std::size_t most_known = 100'000;
 
 }  // namespace
@@ -26,7 +26,7 @@ struct FolderProbe::Question {
   std::optional<dev_t> device;
 };
 
-/// Opened, not only asked for its attributes, which a network file system may still remember.
+/// Opens the folder: a network file system may cache its attributes.
 std::optional<dev_t> FolderProbe::device_of(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<bool> FolderProbe::known(const std::string& folder) {
 
 std::shared_ptr<FolderProbe::Question> FolderProbe::ask(const std::string& folder) const {
   auto question = std::make_shared<Question>();
-  // It may outlive us: all that it touches is its own.
+  // The thread may outlive this object; it touches only what it owns.
   std::thread([question, folder, look = look_] {
     const auto device = look(folder);
     const std::lock_guard guard(question->mutex);

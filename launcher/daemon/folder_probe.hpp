@@ -1,5 +1,5 @@
-// Whether a folder's file system answers. One that is away makes whoever opens a file there wait,
-// for ever and beyond signals: a thread of ours waits instead, and everything else goes on.
+// Whether a folder's file system responds. Opening a file on a hung file system blocks forever,
+// beyond signals. A disposable thread blocks instead of the caller.
 #pragma once
 
 #include <sys/types.h>
@@ -16,15 +16,16 @@ namespace dllaunch {
 
 class FolderProbe {
  public:
-  /// The device that a folder lies on, nothing where there is none; may hang.
+  /// Returns the device of a folder, nullopt if it does not exist; may hang.
   using Look = std::function<std::optional<dev_t>(const std::string&)>;
 
   explicit FolderProbe(Look look = device_of,
                        std::chrono::milliseconds limit = std::chrono::seconds(2))
       : look_(std::move(look)), limit_(limit) {}
 
-  /// From any thread. True too where there is no such folder: that is an answer. Waits `limit` at
-  /// most, and not at all for a file system that is known to hang, or answered within the second.
+  /// Whether the folder's file system responds; also true if there is no such folder. Thread-safe.
+  /// Waits at most `limit`, and not at all if the file system is known to hang or responded within
+  /// the last second.
   bool answers(const std::string& folder);
 
   static std::optional<dev_t> device_of(const std::string& folder);
@@ -38,9 +39,9 @@ class FolderProbe {
   Look look_;
   std::chrono::milliseconds limit_;
   std::mutex mutex_;
-  std::map<std::string, dev_t> devices_;                      // of folders that answered
-  std::map<dev_t, Clock::time_point> good_;                   // when one on it did last
-  std::map<std::string, std::shared_ptr<Question>> waiting_;  // a thread each
+  std::map<std::string, dev_t> devices_;                      // by folder that responded
+  std::map<dev_t, Clock::time_point> good_;                   // last response by device
+  std::map<std::string, std::shared_ptr<Question>> waiting_;  // one thread each
 };
 
 }  // namespace dllaunch

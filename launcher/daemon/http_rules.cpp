@@ -1,6 +1,6 @@
 #include "launcher/daemon/http_rules.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Ours on TCP with our port; over the unix socket any port, that of a tunnel.
+/// On TCP the port must match; on the unix socket any port is allowed, for tunnels.
 bool is_our_host(std::string_view host, const Listener& listener) {
   const auto colon = host.rfind(':');
   const auto name = host.substr(0, colon);
@@ -66,7 +66,8 @@ bool same_secret(std::string_view a, std::string_view b) {
 
 std::string new_secret() {
   std::array<unsigned char, 32> bytes{};
-  // The kernel gives up to 256 bytes whole; without them there is no secret.
+  // getrandom() never returns fewer than requested up to 256 bytes. Without random bytes there is
+  // no secret.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
   std::string words;
   for (const auto byte : bytes) words += fmt::format("{:02x}", byte);

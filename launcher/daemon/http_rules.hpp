@@ -1,4 +1,4 @@
-// Who may ask what over HTTP: rules on the head of a request. Pure.
+// Access rules for HTTP requests, applied to the request head. Pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ struct HttpHead {
   std::string method = {};
   std::string path = {};
   std::string host = {};           // of "Host:"; empty: absent
-  std::string origin = {};         // empty: absent, as from everything but a browser's page
+  std::string origin = {};         // empty: absent; only browsers send it
   std::string site = {};           // Sec-Fetch-Site
   std::string authorization = {};  // "Bearer ..."
   std::string content_length = {};
@@ -19,8 +19,8 @@ struct HttpHead {
 
 /// How requests come in.
 struct Listener {
-  int port = -1;           // of 127.0.0.1; -1: the unix socket, whose peer the kernel names
-  std::string token = {};  // asked for on TCP
+  int port = -1;           // on 127.0.0.1; -1: unix socket, whose peer the kernel identifies
+  std::string token = {};  // required on TCP
 };
 
 struct Refusal {
@@ -30,18 +30,17 @@ struct Refusal {
 
 constexpr std::size_t most_body_bytes = 4096;
 
-/// A name that leads to us under somebody else's control (DNS rebinding) is refused, a page of
-/// somebody else that makes a browser post here, a body that is too long, on TCP whoever lacks the
-/// token; there only the page itself, which holds nothing, needs none.
+/// Refuses foreign host names (DNS rebinding), cross-origin requests, bodies that are too long, and
+/// requests on TCP without the token. The page itself holds no data and needs no token.
 std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener);
 
-/// No request here needs a body: it is absent, or JSON's empty object.
+/// The body must be empty or {}.
 std::optional<Refusal> refuse_body(std::string_view body);
 
-/// In a time that does not tell how much of it was right.
+/// Compares in constant time.
 bool same_secret(std::string_view a, std::string_view b);
 
-/// 64 random hexadecimal digits from the kernel.
+/// Returns 64 random hexadecimal digits from the kernel.
 std::string new_secret();
 
 }  // namespace dllaunch

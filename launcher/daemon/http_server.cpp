@@ -1,6 +1,6 @@
 #include "launcher/daemon/http_server.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Of one request: what came of a body.
+/// State of one request while its body arrives.
 struct Received {
   std::string body = {};
 };
@@ -29,7 +29,7 @@ int fd_of(MHD_Connection* connection) {
   return info == nullptr ? -1 : info->connect_fd;
 }
 
-/// The page's own script and style, and nothing else, by a number that nobody can foresee.
+/// Allows only the page's own script and style, through an unpredictable nonce.
 std::string with_nonce(std::string page, const std::string& nonce) {
   constexpr std::string_view mark = "@NONCE@";
   for (auto at = page.find(mark); at != std::string::npos; at = page.find(mark, at))
@@ -84,7 +84,7 @@ void drop_log(void*, const char*, va_list) {}
 
 }  // namespace
 
-/// What libmicrohttpd calls; nothing is thrown through it.
+/// Callbacks of libmicrohttpd; they do not throw.
 struct HttpServer::Callbacks {
   // NOLINTNEXTLINE(readability-function-size): the library's own parameters
   static MHD_Result request(void* server, MHD_Connection* connection, const char* url,
@@ -96,10 +96,10 @@ struct HttpServer::Callbacks {
       return answer(*static_cast<HttpServer*>(server), connection, head_of(connection, url, method),
                     piece, own);
     } catch (const std::exception&) {
-      return MHD_NO;  // out of memory: this connection ends
+      return MHD_NO;  // out of memory: closes this connection
     }
   }
-  /// Called once with the head, once for each piece of a body, once at the end.
+  /// Called once with the head, once per piece of the body, and once at the end.
   static MHD_Result answer(HttpServer& server, MHD_Connection* connection, const HttpHead& head,
                            std::string_view piece, void** own) {
     if (*own == nullptr) {
@@ -137,7 +137,7 @@ struct HttpServer::Callbacks {
 Result<std::unique_ptr<HttpServer>> HttpServer::start(int fd, Listener listener, Api& api,
                                                       HttpLimits limits) {
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(listener), api, limits));
-  constexpr unsigned threads = 2;  // a file system that hangs holds one of them
+  constexpr unsigned threads = 2;  // a hung file system blocks only one of them
   constexpr std::size_t stack_bytes = 512 << 10;
   server->daemon_ = MHD_start_daemon(
       MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC, 0, nullptr, nullptr,
@@ -169,7 +169,7 @@ HttpServer::~HttpServer() {
   if (timer_.joinable()) timer_.join();
 }
 
-/// Another user is turned away before a byte is read.
+/// Rejects other users before a byte is read.
 void HttpServer::opened(int fd) {
   if (!is_peer(fd)) shutdown(fd, SHUT_RD);
   const std::lock_guard guard(mutex_);
@@ -177,7 +177,7 @@ void HttpServer::opened(int fd) {
   changed_.notify_one();
 }
 
-/// Its head is there: slow clients that never finish one do not hold the others up for longer.
+/// The head has arrived: the short deadline for slow clients no longer applies.
 void HttpServer::asked(int fd) {
   const std::lock_guard guard(mutex_);
   const auto known = ends_.find(fd);
@@ -191,13 +191,13 @@ void HttpServer::closed(int fd) {
   ends_.erase(fd);
 }
 
-/// A thread of its own: whatever hangs elsewhere, nobody keeps a connection for ever.
+/// A separate thread, so that connections end on time even if other threads hang.
 void HttpServer::end_old_connections() {
   std::unique_lock lock(mutex_);
   while (!over_) {
     auto next = Clock::time_point::max();
     const auto now = Clock::now();
-    // Their descriptors stay open as long as they are listed: closed() comes first.
+    // A listed descriptor is still open: closed() removes it first.
     for (auto& [fd, end] : ends_) {
       if (now >= end) {
         shutdown(fd, SHUT_RDWR);

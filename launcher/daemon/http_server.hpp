@@ -1,4 +1,5 @@
-// HTTP on a unix socket or on 127.0.0.1, for one user: the one place that knows libmicrohttpd.
+// An HTTP server on a unix socket or 127.0.0.1 for one user. Only http_server.cpp includes
+// libmicrohttpd.
 #pragma once
 
 #include <chrono>
@@ -20,19 +21,19 @@ struct MHD_Connection;
 
 namespace dllaunch {
 
-/// What a server spends at most on all its clients together.
+/// Limits for all clients together.
 struct HttpLimits {
-  unsigned connections = 256;  // further ones wait in the kernel's queue
+  unsigned connections = 256;  // more wait in the kernel's queue
   std::size_t bytes_per_connection = 16384;
-  unsigned quiet_s = 5;          // without a byte
-  std::chrono::seconds head{2};  // until the request's head is there: a client here has it at once
-  std::chrono::seconds whole{20};  // a connection, whatever it sends or reads
+  unsigned quiet_s = 5;            // idle timeout
+  std::chrono::seconds head{2};    // to receive the request head; local clients send it at once
+  std::chrono::seconds whole{20};  // per connection, in total
 };
 
-/// Answers in threads of its own until it goes away. A connection is one request.
+/// Serves requests in its own threads until destroyed. One request per connection.
 class HttpServer {
  public:
-  /// `fd` listens, and becomes the server's. unavailable: no threads, no memory.
+  /// `fd`: a listening socket; the server takes ownership. unavailable: no threads or memory.
   static Result<std::unique_ptr<HttpServer>> start(int fd, Listener listener, Api& api,
                                                    HttpLimits limits);
 
@@ -60,15 +61,15 @@ class HttpServer {
   MHD_Daemon* daemon_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, Clock::time_point> ends_;  // by descriptor: when it has lasted too long
+  std::map<int, Clock::time_point> ends_;  // descriptor -> deadline
   bool over_ = false;
-  std::thread timer_;  // sleeps while nobody is connected
+  std::thread timer_;  // sleeps while there is no connection
 };
 
-/// Listens on a path, 0600, whatever lay there before; a path too long for a socket's address
-/// works too. unavailable: the file system has no sockets, ...
+/// Listens on a unix socket with mode 0600 and replaces an existing file. Supports paths longer
+/// than a socket address. unavailable: for example, the file system has no sockets.
 Result<int> listen_at(const std::string& path);
-/// Listens on 127.0.0.1; port 0: any. Returns descriptor and port.
+/// Listens on 127.0.0.1; port 0: any. Returns the descriptor and the port.
 Result<std::pair<int, int>> listen_on_loopback(int port);
 
 }  // namespace dllaunch

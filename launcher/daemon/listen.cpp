@@ -1,7 +1,7 @@
-// Where the daemon listens.
+// The daemon's listening sockets.
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,7 +38,8 @@ Result<int> listen_at(const std::string& path) {
   std::copy_n(name.c_str(), std::min(name.size() + 1, sizeof address.sun_path - 1),
               address.sun_path);
   unlink(path.c_str());
-  // Nobody connects between bind() and chmod(): it listens only then, and the folder is ours alone.
+  // No client can connect between bind() and chmod(): listen() comes later, and the folder is
+  // private.
   const bool done = fd >= 0 && folder >= 0 &&
                     bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
                     chmod(path.c_str(), 0600) == 0 && listen(fd, backlog) == 0;

@@ -1,4 +1,4 @@
-// A log that does not grow for ever.
+// A log of bounded size.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace dllaunch {
 
 constexpr std::int64_t most_log_file_bytes = 1 << 20;
 
-/// Standard error goes to `path`: where that has grown too long it is kept once more as PATH.1 and
-/// begun anew. Returns whether it was. What standard error is otherwise (a terminal, the journal)
-/// stays as it is.
+/// Redirects standard error to `path`. A log that is too long is renamed to PATH.1 and started
+/// anew; returns whether it was. Any other standard error (a terminal, the journal) is left as it
+/// is.
 bool turn_over(const std::string& path, std::int64_t most_bytes = most_log_file_bytes);
 
 }  // namespace dllaunch

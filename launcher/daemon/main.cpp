@@ -1,7 +1,7 @@
-// dllaunch-daemon: what `dllaunch daemon start` becomes. A program of its own, so that the
-// libraries of its store and its API cost nobody else a start.
+// dllaunch-daemon, which `dllaunch daemon start` executes. A separate program, so that other
+// commands do not load the libraries of its store and API.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ Error runs_already(const LockHolder& holder) {
           "dllaunch daemon status"};
 }
 
-/// What the child says of its start: its last line begins with "ok" or an exit code.
+/// Reads the child's start-up report: its last line begins with "ok" or an exit code.
 int wait_for_child(int from_child, const std::string& log) {
   constexpr int limit_ms = 20'000;
   std::string said;
@@ -111,7 +111,7 @@ Result<int> start(System& system, const DaemonSettings& settings) {
 }  // namespace
 
 int main() {
-  // What whoever started us had open is none of ours: a lock of a script's would be held for ever.
+  // Close inherited descriptors: a script's lock would be held forever.
   constexpr int most_files = 1024;
   for (int other = STDERR_FILENO + 1; other < most_files; ++other) close(other);
   int fd = 0;

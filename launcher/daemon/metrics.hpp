@@ -1,4 +1,4 @@
-// The daemon's figures as Prometheus reads them.
+// The daemon's metrics in the Prometheus text format.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace dllaunch {
 
 struct ProcessFigures {
   double uptime_s = 0;
-  double cpu_s = 0;  // and of the commands that it ran
+  double cpu_s = 0;  // of the daemon and the commands it ran
   std::uint64_t resident_bytes = 0;
   int open_files = 0;
 };
-/// Of this process.
+/// Returns the figures of this process.
 ProcessFigures process_figures(double began_s, double now_s);
 
 /// Pure.
 std::string render_metrics(const Snapshot& snapshot, const std::vector<Store::Count>& counts,
                            const ProcessFigures& process);
 
-/// Inside the quotes of a label: backslash, quote and line end escaped.
+/// Escapes backslash, quote and newline for a label value.
 std::string label_text(std::string_view words);
 
 }  // namespace dllaunch

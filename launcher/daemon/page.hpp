@@ -1,11 +1,12 @@
-// The page at /: templates/daemon.html, compiled in.
+// The page served at /: templates/daemon.html, compiled in.
 #pragma once
 
 #include <string_view>
 
 namespace dllaunch {
 
-/// One file with its script and style, each marked nonce="@NONCE@" for the Content-Security-Policy.
+/// Returns one file with script and style, each marked nonce="@NONCE@" for the
+/// Content-Security-Policy.
 std::string_view page_text();
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/daemon/policy.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -18,7 +18,7 @@ RunAction give_up(std::string reason) {
   return {RunVerdict::give_up, std::move(reason)};
 }
 
-/// Endings that no second attempt mends, or that somebody wanted; nothing: one may help.
+/// Returns the action for ends that were wanted or that no retry fixes; nullopt: a retry may help.
 std::optional<RunAction> final_end(const EndedJob& ended) {
   if (ended.status == RunStatus::completed || ended.completed) return leave("it is complete");
   if (!ended.slurm) return leave("it ran without Slurm");
@@ -39,7 +39,7 @@ std::optional<RunAction> final_end(const EndedJob& ended) {
   return std::nullopt;
 }
 
-/// Cancelled by the system is what Slurm does where it cannot requeue: as a lost node.
+/// Slurm cancels a job itself where it cannot requeue it: treated as a lost node.
 std::string cause_of(const EndedJob& ended) {
   return ended.status == RunStatus::cancelled ? "node_fail" : std::string(to_string(ended.status));
 }
@@ -102,7 +102,7 @@ RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunP
 std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed) {
   std::string list = by_user;
   for (const auto& node : failed) {
-    // A range of the user's may hold it already; naming a node twice does no harm.
+    // The user's list may contain the node in a range; naming it twice is harmless.
     if (("," + list + ",").find("," + node + ",") != std::string::npos) continue;
     list += (list.empty() ? "" : ",") + node;
   }

@@ -1,4 +1,4 @@
-// What is to be done about a run whose job has ended, from outside the job. Pure.
+// Decides what to do about a run whose job has ended, from outside the job. Pure.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace dllaunch {
 
-/// Who ended a job that was cancelled.
+/// What cancelled a job.
 enum class Canceller { nobody_knows, user, system };
 
 /// What the user allows (`recovery:` of the job file).
 struct RecoveryWishes {
   std::vector<std::string> requeue_on = {"timeout", "preempted", "node_fail"};
-  bool may_start_again = true;  // false: the script says --no-requeue
+  bool may_start_again = true;  // false: the script sets --no-requeue
 };
 
 struct EndedJob {
@@ -23,39 +23,39 @@ struct EndedJob {
   bool array = false;
   bool slurm = true;
   Canceller canceller = Canceller::nobody_knows;
-  bool cancel_wished = false;   // through the daemon
+  bool cancel_wished = false;   // cancelled through the daemon
   bool new_checkpoint = false;  // since this job was submitted
-  bool completed = false;       // by its own word, whatever became of the job
-  bool forgotten = false;       // Slurm has no record of it
-  std::string stopped = {};     // why its own supervisor gave it up; empty: it did not
+  bool completed = false;       // according to the run itself, whatever became of the job
+  bool forgotten = false;       // Slurm has no record of the job
+  std::string stopped = {};     // why the supervisor gave up; empty: it did not
 };
 
-/// What was done about the run before.
+/// The run's history with the daemon.
 struct RunPast {
   int submissions = 0;       // by the daemon
-  int without_progress = 0;  // ended jobs in a row without a new checkpoint, this one not counted
-  int system_cancels = 0;    // after which it was submitted again
-  int refusals = 0;          // of sbatch in a row
+  int without_progress = 0;  // consecutive jobs without a new checkpoint, before this one
+  int system_cancels = 0;    // cancellations by Slurm that were resubmitted
+  int refusals = 0;          // consecutive sbatch failures
 };
 
 struct Caps {
-  int most_submissions = 100;  // of one run
+  int most_submissions = 100;  // per run
   int most_jobs = 100;         // of the user, in the queue at once
-  int jobs = 0;                // there now
-  double most_gpu_hours = 0;   // of the user, within 30 days; 0: no cap
-  double gpu_hours = 0;        // used
+  int jobs = 0;                // in the queue now
+  double most_gpu_hours = 0;   // of the user, within 30 days; 0: no limit
+  double gpu_hours = 0;        // used so far
 };
 
 enum class RunVerdict {
-  leave,    // it is over, and well so
-  submit,   // again, in the same directory
-  wait,     // submit, but not yet
-  give_up,  // it did not end well, and trying again would not help
+  leave,    // it completed, or nothing is to be done
+  submit,   // resubmit in the same directory
+  wait,     // resubmit later
+  give_up,  // it failed, and a retry would not help
 };
 
 struct RunAction {
   RunVerdict verdict = RunVerdict::leave;
-  std::string reason = {};  // one clause for people
+  std::string reason = {};  // one clause, human-readable
 
   bool operator==(const RunAction&) const = default;
 };
@@ -67,8 +67,8 @@ constexpr int most_refusals = 5;
 RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunPast& past,
                  const Caps& caps);
 
-/// Nodes that failed twice are left out of what is submitted, besides those that the user excludes:
-/// the union as a list with commas; empty: none.
+/// Returns a comma-separated list of nodes to exclude: the user's, and those that failed twice;
+/// empty: none.
 std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed);
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
-// One run in a round of RunWatch: alive, over, judged.
-#include <fmt/format.h>
+// One run within a round of RunWatch: alive, ended, decided.
+#include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,8 +42,8 @@ Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
                                                         : Canceller::nobody_knows;
 }
 
-/// Something in RUN/checkpoints that is newer than the job's last start: built-in training writes
-/// folders there, a command whatever it likes.
+/// Whether RUN/checkpoints holds something newer than the job's last start: the built-in trainer
+/// writes folders, a command anything.
 bool has_new_checkpoint(const RunDir& dir, double started_s) {
   double newest_s = 0;
   std::error_code error;
@@ -58,7 +58,7 @@ bool has_new_checkpoint(const RunDir& dir, double started_s) {
   return newest_s > started_s;
 }
 
-/// Slurm requeues a job under its number: what an earlier start of it saved is no progress of this
+/// Slurm requeues a job under the same id: checkpoints of an earlier start are not progress of this
 /// one.
 double last_start_s(const StoredRun& run, const std::vector<SlurmJob>& jobs) {
   const auto started = jobs.empty() ? std::nullopt : parse_slurm_time(jobs.front().start);
@@ -88,7 +88,7 @@ bool is_slurm_job(const StoredRun& run) {
   return run.plan.launcher == Launcher::slurm && !run.job_id.empty();
 }
 
-/// What decide() judges, but for what a user wishes.
+/// Returns the input of decide(), without the user's settings.
 EndedJob ended_job_of(const StoredRun& run, const FinalState& final_state, RunStatus status,
                       const std::string& job_id) {
   const auto& jobs = final_state.jobs;
@@ -113,7 +113,7 @@ RecoveryWishes recovery_wishes(System& system, const RunDir& dir) {
   if (!text) return wishes;
   const auto job = parse_job(*text, dir.job_yaml(), {}).job;
   if (!job) return wishes;
-  // A command of which nobody said that it goes on where it was starts from its beginning.
+  // A command not declared restartable starts from its beginning.
   if (job->train.is_null() && !job->recovery.written)
     wishes.requeue_on = {"preempted", "node_fail"};
   const auto recovery = job->resolved.find("recovery");
@@ -126,7 +126,7 @@ RecoveryWishes recovery_wishes(System& system, const RunDir& dir) {
   return wishes;
 }
 
-/// Read anew where its number or its summary changed.
+/// Reads the files again if the job id or the summary changed.
 bool RunWatch::read_files(LiveRun& run) {
   const RunDir dir{.path = run.record.dir};
   const auto job_id = stamp_of(dir.job_id());
@@ -151,7 +151,7 @@ bool RunWatch::read_files(LiveRun& run) {
 }
 
 void RunWatch::look_at(LiveRun& run, double now_s) {
-  if (run.record.state == state_submitting) return;  // recover() sees to it
+  if (run.record.state == state_submitting) return;  // handled by recover()
   if (!read_files(run)) {
     miss(run, now_s);
     keep(run);
@@ -159,7 +159,7 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   }
   run.away_since_s = 0;
   const auto run_state = run_state_without_progress(run.files, queue_, now_s);
-  // Whoever was to submit it is gone; the index tells when somebody tries again.
+  // The submitting process is gone; the index reports a new attempt.
   constexpr double long_ago_s = 3600;
   if (run_state.state == "not submitted" && now_s - run.record.began_s > long_ago_s) {
     run.record.state = run_state.state;
@@ -170,7 +170,7 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   const bool wished = !run.record.wish.empty();
   const bool cancels = run.record.wish == "cancel" && !is_over(run_state);
   if (wished) grant(run, run_state, now_s);
-  // What a wish changed is seen in the next round.
+  // Effects of a request are seen in the next round.
   if (run_state.state == "unknown" || (wished && !cancels)) {
     keep(run);
     return;
@@ -186,14 +186,14 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   keep(run);
 }
 
-/// Nothing of it is known, and nothing concluded, until its file system answers.
+/// Leaves the run's state unchanged until its file system responds.
 void RunWatch::leave_away(LiveRun& run) {
   run.record.reason = "its directory does not answer";
   keep(run);
 }
 
-/// A file system may be away for a while, a directory that was removed for ever: without a job in
-/// the queue nobody asks for it meanwhile.
+/// A file system may be away for a while, a removed directory is gone for good. Without a job in
+/// the queue, the run is not queried meanwhile.
 void RunWatch::miss(LiveRun& run, double now_s) {
   const bool queued =
       !queue_.answered ||
@@ -229,7 +229,7 @@ void RunWatch::take_progress(LiveRun& run) {
   record.images_per_s = progress.images_per_s.value_or(record.images_per_s);
 }
 
-/// Of a job's nodes those that are out of order now; where it waits, it shall not wait for them.
+/// Records the job's nodes that are out of order. A resubmitted job does not wait for them.
 void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
   constexpr std::chrono::seconds limit(20);
   if (where.empty()) return;
@@ -237,7 +237,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
   if (!shown || shown->exit_code != 0) return;
   bool any = false;
   for (const auto& node : parse_slurm_nodes(shown->out)) {
-    // Drained by an administrator is no failure.
+    // A node drained by an administrator has not failed.
     if (!is_gone(node.state)) continue;
     any = true;
     auto kept = store_.node_failed(node.name, run.record.job_id, now_s);
@@ -284,7 +284,7 @@ void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
   run.stored = record;
 }
 
-/// Gone from the queue: how, and is it to be submitted again?
+/// The job has left the queue: how did it end, and should it be resubmitted?
 void RunWatch::end(LiveRun& run, double now_s) {
   auto& record = run.record;
   const bool judged = record.judged == record.job_id;
@@ -299,7 +299,7 @@ void RunWatch::end(LiveRun& run, double now_s) {
   const auto final_state =
       stored.empty() ? finalize_run(system_, run.files) : read_final_state(system_, run.files);
   if (!final_state) return wait_for_answer(run, final_state.error(), now_s);
-  // Somebody follows it and will say how it ended, or Slurm is not done with it.
+  // A follower will record the end, or Slurm is still completing the job.
   record.state = "completing";
   if (!*final_state) return;
   note_end(run, **final_state, status_named(stored, (*final_state)->outcome.status), now_s);
@@ -309,7 +309,7 @@ void RunWatch::end(LiveRun& run, double now_s) {
     judge(run, now_s);
 }
 
-/// Asked again in the next round, but not for ever.
+/// Tries again in the next round, for a limited time.
 void RunWatch::wait_for_answer(LiveRun& run, const Error& why, double now_s) {
   if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
   if (now_s - run.unheard_since_s < day_s) return;
@@ -379,7 +379,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
       record, std::move(meant), {.reason = reason, .takes_all_nodes = run.refusals > 0}, now_s);
   run.retry_s = now_s + settings_.interval_s * (1 << std::min(run.refusals, 6));
   if (!sent) {
-    // Meant already, and stored so: only recover() may go on with it.
+    // The intent is stored: only recover() may continue it.
     if (record.submissions != run.record.submissions) run.stored = run.record = record;
     run.record.decision = "not submitted: " + sent.error().what;
     return;
@@ -389,7 +389,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
     ++submissions_;
     ++submitted_now_;
     run.ended.reset();
-    run.files.began_at_s = 0;  // its files are to be read again
+    run.files.began_at_s = 0;  // read its files again
     run.events.reset();
     run.refusals = 0;
     return;
@@ -400,14 +400,14 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
     return;
   }
   ++run.refusals;
-  // What a user asked for once is tried once.
+  // A user's request is tried once.
   if (!run.ended) finish(run, "gave_up", now_s);
 }
 
 void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
   if (run_state.state == "unknown") return;
-  // In a moment it is over.
+  // The job is about to end.
   if (record.wish == "requeue" && run_state.state == "completing") return;
   if (record.wish == "cancel") {
     cancel(run, run_state, now_s);
@@ -434,7 +434,7 @@ void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   record.wish.clear();
 }
 
-/// As `dllaunch cancel`: the ranks are asked to save, and ended when their time is up.
+/// As `dllaunch cancel`: asks the ranks to save, and ends them when their time is up.
 void RunWatch::cancel(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
   if (is_over(run_state)) {

@@ -1,7 +1,7 @@
 #include "launcher/daemon/run_text.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_logs = 100'000;
 
-/// A link in its place would lead to folders that are none of the run's.
+/// A symbolic link could lead outside the run.
 bool has_out(const RunDir& dir) {
   std::error_code error;
   return fs::is_directory(fs::symlink_status(dir.out(), error));

@@ -1,4 +1,4 @@
-// Pieces of a run's files for those who are not on this machine: a log, the events.
+// Pieces of a run's files for remote readers: logs and events.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ constexpr std::uint64_t most_text_bytes = 1 << 20;
 
 struct RunText {
   std::string text;
-  std::uint64_t from = 0;   // where it begins in the file
-  std::uint64_t bytes = 0;  // of the whole file
+  std::uint64_t from = 0;   // offset in the file
+  std::uint64_t bytes = 0;  // size of the whole file
 };
 
-/// Names of the run's logs: those in out/, and what the batch script wrote beside it.
+/// Returns the names of the run's logs: those in out/ and the batch script's.
 std::vector<std::string> log_names(const RunDir& dir);
 
-/// Part of one of log_names(): a name is never taken for a path. `from` below 0 counts from the
-/// end. At most `limit` bytes, and most_text_bytes. bad_request: there is no such log. unavailable:
-/// it cannot be read, or is no plain file.
+/// Returns part of a log in log_names(); a name is never treated as a path. A negative `from`
+/// counts from the end. At most `limit` bytes, and most_text_bytes. bad_request: no such log.
+/// unavailable: unreadable, or not a regular file.
 Result<RunText> read_log(const RunDir& dir, const std::string& name, std::int64_t from,
                          std::uint64_t limit);
 
-/// Whole lines of events.jsonl.
+/// Returns whole lines of events.jsonl.
 Result<RunText> read_events(const RunDir& dir, std::int64_t from, std::uint64_t limit);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/daemon/run_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int most_ends_per_round = 8;
 
-/// An array waits in one line, "74_[0-9,12%2]".
+/// A pending array is one line, such as "74_[0-9,12%2]".
 int jobs_in_line(const std::string& id) {
   const auto open = id.find('[');
   if (open == std::string::npos) return 1;
@@ -39,7 +39,7 @@ int jobs_in_line(const std::string& id) {
   return std::max(1, jobs);
 }
 
-/// Of a run that was over before anybody looked: what its last line of the list should say.
+/// Takes the results of a run that had ended before it was first seen.
 void take_summary(const Json& summary, RunRecord& record) {
   if (!summary.is_object()) return;
   const auto number = [&](const char* key) -> std::optional<double> {
@@ -116,7 +116,7 @@ void RunWatch::find_runs(double now_s) {
   const auto folder = run_index_folder(system_);
   if (!folder) return;
   const auto changed = stamp_of(*folder);
-  // A clock of whole seconds does not tell what came within one.
+  // With a granularity of one second, a change within the same second is not seen.
   const bool settled = static_cast<double>(changed.changed_ns) / 1e9 < now_s - 3;
   const auto unsettled = std::exchange(again_, {});
   if (changed == index_folder_ && settled) {
@@ -139,7 +139,8 @@ void RunWatch::find_runs(double now_s) {
   index_ = std::move(seen);
 }
 
-/// `run` writes the entry before it submits: while it holds the run, the job may be the last one's.
+/// `run` writes the entry before it submits: while it holds the lock, the job id may be the
+/// previous job's.
 void RunWatch::look_at_entry(const std::string& path, double now_s) {
   const auto text = system_.read_file(path);
   if (!text) return;
@@ -148,13 +149,13 @@ void RunWatch::look_at_entry(const std::string& path, double now_s) {
     again_.insert(path);
     return;
   }
-  // Looked at before its files are read: whoever starts it afterwards writes the entry anew.
+  // Check the owner before reading files: a later start rewrites the index entry.
   const bool held = owner_of({.path = dir}).has_value();
   take_up(dir, now_s);
   if (held) again_.insert(path);
 }
 
-/// A run of the index: new, or started again by its user.
+/// Starts watching a run of the index that is new or was started again by its user.
 void RunWatch::take_up(const std::string& dir, double now_s) {
   auto known = store_.find(dir);
   if (!known) return;
@@ -173,7 +174,8 @@ void RunWatch::take_up(const std::string& dir, double now_s) {
   record.launcher = files->plan.launcher == Launcher::slurm ? "slurm" : "local";
   record.job_id = files->job_id;
   record.began_s = files->began_at_s > 0 ? files->began_at_s : now_s;
-  // What ended before the daemon's first day is left as it is; seen in the queue, it is not over.
+  // Runs that ended before the store was created are left alone; one seen in the queue has not
+  // ended.
   const bool old = record.id == 0 && record.began_s < store_.made_s();
   record.judged = old ? record.job_id : "";
   record.state = stored_status(*files);
@@ -201,7 +203,7 @@ void RunWatch::take_live(const RunRecord& record) {
   live_.emplace(record.id, std::move(run));
 }
 
-/// The store has what was live when a daemon died, and what users wish meanwhile.
+/// The store holds runs that were live when a daemon died, and requests made by users meanwhile.
 void RunWatch::take_wishes() {
   const auto records = store_.live_runs();
   if (!records) {
@@ -243,7 +245,7 @@ void RunWatch::ask_queue() {
     system_.log(fmt::format("Slurm does not answer: {}\n", jobs.error().what));
 }
 
-/// What is submitted in this round is not in its answer yet.
+/// Adds jobs submitted in this round, which the queue does not show yet.
 int RunWatch::jobs_in_queue() const {
   int jobs = submitted_now_;
   for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_in_line(job.id);
@@ -252,7 +254,7 @@ int RunWatch::jobs_in_queue() const {
 
 void RunWatch::keep(LiveRun& run) {
   auto saved = run.record;
-  // Progress alone is not worth a write: the events have it.
+  // Progress alone is not written: it is in the events.
   saved.epoch = run.stored.epoch;
   saved.step = run.stored.step;
   saved.loss = run.stored.loss;
@@ -267,7 +269,7 @@ void RunWatch::keep(LiveRun& run) {
   run.stored = run.record;
 }
 
-/// Not all at once: whoever is told may be slow.
+/// Limited per round: the notify command may be slow.
 void RunWatch::tell() {
   constexpr int most = 20;
   constexpr std::chrono::seconds long_enough(5);

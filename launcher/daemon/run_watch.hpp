@@ -1,5 +1,5 @@
-// The daemon's round: which runs there are, what the queue says of all of them in one call, and
-// what follows from it.
+// One round of the daemon: finds the runs, queries the queue once for all of them, and acts on the
+// result.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct SlurmHealth {
   bool answers = true;
   std::string last_error = {};
   int errors_in_row = 0;
-  std::uint64_t questions = 0;  // squeue for all runs
+  std::uint64_t questions = 0;  // squeue calls, each for all runs
   std::uint64_t errors = 0;
-  double answer_s = 0;  // the last answer took
+  double answer_s = 0;  // duration of the last one
 };
 
-/// What other threads may see of the last round.
+/// The last round's result, shared with other threads.
 struct Snapshot {
   double at_s = 0;
   double next_s = 0;
@@ -44,19 +44,20 @@ struct Snapshot {
   std::uint64_t submissions = 0;  // by this process
 };
 
-/// Looks at the runs; one thread calls look().
+/// Watches the runs; only one thread calls look().
 class RunWatch {
  public:
   RunWatch(System& system, Store& store, const DaemonPaths& paths, DaemonSettings settings,
            FolderProbe::Look look = FolderProbe::device_of);
 
-  /// One round; what fails is noted and tried again in a later one. `now_s`: Unix seconds.
+  /// Runs one round; failures are logged and retried in a later round. `now_s`: Unix seconds.
   void look(double now_s);
   /// When the next round is due.
   double next_s() const { return next_s_; }
-  /// From any thread.
+  /// Thread-safe.
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// Of a run's folder, from any thread: one that hangs is left alone until it is back.
+  /// Whether a run's folder responds. Thread-safe. A folder that hangs is skipped until it
+  /// responds.
   bool answers(const std::string& folder) { return folders_.answers(folder); }
 
  private:
@@ -67,17 +68,17 @@ class RunWatch {
   };
   struct LiveRun {
     RunRecord record;
-    RunRecord stored;  // as the store has it
+    RunRecord stored;  // as stored
     StoredRun files;
     Stamp job_id = {};
     Stamp summary = {};
     std::optional<EventWatch> events = {};
-    std::optional<EndedJob> ended = {};  // waits to be submitted
-    double retry_s = 0;                  // not before, after a refusal
+    std::optional<EndedJob> ended = {};  // to be resubmitted
+    double retry_s = 0;                  // earliest retry after a refusal
     int refusals = 0;
     bool cancel_asked = false;
-    double unheard_since_s = 0;  // it ended, and Slurm does not say how; 0: it has not been asked
-    double away_since_s = 0;     // its directory, with no job in the queue; 0: it is there
+    double unheard_since_s = 0;  // ended, and Slurm has not reported how; 0: not queried
+    double away_since_s = 0;     // directory missing and no job queued; 0: it exists
     bool asks() const {
       return record.launcher == "slurm" && !record.job_id.empty() && away_since_s == 0;
     }
@@ -117,22 +118,22 @@ class RunWatch {
   Submitter submitter_;
   FolderProbe folders_;
   std::map<std::int64_t, LiveRun> live_;
-  std::map<std::string, Stamp> index_;  // entry -> as it was read
+  std::map<std::string, Stamp> index_;  // entry -> its stamp when read
   Stamp index_folder_;
-  std::set<std::string> again_;  // entries of runs that somebody is starting, or follows
+  std::set<std::string> again_;  // entries of runs being started or followed
   Queue queue_;
   SlurmHealth slurm_;
   std::uint64_t rounds_ = 0;
   std::uint64_t submissions_ = 0;
-  int ends_left_ = 0;          // jobs that are asked after in this round
+  int ends_left_ = 0;          // jobs still to be queried in this round
   int submitted_now_ = 0;      // in this round
-  bool sbatch_hangs_ = false;  // seen in this round: no further one
+  bool sbatch_hangs_ = false;  // sbatch hung in this round: no further call
   double next_s_ = 0;
   mutable std::mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>();
 };
 
-/// `recovery:` of a run, and whether its script lets it start twice.
+/// Returns `recovery:` of a run, and whether its script allows a requeue.
 RecoveryWishes recovery_wishes(System& system, const RunDir& dir);
 
 }  // namespace dllaunch

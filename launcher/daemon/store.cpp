@@ -35,7 +35,7 @@ CREATE TABLE usage(job_id TEXT PRIMARY KEY, time REAL, gpu_hours REAL);
 CREATE TABLE notices(id INTEGER PRIMARY KEY, time REAL, event TEXT, run TEXT, words TEXT);
 )";
 
-/// Each column of `runs` with the field that it holds.
+/// Visits each column of `runs` with its field.
 template <typename Run, typename Visit>
 void visit_columns_of_run(Run& run, const Visit& visit) {
   visit("id", run.id);
@@ -66,7 +66,7 @@ void visit_columns_of_run(Run& run, const Visit& visit) {
   visit("images_per_s", run.images_per_s);
 }
 
-/// The same of `submissions`.
+/// Visits each column of `submissions` with its field.
 template <typename Submission, typename Visit>
 void visit_columns_of_submission(Submission& submission, const Visit& visit) {
   visit("token", submission.token);
@@ -125,7 +125,7 @@ Names columns_of_submission() {
   return names;
 }
 
-/// "?3" where `name` is the third.
+/// Returns "?3" if `name` is the third.
 std::string place_of(const Names& names, std::string_view name) {
   return fmt::format("?{}", std::find(names.begin(), names.end(), name) - names.begin() + 1);
 }
@@ -150,7 +150,7 @@ std::string select_submissions(std::string_view condition) {
                      condition);
 }
 
-/// What a user wished meanwhile is not undone by a look that began before.
+/// A request made during a round is not overwritten by it.
 std::string update_run() {
   const auto names = columns_of_run();
   const auto wished = place_of(names, "wished");
@@ -168,7 +168,7 @@ std::string update_run() {
                      place_of(names, "id"));
 }
 
-/// A new run has no id yet: the database gives it one.
+/// Without the id of a new run, which the database assigns.
 std::vector<Cell> cells_of(const RunRecord& run) {
   std::vector<Cell> cells;
   visit_columns_of_run(run,
@@ -184,7 +184,7 @@ std::vector<Cell> cells_of(const Submission& submission) {
   return cells;
 }
 
-/// Of select_runs().
+/// Converts a row of select_runs().
 RunRecord run_of(const Row& row) {
   RunRecord run;
   std::size_t at = 0;
@@ -192,7 +192,7 @@ RunRecord run_of(const Row& row) {
   return run;
 }
 
-/// Of select_submissions().
+/// Converts a row of select_submissions().
 Submission submission_of(const Row& row) {
   Submission submission;
   std::size_t at = 0;
@@ -265,7 +265,7 @@ Result<Ok> Store::make_tables(double now_s) {
   auto meta = database_.run("SELECT made FROM meta");
   if (!meta) return std::move(meta).error();
   made_s_ = meta->empty() ? now_s : real(meta->front().front());
-  // Of no use to anybody any more, and no store grows for ever.
+  // Old rows are deleted, so that the store stays bounded.
   constexpr double quarter_s = 90 * 86400.0;
   const std::vector<Cell> since = {now_s - quarter_s};
   for (const char* old :
@@ -346,8 +346,8 @@ Result<std::vector<Store::Count>> Store::counts() {
 
 Result<Ok> Store::wish(std::int64_t run, const std::string& what, double now_s) {
   const std::lock_guard guard(mutex_);
-  // `over` too, so that a daemon started anew looks at it. Later than the wish before, whatever
-  // the clock says.
+  // `over` is reset too, so that a restarted daemon considers the run. The time exceeds the
+  // previous request's, whatever the clock says.
   return done(
       database_.run("UPDATE runs SET wish=?2, wished=max(?3, wished + 0.001), over=0 WHERE id=?1",
                     {run, what, now_s}));
@@ -378,7 +378,7 @@ Result<Ok> Store::save(const Submission& submission) {
 
 Result<Ok> Store::node_failed(const std::string& node, const std::string& job_id, double now_s) {
   const std::lock_guard guard(mutex_);
-  // Slurm starts a job again under its number: two failures of it are a minute apart.
+  // Slurm requeues a job under the same id: two of its failures are at least a minute apart.
   return done(database_.run(
       "INSERT INTO node_failures SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM node_failures "
       "WHERE node = ?1 AND job_id = ?2 AND time > ?3 - 60)",

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::chrono::seconds query_limit(20);
 constexpr double week_s = 7 * 86400.0;
-constexpr std::ptrdiff_t most_never_sent = 5;  // of one run in a row
+constexpr std::ptrdiff_t most_never_sent = 5;  // consecutive, per run
 
-/// Where the script goes to before it starts anything, as its line "cd -- DIR || exit 3" says:
-/// relative names in its options meant that folder. Empty: no such line, or a name in $'...'.
+/// Returns the directory the script changes to in its line "cd -- DIR || exit 3": relative names in
+/// its options refer to that directory. Empty: no such line, or a name in $'...'.
 std::string work_dir_of(std::string_view script) {
   constexpr std::string_view mark = "\ncd -- ";
   const auto at = script.find(mark);
@@ -78,13 +78,13 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
                             double now_s) {
   const RunDir dir{.path = run.dir};
   const auto known = system_.read_file(dir.job_id());
-  // A job that has started wrote its number itself, and what it saved since is newer.
+  // A job that has started wrote its own id, and its saved state is newer.
   if (!known || job_id_in(*known) != job_id) {
     auto kept = write_file(dir.job_id(), job_id + "\n");
     if (!kept) system_.log("dllaunch: warning: " + kept.error().what + "\n");
   }
   remember_job(system_, dir, job_id, submission.token);
-  // An older number in there would be taken for what the user submitted since.
+  // A stale id would be mistaken for the user's later submission.
   if (auto kept = sync_folder(dir.path); !kept)
     system_.log("dllaunch: warning: " + kept.error().what + "\n");
   submission.state = SubmissionState::submitted;
@@ -108,7 +108,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
 
 Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& submission,
                            double now_s) {
-  // While sbatch runs it holds this too: a daemon that comes after us sees whether it is gone.
+  // sbatch inherits the lock, so the next daemon sees whether it still runs.
   auto lock = DaemonLock::take(paths_.submit_lock());
   if (!lock) return std::move(lock).error();
   const RunDir dir{.path = run.dir};
@@ -116,11 +116,11 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   if (!script) return script.error();
   auto failed = store_.failed_nodes(now_s - week_s, 2);
   if (!failed) return std::move(failed).error();
-  // Without these nodes there may be too few: what was refused once is tried with all.
+  // Without the failed nodes there may be too few: after a refusal, allow all nodes.
   if (submission.takes_all_nodes) failed->clear();
   const auto more = options_of_submission(*script, submission, *failed);
   submission.exclude = fmt::format("{}", fmt::join(*failed, ","));
-  // Before sbatch: should we die in it, no old summary is taken for the new job's.
+  // Before sbatch: after a crash, an old summary must not pass for the new job's.
   const auto summary = system_.read_file(dir.summary());
   forget_summary(dir);
   lock->share_with_children(true);
@@ -133,7 +133,7 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
     system_.log("dllaunch: warning: " + put_back.error().what + "\n");
   submission.state = SubmissionState::refused;
-  // As if it had not been tried: the next daemon judges that end again.
+  // Undo: the next daemon decides on that end again.
   run = before;
   run.decision = submission.words;
   return store_.decide({.run = run, .submissions = {submission}, .notice = {}});
@@ -162,7 +162,7 @@ Result<Submission> Submitter::submit(RunRecord& run, RunRecord meant, const Subm
   ++meant.submissions;
   auto kept = store_.decide({.run = meant, .submissions = {submission}, .notice = {}});
   if (!kept) return std::move(kept).error();
-  // From here on it is meant, and recover() sees to it, whatever fails.
+  // The intent is stored; from here recover() completes it, whatever fails.
   auto before = std::exchange(run, std::move(meant));
   before.wish.clear();
   auto sent = send(run, before, submission, now_s);
@@ -180,7 +180,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
     missed_since_.clear();
     return std::move(found).error();
   }
-  // A site may change comments; the script writes its number when it starts.
+  // A site may change comments; the script writes its job id when it starts.
   const auto written = system_.read_file(dir.job_id());
   const auto newest = written ? job_id_in(*written) : std::nullopt;
   const bool other = newest && *newest != submission.judged && newest != *found;
@@ -188,7 +188,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
   if (other) *found = newest;
   if (*found) {
     missed_since_.erase(submission.token);
-    // Somebody who follows it has written its number; who is about to, is waited for.
+    // A follower has written the job id; one that is about to is waited for.
     std::optional<Result<RunLock>> lock;
     if (newest != *found) lock.emplace(RunLock::take(dir));
     if (lock && !*lock) return false;
@@ -196,13 +196,13 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
     if (!kept) return std::move(kept).error();
     return true;
   }
-  // Two answers of Slurm, so far apart: what hung has come to the request by the second.
+  // Two queries this far apart: a delayed request has arrived by the second.
   const auto since = missed_since_.try_emplace(submission.token, now_s).first->second;
   if (now_s == since || now_s - since < settle_s_) return false;
   return send_anew(**run, std::move(submission), now_s);
 }
 
-/// Its user submitted the run meanwhile: that job is the run's, and ours is one too many.
+/// The user has submitted the run meanwhile: that job is the run's, and the daemon's is cancelled.
 Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const std::string& ours,
                                   const std::string& theirs, double now_s) {
   auto ended = cancel_job(system_, ours);
@@ -220,13 +220,13 @@ Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const s
   return true;
 }
 
-/// It was decided, and it has not happened: under a new token, lest the old one turn up after all.
+/// The submission never arrived: submit under a new token, in case the old one appears after all.
 Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double now_s) {
   const RunDir dir{.path = run.dir};
   const auto lock = RunLock::take(dir);
   if (!lock) return false;
   const auto written = system_.read_file(dir.job_id());
-  // Somebody was faster: the next look takes that job.
+  // Another process submitted first; the next round finds its job.
   if (written && job_id_in(*written).value_or(submission.judged) != submission.judged) return false;
   auto past = store_.submissions_of(run.id, most_never_sent);
   if (!past) return std::move(past).error();
@@ -264,8 +264,8 @@ Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double 
   return again.state != SubmissionState::intended;
 }
 
-/// What was taken for never sent may turn up after all, where a controller hung for longer than
-/// anybody waits: a second job of a run that has one.
+/// A submission considered lost may still appear after a long hang of the controller, as a second
+/// job of the run: cancel it.
 void Submitter::end_late_ones(double now_s) {
   constexpr double pause_s = 60;
   constexpr double worth_s = 3600;

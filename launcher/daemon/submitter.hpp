@@ -1,4 +1,4 @@
-// A job submitted once, whenever the daemon dies: the intent is on the disk before sbatch runs, and
+// Submits a job exactly once across daemon crashes: the intent is on disk before sbatch runs, and
 // the job carries its token.
 #pragma once
 
@@ -15,43 +15,42 @@
 
 namespace dllaunch {
 
-/// The state of a run while one of its submissions is `intended`: nobody judges it meanwhile. No
-/// word of run_state.hpp, where "submitting" is what `dllaunch run` does.
+/// A run's state while one of its submissions is `intended`; no decision is made meanwhile. Not a
+/// state of run_state.hpp, where "submitting" refers to `dllaunch run`.
 constexpr const char* state_submitting = "submitting again";
 
-/// What sbatch is told beyond the script: the token behind the user's own comment, the nodes to
-/// leave out, his and those of `failed`, and the folder in which it was submitted first.
+/// Returns the sbatch options beyond the script: the token appended to the user's comment, the
+/// nodes to exclude (the user's and `failed`), and the folder of the first submission.
 std::vector<std::string> options_of_submission(const std::string& script_text,
                                                const Submission& submission,
                                                const std::vector<std::string>& failed);
 
 struct SubmitWish {
   std::string reason = {};
-  bool takes_all_nodes = false;  // those that failed too
+  bool takes_all_nodes = false;  // also nodes that failed
 };
 
 class Submitter {
  public:
-  /// Whether a run's folder can be looked into.
+  /// Whether a run's folder responds.
   using Answers = std::function<bool(const std::string&)>;
 
   Submitter(System& system, Store& store, DaemonPaths paths, double settle_s)
       : system_(system), store_(store), paths_(std::move(paths)), settle_s_(settle_s) {}
 
-  /// Submits the run's script again, in its directory, unless somebody else has done so since
-  /// `run` was read. `meant` is what becomes of the record with the submission; it is brought up
-  /// to date and stored, in `run` too. The submission it returns may be refused, with `run` as it
-  /// was but for the words, or still `intended`: sbatch did not say whether the job was taken, and
-  /// recover() finds out. bad_request: a dllaunch follows the run, or its job is another one by
-  /// now; nothing was done. unavailable: the disk; `run` is changed if the submission is meant all
-  /// the same.
+  /// Resubmits the run's script in its directory, unless the run was submitted otherwise since
+  /// `run` was read. `meant`: the record after the submission; it is updated and stored, also in
+  /// `run`. The returned submission may be refused, with `run` unchanged except for the message, or
+  /// still `intended`: sbatch did not report whether the job was accepted, and recover() finds out.
+  /// bad_request: a dllaunch process follows the run, or it has another job by now; nothing was
+  /// done. unavailable: the disk failed; `run` is changed if the intent was stored.
   Result<Submission> submit(RunRecord& run, RunRecord meant, const SubmitWish& wish, double now_s);
 
-  /// Looks after submissions of which nobody knows the outcome: those of a daemon that died. A job
-  /// that carries the token is taken for the run's, unless its user submitted it meanwhile: then it
-  /// is cancelled. Where Slurm knows of none twice, `settle_s` apart and after the last sbatch is
-  /// gone, there never will be one, and the run is submitted. Returns the runs that have changed.
-  /// Those whose folder does not answer are left for later; empty: all do.
+  /// Resolves submissions with an unknown outcome, such as those of a daemon that died. A job with
+  /// the token becomes the run's job, unless the user has submitted the run meanwhile: then it is
+  /// cancelled. If Slurm twice reports no such job, `settle_s` apart and after the last sbatch has
+  /// exited, it never arrived, and the run is submitted again. Returns the runs that changed. Runs
+  /// whose folder does not respond are left for later; empty `answers`: all respond.
   std::vector<std::int64_t> recover(double now_s, const Answers& answers = {});
 
  private:
@@ -67,7 +66,7 @@ class Submitter {
   Store& store_;
   DaemonPaths paths_;
   double settle_s_;
-  std::map<std::string, double> missed_since_;  // token -> when Slurm first knew of no job
+  std::map<std::string, double> missed_since_;  // token -> when Slurm first reported no such job
   double next_late_s_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// "8", "a100:8", "a100:4,v100:2" -> all of them; 0: no number.
+/// Returns the sum for "8", "a100:8" or "a100:4,v100:2"; 0: not a number.
 int gpus_in(std::string_view value) {
   constexpr int most = 1'000'000;
   int gpus = 0;
@@ -29,7 +29,7 @@ double gpu_hours(const LaunchPlan& plan, double seconds) {
   int gpus = 0;
   for (const auto& [option, value] : plan.sbatch)
     if (option == "--gpus-per-node") gpus = gpus_in(value);
-  // Spare ones are charged as the others.
+  // Spare nodes count as well.
   const int nodes = plan.nodes + plan.recovery.spare_nodes;
   return std::max(1, gpus) * nodes * std::max(0.0, seconds) / 3600;
 }

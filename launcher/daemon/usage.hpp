@@ -1,11 +1,11 @@
-// What runs have cost, for a cap on it.
+// GPU hours used by runs, for the cap.
 #pragma once
 
 #include "launcher/plan/plan.hpp"
 
 namespace dllaunch {
 
-/// GPU hours of a job that held its nodes for so many seconds; of one without GPUs, node hours.
+/// Returns the GPU hours of a job that held its nodes for `seconds`; node hours if it has no GPUs.
 double gpu_hours(const LaunchPlan& plan, double seconds);
 
 }  // namespace dllaunch

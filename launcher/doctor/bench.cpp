@@ -1,6 +1,6 @@
 #include "launcher/doctor/bench.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int most_threads = 4;
 constexpr std::size_t most_sources = 16;
 
-/// The first allowed thread of up to four cores, as far apart as `cpus` has them.
+/// Returns the first allowed thread of up to four cores of `cpus`, spread out.
 IdSet measuring_cpus(const Topology& topology, const IdSet& cpus) {
   std::vector<int> firsts;
   for (const auto& core : topology.cores) {
@@ -36,7 +36,7 @@ std::vector<const NumaNode*> memory_nodes(const Topology& topology) {
   return nodes;
 }
 
-/// Different CPU sets to measure from.
+/// Returns the distinct CPU sets to measure from.
 std::vector<IdSet> sources_of(const Topology& topology, const std::vector<IdSet>& ranks) {
   std::vector<IdSet> sources;
   const auto add = [&](const IdSet& cpus) {
@@ -67,7 +67,7 @@ void bench_memory(const Topology& topology, const std::vector<IdSet>& ranks, Jso
         notes.push_back("stopped after 6 s: not every pair was measured");
         return;
       }
-      // With one node there is nothing to choose, and kernels without NUMA refuse to.
+      // With one node there is nothing to bind, and kernels without NUMA refuse.
       const auto speed = measure_bandwidth(threads, nodes.size() > 1 ? node->index : -1, {});
       if (!speed) {
         notes.push_back(speed.error().what);

@@ -1,4 +1,4 @@
-// What a wrong binding costs on this node, measured.
+// Measures the cost of a wrong binding on this node.
 #pragma once
 
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/doctor/bench.hpp"
@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Whoever looks may be bound to less than those looked at. Theirs is what their cgroup allows.
+/// The examining process may be bound to fewer CPUs than the ranks: use the ranks' cgroups.
 void allow_what_ranks_may_use(const std::vector<RankObservation>& ranks, Topology& topology) {
   IdSet cpusets;
   IdSet bound;
@@ -27,7 +27,7 @@ void allow_what_ranks_may_use(const std::vector<RankObservation>& ranks, Topolog
   if (!allowed.empty()) topology.allowed_cpus = allowed;
 }
 
-/// The plan of the run that the ranks belong to, where their environment names it.
+/// Reads the plan of the ranks' run if their environment names it.
 void read_plan(System& system, NodeObservation& node) {
   for (const auto& rank : node.ranks) {
     const auto run_dir = rank.environment.find("DLLAUNCH_RUN_DIR");
@@ -35,7 +35,7 @@ void read_plan(System& system, NodeObservation& node) {
     const auto text = system.read_file(run_dir->second + "/plan.json");
     auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
     if (!planned) return;
-    // A plan of Slurm's counts alone leaves the masks to each rank.
+    // A plan with Slurm's counts only leaves the masks to each rank.
     const bool known = planned->exact || planned->request.policy == BindPolicy::explicit_masks;
     node.request = std::move(planned->request);
     if (known) node.planned = std::move(planned->masks);
@@ -43,7 +43,7 @@ void read_plan(System& system, NodeObservation& node) {
   }
 }
 
-/// Adds the measurement from the CPUs of all ranks in `node`; without ranks, from each NUMA node.
+/// Measures from the CPUs of all ranks in `node`; without ranks, from each NUMA node.
 void add_bench(const Topology& topology, const NodeObservation& node, Report& report) {
   std::vector<IdSet> cpus;
   for (const auto& rank : node.ranks)
@@ -51,7 +51,7 @@ void add_bench(const Topology& topology, const NodeObservation& node, Report& re
   report.bench = Json::array({bench_node(topology, cpus, node.host)});
 }
 
-/// What is the same for every step on the node is looked at once: its GPUs, and `bench`.
+/// GPUs and `bench` are examined once per node, not per step.
 Report report_on(System& system, Topology topology, NodeObservation node, const std::string& job,
                  bool bench, bool gpus = true) {
   node.job = job;
@@ -65,7 +65,7 @@ Report report_on(System& system, Topology topology, NodeObservation node, const 
   return report;
 }
 
-/// The ranks of `job`; one that ends meanwhile is left out.
+/// Returns the ranks of `job`; ranks that exit meanwhile are left out.
 std::vector<RankObservation> observe_ranks(const std::vector<JobProcess>& processes,
                                            const std::string& job, int wanted) {
   std::vector<RankObservation> ranks;
@@ -128,13 +128,13 @@ Result<Report> examine_job(System& system, const std::string& job_id, bool bench
     NodeObservation node;
     node.ranks = observe_ranks(processes, job, 0);
     if (node.ranks.empty()) continue;
-    // Once a node: the CPUs of one step tell enough.
+    // Once per node: one step's CPUs are enough.
     const bool measure = bench && report.bench.is_null();
     const bool first = report.hosts.empty();
     merge(report, report_on(system, *topology, std::move(node), job, measure, first));
   }
   if (!report.hosts.empty()) return report;
-  // No step runs: what is left to look at is what a step would start from.
+  // Without a step, examine what a step would start from.
   auto own_process = observe_process("", getpid());
   if (!own_process) return std::move(own_process).error();
   own_process->rank = -1;

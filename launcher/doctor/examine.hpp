@@ -1,4 +1,4 @@
-// From processes on this node to a report: observe, find the siblings, diagnose.
+// Examines processes on this node: observes them, finds the job's other ranks, diagnoses.
 #pragma once
 
 #include "launcher/doctor/report.hpp"
@@ -6,16 +6,16 @@
 
 namespace dllaunch {
 
-/// `bench`: measures as well what a wrong binding costs, from the ranks' CPUs.
+/// `bench`: also measures what a wrong binding costs, from the ranks' CPUs.
 
-/// This process, as its shell is bound, and the node itself.
+/// Examines this process, with its shell's binding, and the node.
 Result<Report> examine_here(System& system, bool bench);
 
-/// Process `pid` and, where it is a rank, the other ranks of its job on this node.
-/// bad_request: there is no such process.
+/// Examines process `pid` and, if it is a rank, the other ranks of its job on this node.
+/// bad_request: no such process.
 Result<Report> examine_process(System& system, int pid, bool bench);
 
-/// Every rank on this node of every step of Slurm job `job_id`, that of the caller left out.
+/// Examines every rank of all steps of Slurm job `job_id` on this node, except the caller's step.
 Result<Report> examine_job(System& system, const std::string& job_id, bool bench);
 
 }  // namespace dllaunch

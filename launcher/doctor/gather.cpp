@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
@@ -18,7 +18,7 @@ std::vector<std::string> command(const std::string& dllaunch, const Allocation& 
     argv.emplace_back(inherited.variable);
   }
   const auto nodes = allocation.hosts.size();
-  // TERM lets srun hand on what has come; it is killed where it does not.
+  // On TERM, srun forwards the output so far; it is killed if it does not exit.
   argv.insert(argv.end(), {"timeout",
                            "--kill-after=5",
                            std::to_string(limit.count()),
@@ -44,7 +44,7 @@ std::vector<std::string> command(const std::string& dllaunch, const Allocation& 
   return argv;
 }
 
-/// Where some nodes have ranks, those that have none need no line of their own.
+/// Drops nodes without ranks if others have some.
 void drop_idle_rows(Report& report) {
   const auto is_rank = [](const RankRow& row) { return row.rank >= 0; };
   if (std::any_of(report.ranks.begin(), report.ranks.end(), is_rank))

@@ -1,4 +1,4 @@
-// Asking every node of a Slurm job: one srun, one short answer a node.
+// Examines every node of a Slurm job through one srun.
 #pragma once
 
 #include "launcher/doctor/report.hpp"
@@ -7,9 +7,9 @@
 
 namespace dllaunch {
 
-/// Runs `dllaunch doctor --node` beside the job's steps on all its nodes and merges what they say.
-/// A node that does not answer in time is named in the report.
-/// unavailable: srun cannot start, or no node answers, with srun's own words.
+/// Runs `dllaunch doctor --node` beside the job's steps on all its nodes and merges the reports.
+/// Nodes that do not answer in time are named. unavailable: srun cannot start, or no node answers;
+/// includes srun's message.
 Result<Report> examine_allocation(System& system, const Allocation& allocation, bool bench);
 
 }  // namespace dllaunch

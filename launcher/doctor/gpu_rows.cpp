@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/base/utf8.hpp"
 #include "runtime/gpu/sensors/gpu_sensors.hpp"

@@ -1,4 +1,4 @@
-// How a node's GPUs are now: utilisation, memory, power, clock, what slows them down, errors.
+// The present state of a node's GPUs: utilisation, memory, power, clock, throttling, errors.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ struct GpuRow {
   GpuReading reading = {};
 };
 
-/// Of each NVIDIA and AMD GPU of `node`; one that is cut into parts counts once. Read in a child
-/// process, since drivers may crash or hang: then every row says so. Nothing is opened where there
-/// are none.
+/// Returns one row per NVIDIA or AMD GPU of `node`; a partitioned GPU has one row. Reads in a child
+/// process, since drivers may crash or hang: then every row says so. Opens nothing if there are no
+/// GPUs.
 std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
                                   const GpuLibraries& libraries = {});
 
@@ -30,7 +30,7 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
 /// "power_w", "power_limit_w", "sm_clock_mhz", "most_sm_clock_mhz", "temperature_c", "throttled":
 /// ["thermal"], "ecc_errors", "trouble"}; what is not known is null.
 Json to_json(const GpuRow& row);
-/// Nothing where it is no such object.
+/// Returns nullopt if the object is invalid.
 std::optional<GpuRow> gpu_row_from_json(const Json& document);
 
 /// A table, those with trouble first; of more than 16 the first, and how many more there are. Empty

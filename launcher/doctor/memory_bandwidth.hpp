@@ -1,4 +1,4 @@
-// How fast some CPUs reach the memory of a NUMA node.
+// Measures how fast CPUs access the memory of a NUMA node.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "launcher/doctor/numa_memory.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Memory that lies on one NUMA node, by system calls alone.
+// Memory on one NUMA node, through system calls only.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dllaunch {
 
-/// Owned; every page is there when allocate() returns.
+/// Owns the memory; all pages are populated when allocate() returns.
 class NumaMemory {
  public:
   /// On node `numa`, or where Linux puts it when that is -1. Asks for the node by preference, never

@@ -1,4 +1,5 @@
-// Looking at running processes through /proc; Linux only. The one part of doctor that touches them.
+// Observes running processes through /proc (Linux only). The only part of doctor that accesses
+// them.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "launcher/doctor/pinned_copies.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// How fast a GPU takes pinned host memory, from each NUMA node. Through the vendor's own library,
-// opened where it is; nothing of CUDA or HIP is linked.
+// Measures how fast a GPU reads pinned host memory of each NUMA node. Loads the vendor's library at
+// run time; does not link CUDA or HIP.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// What Linux writes in /proc and /sys/fs/cgroup, as values. Pure: damaged text yields less, never
-// nonsense.
+// Parsers for /proc and /sys/fs/cgroup. Pure. Damaged text yields missing values, never wrong ones.
 #pragma once
 
 #include <cstdint>

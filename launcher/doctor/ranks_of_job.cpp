@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

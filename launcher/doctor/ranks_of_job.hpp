@@ -1,4 +1,4 @@
-// Which of many processes are the ranks of one job. Pure.
+// Selects the ranks of one job among many processes. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct JobProcess {
   int pid = 0;
   int parent = 0;
   std::string name = {};       // "python3"
-  std::string job = {};        // what job_of() says; empty: part of none
+  std::string job = {};        // from job_of(); empty: not part of a job
   std::string slurm_job = {};  // SLURM_JOB_ID
   RankEnv rank = {};
 };

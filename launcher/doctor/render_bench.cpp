@@ -1,5 +1,5 @@
 // Measured bandwidths as tables: a line a source, a column a NUMA node.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

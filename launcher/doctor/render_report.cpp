@@ -1,10 +1,10 @@
-// The report as a page: ranks that are alike on one line, findings with reason and remedy.
+// Renders the report: similar ranks on one line, findings with reason and remedy.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/report.hpp"
@@ -54,7 +54,7 @@ std::vector<Row> rows_of(const Report& report) {
   std::map<std::pair<Alike, std::string>, Line> lines;
   std::vector<const std::pair<const std::pair<Alike, std::string>, Line>*> order;
   for (const auto& row : report.ranks) {
-    // A process that is no rank is alike to nobody.
+    // A process that is not a rank is never merged with another.
     const auto key = std::pair(alike(row), row.rank < 0 ? std::to_string(row.pid) : "");
     const auto [at, is_new] = lines.try_emplace(key);
     auto& line = at->second;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/base/utf8.hpp"
 

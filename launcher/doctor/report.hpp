@@ -1,4 +1,5 @@
-// What doctor found, of one node or of many: merged, as JSON, as a page. Pure.
+// The report of `dllaunch doctor` for one or many nodes: merge, JSON, text. Pure.
+// It observes nothing itself; examine.hpp and gather.hpp do.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace dllaunch {
 
 /// A rank on one line.
 struct RankRow {
-  int rank = -1;  // -1: a process that is no rank
+  int rank = -1;  // -1: not a rank
   int local_rank = 0;
   int pid = 0;
   std::string host = {};
@@ -22,7 +23,7 @@ struct RankRow {
   std::string command = {};
   std::string cpus = {};
   std::string numa = {};
-  std::vector<int> gpus = {};  // indexes of those it may drive
+  std::vector<int> gpus = {};  // indexes of the GPUs it may use
   std::string memory = {};     // "default", "bind 0"
   int threads = 1;
 };
@@ -32,8 +33,8 @@ struct Report {
   std::vector<RankRow> ranks = {};
   std::vector<Finding> findings = {};
   std::vector<GpuRow> gpus = {};
-  std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, why
-  Json bench = nullptr;  // a list, one entry a host; null: not measured
+  std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, reason
+  Json bench = nullptr;  // a list, one entry per host; null: not measured
 };
 
 /// Rows and findings of one job on one node. What strangers' processes are called and have in their

@@ -1,4 +1,4 @@
-// "~/venv" in a job file: a shell would never see it, for scripts quote what users write. Pure.
+// Expands "~/venv" in a job file: scripts quote user text, so no shell would. Pure.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dllaunch {
 
-/// The job with `home` in place of a leading "~" where a key names a path: activate, the
-/// container's image and mounts, stage, train.dataset.path. "~name" and `run:` stay as they are.
+/// The job with a leading "~" replaced by `home` in keys that hold paths: activate, the container's
+/// image and mounts, stage, train.dataset.path. Leaves "~name" and `run:` unchanged.
 Job expand_tilde(Job job, const std::string& home);
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// A job file, parsed, checked and completed with defaults: no cluster is known here.
+// A job file as a typed value: parsed, checked and completed with defaults.
+// Does not know the cluster it will run on.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace dllaunch {
 
-/// Absent optionals mean "auto", or "left to Slurm" for what is Slurm's.
+/// nullopt means "auto", or for Slurm options that Slurm decides.
 struct Resources {
   int nodes = 1;
   std::optional<int> gpus_per_node = {};
@@ -41,7 +42,7 @@ struct JobEnvironment {
   std::vector<std::string> modules;
   std::optional<std::string> activate;
   std::vector<std::pair<std::string, std::string>> variables;
-  std::vector<std::string> left_alone = {};  // variables that dllaunch is not to set
+  std::vector<std::string> left_alone = {};  // variables that dllaunch must not set
   std::optional<Container> container = {};
   std::optional<std::string> setup;
 };
@@ -57,22 +58,22 @@ struct JobBinding {
 };
 
 struct Recovery {
-  std::string signal = "USR2";  // sent before the time limit: "checkpoint now"
+  std::string signal = "USR2";  // requests a checkpoint before the time limit
   int grace_seconds = 120;
   int max_restarts = 3;
   RequeueOn requeue_on = {};
   PreflightWhen preflight = PreflightWhen::restarts;
-  int spare_nodes = 0;   // asked of Slurm beyond resources.nodes
-  bool written = false;  // by the user: with `run:`, that the command knows the signal
+  int spare_nodes = 0;   // requested from Slurm in addition to resources.nodes
+  bool written = false;  // set by the user: with `run:`, the command handles the signal
 };
 
 struct Job {
   std::string name;
-  std::string cluster = "auto";  // a profile's name or file
+  std::string cluster = "auto";  // name or file of a cluster profile
   Resources resources;
   std::vector<std::string> after = {};    // runs and job ids, as the user wrote them
   std::optional<std::string> array = {};  // "0-9%2"
-  bool share = false;                     // with the run directory's group
+  bool share = false;                     // readable by the run directory's group
   std::vector<std::string> stage = {};    // directories and archives, as the user wrote them
   JobEnvironment environment;
   JobBinding binding;
@@ -80,9 +81,9 @@ struct Job {
   std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
   std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
   Json runtime;                          // the resolved `runtime:` block
-  bool stall_abort_written = false;      // by the user: with `run:`, that silence is a wedge
+  bool stall_abort_written = false;      // set by the user: with `run:`, silence means a stall
   Recovery recovery;
-  Json resolved;  // the whole file with every default filled in
+  Json resolved;  // the whole file, with every default
 };
 
 }  // namespace dllaunch

@@ -9,8 +9,8 @@
 namespace dllaunch {
 namespace {
 
-/// Whole blocks and single keys below which everything may change. A new key of the job file
-/// matters until it is listed here: refusing too much is the safe mistake.
+/// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
+/// much is the safe mistake.
 constexpr std::array<std::string_view, 40> free_keys = {
     "name",
     "cluster",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 40> free_keys = {
     "environment",
     "binding",
     "recovery",
-    // The count of ranks matters and is compared as planned; how they lie on nodes does not.
+    // The planned number of ranks is compared; their layout on nodes may change.
     "resources.nodes",
     "resources.ranks_per_node",
     "resources.gpus_per_node",

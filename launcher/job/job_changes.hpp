@@ -1,4 +1,4 @@
-// May a run directory be used again with this job file?
+// Decides whether a run directory may be reused with a changed job file.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace dllaunch {
 
-/// Pure: the keys in which two resolved jobs differ and that decide what is computed, as
-/// "train.batch_size: 64 -> 128", in the file's order. How long to train, how often to save, where
-/// and with what limits to run may change between two runs in one directory.
+/// The differences between two resolved jobs that affect what is computed, as "train.batch_size: 64
+/// -> 128", in file order. Training duration, checkpoint frequency, resources and limits may change
+/// between runs in one directory. Pure.
 std::vector<std::string> changes_that_matter(const Json& before, const Json& now);
 
 }  // namespace dllaunch

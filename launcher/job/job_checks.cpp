@@ -1,6 +1,6 @@
 #include "launcher/job/job_checks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-/// A key with a value other than null; the last one where it is given twice.
+/// The entry for a key with a non-null value; the last one if the key is repeated.
 const YamlEntry* find(const YamlNode* block, std::string_view key) {
   const YamlEntry* found = nullptr;
   if (block == nullptr) return found;
@@ -42,7 +42,7 @@ void check_what_to_do(const YamlNode& root, std::vector<YamlProblem>& problems) 
   }
 }
 
-/// Keys that say something only beside `run:`.
+/// Keys that are valid only with `run:`.
 void check_command_keys(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (find(&root, "run") != nullptr) return;
   const YamlEntry* framework = find(&root, "framework");
@@ -56,7 +56,7 @@ std::string_view text_of(const YamlEntry* entry, std::string_view otherwise) {
   return entry == nullptr ? otherwise : entry->value->text;
 }
 
-/// What this and the next tell, the trainer's backends refuse too, at the first compilation.
+/// The trainer refuses the following two as well, at the first compilation.
 std::vector<TrainerBackend> chosen_backends(const YamlNode& root) {
   const auto word = [&root](std::string_view block, std::string_view key) {
     const YamlEntry* entry = find(&root, block);
@@ -93,8 +93,7 @@ void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!problem.empty()) problems.push_back({precision->value->mark, problem});
 }
 
-/// The trainer refuses both too (trainer/config/fine_tuning_keys.cpp), but after the wait in the
-/// queue.
+/// The trainer refuses both too (trainer/config/fine_tuning_keys.cpp), but only after the queue.
 void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlNode* keys = train == nullptr ? nullptr : train->value.get();
@@ -114,7 +113,7 @@ void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems)
                       "of them out"});
 }
 
-/// The trainer refuses these too (trainer/config/config.cpp), but after the wait in the queue.
+/// The trainer refuses these too (trainer/config/config.cpp), but only after the queue.
 void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* runtime = find(&root, "runtime");
@@ -175,7 +174,7 @@ void check_masks(const YamlNode& root, std::vector<YamlProblem>& problems) {
   }
   if (!any) return;
   for (const YamlPointer& item : masks->value->items) {
-    // Whatever else is no mask, the schema has told.
+    // The schema reports other values that are not masks.
     if (item->kind != YamlKind::scalar || !item->text.starts_with("0x")) continue;
     const auto mask = parse_mask(item->text);
     if (!mask) problems.push_back({item->mark, "binding.masks: " + mask.error().what});
@@ -196,7 +195,7 @@ void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!cpus) problems.push_back({reserve->value->mark, "binding.reserve: " + cpus.error().what});
 }
 
-/// The block that these keys lead to; nullptr: none.
+/// The block at these keys; null if there is none.
 const YamlNode* block_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
   const YamlNode* block = &root;
   for (const std::string_view key : keys) {
@@ -211,7 +210,7 @@ bool has_word(const YamlNode* block, std::string_view key, std::string_view word
   return entry != nullptr && entry->value->text == word;
 }
 
-/// Not given is neither true nor false.
+/// A missing flag is neither true nor false.
 bool is_flag(const YamlEntry* entry, bool value) {
   if (entry == nullptr) return false;
   const auto given = scalar_value(*entry->value);
@@ -223,8 +222,8 @@ std::optional<double> number_of(const YamlNode& node) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-/// This and the next are what the trainer refuses too (OptimizerEntry::problem,
-/// schedule_problem()), told before anything waits in a queue.
+/// The trainer refuses the following two as well (OptimizerEntry::problem, schedule_problem()), but
+/// only after the queue.
 void check_optimizer(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlNode* optimizer = block_at(root, {"train", "optimizer"});
   const YamlEntry* nesterov = find(optimizer, "nesterov");
@@ -265,8 +264,8 @@ void check_milestones(const YamlNode& root, std::vector<YamlProblem>& problems) 
                                   count, items.size())});
 }
 
-/// A number of the block `runtime`; its default where it is not given, nothing where it is no
-/// number: that the schema has told.
+/// A number in the block `runtime`; the default if missing; nullopt if not a number, which the
+/// schema reports.
 std::optional<double> runtime_number(const YamlNode& root, std::string_view key, double initial) {
   const YamlEntry* block = find(&root, "runtime");
   const YamlEntry* entry = block == nullptr ? nullptr : find(block->value.get(), key);

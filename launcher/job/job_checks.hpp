@@ -1,4 +1,4 @@
-// What no schema can say of a job file: keys that must go together.
+// Checks on a job file that no schema expresses: keys that depend on each other.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 #include "launcher/job/job_file.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -17,10 +17,10 @@
 namespace dllaunch {
 namespace {
 
-// A list of 100,000 wrong items is one mistake, not 100,000.
+// A list of 100,000 invalid items is one mistake.
 constexpr std::size_t most_problems = 50;
 
-/// The texts that marks point into: the file, then each --set.
+/// A text that marks point into: the file, or a --set.
 struct Source {
   std::string name;
   std::vector<std::string_view> lines;
@@ -49,7 +49,7 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
   return parsed;
 }
 
-/// What stands under a key of a mapping; null: nothing.
+/// The value of a key in a mapping; null if there is none.
 const YamlNode* entry_of(const YamlNode& node, std::string_view key) {
   const auto found = std::find_if(node.entries.begin(), node.entries.end(),
                                   [key](const YamlEntry& entry) { return entry.key == key; });

@@ -1,4 +1,4 @@
-// From the text of a job file to a Job, or to every problem in it at once.
+// Parses the text of a job file into a Job, or into every problem in it.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 namespace dllaunch {
 
 struct ParsedJob {
-  std::optional<Job> job;            // absent when there is a problem
+  std::optional<Job> job;            // nullopt if there is a problem
   std::vector<Diagnostic> problems;  // in file order
 };
 
-/// Pure. `sets` are the KEY.PATH=VALUE of --set, VALUE in YAML; they replace what the file says.
-/// Checked: YAML syntax, duplicate and unknown keys, types, ranges, words, exactly one of `train:`
-/// and `run:`; the `train:` block against the trainer's own schema.
+/// Pure. `sets`: the KEY.PATH=VALUE of --set, with VALUE in YAML; they override the file. Checks
+/// YAML syntax, duplicate and unknown keys, types, ranges, words, and that exactly one of `train:`
+/// and `run:` is given; checks the `train:` block against the trainer's schema.
 ParsedJob parse_job(std::string_view text, const std::string& file,
                     std::span<const std::string> sets);
 

@@ -17,7 +17,7 @@ std::optional<int> unless_auto(const Json& value) {
   return value.get<int>();
 }
 
-/// The words were checked, so what cannot be parsed here is a difference between two tables.
+/// The value was checked; failing to parse it means that two tables disagree.
 template <typename T>
 T parsed(Result<T> result) {
   assert(result);
@@ -80,7 +80,7 @@ std::vector<std::string> texts_of(const Json& list) {
   return texts;
 }
 
-/// As text, whatever way it was written: "0,8".
+/// The value as text, however it was written: "0,8".
 std::string reserve_from(const Json& value) {
   if (value.is_string()) return value;
   IdSet cpus;

@@ -1,4 +1,4 @@
-// From the checked and completed job file to the typed Job.
+// Converts the completed job file to the typed Job.
 #pragma once
 
 #include "launcher/job/job.hpp"
@@ -6,7 +6,7 @@
 
 namespace dllaunch {
 
-/// `resolved` has every key of job_schema() and fits it; anything else is a bug.
+/// `resolved` fits job_schema() and has all its keys; anything else is a bug.
 Job job_from_json(Json resolved);
 
 }  // namespace dllaunch

@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-// Patterns keep to what ECMAScript (JSON Schema) and POSIX (our check) read alike.
+// Patterns use only what ECMAScript (JSON Schema) and POSIX (this parser) share.
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 constexpr const char* time_pattern =
     "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
@@ -35,7 +35,7 @@ Json block() {
   return {{"type", Json::array({"object", "null"})}};
 }
 
-/// Text that ends up on one line of a script or in one argument.
+/// Text for one line of a script, or one argument.
 Json line() {
   return {{"type", "string"},
           {"maxLength", 4096},
@@ -53,7 +53,7 @@ Json lines(Json items, const char* expected) {
   return {{"type", "array"}, {"items", std::move(items)}, {"x-expected", expected}};
 }
 
-/// An argument: numbers and booleans are taken as they are written.
+/// An argument; numbers and booleans are taken as written.
 Json argument() {
   return {{"type", Json::array({"string", "number", "boolean"})},
           {"maxLength", 65536},

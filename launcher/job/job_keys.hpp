@@ -1,4 +1,4 @@
-// The rows of the table behind job_schema(): one a key of the job file.
+// The table behind job_schema(): one row per key of the job file.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 namespace dllaunch {
 
 struct JobKey {
-  std::string path;        // "resources.nodes"; a block stands before its keys
-  Json rules;              // JSON Schema keywords that bound it
-  Json initial = nullptr;  // the default; of no meaning for a block
+  std::string path;        // "resources.nodes"; a block precedes its keys
+  Json rules;              // JSON Schema keywords for its value
+  Json initial = nullptr;  // the default; unused for a block
   std::string doc;         // one sentence
   Json example = nullptr;
   bool required = false;
 };
 
-/// In the order in which people write them. `train` is not here: it is the trainer's.
+/// In the order people write them. `train` is missing: the trainer defines it.
 const std::vector<JobKey>& job_keys();
 
 }  // namespace dllaunch

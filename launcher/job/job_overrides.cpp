@@ -1,6 +1,6 @@
 #include "launcher/job/job_overrides.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>
@@ -26,8 +26,8 @@ std::vector<Step> steps_of(const std::string& path, int source) {
   return steps;
 }
 
-/// The entry for `step`, made if absent. A key given twice is told about later; the override takes
-/// the place of its first.
+/// The entry for `step`, created if missing. Repeated keys are reported later; the override
+/// replaces the first.
 YamlEntry& entry_of(YamlNode& block, const Step& step) {
   const auto found = std::find_if(block.entries.begin(), block.entries.end(),
                                   [&](const YamlEntry& entry) { return entry.key == step.key; });

@@ -1,4 +1,4 @@
-// --set KEY.PATH=VALUE, put into the tree of a job file before it is checked.
+// Applies --set KEY.PATH=VALUE to the tree of a job file before it is checked.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace dllaunch {
 
-/// Replaces or adds one key of `root`; marks of what is new point into `text`, source `source`.
-/// Nodes that other keys share through aliases are not touched. A problem: not KEY.PATH=VALUE, a
-/// VALUE that is no YAML, a path that leads through something other than blocks.
+/// Replaces or adds one key of `root`; marks of new nodes point into `text`, source `source`.
+/// Leaves nodes that other keys share through aliases unchanged. Returns a problem if the text is
+/// not KEY.PATH=VALUE, VALUE is not YAML, or the path leads through something other than blocks.
 std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& text, int source);
 
 }  // namespace dllaunch

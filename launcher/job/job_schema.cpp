@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// The block that holds the key `path`, and the key's own name.
+/// The block that holds the key `path`, and the key's last part.
 std::pair<Json*, std::string> find_place(Json& schema, const std::string& path) {
   Json* block = &schema;
   std::size_t begin = 0;
@@ -35,7 +35,7 @@ void add_key(Json& schema, const JobKey& key) {
   if (key.required) (*block)["required"].push_back(name);
 }
 
-/// A block whose keys are all commented out is a null in YAML, and as good as an absent one.
+/// A block whose keys are all commented out is null in YAML; treat it as absent.
 void allow_empty_blocks(Json& schema) {
   if (!schema.contains("properties")) return;
   schema["type"] = Json::array({"object", "null"});
@@ -50,7 +50,7 @@ Json train_block() {
   return schema;
 }
 
-/// With `name` there, `other` absent or null.
+/// Requires `name`; `other` must be missing or null.
 Json only(const char* name, Json types, const char* other) {
   return {{"required", Json::array({name})},
           {"properties", {{name, {{"type", std::move(types)}}}, {other, {{"type", "null"}}}}}};
@@ -67,7 +67,7 @@ Json compose() {
                                         only("run", Json::array({"string", "array"}), "train")})},
                  {"properties", Json::object()}};
   for (const JobKey& key : job_keys()) {
-    // The two ways to say what to do stand side by side.
+    // Put the two alternatives next to each other.
     if (key.path == "run") schema["properties"]["train"] = train_block();
     add_key(schema, key);
   }

@@ -1,4 +1,4 @@
-// The one table of job file keys: it feeds the parser, `dllaunch schema` and docs/job-file.md.
+// The schema of the job file, used by the parser, `dllaunch schema` and docs/job-file.md.
 #pragma once
 
 #include <string>
@@ -7,11 +7,10 @@
 
 namespace dllaunch {
 
-/// JSON Schema 2020-12 of a whole job file; `train` is train_schema(), where an empty block is
-/// allowed.
+/// The JSON Schema 2020-12 of a job file; `train` is train_schema(), with empty blocks allowed.
 const Json& job_schema();
 
-/// The reference of all keys in Markdown: docs/job-file.md is this, word for word.
+/// The reference of all keys in Markdown; docs/job-file.md is exactly this.
 std::string render_schema_markdown();
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/config/schema_scalar.hpp"
 #include "launcher/job/job_schema.hpp"
@@ -21,10 +21,10 @@ bool is_block(const Json& schema) {
   return schema.contains("properties");
 }
 
-/// Backends differ from build to build; the page does not.
+/// Backends differ between builds; the page must not.
 constexpr std::string_view of_this_build = "backend";
 
-/// A vertical bar would end the cell.
+/// A vertical bar would end the table cell.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char letter : text)

@@ -1,6 +1,6 @@
 #include "launcher/job/load_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"
@@ -10,7 +10,7 @@ namespace dllaunch {
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets) {
   auto text = system.read_file(path);
   if (!text) {
-    // A name that leads nowhere is a mistake in the command, not a lack of this machine.
+    // A missing job file is a mistake in the command, not a missing resource.
     return Error{ErrorKind::bad_request, text.error().what, "the name of a job file"};
   }
   auto parsed = parse_job(*text, path, sets);

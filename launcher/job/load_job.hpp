@@ -1,4 +1,4 @@
-// How every command that takes a job file reads it.
+// Reads the job file for every command that takes one.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// Reads and parses `path`; the problems in it are noted on stderr, all of them, one after the
-/// other. bad_request: no such file, a folder, or how many problems it has.
+/// Reads and parses `path`; logs every problem. bad_request: no such file, a folder, or the number
+/// of problems.
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets);
 
 }  // namespace dllaunch

@@ -1,11 +1,11 @@
-// What happens when a run does not come to its end: restarted here, put back into the queue, left.
+// What happens when a run fails: restart inside the allocation, requeue, or leave.
 #pragma once
 
 #include <string_view>
 
 namespace dllaunch {
 
-/// Before which starts of the ranks the nodes are looked at.
+/// Which starts of the ranks are preceded by node checks.
 enum class PreflightWhen { never, restarts, always };
 constexpr std::string_view to_string(PreflightWhen when) {
   return when == PreflightWhen::never      ? "never"
@@ -18,7 +18,7 @@ constexpr PreflightWhen preflight_when(std::string_view word) {
                             : PreflightWhen::restarts;
 }
 
-/// Ends after which the job goes back into the queue.
+/// Kinds of failure after which the job is requeued.
 struct RequeueOn {
   bool timeout = true;
   bool preempted = true;
@@ -28,22 +28,22 @@ struct RequeueOn {
   bool any() const { return timeout || preempted || node_fail; }
 };
 
-/// As it is carried out, of a command of which nobody said that it can be started twice too: those
-/// are left as Slurm alone would treat them.
+/// The recovery that takes effect. Commands not declared restartable are treated as Slurm alone
+/// would.
 struct RecoveryPlan {
-  int max_restarts = 0;  // inside one allocation
+  int max_restarts = 0;  // within one allocation
   RequeueOn requeue_on = {.timeout = false, .preempted = true, .node_fail = true};
-  /// Seconds without a sign of life after which the ranks are ended; 0: nobody looks.
+  /// Seconds without progress after which the ranks are ended; 0: no stall detection.
   double stall_abort_seconds = 0;
   PreflightWhen preflight = PreflightWhen::never;
-  /// Of the allocation, beyond those of the ranks, which go on there without a node that failed.
+  /// Extra nodes in the allocation. The ranks continue on them when a node fails.
   int spare_nodes = 0;
 };
 
-/// Where a command finds the file that it touches to say that it is well.
+/// Names the file that a command touches to signal progress.
 inline constexpr const char* heartbeat_variable = "DLLAUNCH_HEARTBEAT";
 
-/// What restarts are announced with in the job's output: what follows is of the newest attempt.
+/// Announces a restart in the job's output: what follows belongs to the newest attempt.
 inline constexpr std::string_view attempt_mark = "dllaunch: attempt ";
 
 }  // namespace dllaunch

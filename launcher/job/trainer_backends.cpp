@@ -84,7 +84,7 @@ std::string gpu_memory_problem(const std::vector<TrainerBackend>& choice,
   };
   if (choice.empty() || std::ranges::any_of(choice, can)) return {};
   if (std::ranges::any_of(choice, &TrainerBackend::gpu_memory)) {
-    if (!precision_problem(choice, precision).empty()) return {};  // that one is told
+    if (!precision_problem(choice, precision).empty()) return {};  // already reported
     return fmt::format(
         "runtime.allreduce nccl reduces memory of GPUs; what trains in precision {} has its "
         "parameters in memory of the host: use auto, or another precision",

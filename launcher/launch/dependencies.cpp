@@ -1,6 +1,6 @@
 #include "launcher/launch/dependencies.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -84,7 +84,7 @@ Result<Dependencies> resolve_dependencies(System& system, const std::vector<std:
     const auto job = std::string(job_of_task(entry));
     auto path = find_run(system, entry);
     if (!path && job.empty()) return std::move(path).error().within("after");
-    // One task of an array is a job of its own.
+    // A task of an array is a job of its own.
     const bool by_id = !path || job != entry;
     auto added = !job.empty() && by_id ? add_job(system, entry, dependencies)
                                        : add_run(system, entry, *path, dependencies);

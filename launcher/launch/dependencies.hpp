@@ -1,4 +1,4 @@
-// `after:`: the runs and jobs a new job waits for, as job ids that Slurm knows.
+// `after:`: resolves the runs and jobs that a new job waits for to Slurm job ids.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace dllaunch {
 
 struct Dependencies {
   std::vector<std::string> jobs;   // for --dependency=afterok
-  std::vector<std::string> notes;  // what was left out, and why
+  std::vector<std::string> notes;  // what was left out and why
 };
 
-/// Each entry is a run (as find_run() takes it) or a job id. One that has succeeded already is left
-/// out; Slurm may have forgotten it, and would refuse or wait for ever.
-/// bad_request: one that failed, that runs without Slurm, or that nobody knows; names it.
-/// unavailable: Slurm does not answer.
+/// Each entry is a run (see find_run()) or a job id. Entries that have succeeded are left out:
+/// Slurm may have forgotten them, and would refuse or wait forever. bad_request: an entry that
+/// failed, runs without Slurm, or is unknown; the error names it. unavailable: Slurm does not
+/// respond.
 Result<Dependencies> resolve_dependencies(System& system, const std::vector<std::string>& after);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/launch/local.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -32,8 +32,8 @@ using std::chrono::seconds;
 constexpr std::size_t most_mpirun_bytes = 65536;
 constexpr seconds last_warning(8);  // from TERM to KILL
 
-/// What the batch script does on Slurm, for a plan that wants it here: $1 activate, $2 setup,
-/// $3 how many modules follow; then the command.
+/// Does what the batch script does under Slurm: $1 activate, $2 setup, $3 number of modules; then
+/// the command.
 constexpr const char* prepare_script = R"(activate=$1 setup=$2 modules=$3
 shift 3
 if [ "$modules" -gt 0 ]; then
@@ -64,7 +64,7 @@ bool needs_preparation(const LaunchPlan& plan) {
   return !plan.modules.empty() || !plan.activate.empty() || !plan.setup.empty();
 }
 
-/// The copies of `stage:` on this machine, gone with it.
+/// Copies of `stage:` on this machine; the destructor removes them.
 class LocalStage {
  public:
   explicit LocalStage(System& system) : scratch_(node_disk(system)) {}
@@ -85,7 +85,7 @@ class LocalStage {
 
 std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<LocalStage>& stage) {
   auto start = plan.start;
-  // The shim fills in its program's words for itself.
+  // The shim substitutes its program's arguments itself.
   if (stage)
     for (auto& word : start.shim)
       if (word == staged_program(plan.paths.dllaunch)) word = with_stage(word, stage->folder());
@@ -107,7 +107,7 @@ std::vector<std::string> command_line(const LaunchPlan& plan,
   return argv;
 }
 
-/// Settings of the user, in the job file or around us, win over ours.
+/// The user's settings, from the job file or the environment, take precedence.
 std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
                                                                 const OpenMpiScratch& scratch,
                                                                 System& system) {
@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
     unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
     unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
   }
-  // Inside somebody's allocation mpirun would start ranks on its nodes; here means here.
+  // Inside an allocation mpirun would use its nodes; a local run must not.
   unless_set("OMPI_MCA_ras", "^slurm");
   unless_set("OMPI_MCA_plm", "^slurm");
   for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
@@ -130,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
   return all;
 }
 
-/// The processes of each rank, found by what the shim and mpirun put into their environment.
+/// Returns each rank's processes, found by variables the shim and mpirun set.
 std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir, pid_t mpirun) {
   std::map<std::string, std::vector<pid_t>> ranks;
   for (const auto& process : descendants_of(getpid())) {
@@ -143,8 +143,8 @@ std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_
   return ranks;
 }
 
-/// Only processes with a handler get the plan's signal: it would kill the others on the spot, where
-/// SIGTERM is what a program expects that knows nothing of us. False: no rank is there yet.
+/// Sends the plan's signal only to processes with a handler, as it would kill others; those get
+/// SIGTERM. Returns false if there is no rank yet.
 bool ask_ranks_to_stop(const std::string& run_dir, pid_t mpirun, int signal) {
   const auto ranks = rank_processes(run_dir, mpirun);
   for (const auto& [rank, processes] : ranks) {
@@ -160,7 +160,7 @@ bool ask_ranks_to_stop(const std::string& run_dir, pid_t mpirun, int signal) {
   return !ranks.empty();
 }
 
-/// "USR2" or "SIGUSR2"; 0: no such signal.
+/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
 int signal_of_name(std::string name) {
   if (name.starts_with("SIG")) name.erase(0, 3);
   for (int signal = 1; signal < 32; ++signal) {
@@ -169,7 +169,7 @@ int signal_of_name(std::string name) {
   return 0;
 }
 
-/// Carries a stop from "please" to "now".
+/// Escalates a stop from a request to SIGKILL.
 class Stop {
  public:
   Stop(const LaunchPlan& plan, Follower& follower) : plan_(plan), follower_(follower) {}
@@ -181,7 +181,7 @@ class Stop {
     seen_ = signals.count();
     if (stage_ == Stage::none) {
       ask(mpirun);
-      // No rank yet: nobody has anything to save.
+      // No rank has started: nothing to save.
       next_at_ = now + (stage_ == Stage::asked ? seconds(plan_.grace_seconds) : last_warning);
     } else if (stage_ == Stage::asked && (hurried || now >= next_at_)) {
       follower_.say(hurried
@@ -217,7 +217,7 @@ class Stop {
   Clock::time_point next_at_;
 };
 
-/// Waits as long as the job takes: a training job has no deadline but its own.
+/// Waits without a limit: a training job has no deadline here.
 int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, Follower& follower) {
   while (true) {
     if (const auto code = mpirun.poll()) return *code;
@@ -234,7 +234,7 @@ std::uintmax_t size_of(const std::string& path) {
 }
 
 Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
-  // It may have finished in the very moment: then there is nothing to be sorry about.
+  // It may have completed just then.
   if (code == 0 && totals.end_status() == "completed") return {};
   return {.status = RunStatus::cancelled,
           .exit_code = 128 + signal,
@@ -247,7 +247,7 @@ Result<Ok> check_local(const LaunchPlan& plan, System& system) {
   const bool own_path = needs_preparation(plan) ||
                         std::any_of(plan.environment.begin(), plan.environment.end(),
                                     [](const auto& variable) { return variable.first == "PATH"; });
-  if (own_path) return Ok{};  // what will be on PATH is not known before it is set
+  if (own_path) return Ok{};  // PATH is known only after activation
   if (!system.find_program(plan.start.starter)) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start.starter),
                  "scripts/install-deps, or apt-get install openmpi-bin"};
@@ -323,7 +323,7 @@ Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_out
   const bool error =
       add_failure_summary(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_output}, outcome);
   outcome.reason = describe(dead);
-  // No rank named and no log with an error: then mpirun itself has something to say.
+  // No rank is named and no log has an error: show mpirun's output.
   if (!named && !error && !mpirun_output.empty())
     outcome.reason = fmt::format("mpirun ended with code {}", code);
   return outcome;

@@ -1,4 +1,4 @@
-// A plan carried out on this machine through Open MPI's mpirun.
+// Executes a plan on this machine through Open MPI's mpirun.
 #pragma once
 
 #include <string>

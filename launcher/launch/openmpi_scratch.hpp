@@ -1,4 +1,4 @@
-// Where Open MPI keeps its sockets and shared memory while a job runs on this machine.
+// Folders for Open MPI's sockets and shared memory during a local job.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace dllaunch {
 
-/// Two private folders, in TMPDIR and in /dev/shm, removed with all they hold at the end: however a
-/// rank dies, no session directory and no shared segment of the job stays behind. Only a dllaunch
-/// that was killed outright leaves them; the next one removes them.
+/// Two private folders, in TMPDIR and /dev/shm, removed with their content at the end: no session
+/// directory or shared segment stays behind. A dllaunch that was killed leaves them; the next one
+/// removes them.
 class OpenMpiScratch {
  public:
   OpenMpiScratch();
 
-  /// What sends Open MPI 4 and 5 there. A folder that could not be made is left to Open MPI.
+  /// Returns the variables that direct Open MPI 4 and 5 there. A folder that could not be created
+  /// is left to Open MPI.
   std::vector<std::pair<std::string, std::string>> variables() const;
 
  private:

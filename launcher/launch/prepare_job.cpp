@@ -1,6 +1,6 @@
 #include "launcher/launch/prepare_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -29,7 +29,7 @@ Result<Facts> observe_with_probes(System& system) {
   return facts;
 }
 
-/// Our own record, or what Slurm's commands printed.
+/// Parses a dllaunch record, or output of Slurm's commands.
 Result<Facts> facts_from_text(std::string_view text) {
   const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool ours =
@@ -50,8 +50,8 @@ Result<Facts> recorded_facts(System& system, const PlanOptions& options) {
   return facts;
 }
 
-/// Partitions that this Slurm has, and of which the profile knows nothing: a plan from the profile
-/// would end there.
+/// Whether the partition exists in this Slurm but not in the profile: planning from the profile
+/// would fail.
 bool only_here(const std::optional<std::string>& partition, const ClusterProfile& profile,
                const SlurmFacts& slurm) {
   if (profile.partitions.empty()) return true;
@@ -68,7 +68,7 @@ bool only_here(const std::optional<std::string>& partition, const ClusterProfile
   return news;
 }
 
-/// Another cluster than the profile's has no say in what is planned for that one.
+/// Another cluster's facts must not influence the plan.
 bool may_be_of(const ClusterProfile& profile, const Facts& facts,
                const std::optional<std::string>& partition) {
   const auto match = profile_match(profile, facts);
@@ -102,7 +102,7 @@ Result<Facts> facts_of_named(System& system, const PlanOptions& options, const s
   return facts;
 }
 
-/// `own`: the user's profiles too.
+/// `own`: include the user's profiles.
 Result<Facts> recognised(System& system, Facts facts, bool own) {
   if (facts.profile) return facts;
   const auto profiles = read_candidates(system, facts, own);
@@ -123,7 +123,7 @@ Result<Facts> find_facts(System& system, const PlanOptions& options, const std::
   const bool recorded = !options.facts.empty();
   auto facts = recorded ? recorded_facts(system, options) : observe_with_probes(system);
   if (!facts) return facts;
-  // With --facts no other file is looked at.
+  // With --facts, no other file is read.
   return recognised(system, *std::move(facts), !recorded);
 }
 

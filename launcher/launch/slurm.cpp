@@ -1,6 +1,6 @@
 #include "launcher/launch/slurm.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// "74_3" is one task; "74_[0-3,7%2]", which wait together, are five.
+/// Returns 1 for "74_3", and 5 for the pending tasks "74_[0-3,7%2]".
 int tasks_in(const QueuedJob& job) {
   const auto open = job.id.find('[');
   if (open == std::string::npos) return 1;
@@ -38,7 +38,7 @@ std::string tasks(int count) {
   return fmt::format("{} task{}", count, count == 1 ? "" : "s");
 }
 
-/// One job from its submission to its end.
+/// Follows one job from submission to end.
 class JobWatch {
  public:
   JobWatch(const LaunchPlan& plan, Follower& follower, System& system,
@@ -52,7 +52,7 @@ class JobWatch {
         pause_(settings.first_look),
         last_answer_(Clock::now()) {}
 
-  /// Returns when the job is over, let go, or lost.
+  /// Returns when the job has ended, was detached, or is lost.
   Result<Ok> follow(const StopSignals& signals) {
     bool cancel = settings_.cancel;
     while (true) {
@@ -75,7 +75,7 @@ class JobWatch {
   bool detached() const { return detached_; }
   bool cancelled() const { return cancel_at_.has_value() || cancel_sent_; }
   const std::vector<SlurmJob>& end() const { return end_; }
-  /// Why it could never have started; empty: it could.
+  /// Returns why the job could never start; empty: it could.
   const std::string& given_up() const { return given_up_; }
 
  private:
@@ -89,8 +89,7 @@ class JobWatch {
     last_answer_ = now;
     if (silence_told_) follower_.say("dllaunch: Slurm answers again");
     silence_told_ = false;
-    // Should Slurm forget the job, and give its number to another, that is not ours to follow or
-    // end.
+    // Slurm may forget the job and reuse its id: another job must not be followed or cancelled.
     std::erase_if(*queued, [this](const QueuedJob& job) {
       return is_final_state(job.state) || !is_same_job(job_, job.origin);
     });
@@ -99,7 +98,7 @@ class JobWatch {
       return Ok{};
     }
     end_ = finished_jobs(system_, job_);
-    // Gone from the queue but, to scontrol, still completing: the next look will tell.
+    // Left the queue, but still completing: decided at the next poll.
     over_ = std::all_of(end_.begin(), end_.end(),
                         [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
@@ -112,7 +111,7 @@ class JobWatch {
     }
     silence_told_ = true;
     const auto silence = Clock::now() - last_answer_;
-    // The run's own word is enough when Slurm has nothing to say.
+    // Without an answer of Slurm, the run's own end event is enough.
     if (follower_.totals().ended() && silence > seconds(60)) over_ = true;
     if (silence < settings_.controller_patience) return Ok{};
     return Error{
@@ -122,8 +121,8 @@ class JobWatch {
         "squeue --me"};
   }
 
-  /// Between two looks a job may be requeued and start again; Slurm counts. Asked only when what
-  /// the queue says has changed.
+  /// A job may be requeued and started again between two polls; Slurm counts restarts. Queried only
+  /// if the queue's answer changed.
   void look_for_restarts(const QueuedJob& job, bool waits) {
     const std::string seen = job.state + (waits ? job.reason : job.start);
     if (std::exchange(seen_state_, seen) == seen) return;
@@ -136,7 +135,7 @@ class JobWatch {
     follower_.say(fmt::format("job {}: {}{}", id_,
                               waits ? "back in the queue" : "was back in the queue, runs again",
                               count));
-    if (!waits) running_ = false;  // where it runs now is worth a line
+    if (!waits) running_ = false;  // report where it runs now
   }
 
   void show(const QueuedJob& job) {
@@ -155,7 +154,7 @@ class JobWatch {
     if (job.reason == "DependencyNeverSatisfied") give_up(explain_reason(job.reason));
   }
 
-  /// Left in the queue it would stay there for ever, and we with it.
+  /// Cancels the job: it would stay pending forever.
   void give_up(const std::string& why) {
     if (!given_up_.empty() || cancelled()) return;
     given_up_ = fmt::format("job {} was taken out of the queue: {}", id_, why);
@@ -165,7 +164,7 @@ class JobWatch {
     next_look_ = Clock::now();
   }
 
-  /// An array is told by numbers: its tasks' own words are in their directories.
+  /// Shows an array by counts: its tasks' output is in their directories.
   void show_tasks(const std::vector<QueuedJob>& jobs) {
     int waiting = 0;
     int running = 0;
@@ -179,13 +178,13 @@ class JobWatch {
   }
 
   void stop(int signal) {
-    // A terminal that went away wants nothing of the job.
+    // A closed terminal detaches.
     if (signal == SIGHUP) {
       detached_ = true;
       return;
     }
     if (cancelled()) {
-      cancel_at_ = Clock::now();  // once more: now
+      cancel_at_ = Clock::now();  // again: cancel now
       return;
     }
     const auto choice = settings_.ask ? settings_.ask() : StopChoice::cancel;
@@ -196,7 +195,7 @@ class JobWatch {
   void begin_cancel() {
     cancel_at_ = Clock::now();
     if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
-    // The job's own signal would say that time is short, and the job then comes back.
+    // The job's own signal means that time is short, and the job would be requeued.
     auto asked = signal_script(system_, id_, "TERM");
     if (!asked) {
       follower_.say("dllaunch: " + asked.error().what);
@@ -216,7 +215,7 @@ class JobWatch {
       auto done = cancel_job(system_, id_);
       if (!done) follower_.say("dllaunch: " + done.error().what);
       cancel_sent_ = true;
-      // Slurm itself gives the processes KillWait (30 s) between TERM and KILL.
+      // Slurm waits KillWait (30 s) between TERM and KILL.
       give_up_at_ = now + seconds(120);
       pause_ = settings_.first_look;
       next_look_ = now;
@@ -245,13 +244,13 @@ class JobWatch {
   bool cancel_sent_ = false;
   std::string given_up_;
   std::optional<Clock::time_point> give_up_at_;
-  std::vector<SlurmJob> end_;  // of an array several
+  std::vector<SlurmJob> end_;  // several for an array
   std::string tasks_told_;
-  int most_tasks_ = 0;  // seen at once: the first look sees all but those that are over already
+  int most_tasks_ = 0;  // maximum seen: the first poll sees all tasks except ended ones
 };
 
-/// The intent stays until the job's number is on the disk. A job that runs has written it itself,
-/// and the file's age is the run's.
+/// Keeps the intent until the job id is on disk. A running job wrote the id itself, and the file's
+/// age is the run's.
 Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
                          System& system) {
   const auto written = system.read_file(run.job_id());
@@ -265,7 +264,7 @@ Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::st
   return kept;
 }
 
-/// The user's own, as he wrote it; empty: none.
+/// Returns the user's comment, unchanged; empty: none.
 std::string comment_of(const LaunchPlan& plan) {
   std::string comment;
   for (const auto& line : plan.sbatch_extra) {
@@ -275,7 +274,7 @@ std::string comment_of(const LaunchPlan& plan) {
   return comment;
 }
 
-/// The job's number, also where sbatch fails after it has submitted: a second one would be a second
+/// Returns the job id, even if sbatch fails after submitting: another call would create a second
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                                 System& system, const SlurmSettings& settings) {
@@ -302,7 +301,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
     if (!*found) forget_intent(run);
   }
   if (!id) return id;
-  // The job is there, whatever the disk says.
+  // The job exists, even if writing fails.
   const auto ignored = take_for_ours(run, *id, intent.token, system);
   return id;
 }
@@ -360,7 +359,7 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const Jo
   if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
     outcome.reason = watch.given_up();
   const SlurmJob ended = watch.end().empty() ? SlurmJob{} : watch.end().front();
-  // Attached late we have seen but a part of it.
+  // After a late attach only part of it was seen.
   const double seen_s = std::chrono::duration<double>(Clock::now() - began).count();
   add_times(ended, std::max(seen_s, seconds_between(ended.submit, ended.end).value_or(0)), outcome);
   return outcome;

@@ -1,4 +1,5 @@
-// A plan carried out by Slurm: submitted, followed through the queue and the run, to its end.
+// Executes a plan through Slurm: submits it and follows it through the queue and the run to its
+// end.
 #pragma once
 
 #include <chrono>
@@ -19,32 +20,32 @@ namespace dllaunch {
 enum class StopChoice { go_on, detach, cancel };
 
 struct SlurmSettings {
-  bool detach = false;                   // return when the job is in the queue
-  bool at_once = false;                  // to cancel is not to ask the ranks to save first
-  bool cancel = false;                   // ask for a checkpoint and an end, at once
+  bool detach = false;                   // return when the job is queued
+  bool at_once = false;                  // cancel without asking the ranks to save
+  bool cancel = false;                   // ask the ranks to save and exit now
   std::function<StopChoice()> ask = {};  // at Ctrl-C; empty: no terminal, cancel
   std::chrono::milliseconds first_look = std::chrono::seconds(1);
-  // Between two questions to a controller that serves everybody: of a job that runs, that waits.
+  // Upper bounds of the polling interval for a running and a pending job.
   std::chrono::milliseconds longest_look = std::chrono::seconds(5);
   std::chrono::milliseconds longest_wait = std::chrono::seconds(30);
   std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
-  // Between two looks for a job of which sbatch did not say whether it was taken.
+  // Pause between two searches for a job when sbatch did not report whether it was accepted.
   std::chrono::milliseconds settle = std::chrono::seconds(10);
 };
 
-/// The job of a submission that an earlier dllaunch meant and did not see the end of; its number is
-/// in RUN/job.id then. Nothing: there is none, and a new one may be submitted.
-/// unavailable, timeout: Slurm does not say.
+/// Returns the job of a submission that an earlier dllaunch recorded and did not finish; its id is
+/// then in RUN/job.id. nullopt: there is none, and a new one may be submitted. unavailable,
+/// timeout: Slurm does not say.
 Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System& system,
                                                       const SlurmSettings& settings);
 
-/// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
-/// that is silent for a while is waited for.
-/// bad_request, unavailable, timeout: as submit_job. unavailable: silent for too long.
+/// Submits RUN/job.sbatch and follows the job until it ends, is cancelled or detached. Waits for a
+/// controller that is briefly unreachable. bad_request, unavailable, timeout: as submit_job.
+/// unavailable: unreachable for too long.
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               System& system, const SlurmSettings& settings);
 
-/// Stays with a job that was submitted earlier, by us or another dllaunch.
+/// Follows a job that was submitted earlier.
 Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
                              Follower& follower, System& system, const SlurmSettings& settings);
 

@@ -1,6 +1,6 @@
 #include "launcher/launch/submission.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::seconds query_limit(20);
 
-/// The first field of the first line that is right, if it is a job's number.
+/// Returns the first field of the first matching line if it is a job id.
 template <typename Right>
 std::optional<std::string> first_id(std::string_view text, Right right) {
   while (!text.empty()) {
@@ -36,7 +36,7 @@ std::optional<std::string> first_id(std::string_view text, Right right) {
   return std::nullopt;
 }
 
-/// A job of the script that is newer than `judged`, where a site takes comments away.
+/// Returns a job of the script newer than `judged`, for sites that remove comments.
 std::optional<std::string> id_of_script(std::string_view text, const std::string& script,
                                         const std::string& judged) {
   return first_id(text, [&](std::string_view line, std::string_view id) {
@@ -89,7 +89,7 @@ Result<std::optional<std::string>> find_submitted(System& system, const Submissi
     return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
   if (auto id = job_with_token(queue->out, intent.token)) return id;
   if (auto id = id_of_script(queue->out, intent.script, intent.judged)) return id;
-  // What ended longer ago than MinJobAge only accounting knows; where there is none, nobody does.
+  // Jobs that ended longer ago than MinJobAge are known to accounting only.
   if (!system.find_program("sacct")) return std::optional<std::string>();
   auto record = system.run(
       {"sacct", "--allocations", "--noheader", "--parsable2",
@@ -97,7 +97,7 @@ Result<std::optional<std::string>> find_submitted(System& system, const Submissi
       query_limit);
   if (!record) return std::move(record).error();
   if (record->exit_code == 0) return job_with_token(record->out, intent.token);
-  // Where nothing is kept, or no command lines, this is an answer.
+  // Without accounting or stored command lines, this is an answer.
   if (has_no_accounting(record->err) || has_no_submit_lines(record->err))
     return std::optional<std::string>();
   return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
@@ -115,7 +115,7 @@ Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent) {
   const Json record = {
       {"token", intent.token}, {"judged", intent.judged}, {"intended", intent.intended_s}};
   auto kept = write_file(intent_path(run), record.dump(2) + "\n");
-  // With it all that the job will read: plan.json, job.sbatch.
+  // Syncs what the job reads too: plan.json, job.sbatch.
   return kept ? sync_folder(run.path) : kept;
 }
 
@@ -144,7 +144,7 @@ Result<std::optional<std::string>> settle_intent(System& system, const Submissio
                                                  std::chrono::milliseconds settle) {
   auto found = find_submitted(system, intent);
   if (!found || *found) return found;
-  // A controller that hung may answer us before it takes the request that waits beside ours.
+  // A controller that hung may answer a query before it processes a pending submission.
   std::this_thread::sleep_for(settle);
   return find_submitted(system, intent);
 }

@@ -1,5 +1,5 @@
-// A job that is submitted once, whatever sbatch says of it: the job carries a token in its comment,
-// and is looked for where sbatch did not say that it was taken (decision 0016).
+// Submits a job exactly once, whatever sbatch reports: the job carries a token in its comment, and
+// is searched for if sbatch did not report success (decision 0016).
 #pragma once
 
 #include <chrono>
@@ -14,40 +14,39 @@
 
 namespace dllaunch {
 
-/// A submission that was meant, on the disk before sbatch runs.
+/// An intended submission, on disk before sbatch runs.
 struct SubmissionIntent {
   std::string token = {};
   std::string script = {};  // RUN/job.sbatch
-  std::string judged = {};  // the number of the run's job before it; empty: there was none
+  std::string judged = {};  // id of the run's previous job; empty: none
   double intended_s = 0;    // Unix seconds
 };
 
-/// "dllaunch:" and 16 random hexadecimal digits.
+/// Returns "dllaunch:" and 16 random hexadecimal digits.
 std::string new_token();
 
-/// "--comment=...": the token behind the user's own comment.
+/// Returns "--comment=...": the token appended to the user's comment.
 std::string comment_option(const std::string& comment, const std::string& token);
 
-/// The value of an option among a script's, "" where it is not; the last one counts.
+/// Returns an option's value among a script's options, "" if absent; the last one counts.
 std::string option_value(const std::vector<std::string>& options, std::string_view name);
 
-/// The number in front of the first line of squeue's or sacct's that has the token.
+/// Returns the job id of the first line from squeue or sacct that contains the token.
 std::optional<std::string> job_with_token(std::string_view text, const std::string& token);
 
-/// The job that carries the token, in the queue or over; where a site takes comments away a newer
-/// one of the script. Nothing: Slurm knows none. unavailable, timeout: it does not answer.
+/// Returns the job with the token, queued or ended; if the site removes comments, a newer job of
+/// the script. nullopt: Slurm knows none. unavailable, timeout: it does not respond.
 Result<std::optional<std::string>> find_submitted(System& system, const SubmissionIntent& intent);
 
-/// Of a submission by `dllaunch run`. A refusal that is none, a wrapper that fails after it
-/// submitted or a dllaunch that is killed in between leaves the intent, and the next start looks
-/// first.
+/// Stores the intent of `dllaunch run`. It survives a wrapper that fails after submitting and a
+/// killed dllaunch; the next start resolves it.
 Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent);
 void forget_intent(const RunDir& run);
-/// Nothing: none is open.
+/// Returns nullopt if none is open.
 std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run);
 
-/// What became of an open intent: the job, or nothing where Slurm says twice, `settle` apart, that
-/// it knows none. unavailable, timeout: it does not answer, and nothing is concluded.
+/// Resolves an open intent: returns the job, or nullopt if Slurm reports twice, `settle` apart,
+/// that it knows none. unavailable, timeout: it does not respond; no conclusion.
 Result<std::optional<std::string>> settle_intent(System& system, const SubmissionIntent& intent,
                                                  std::chrono::milliseconds settle);
 

@@ -99,7 +99,7 @@ bool read_bind_list(const Text& value, CpuBind& bind) {
   }
   bind.value = value;
   if (begin == std::string::npos) {
-    // "--cpu-bind=$MASKS" without a value, or with an unknown one, may be such a list.
+    // "--cpu-bind=$MASKS" with an unset or unknown value may be such a list.
     const bool only_marks = low.find_first_not_of(Text::hole) == std::string::npos;
     if (!only_marks || value.marks().empty()) return false;
     bind.list = value;

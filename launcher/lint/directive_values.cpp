@@ -12,7 +12,7 @@ namespace {
 
 bool matches(std::string_view value, const char* pattern) {
   constexpr std::size_t longest = 200;
-  if (value.size() > longest) return true;  // not worth judging
+  if (value.size() > longest) return true;  // too long to check
   return std::regex_match(value.begin(), value.end(), std::regex(pattern, std::regex::icase));
 }
 

@@ -1,4 +1,4 @@
-// Which values sbatch takes for its options.
+// Which values sbatch accepts for its options.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace dllaunch::lint {
 
-/// Why sbatch refuses the value of a long option: "is no time: ..."; empty where it takes it, or
-/// where only the cluster can tell.
+/// Why sbatch refuses the value of a long option: "is no time: ..."; empty if it accepts the value
+/// or only the cluster can tell.
 std::string fault_of_value(std::string_view option, std::string_view value);
 
-/// Megabytes of "64G", "4096"; -1 where it is none.
+/// The megabytes in "64G", "4096"; -1 if it is not a size.
 long megabytes(std::string_view value);
 
 }  // namespace dllaunch::lint

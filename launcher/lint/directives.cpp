@@ -13,8 +13,8 @@ bool is_space(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Whether the words behind `sbatch` in a comment say how to submit a script: they name one, or go
-/// on in the next line.
+/// Whether the words after `sbatch` in a comment are a command line: they name a script, or
+/// continue on the next line.
 bool is_command_line(std::string_view words) {
   std::vector<Text> options;
   for (std::size_t i = 0; i < words.size();) {
@@ -30,8 +30,8 @@ bool is_command_line(std::string_view words) {
   return !parse_slurm_options(options, SlurmProgram::sbatch).others.empty();
 }
 
-/// Lines that people write when they mean #SBATCH and sbatch sees a comment. "##SBATCH" is how a
-/// directive is put aside.
+/// Whether a line was meant as #SBATCH but is a comment to sbatch. "##SBATCH" disables a directive
+/// on purpose.
 bool is_mistyped(std::string_view line) {
   std::size_t i = 0;
   while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
@@ -55,8 +55,8 @@ bool is_mistyped(std::string_view line) {
   return !apart && nearest_name(word, meant).has_value();
 }
 
-/// Splits one line as sbatch does: blanks, both quotes, '#' ends it. A backslash protects any
-/// character, even in quotes, but no blank outside of them.
+/// Splits a line as sbatch does: at blanks, with both quotes; '#' ends it. A backslash escapes any
+/// character, even in quotes, except a blank outside them.
 class DirectiveLine {
  public:
   DirectiveLine(std::string_view text, std::size_t begin, std::size_t end, Directives& into)
@@ -71,7 +71,7 @@ class DirectiveLine {
         return;
       }
       Text word = read_word();
-      if (word.empty()) return;  // sbatch takes it for the end of the line
+      if (word.empty()) return;  // sbatch ends the line here
       into_.words.push_back(std::move(word));
       into_.lines.push_back(line_);
     }

@@ -7,7 +7,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// Source range of a word, quotes left out; nothing where it is not one piece of the script.
+/// The source range of a word without its quotes; empty if it is not one piece of the script.
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -28,7 +28,7 @@ std::size_t line_begin(std::string_view text, std::size_t at) {
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-/// Behind the newline of the line.
+/// The offset after the line's newline.
 std::size_t line_end(std::string_view text, std::size_t at) {
   const std::size_t newline = text.find('\n', at);
   return newline == std::string_view::npos ? text.size() : newline + 1;
@@ -47,11 +47,11 @@ bool works(std::span<const Text> words) {
   return std::find(idle.begin(), idle.end(), name) == idle.end();
 }
 
-/// The commands of the shell text or wrapper script that each rank of the step runs; empty where
-/// the script shows none.
+/// The commands of the shell text or wrapper script that each rank runs; empty if the script shows
+/// none.
 std::span<const RanCommand> rank_commands(const Script& script, const Launch& launch) {
   if (launch.command->per_rank) return {};
-  // The walk puts them right behind the launch.
+  // The parser places them directly after the launch.
   const std::span<const RanCommand> all = script.run.commands;
   const auto behind = all.subspan(static_cast<std::size_t>(launch.command - all.data()) + 1);
   const auto end = std::find_if_not(behind.begin(), behind.end(),
@@ -114,7 +114,7 @@ std::optional<Edit> remove_step_option(const Script& script, const Launch& launc
   std::size_t begin = range->begin;
   const std::size_t line = line_begin(script.text, begin);
   while (begin > line && (script.text[begin - 1] == ' ' || script.text[begin - 1] == '\t')) --begin;
-  // A quote before or behind the option would be left alone there.
+  // A quote before or after the option would remain on its own.
   const bool open = begin == line || range->begin > begin;
   const bool closed =
       range->end >= script.text.size() ||

@@ -1,6 +1,6 @@
 #include "launcher/lint/lint.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>
@@ -15,7 +15,7 @@ std::string_view to_string(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
-/// Compared with the judgements in tests/fixtures/lint/public_scripts.txt by their test.
+/// A test compares this with the verdicts in tests/fixtures/lint/public_scripts.txt.
 constexpr std::string_view measured =
     R"(
 ## How much it finds
@@ -46,7 +46,7 @@ its beginning (1 of the 79), a log folder on a file system that is not mounted w
 the 79).
 )";
 
-/// NUL is the mark for something unknown in Text; in a script it is an error of its own.
+/// NUL marks unknown parts of Text; in a script it is an error of its own.
 std::string without_nul(std::string_view text) {
   std::string clean(text);
   std::replace(clean.begin(), clean.end(), '\0', '\x01');
@@ -157,7 +157,7 @@ std::string apply_edits(std::string_view text, const std::vector<Finding>& findi
         return !apart;
       });
     };
-    // All of a finding or nothing: half a correction is none.
+    // Apply all edits of a finding or none.
     if (std::any_of(finding.edits.begin(), finding.edits.end(), clashes)) continue;
     for (const Edit& edit : finding.edits) {
       if (std::find(edits.begin(), edits.end(), edit) == edits.end()) edits.push_back(edit);
@@ -179,7 +179,7 @@ std::string apply_edits(std::string_view text, const std::vector<Finding>& findi
 
 std::string corrected(std::string_view text, const Surroundings& around) {
   std::string now(text);
-  // One correction may bring out another; more than a few rounds would be a circle.
+  // One correction may reveal another; more than a few rounds would be a cycle.
   constexpr int most_rounds = 8;
   for (int round = 0; round < most_rounds; ++round) {
     std::string next = apply_edits(now, lint(now, around));

@@ -1,4 +1,5 @@
-// Somebody's sbatch script, read as bash and sbatch would, and everything that is wrong with it.
+// Checks an sbatch script the way bash and sbatch read it, and corrects what it can.
+// Runs nothing, and does not know the user's cluster beyond Surroundings.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace dllaunch::lint {
 
-/// Any bytes are a script. In the order of the script; no finding twice.
+/// The findings in script order, without duplicates. Accepts any bytes.
 std::vector<Finding> lint(std::string_view text, const Surroundings& around);
 
 struct Place {
@@ -17,7 +18,7 @@ struct Place {
   std::size_t column = 1;  // 1-based, in characters
 };
 
-/// Where an offset stands; inside the text, whatever the offset.
+/// Converts offsets to lines and columns. Offsets beyond the end are clamped.
 class Places {
  public:
   explicit Places(std::string_view text);
@@ -25,23 +26,23 @@ class Places {
 
  private:
   std::string_view text_;
-  std::vector<std::size_t> lines_;  // where each begins
+  std::vector<std::size_t> lines_;  // start offset of each
 };
 
-/// "FILE:LINE:COLUMN: error: MESSAGE; FIX [ID]", one a line.
+/// "FILE:LINE:COLUMN: error: MESSAGE; FIX [ID]", one per line.
 std::string render_findings(const std::string& file, std::string_view text,
                             const std::vector<Finding>& findings, bool color);
-/// {"file", "findings": [...], "errors", "warnings"}, indented, with a newline; "diff" where there
-/// is one.
+/// {"file", "findings": [...], "errors", "warnings"}, indented, with a final newline; "diff" if
+/// given.
 std::string findings_json(const std::string& file, std::string_view text,
                           const std::vector<Finding>& findings, const std::string& diff);
 
-/// The script with every edit of `findings` made that does not touch an earlier one.
+/// The script with the edits of `findings` applied, except those that overlap earlier ones.
 std::string apply_edits(std::string_view text, const std::vector<Finding>& findings);
-/// Edits until no finding has any: lint() finds nothing more that it could correct.
+/// The script, edited until lint() finds nothing more that it can correct.
 std::string corrected(std::string_view text, const Surroundings& around);
 
-/// docs/lint.md.
+/// The text of docs/lint.md.
 std::string render_rules_markdown();
 
 }  // namespace dllaunch::lint

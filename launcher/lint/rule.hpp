@@ -1,4 +1,4 @@
-// What is wrong with a script, and the rules that look for it.
+// The rules, and what they report about a script.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace dllaunch::lint {
 
 enum class Severity { error, warning };
 
-/// Bytes begin .. end of the script become `text`.
+/// Replaces bytes begin .. end of the script with `text`.
 struct Edit {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -28,16 +28,15 @@ struct Finding {
   std::string id = {};
   Severity severity = Severity::warning;
   std::size_t at = 0;            // offset in the script
-  std::string message = {};      // what was seen and what it costs
+  std::string message = {};      // what was found, and its consequence
   std::string fix = {};          // what to write instead; may be empty
-  std::vector<Edit> edits = {};  // only where they are certainly right
+  std::vector<Edit> edits = {};  // only if certainly correct
 };
 
-/// What is known besides the script.
+/// Context besides the script.
 struct Surroundings {
-  std::optional<Topology> topology = {};  // of the nodes that the job asks for
-  /// Where the script stands or is submitted: whether a path (also a relative one) is a folder.
-  /// Absent: nobody can say.
+  std::optional<Topology> topology = {};  // of the nodes that the job requests
+  /// Whether a path, relative to where the script is submitted, is a folder. Unset: unknown.
   std::function<bool(const std::string&)> is_folder = {};
 };
 
@@ -47,12 +46,12 @@ struct Subject {
   std::vector<CpuBind> binds = {};  // explicit CPU lists of all steps
 };
 
-/// Where a rule's check puts what it finds.
+/// Collects the findings of a rule.
 class Report {
  public:
   void add(std::size_t at, std::string message, std::string fix, std::vector<Edit> edits = {});
 
-  /// More would help nobody.
+  /// Further findings would not help.
   bool full() const { return findings.size() >= most; }
 
   static constexpr std::size_t most = 200;
@@ -62,14 +61,14 @@ class Report {
 struct Rule {
   std::string_view id;
   Severity severity;
-  std::string_view summary;  // one line of docs/lint.md
+  std::string_view summary;  // its line in docs/lint.md
   void (*check)(const Subject&, Report&);
 };
 
 /// All rules, by area.
 std::span<const Rule> rules();
 
-// The areas, one file each in rules/.
+// The rules by area: one file each in rules/.
 std::span<const Rule> script_rules();
 std::span<const Rule> directive_rules();
 std::span<const Rule> task_rules();
@@ -78,27 +77,27 @@ std::span<const Rule> node_rules();
 std::span<const Rule> gpu_rules();
 std::span<const Rule> rendezvous_rules();
 
-// Edits that several rules make.
+// Edits that several rules use.
 
-/// A line behind the last directive, or behind the #! line.
+/// Inserts a directive after the last one, or after the #! line.
 Edit add_directive(const Script& script, const std::string& option);
-/// Removes an option of a directive, with its line where nothing else stands there.
+/// Removes an option from a directive, and the line if nothing else is on it.
 Edit remove_directive(const Script& script, const GivenOption& option);
-/// Replaces an option with its value, of a directive or (with the launch's arguments) of srun;
-/// nothing where it is not written in one piece.
+/// Replaces an option and its value, of a directive or (with the launch's arguments) of srun;
+/// nullopt if it is not written in one piece.
 std::optional<Edit> replace_option(std::span<const Text> words, const GivenOption& option,
                                    const std::string& text);
-/// Behind the word srun; nothing where that stands in no one place.
+/// Inserts an option after the word srun; nullopt if that word is not at one place in the script.
 std::optional<Edit> add_step_option(const Launch& launch, const std::string& option);
-/// Removes an option of srun together with the blanks before it.
+/// Removes an option of srun and the blanks before it.
 std::optional<Edit> remove_step_option(const Script& script, const Launch& launch,
                                        const GivenOption& option);
 
-/// Whether the step does something with GPUs or CPUs, as far as the script shows: not hostname,
-/// mkdir, python -c, ...
+/// Whether the step uses GPUs or CPUs for work, as far as the script shows: not hostname, mkdir,
+/// python -c, ...
 bool does_work(const Script& script, const Launch& launch);
-/// Whether a rank of the step may start the workers of its node by itself: it runs torchrun or the
-/// like, also behind `bash -c '$LAUNCHER ...'`, or a program that the script does not show.
+/// Whether a rank of the step may start its node's workers itself: it runs torchrun or the like,
+/// possibly through `bash -c '$LAUNCHER ...'`, or a program that the script does not show.
 bool may_start_workers(const Script& script, const Launch& launch);
 /// 1-based.
 std::size_t line_of(std::string_view text, std::size_t at);

@@ -8,7 +8,7 @@ namespace dllaunch::lint {
 namespace {
 
 bool runs_in_a_shell(std::string_view text) {
-  if (!text.starts_with("#!")) return true;  // sbatch refuses it; read it as the shell it means
+  if (!text.starts_with("#!")) return true;  // sbatch refuses it; read it as the intended shell
   const std::string_view line = text.substr(2, text.find('\n') - 2);
   std::vector<Text> words;
   for (std::size_t i = 0; i < line.size();) {
@@ -20,7 +20,7 @@ bool runs_in_a_shell(std::string_view text) {
   return program < words.size() && is_shell(base_name(words[program]));
 }
 
-/// "2", "2-4" (a range: the least).
+/// "2"; the minimum of a range "2-4".
 long node_count(const Text& value, bool& range) {
   const std::string& bytes = value.bytes();
   const std::size_t dash = bytes.find('-');
@@ -57,7 +57,7 @@ void read_request(const ParsedOptions& parsed, bool is_step, Request& request) {
     if (names_gpu) request.gpus_per_node = count;
     request.wants_gpus = request.wants_gpus || names_gpu;
   }
-  // For a step --exclusive means something else.
+  // --exclusive has another meaning for a step.
   if (!is_step && last_option(parsed, "exclusive") != nullptr) request.exclusive = true;
 }
 
@@ -160,7 +160,7 @@ Script read_script(std::string_view text) {
   script.is_shell = runs_in_a_shell(text);
   script.directives = read_directives(text);
   read_request(script.directives.parsed, false, script.request);
-  // One node is what Slurm gives where nothing else is said.
+  // Slurm's default is one node.
   if (script.request.nodes < 0 && !script.request.node_range &&
       script.directive("nodes") == nullptr && script.directive("nodelist") == nullptr &&
       script.request.ntasks <= 1 && script.directives.het_job == 0) {
@@ -179,7 +179,7 @@ Request step_request(const Script& script, const Launch& launch) {
   const auto given = [&](std::string_view name) {
     return last_option(launch.options, name) != nullptr;
   };
-  // A number of tasks of the step's own replaces the job's, which may no longer divide by node.
+  // A step's own task count replaces the job's, so the job's tasks per node no longer apply.
   if (given("ntasks") && !given("ntasks-per-node")) request.ntasks_per_node = -1;
   if (given("ntasks-per-node") && !given("ntasks")) request.ntasks = -1;
   if (given("nodes") && !given("ntasks")) request.ntasks = -1;

@@ -1,4 +1,4 @@
-// A batch script as Slurm and bash would take it: its directives, and what it would run.
+// A batch script as Slurm and bash read it: its directives, and the commands it would run.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace dllaunch::lint {
 
-/// What sbatch would find in the lines before the first command.
+/// What sbatch reads in the lines before the first command.
 struct Directives {
-  std::vector<Text> words = {};         // of all lines, as sbatch splits them
-  std::vector<std::size_t> lines = {};  // offset of the line of each word
+  std::vector<Text> words = {};         // of all lines, split as sbatch does
+  std::vector<std::size_t> lines = {};  // offset of each word's line
   ParsedOptions parsed = {};
-  std::size_t het_job = 0;  // > 0: where another component begins, which is not read
+  std::size_t het_job = 0;  // > 0: start of another heterogeneous component, not read
   struct Fault {
     std::size_t at = 0;
     std::string what = {};
   };
   std::vector<Fault> faults = {};          // unmatched quotes, stray colons
-  std::vector<std::size_t> late = {};      // #SBATCH lines behind the first command
+  std::vector<std::size_t> late = {};      // #SBATCH lines after the first command
   std::size_t first_command = 0;           // offset of its line; npos: none
-  std::vector<std::size_t> mistyped = {};  // lines that were meant to be directives
+  std::vector<std::size_t> mistyped = {};  // lines that look like intended directives
 };
 
 Directives read_directives(std::string_view text);
@@ -34,13 +34,13 @@ Directives read_directives(std::string_view text);
 struct Launch {
   const RanCommand* command = nullptr;
   std::string program = {};          // srun, mpirun, torchrun, ...
-  std::size_t begin = 0;             // index of the program in the command's words
-  std::vector<Text> arguments = {};  // all words behind it
+  std::size_t begin = 0;             // the program's index in the command's words
+  std::vector<Text> arguments = {};  // all words after it
   ParsedOptions options = {};        // srun only
-  std::vector<Text> ranks = {};      // srun only: the command that every rank runs
+  std::vector<Text> ranks = {};      // srun only: the command of each rank
 };
 
-/// What the job or one of its steps asks for. -1: not said, or not known.
+/// The resources that the job or a step requests. -1: not given, or unknown.
 struct Request {
   long nodes = -1;
   long ntasks = -1;
@@ -53,11 +53,11 @@ struct Request {
   bool exclusive = false;
   bool node_range = false;  // --nodes=2-4
 
-  /// Tasks on one node, from whatever was said; -1: not known.
+  /// Tasks per node, from any combination of options; -1: unknown.
   long tasks_per_node() const;
-  /// GPUs of one node; -1: not known.
+  /// GPUs per node; -1: unknown.
   long node_gpus() const;
-  /// Tasks of the whole; -1: not known.
+  /// Total number of tasks; -1: unknown.
   long tasks() const;
 };
 
@@ -68,26 +68,26 @@ struct Script {
   ShellTree tree = {};
   ShellRun run = {};
   std::vector<Launch> launches = {};
-  Request request = {};  // of the directives
+  Request request = {};  // from the directives
 
-  /// A directive's option; null where it is not given.
+  /// An option of the directives; null if not given.
   const GivenOption* directive(std::string_view name) const {
     return last_option(directives.parsed, name);
   }
-  /// Offset of an option's first byte.
+  /// The offset of an option's first byte.
   std::size_t at(const GivenOption& option) const {
     return directives.words[option.word].source(option.at);
   }
 };
 
-/// The text holds no NUL. `script.text` refers to it.
+/// Parses a script. The text must not contain NUL; `script.text` refers to it.
 Script read_script(std::string_view text);
 
-/// What the step asks for: its own options, else those of the job.
+/// The request of a step: its own options, else the job's.
 Request step_request(const Script& script, const Launch& launch);
-/// "8", "a100:8", "a100:4,v100:4" of --gpus-per-node; -1 not known.
+/// The count in --gpus-per-node: "8", "a100:8", "a100:4,v100:4"; -1: unknown.
 long gpu_count(const Text& value);
-/// From --gres=gpu:a100:8; -1 where it names no GPU, or the count is not known.
+/// The GPU count in --gres=gpu:a100:8; -1 if it names no GPU or the count is unknown.
 long gres_gpu_count(const Text& value, bool& names_gpu);
 
 }  // namespace dllaunch::lint

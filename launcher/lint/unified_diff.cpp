@@ -1,6 +1,6 @@
 #include "launcher/lint/unified_diff.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>
@@ -31,8 +31,8 @@ struct Change {
   std::size_t after_end = 0;
 };
 
-/// The next place behind (i, j) where both texts go on alike: the one with the fewest lines left
-/// out. Edits are local, so the search is narrow.
+/// The next position after (i, j) where both texts agree again, skipping the fewest lines. Edits
+/// are local, so the search is narrow.
 bool find_meeting(const Lines& before, const Lines& after, std::size_t& i, std::size_t& j) {
   constexpr std::size_t widest = 2000;
   for (std::size_t skipped = 1; skipped <= widest; ++skipped) {
@@ -78,7 +78,7 @@ void add_line(std::string& out, char sign, std::string_view line) {
   if (!line.ends_with('\n')) out += "\n\\ No newline at end of file\n";
 }
 
-/// "12,3", "12"; an empty range is named after the line before it.
+/// "12,3", "12"; an empty range has the number of the line before it.
 std::string range(std::size_t begin, std::size_t count) {
   if (count == 1) return fmt::format("{}", begin + 1);
   return fmt::format("{},{}", count == 0 ? begin : begin + 1, count);
@@ -91,7 +91,7 @@ std::string unified_diff(const std::string& file, std::string_view before, std::
   const Lines new_lines = lines_of(after);
   const std::vector<Change> changes = changes_of(old_lines, new_lines);
   if (changes.empty()) return "";
-  // Behind a tab stands a time, if any: so a name with blanks ends where it ends.
+  // A tab ends the file name (a timestamp may follow), so that names may contain blanks.
   const std::string name = file.find(' ') == std::string::npos ? file : file + "\t";
   std::string out = fmt::format("--- {}\n+++ {}\n", name, name);
   for (std::size_t first = 0; first < changes.size();) {

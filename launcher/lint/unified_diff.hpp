@@ -1,4 +1,4 @@
-// What changed between two texts, as patch(1) takes it.
+// The differences between two texts, in the format of patch(1).
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace dllaunch::lint {
 
-/// "--- FILE", "+++ FILE" and hunks with three lines of context; empty where nothing changed.
-/// Meant for local edits: where the texts differ over thousands of lines, all of them are replaced.
+/// "--- FILE", "+++ FILE" and hunks with three lines of context; empty if nothing changed. For
+/// local edits: texts that differ over thousands of lines are replaced as a whole.
 std::string unified_diff(const std::string& file, std::string_view before, std::string_view after);
 
 }  // namespace dllaunch::lint

@@ -1,6 +1,6 @@
 #include "launcher/monitor/find_run.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -31,14 +31,14 @@ bool holds_a_run(const std::string& path) {
 
 std::optional<std::string> as_directory(const std::string& query) {
   std::error_code error;
-  // As `run` has it: without links.
+  // Resolve links, as `run` does.
   auto path = fs::weakly_canonical(fs::absolute(query, error), error).string();
   if (error || query.empty()) return std::nullopt;
   if (path.size() > 1 && path.back() == '/') path.pop_back();
   return holds_a_run(path) ? std::optional(path) : std::nullopt;
 }
 
-/// Runs of before this machine's index, or of another user: Slurm knows where their output goes.
+/// Finds runs of another user, or older than this machine's index: Slurm knows their output path.
 std::optional<std::string> run_of_job(System& system, const std::string& id) {
   if (!system.find_program("scontrol")) return std::nullopt;
   const auto job = finished_job(system, id);
@@ -72,7 +72,7 @@ Error unknown(const std::string& query, const std::vector<std::string>& runs) {
           "dllaunch ps --all lists the runs"};
 }
 
-/// Where --run-dir chose the folder's name, the job's name stands in the plan only.
+/// With --run-dir, the job's name is only in the plan.
 bool has_name(System& system, const std::string& path, const std::string& query) {
   const std::string folder = folder_name(path);
   const auto name = name_in_run(folder);

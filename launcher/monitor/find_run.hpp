@@ -1,4 +1,4 @@
-// RUN of `status`, `logs`, `cancel` and `after:`, as people write it.
+// Resolves the RUN argument of `status`, `logs`, `cancel` and `after:`.
 #pragma once
 
 #include <string>
@@ -9,16 +9,15 @@
 
 namespace dllaunch {
 
-/// The directory of the run that `query` mean: a run directory; the whole name of one
-/// (NAME-20261120-101500-3f2a); a job's name, of which the newest run is taken; a Slurm job id, of
-/// a job's task as well (74_3); a prefix that only one run has. bad_request: none, or a prefix of
-/// several, which are named.
+/// Returns the directory of the run named by `query`: a run directory; its full name
+/// (NAME-20261120-101500-3f2a); a job name (the newest run); a Slurm job id or task (74_3); a
+/// prefix of exactly one run. bad_request: no match, or a prefix of several, which are named.
 Result<std::string> find_run(System& system, const std::string& query);
 
-/// "NAME" of "NAME-20261120-101500-3f2a"; the text itself where it has no such end.
+/// Returns "NAME" for "NAME-20261120-101500-3f2a"; other text unchanged.
 std::string_view name_in_run(std::string_view folder_name);
 
-/// "74" of "74_3"; empty where the text is no job id.
+/// Returns "74" for "74_3"; empty if the text is not a job id.
 std::string_view job_of_task(std::string_view query);
 
 }  // namespace dllaunch

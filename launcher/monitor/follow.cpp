@@ -44,7 +44,7 @@ void Follower::write(const std::string& text) {
 
 void Follower::poll() {
   read_events();
-  // A part at a time goes out, so that a command that writes fast does not fill our memory.
+  // Write in parts, so that a fast command does not fill memory.
   constexpr int most_parts = 16;
   int parts = 0;
   do {

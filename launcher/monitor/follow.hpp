@@ -1,4 +1,5 @@
-// Shows a run while it goes: its events as progress, or its ranks' lines; and keeps the sums.
+// Follows a run: shows its events as progress, or its ranks' lines, and adds up its totals.
+// It does not start, stop or judge the run.
 #pragma once
 
 #include <optional>
@@ -16,27 +17,27 @@ namespace dllaunch {
 
 struct FollowSettings {
   int ranks = 1;
-  bool show_logs = false;                   // the ranks' lines as they come (`run:` commands, -v)
-  bool terminal = false;                    // stderr may be redrawn
-  std::optional<std::int64_t> epochs = {};  // asked for
-  /// Unix seconds: the run began without us then, and what happened since is shown as well.
+  bool show_logs = false;                   // show the ranks' lines (`run:` commands, -v)
+  bool terminal = false;                    // stderr supports redrawing
+  std::optional<std::int64_t> epochs = {};  // requested
+  /// Unix seconds. The run started before it was followed; earlier events are shown too.
   std::optional<double> attached_at_s = {};
 };
 
 class Follower {
  public:
-  /// What the directory already holds of an earlier run is skipped, but for what its events sum to.
+  /// Skips output of an earlier run in the directory, except in the totals.
   Follower(System& system, const RunDir& run, const FollowSettings& settings);
 
-  /// Reads what is new and shows it, in bounded time and memory. Cheap when nothing is.
+  /// Reads and shows what is new, in bounded time and memory. Cheap if there is nothing.
   void poll();
-  /// What we wait for, in place of progress that is not there yet.
+  /// Shows what is waited for while there is no progress.
   void waiting(const std::string& what);
-  /// A line of our own among the progress; not with -q.
+  /// Prints a line of dllaunch itself; not with -q.
   void log(const std::string& line);
-  /// The same for what nobody should miss: with -q too.
+  /// Prints an important line, also with -q.
   void say(const std::string& line);
-  /// Reads everything that is left, unfinished last lines included, and takes the live line away.
+  /// Reads the rest, including unfinished last lines, and removes the live line.
   void finish();
 
   const RunTotals& totals() const { return totals_; }

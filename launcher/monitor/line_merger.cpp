@@ -1,6 +1,6 @@
 #include "launcher/monitor/line_merger.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@ void LineMerger::take(int rank, std::string_view node, std::string text, double 
   if (!nobodys) {
     auto& waiting = by_text_[text];
     auto& last = last_[rank];
-    // The earliest that is not before this rank's last line: its order stays.
+    // The earliest group not before this rank's last line: keeps its order.
     const auto found = std::lower_bound(waiting.begin(), waiting.end(), std::max(last, first_));
     if (found != waiting.end()) {
       groups_[static_cast<std::size_t>(*found - first_)].ranks.insert(rank);
@@ -48,7 +48,7 @@ std::string LineMerger::pop() {
 
 std::vector<std::string> LineMerger::ripe(double now_s) {
   std::vector<std::string> lines;
-  // A clock that was set back must not hold lines for ever.
+  // A clock set back must not hold lines forever.
   const auto waits = [&](const Group& group) {
     return now_s >= group.since_s && now_s - group.since_s < window_s;
   };

@@ -14,7 +14,7 @@ bool may_be_queued(const StoredRun& run) {
   return run.plan.launcher == Launcher::slurm && !run.job_id.empty() && run.summary.is_null();
 }
 
-/// `id` empty: all jobs of the user.
+/// `id` empty: all the user's jobs.
 Queue ask_queue(System& system, const std::string& id) {
   auto jobs = queued_jobs(system, id);
   if (jobs) return {.answered = true, .jobs = *std::move(jobs)};
@@ -22,7 +22,7 @@ Queue ask_queue(System& system, const std::string& id) {
   return {};
 }
 
-/// A job that this cluster does not have may be of another one.
+/// A job unknown to this cluster may belong to another.
 void look_elsewhere(OwnCluster& here, RunState& run_state) {
   if (run_state.state != "ended") return;
   if (!check_cluster(run_state.run.dir, run_state.run.job_id, here)) run_state.state = "elsewhere";
@@ -54,7 +54,7 @@ std::vector<RunState> observe_runs(System& system, std::size_t most_over) {
 }
 
 RunState observe_run(System& system, StoredRun run) {
-  // Where a summary was written too early, the job lives all the same, and is what counts.
+  // If a summary was written too early, the live job counts.
   const bool ask = run.plan.launcher == Launcher::slurm && !run.job_id.empty();
   const Queue queue = ask ? ask_queue(system, run.job_id) : Queue{};
   auto run_state = run_state_of(std::move(run), queue, unix_seconds());

@@ -1,4 +1,4 @@
-// All runs of the user as they are now: their directories joined with one look at the queue.
+// The present state of all the user's runs: their directories joined with one query of the queue.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace dllaunch {
 
-/// Newest first; of those that are over at most `most_over`. Slurm is asked once, and only where a
-/// run could be in its queue; when it does not answer, that is noted and their state is unknown.
+/// Returns runs, newest first, with at most `most_over` ended ones. Queries Slurm once, and only if
+/// a run could be in its queue. If Slurm does not respond, that is recorded and the states are
+/// unknown.
 std::vector<RunState> observe_runs(System& system, std::size_t most_over);
 
-/// One run. Slurm is asked for its job.
+/// Returns the state of one run; asks Slurm for its job.
 RunState observe_run(System& system, StoredRun run);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/monitor/progress.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -97,8 +97,8 @@ void Progress::on(const StartEvent& event) {
 }
 
 void Progress::begin_epoch(std::int64_t epoch, double time) {
-  // A trainer that was resumed begins in the middle: the steps before are then known only if it
-  // said how many an epoch has.
+  // A resumed trainer starts in the middle: earlier steps are known only if it reported the steps
+  // per epoch.
   epoch_base_ = steps_per_epoch_ ? (epoch - 1) * *steps_per_epoch_ : last_step_;
   epoch_ = epoch;
   epoch_began_s_ = time;
@@ -137,7 +137,7 @@ void Progress::on(const EpochEvent& event) {
   }
   step_.reset();
   if (steps_per_epoch_) last_step_ = std::max(last_step_, epoch_ * *steps_per_epoch_);
-  // The next step event opens the next epoch, even one with the same number after a restart.
+  // The next step event starts a new epoch, even with the same number after a restart.
   epoch_ = 0;
 }
 
@@ -213,7 +213,7 @@ std::optional<double> Progress::epoch_seconds_left() const {
   return per_step * static_cast<double>(std::max<std::int64_t>(0, left));
 }
 
-/// Fits the terminal: first the bar shrinks, then the least telling numbers go.
+/// Fits the terminal width: first shortens the bar, then drops the least important numbers.
 std::string Progress::live_line() const {
   if (!step_) return waiting_;
   std::vector<std::string> numbers = {named("loss", step_->loss),

@@ -10,33 +10,33 @@
 namespace dllaunch {
 
 struct ProgressStyle {
-  bool terminal = false;  // a live line is redrawn in place
+  bool terminal = false;  // redraw a live line in place
   bool color = false;
   int columns = 100;                        // of the terminal
-  std::optional<std::int64_t> epochs = {};  // asked for in the job file
-  std::string run_dir = {};                 // paths below it are shown relative to it
+  std::optional<std::int64_t> epochs = {};  // requested in the job file
+  std::string run_dir = {};                 // paths below it are shown relative
 };
 
-/// Pure: what comes out depends on what was put in and on the times given, on nothing else.
-/// Permanent lines are collected between two calls of draw(); the live line stands below them.
+/// Pure: the output depends only on the input and the given times. Permanent lines are collected
+/// between calls of draw(); the live line is below them.
 class Progress {
  public:
-  /// Plain lines say that a long epoch is still alive this often.
+  /// Interval of plain lines in a long epoch.
   static constexpr double heartbeat_s = 30;
-  /// A terminal is redrawn no more often than this.
+  /// Minimum interval between redraws.
   static constexpr double redraw_s = 0.1;
 
   explicit Progress(ProgressStyle style);
 
   void take(const Event& event);
-  /// A permanent line from elsewhere.
+  /// Adds a permanent line.
   void say(const std::string& line);
-  /// What we wait for while there are no events; on no terminal only a change is written.
+  /// Sets what is waited for before the first event; without a terminal, only changes are printed.
   void waiting(const std::string& what);
 
-  /// What to write at `now_s`, Unix seconds; empty when there is nothing new to show.
+  /// Returns what to print at `now_s`, Unix seconds; empty if nothing is new.
   std::string draw(double now_s);
-  /// Removes the live line and writes what is left; lines said later stand alone.
+  /// Returns the rest and removes the live line; later lines stand alone.
   std::string finish();
 
  private:
@@ -61,20 +61,20 @@ class Progress {
   std::string dim(const std::string& text) const;
 
   ProgressStyle style_;
-  std::string permanent_;  // lines not yet written
-  std::string live_;       // what stands on the terminal now, empty: nothing
+  std::string permanent_;  // lines not printed yet
+  std::string live_;       // live line now on the terminal; empty: none
   std::string waiting_;    // shown instead of steps until the first event
 
-  std::optional<StepEvent> step_;  // the last one of the running epoch
-  std::int64_t epoch_ = 0;         // 0: none has begun
+  std::optional<StepEvent> step_;  // latest of the current epoch
+  std::int64_t epoch_ = 0;         // 0: none yet
   double epoch_began_s_ = 0;
   std::int64_t first_step_ = 0;  // first step event of the epoch; earlier ones have no event
   double first_step_s_ = 0;
-  std::int64_t last_step_ = 0;   // of all epochs
+  std::int64_t last_step_ = 0;   // over all epochs
   std::int64_t epoch_base_ = 0;  // steps done before this epoch
   std::optional<std::int64_t> steps_per_epoch_;
   double last_drawn_s_ = 0;
-  double last_line_s_ = 0;  // plain: when something was last written
+  double last_line_s_ = 0;  // plain: time of the last line
 };
 
 }  // namespace dllaunch

@@ -12,14 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of one log at a time, so that the ranks' lines stay near each other in a long text.
+/// Read at a time from one log, so that ranks' lines stay close together.
 constexpr std::size_t block_bytes = 65536;
 constexpr std::size_t bytes_a_poll = std::size_t{4} << 20;
 constexpr std::size_t bytes_a_line = 2 * sizeof(std::string);
-/// A log a rank up to 256; above, one a node: never many files to look at.
+/// One log per rank up to 256 ranks, above that one per node: the number of files stays small.
 constexpr std::size_t most_logs = 8192;
 
-/// Thousands of logs on a shared file system are not opened ten times a second.
+/// Thousands of logs on a shared file system are not polled ten times a second.
 double pause_s(std::size_t logs) {
   constexpr std::size_t few = 64;
   constexpr double opened_a_second = 640;
@@ -70,7 +70,7 @@ void RankOutput::take(const LogSource& source, std::string_view line, double now
   }
 }
 
-/// In turns, a line of each log: what several ranks say at the same place then meets.
+/// Reads a line of each log in turn, so that equal lines of several ranks meet.
 void RankOutput::read(double now_s) {
   const std::size_t block = std::clamp(bytes_a_poll / std::max<std::size_t>(1, logs_.size()),
                                        block_bytes / 32, block_bytes);
@@ -82,7 +82,7 @@ void RankOutput::read(double now_s) {
     std::size_t most_lines = 0;
     for (auto& [name, log] : logs_) {
       auto lines = log.tail.read(block);
-      // A short line takes more memory than it has bytes.
+      // A short line uses more memory than its bytes.
       spent += (log.tail.behind() ? block : 0) + lines.size() * bytes_a_line;
       behind_ = behind_ || log.tail.behind();
       most_lines = std::max(most_lines, lines.size());
@@ -96,7 +96,7 @@ void RankOutput::read(double now_s) {
   } while (behind_ && spent < bytes_a_poll);
 }
 
-/// One bar for all: those of the other ranks say nearly the same.
+/// Shows one bar for all ranks; the others are nearly the same.
 void RankOutput::show_bar(double now_s) {
   if (now_s - bar_shown_s_ < bar_s) return;
   for (auto& [name, log] : logs_) {

@@ -1,4 +1,4 @@
-// Everything the ranks of a run write, merged into one text while it is being written.
+// Everything a run's ranks write, merged while it is written.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 namespace dllaunch {
 
 struct RankOutputSettings {
-  bool skip_present = false;            // what the logs already hold is not ours
-  bool several = true;                  // ranks: lines need to say whose they are
-  std::optional<int> only_rank = {};    // the others' lines are left out, and so is the prefix
-  std::vector<std::string> extra = {};  // files that are nobody's: the batch script's own output
+  bool skip_present = false;            // skip what the logs already hold
+  bool several = true;                  // several ranks: label lines with their rank
+  std::optional<int> only_rank = {};    // show only this rank, without labels
+  std::vector<std::string> extra = {};  // files without a rank: the batch script's output
 };
 
-/// Logs that appear later are found; a log that nobody ends is read on. What is held in memory is
-/// bounded by LineTail::longest_line a log and LineMerger's bounds.
+/// Finds logs that appear later. Memory is bounded by LineTail::longest_line per log and the limits
+/// of LineMerger.
 class RankOutput {
  public:
-  /// A progress bar that redraws itself is shown this often.
+  /// Interval at which a redrawn progress bar is shown.
   static constexpr double bar_s = 10;
 
   RankOutput(std::string folder, RankOutputSettings settings);
 
-  /// The lines to show at `now_s`, in any clock.
+  /// Returns the lines to show at `now_s`, in any clock.
   std::vector<std::string> poll(double now_s);
-  /// Whether poll() or finish() left something unread: call it again at once.
+  /// Whether poll() or finish() left unread data: call it again at once.
   bool behind() const { return behind_; }
-  /// The next part of what is left; the last part has the unfinished last lines.
+  /// Returns the next part of the rest; the last part includes unfinished lines.
   std::vector<std::string> finish();
 
  private:
@@ -53,7 +53,7 @@ class RankOutput {
   RankOutputSettings settings_;
   std::map<std::string, Log> logs_;  // by file name
   LineMerger merger_;
-  std::vector<std::string> plain_;  // lines that need no merging
+  std::vector<std::string> plain_;  // lines not to be merged
   bool behind_ = false;
   bool skipping_ = false;
   double bar_shown_s_ = 0;

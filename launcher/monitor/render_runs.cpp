@@ -1,5 +1,5 @@
-// How `ps` shows runs: a table for people, JSON for programs.
-#include <fmt/format.h>
+// The output of `ps`: a table, or JSON.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -88,7 +88,7 @@ std::string render_runs(const std::vector<RunState>& run_states, int columns) {
   std::vector<Row> rows = {{"RUN", "JOB", "STATE", "TIME", "NODESxRANKS", "WHERE", "PROGRESS"}};
   for (const auto& run_state : run_states) {
     rows.push_back(row_of(run_state));
-    // A line end in somebody's name would be a row of its own.
+    // A newline in a name would start a new row.
     for (auto& cell : rows.back()) cell = shown_line(cell);
   }
   std::array<int, 7> widths{};
@@ -100,7 +100,7 @@ std::string render_runs(const std::vector<RunState>& run_states, int columns) {
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    // A run's name is there to be copied: whole, whatever it costs the others.
+    // A run's name is never cut: it is there to be copied.
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
       line += padded(i == 0 ? row[i] : shortened(row.at(i), 40), widths.at(i)) + "  ";
     }

@@ -1,6 +1,6 @@
 #include "launcher/monitor/run_report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <deque>
@@ -114,7 +114,7 @@ std::string ranks_table(const Json& ranks) {
 
 Json last_ranks_event(const std::string& events_path) {
   struct Told {
-    std::int64_t step = 0;  // after which it was told
+    std::int64_t step = 0;  // step before the report
     std::string line;
   };
   constexpr std::size_t most_kept = 64;

@@ -1,4 +1,4 @@
-// How a run went: its summary, and what its ranks did with their time.
+// A report on a run: its summary, and how its ranks spent their time.
 #pragma once
 
 #include <string>
@@ -8,12 +8,10 @@
 
 namespace dllaunch {
 
-/// The last `ranks` event in events.jsonl that counts (history.hpp), as the trainer wrote it; null
-/// without one.
+/// Returns the last `ranks` event that counts (history.hpp), as the trainer wrote it; null: none.
 Json last_ranks_event(const std::string& events_path);
 
-/// For people. `ranks`: last_ranks_event, null where there is none. Whatever is missing in either
-/// is left out.
+/// Renders the report. `ranks`: from last_ranks_event(), may be null. Missing parts are left out.
 std::string render_run_report(const StoredRun& run, const Json& ranks);
 
 }  // namespace dllaunch

@@ -40,7 +40,7 @@ std::string last_line_of(const std::string& log) {
   const auto end = file_end(log, most_bytes);
   const auto lines = split_lines(end);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    // Of a bar that redraws itself the last state.
+    // Take the last state of a redrawn bar.
     const auto text = line->substr(0, line->find_last_not_of("\r \t") + 1);
     auto shown = shown_line(text.substr(text.rfind('\r') + 1));
     if (shown.find_first_not_of(" \t") != std::string::npos) return shown;
@@ -48,7 +48,7 @@ std::string last_line_of(const std::string& log) {
   return "";
 }
 
-/// PENDING, RUNNING, ... of the queue in our words; of several jobs the liveliest.
+/// Maps PENDING, RUNNING, ... to dllaunch's states; of several jobs the most active counts.
 std::string word_of(const std::vector<QueuedJob>& jobs) {
   const auto any = [&](auto matches) { return std::any_of(jobs.begin(), jobs.end(), matches); };
   const auto is = [](const char* state) {
@@ -71,7 +71,8 @@ std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
   return nodes;
 }
 
-/// An array's task and a part of a heterogeneous job have the whole's, and more.
+/// Whether the job has this id; also true for tasks of an array and components of a heterogeneous
+/// job.
 bool has_number(const QueuedJob& job, const std::string& id) {
   if (id.empty() || !job.id.starts_with(id)) return false;
   return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';

@@ -1,4 +1,4 @@
-// What `ps` and `status` tell of a run: its directory, its job in the queue, its owner here.
+// A run's state as `ps` and `status` show it, from its directory, the queue and its lock.
 #pragma once
 
 #include <cstdint>
@@ -16,60 +16,61 @@
 
 namespace dllaunch {
 
-/// How far a run is, from the end of its events or its newest log.
+/// Progress from the end of a run's events or its newest log.
 struct RunProgress {
   std::optional<std::int64_t> epoch = {};
   std::optional<std::int64_t> step = {};
   std::optional<double> loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> images_per_s = {};
-  std::string last_line = {};  // without events: of the log that was written last
+  std::string last_line = {};  // without events: from the newest log
 };
 RunProgress read_progress(const StoredRun& run);
-/// One more event of the same run.
+/// Adds one event of the run.
 void take_event(const Event& event, RunProgress& progress);
 
-/// One word of: pending, running, completing, completed, failed, cancelled, timeout, preempted,
-/// node_fail, out_of_memory, ended (nobody followed it to its end), died (a dllaunch here that was
-/// killed), unknown (Slurm does not answer), elsewhere (its job is of another cluster).
+/// The state is one of: pending, running, completing, completed, failed, cancelled, timeout,
+/// preempted, node_fail, out_of_memory, ended (it was not followed to its end), died (the local
+/// dllaunch was killed), unknown (Slurm does not respond), elsewhere (its job is on another
+/// cluster).
 struct RunState {
   StoredRun run;
   std::string state;
-  std::vector<QueuedJob> jobs = {};  // in the queue: of an array several
-  bool number_taken = false;         // the queue has another job of the run's number
+  std::vector<QueuedJob> jobs = {};  // in the queue; several for an array
+  bool number_taken = false;  // the queue has a different job with this id
   std::optional<RunLockHolder> owner = {};
-  std::optional<double> seconds = {};  // it has run
-  std::string where = {};              // nodes, or this machine's name
+  std::optional<double> seconds = {};  // run time
+  std::string where = {};  // nodes, or this machine
   RunProgress progress = {};
 };
 
-/// The queue as one call tells it.
+/// The queue from one query.
 struct Queue {
   bool answered = false;
   std::vector<QueuedJob> jobs = {};
 };
 
-/// The queue's entries of one job, tasks of an array included; not those of another job that has
-/// the same number.
+/// Returns the queue's entries of one job, including tasks of an array, without other jobs that
+/// have the same id.
 std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& job);
 
-/// Without its progress. Looks at the run's lock only.
+/// Returns the state without progress. Checks only the run's lock.
 RunState run_state_without_progress(StoredRun run, const Queue& queue, double now_s);
 
-/// Pure but for the run's own files. `now_s`: Unix seconds.
+/// Pure except for the run's own files. `now_s`: Unix seconds.
 RunState run_state_of(StoredRun run, const Queue& queue, double now_s);
 
 bool is_over(const RunState& run_state);
 
-/// "1-02:03:04", "2:03:04", "03:04" as squeue writes it.
+/// Parses squeue's "1-02:03:04", "2:03:04" or "03:04".
 std::optional<double> parse_elapsed(std::string_view text);
 
-/// "epoch 2/3 step 120 val_accuracy 0.9012", or the last line of a log; empty: nothing yet.
+/// Returns "epoch 2/3 step 120 val_accuracy 0.9012", or the last line of a log; empty: nothing yet.
 std::string progress_words(const RunState& run_state);
-/// Why a pending run waits, and until when it is expected to; empty when it does not.
+/// Returns why a run is pending and its expected start; empty if it is not pending.
 std::string waiting_words(const RunState& run_state);
 
-/// A table, cut to `columns` at the place nobody needs to copy.
+/// Returns a table, cut to `columns` in cells that are not meant to be copied.
 std::string render_runs(const std::vector<RunState>& run_states, int columns);
 Json to_json(const RunState& run_state);
 

@@ -1,6 +1,6 @@
 #include "launcher/monitor/run_status.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::vector<LogState> logs_of(const RunDir& dir, double now_s) {
   return logs;
 }
 
-/// Tasks in the queue from Slurm, the others from what they left behind.
+/// Queued tasks from Slurm, the others from their directories.
 std::vector<std::string> tasks_of(const RunState& run_state) {
   std::vector<std::string> tasks;
   if (!run_state.run.plan.array) return tasks;
@@ -118,7 +118,7 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
   return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Of the present job, and not that all went well.
+/// For the current job; omitted if all went well.
 std::string supervisor_words(const StoredRun& run, const Journal& journal) {
   const auto& last = journal.last;
   if (!last || last->status == RunStatus::completed) return "";
@@ -127,7 +127,7 @@ std::string supervisor_words(const StoredRun& run, const Journal& journal) {
   return words_of(*last);
 }
 
-/// What to type next.
+/// Returns the commands to type next.
 std::string next_words(const RunStatusView& status) {
   const auto& run = status.run_state.run;
   const std::string dir = shell_quote(run.dir.path);
@@ -139,7 +139,7 @@ std::string next_words(const RunStatusView& status) {
   return text;
 }
 
-/// Wall time so far is that of the events until now, or what Slurm says where that is more.
+/// Wall time so far is that of the events until now, or Slurm's if longer.
 std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
   const RunState& run_state = status.run_state;
   const auto stored = run_state.run.summary.find("goodput");
@@ -164,7 +164,7 @@ std::string goodput_words(const RunStatusView& status) {
   return line_of("goodput", text);
 }
 
-/// One line each, the newest last; of a command, which has no history, their number.
+/// One line each, newest last; for a command, which has no history, only their number.
 std::string restart_lines(const RunStatusView& status) {
   constexpr std::size_t most_shown = 8;
   const History& history = status.totals.history();
@@ -203,7 +203,7 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   status.restarts =
       std::max(status.totals.restarts(), restarts_in(journal, status.run_state.run.job_id));
   status.goodput = goodput_of(status, now_s);
-  // Of the end of the file alone an epoch that was lost since would still count.
+  // The end of the file alone would still count epochs that were lost later.
   if (status.totals.epochs() > 0)
     status.run_state.progress.val_accuracy = status.totals.val_accuracy();
   return status;

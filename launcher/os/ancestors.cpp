@@ -1,6 +1,6 @@
 #include "launcher/os/ancestors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -15,7 +15,7 @@ constexpr std::size_t most_ancestors = 64;
 
 ProcessStat read_stat(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid), std::ios::binary);
-  // Of a process that ends in this moment the read fails: << catches that, an iterator throws it.
+  // Reading fails if the process ends at this moment: operator<< catches that, an iterator throws.
   std::ostringstream text;
   text << file.rdbuf();
   return parse_stat(text.str());

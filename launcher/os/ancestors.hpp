@@ -1,4 +1,4 @@
-// Who started this process, as /proc tells it.
+// The ancestors of this process, from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,18 @@
 namespace dllaunch {
 
 struct ProcessStat {
-  std::string name = {};  // as in /proc/PID/comm: 15 letters at most
+  std::string name = {};  // /proc/PID/comm: at most 15 characters
   pid_t parent = 0;
-  std::string started = {};  // in ticks since boot: with the number, a process's identity
+  std::string started = {};  // ticks since boot; with the pid, identifies a process
 };
 
-/// Of the text of /proc/PID/stat; the name in it may hold anything. Empty name: no such text.
+/// Parses /proc/PID/stat; the name in it may contain anything. The name is empty if the text is
+/// invalid.
 ProcessStat parse_stat(std::string_view text);
 
 /// The names of the parent, its parent and so on.
 std::vector<std::string> ancestor_names();
-/// "PID-START" of the parent; the same for all its children, and never again for others.
+/// "PID-START" of the parent: the same for all its children, and never reused.
 std::string parent_identity();
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/os/atomic_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,14 +35,14 @@ Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& te
     if (got < 0) return cannot_write(path, std::strerror(errno));
     done += static_cast<std::size_t>(got);
   }
-  // Some file systems cannot sync (EINVAL); the rename is then still atomic for readers.
+  // Some file systems cannot sync (EINVAL); the rename is still atomic for readers.
   if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
     return cannot_write(path, std::strerror(errno));
   }
   return Ok{};
 }
 
-/// Job files hold tokens and passwords: whatever the umask, only who is meant to reads our copies.
+/// Job files hold tokens and passwords: readable only by the intended users, whatever the umask.
 constexpr mode_t private_file = 0600;
 
 }  // namespace
@@ -56,7 +56,7 @@ int make_private_folder(const std::string& path) {
   if (error) return error.value();
   if (mkdir(path.c_str(), 0700) == 0) {
     for (auto folder = above;; folder = folder.parent_path()) {
-      // A disk that cannot says so at the first file.
+      // If the folder cannot be written, the first file reports it.
       const auto ignored = sync_folder(folder);
       if (folder == known || !folder.has_relative_path()) return 0;
     }
@@ -71,7 +71,7 @@ Result<Ok> write_file(const std::string& path, const std::string& text, Readers 
       (target.parent_path() /
        fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
           .string();
-  // What a killed process of our number left, or a link that somebody put there.
+  // A leftover of a killed process with our pid, or a planted link.
   unlink(temporary.c_str());
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
   const int fd = readers == Readers::none
@@ -79,7 +79,7 @@ Result<Ok> write_file(const std::string& path, const std::string& text, Readers 
                      : open_run_file(target.parent_path(), temporary, flags);
   if (fd < 0) return cannot_write(path, std::strerror(errno));
   auto written = write_and_sync(fd, path, text);
-  // A full disk may show only here (NFS).
+  // NFS may report a full disk only at close().
   if (close(fd) != 0 && written) written = cannot_write(path, std::strerror(errno));
   if (written && rename(temporary.c_str(), path.c_str()) != 0) {
     written = cannot_write(path, std::strerror(errno));

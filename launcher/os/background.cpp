@@ -1,7 +1,7 @@
 #include "launcher/os/background.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@ Result<pid_t> fork_into_background(const std::string& log_path) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", log_path, std::strerror(errno)), ""};
   }
-  std::fflush(nullptr);  // else both would write what is still buffered
+  std::fflush(nullptr);  // else both processes would write the buffered output
   const pid_t pid = fork();
   if (pid != 0) {
     const int error = errno;

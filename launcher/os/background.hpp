@@ -1,4 +1,4 @@
-// Leaves the terminal for good.
+// Detaches from the terminal.
 #pragma once
 
 #include <sys/types.h>
@@ -9,9 +9,10 @@
 
 namespace dllaunch {
 
-/// Forks. The child has a session of its own, nothing to read, and writes to `log_path`; it gets 0
-/// and goes on. The caller gets the child's pid.
-/// unavailable: the log cannot be written, or no process can be made.
+/// Forks. Returns 0 in the child, which has its own session, no input, and writes to `log_path`.
+/// Returns the child's pid in the parent.
+///
+/// unavailable: the log cannot be written, or fork failed.
 Result<pid_t> fork_into_background(const std::string& log_path);
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/os/child_process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -53,7 +53,7 @@ Result<Pipe> make_pipe() {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
   }
-  // Only our end: a program that meets EAGAIN on its standard output rarely copes.
+  // Only our end: few programs handle EAGAIN on standard output.
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -106,7 +106,7 @@ Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& 
   return pid;
 }
 
-/// Appends what is there now. Closes `from` at its end.
+/// Appends the available data. Closes `from` at end of file.
 void drain(Descriptor& from, std::string& text, std::size_t most_bytes) {
   std::array<char, 65536> piece{};
   while (from.open() && text.size() <= most_bytes) {
@@ -126,20 +126,20 @@ std::optional<int> ended(pid_t pid) {
   int status = 0;
   const pid_t got = waitpid(pid, &status, WNOHANG);
   if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
-  if (got < 0) return 1;  // reaped elsewhere: its status is lost, and 0 would claim success
+  if (got < 0) return 1;  // reaped elsewhere: the status is lost, and 0 would mean success
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 void kill_group(pid_t pid) {
   kill(-pid, SIGKILL);
-  // A process inside a dead file system's system call cannot even be killed: do not wait for it.
+  // A process blocked in a dead file system cannot be killed: do not wait for it.
   const auto deadline = Clock::now() + std::chrono::seconds(2);
   while (!ended(pid) && Clock::now() < deadline) poll(nullptr, 0, 5);
 }
 
 int milliseconds_to_wait(Clock::time_point deadline, bool output_open) {
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
-  // With its output open, the program's end wakes poll(); without, we have to look for it.
+  // While output is open, the program's end wakes poll(); afterwards it must be polled for.
   const auto most = output_open ? 50 : 1;
   return static_cast<int>(std::clamp<long long>(left, 0, most));
 }
@@ -160,7 +160,7 @@ Result<CommandOutput> run_child(const std::string& program, const std::vector<st
 
   CommandOutput output;
   while (true) {
-    // Looked at before reading: what a program wrote before it ended is then all there.
+    // Checked before reading, so that everything a finished program wrote is there.
     const auto code = ended(*pid);
     drain(out->read, output.out, most_bytes);
     drain(err->read, output.err, most_bytes);

@@ -1,4 +1,4 @@
-// Says that something takes long while it is being waited for.
+// Logs a message if an operation takes long.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace dllaunch {
 
-/// Notes `text` once if it lives longer than `patience`. While it lives nobody else may use the
-/// world's note().
+/// Logs `text` once if it lives longer than `patience`. System::log() must not be used elsewhere
+/// meanwhile.
 class DelayedMessage {
  public:
   DelayedMessage(System& system, std::string text, std::chrono::milliseconds patience);

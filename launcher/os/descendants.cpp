@@ -1,7 +1,7 @@
 #include "launcher/os/descendants.hpp"
 
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,13 +22,13 @@ using Clock = std::chrono::steady_clock;
 
 std::string read_proc(pid_t pid, const char* file) {
   std::ifstream in(fmt::format("/proc/{}/{}", pid, file), std::ios::binary);
-  // Of a process that ends in this moment the read fails: << catches that, an iterator throws it.
+  // Reading fails if the process ends at this moment: operator<< catches that, an iterator throws.
   std::ostringstream text;
   text << in.rdbuf();
   return std::move(text).str();
 }
 
-/// The program's name in /proc/PID/stat may hold anything: fields count from the last ')'.
+/// The program's name in /proc/PID/stat may contain anything: count fields from the last ')'.
 std::optional<Descendant> read_process(pid_t pid) {
   const std::string stat = read_proc(pid, "stat");
   const auto name_end = stat.rfind(')');
@@ -63,7 +63,7 @@ std::vector<Descendant> descendants_of(pid_t root) {
   const auto all = all_processes();
   std::vector<Descendant> below;
   std::set<pid_t> known = {root};
-  // A child may have a smaller number than its parent: repeat until nothing is added.
+  // A child may have a smaller pid than its parent: repeat until nothing is added.
   for (std::size_t before = known.size() + 1; before != known.size();) {
     before = known.size();
     for (const auto& process : all) {

@@ -1,4 +1,4 @@
-// The processes below us, and what is needed to stop them: read from /proc.
+// Descendant processes, and how to stop them. Reads /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -17,22 +17,22 @@ struct Descendant {
   bool zombie = false;
 };
 
-/// Children, their children and so on of process `root`, parents before children.
+/// All descendants of process `root`, parents before children.
 std::vector<Descendant> descendants_of(pid_t root);
 
-/// A variable of a process as it was at its exec; nothing when it is gone or not ours.
+/// A variable from the environment a process had at exec; nullopt if the process is gone or not
+/// readable.
 std::optional<std::string> variable_of(pid_t pid, std::string_view name);
 
 /// Whether the process has a handler for the signal.
 bool catches(pid_t pid, int signal);
 
-/// Makes orphans below us our children instead of init's: what a rank left behind stays ours to
-/// end.
+/// Makes orphaned descendants children of this process instead of init, so that it can end them.
 void adopt_orphans();
 
-/// Ends every process below us and reaps it: TERM, and KILL to what is left after `patience`.
-/// Returns how many had to be ended. Gives up after another 2 s (a process in a dead file system).
-/// `but` (0: nobody) and those below it are left alone.
+/// Ends and reaps every descendant: TERM, then KILL after `patience`. Returns how many were
+/// signalled. Gives up after another 2 s (a process blocked in a dead file system). Spares `but`
+/// (0: none) and its descendants.
 int end_descendants(std::chrono::milliseconds patience, pid_t but = 0);
 
 }  // namespace dllaunch

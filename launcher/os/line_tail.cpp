@@ -13,7 +13,7 @@ LineTail::LineTail(std::string path, std::uint64_t from) : path_(std::move(path)
 std::vector<std::string> LineTail::read(std::size_t most_bytes) {
   std::vector<std::string> lines;
   behind_ = false;
-  // Opened anew each time: network file systems show what others wrote at open.
+  // Reopened each time: network file systems show other clients' writes on open.
   const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return lines;
   struct stat info {};
@@ -22,7 +22,7 @@ std::vector<std::string> LineTail::read(std::size_t most_bytes) {
       offset_ = 0;
       take_partial();
     }
-    // Most looks find nothing new: then nothing is allocated either.
+    // Most polls find nothing new, and then allocate nothing.
     const auto fresh = static_cast<std::uint64_t>(info.st_size) - offset_;
     std::string block(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, fresh)), '\0');
     const ssize_t got = pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));

@@ -1,4 +1,4 @@
-// Where this program lies.
+// The path of this executable.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "launcher/os/owned_process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ void sleep_ms(long milliseconds) {
   nanosleep(&pause, nullptr);
 }
 
-/// Ours, with the request's names replaced.
+/// Our environment, with the request's variables replaced.
 std::vector<std::string> merged_environment(const ProcessRequest& request) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -47,11 +47,11 @@ std::vector<char*> pointers(std::vector<std::string>& arguments) {
 }
 
 struct Streams {
-  int output = -1;  // -1: as ours
+  int output = -1;  // -1: inherited
   int error = -1;
 };
 
-/// In the child, between fork and exec: system calls only.
+/// Runs in the child between fork and exec: system calls only.
 [[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
                          const Streams& streams, int report) {
   const pid_t parent = getppid();
@@ -104,7 +104,7 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   int error = pid < 0 ? errno : 0;
   if (to_file) close(output);
   close(report[1]);
-  // Closed by a successful exec: then nothing comes and errno stays 0.
+  // A successful exec closes the pipe: read() returns 0.
   if (pid > 0 && read(report[0], &error, sizeof error) == sizeof error) waitpid(pid, nullptr, 0);
   close(report[0]);
   if (error != 0) {
@@ -121,7 +121,7 @@ std::optional<int> OwnedProcess::poll() {
   if (got == pid_) {
     status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   } else if (got < 0 && errno == ECHILD) {
-    status_ = 1;  // reaped elsewhere: its status is lost, and 0 would claim success
+    status_ = 1;  // reaped elsewhere: the status is lost, and 0 would mean success
   }
   return status_;
 }
@@ -133,7 +133,7 @@ void OwnedProcess::send(int signal) const {
 OwnedProcess::~OwnedProcess() {
   if (pid_ < 0 || poll()) return;
   kill(-pid_, SIGKILL);
-  // A process stuck in a system call of a dead file system cannot be waited for.
+  // A process blocked in a dead file system cannot be waited for.
   for (int i = 0; i < 200 && !poll(); ++i) sleep_ms(10);
 }
 

@@ -1,4 +1,4 @@
-// A long-running child with an owner: it ends no later than we do.
+// A long-running child that ends no later than this process.
 #pragma once
 
 #include <sys/types.h>
@@ -14,29 +14,30 @@ namespace dllaunch {
 
 struct ProcessRequest {
   std::string program;                                           // absolute path
-  std::vector<std::string> argv;                                 // argv[0] included
-  std::vector<std::pair<std::string, std::string>> environment;  // added to ours, replacing
-  std::string output_path = {};  // standard output and error are appended there
+  std::vector<std::string> argv;                                 // includes argv[0]
+  std::vector<std::pair<std::string, std::string>> environment;  // replaces or extends ours
+  std::string output_path = {};  // file to which standard output and error are appended
   int error_fd =
-      -1;  // without output_path: standard error goes there, standard output where ours does
+      -1;  // without output_path: descriptor for standard error; standard output is inherited
 };
 
-/// Runs in a process group of its own, so a terminal's Ctrl-C reaches only us, with standard input
-/// from /dev/null and default signals. The kernel sends it SIGTERM when we die, however we die.
+/// Runs in its own process group, so that a terminal's Ctrl-C reaches only this process, with
+/// standard input from /dev/null and default signals. The kernel sends it SIGTERM when this process
+/// dies.
 class OwnedProcess {
  public:
-  /// unavailable: cannot start, or the output file cannot be opened.
+  /// unavailable: the program cannot be started, or the output file cannot be opened.
   static Result<OwnedProcess> start(const ProcessRequest& request);
 
   OwnedProcess(OwnedProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
   OwnedProcess& operator=(OwnedProcess&&) = delete;
-  /// Still running: its group is killed and it is reaped, within 2 s.
+  /// If it still runs: kills its group and reaps it, within 2 s.
   ~OwnedProcess();
 
   pid_t pid() const { return pid_; }
 
-  /// Its exit code, 128+n when signal n ended it; nothing while it runs.
+  /// The exit code, 128+n after signal n; nullopt while it runs.
   std::optional<int> poll();
   void send(int signal) const;
 

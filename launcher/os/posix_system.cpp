@@ -1,7 +1,7 @@
 #include "launcher/os/posix_system.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -47,15 +47,15 @@ Error too_large(const std::string& path) {
           ""};
 }
 
-/// Of a shell's <(command), or standard input: the user asks to wait for these. A pipe elsewhere
-/// stands where a file should be.
+/// A shell's <(command), or standard input: the user expects to wait for these. Elsewhere a pipe
+/// replaces an expected file.
 bool is_a_stream_of_ours(const std::string& path) {
   constexpr std::string_view devices = "/dev/";
   const bool in_dev = path.starts_with(devices) && path.find('/', devices.size()) == path.npos;
   return in_dev || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
-/// What can be read without waiting, and whose size allows it.
+/// Checks that a file can be read without blocking, and is not too large.
 Result<Ok> judge(int file, const std::string& path) {
   struct stat info {};
   if (fstat(file, &info) != 0) return cannot_read(path, errno);
@@ -115,7 +115,7 @@ std::optional<std::string> PosixSystem::find_program(std::string_view name) {
   const std::string folders = environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   for (std::size_t begin = 0; begin <= folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    // An empty folder on PATH means the current one, as the shells have it.
+    // An empty entry in PATH means the current folder, as in shells.
     const std::string folder = end == begin ? "." : folders.substr(begin, end - begin);
     const std::string path = folder + "/" + std::string(name);
     if (is_program(path)) return absolute(path);
@@ -179,7 +179,7 @@ void PosixSystem::print(std::string_view text) {
 }
 
 void PosixSystem::log(std::string_view text) {
-  // What was printed before must not appear after it where both go to one terminal.
+  // Keeps standard output and error in order when both go to one terminal.
   std::fflush(stdout);
   write_text(stderr, text, {.colors = console_.color_err, .redraw = console_.terminal_err});
 }

@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view name_stem = "dllaunch-";
 constexpr std::size_t random_letters = 6;
-/// In every scratch folder: a user's own dllaunch-backup has a name of the same form.
+/// In every scratch folder, because a user's own dllaunch-backup has a name of the same form.
 constexpr const char* marker = ".dllaunch-scratch";
 
 bool has_scratch_name(const std::string& name) {
   return name.starts_with(name_stem) && name.size() == name_stem.size() + random_letters;
 }
 
-/// A descriptor that holds the folder's lock; -1 when it is not ours or somebody has it.
+/// A descriptor that locks the folder; -1 if it is not ours or is locked.
 int lock_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;

@@ -1,4 +1,4 @@
-// A private folder on this machine's own disk that does not outlive its owner for long.
+// A private folder on the local disk, removed with its owner.
 #pragma once
 
 #include <chrono>
@@ -6,8 +6,8 @@
 
 namespace dllaunch {
 
-/// Removed with all it holds at the end. Only an owner that was killed outright leaves it; the next
-/// one made beside it removes it.
+/// The destructor removes it recursively. A folder left by a killed owner is removed when the next
+/// one is created beside it.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& below);
@@ -15,19 +15,19 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder();
 
-  /// Empty: it could not be made.
+  /// Empty if the folder could not be created.
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
-  int lock_ = -1;  // held as long as its owner lives, so that sweep_scratch() knows whose is whose
+  int lock_ = -1;  // held while the owner lives; tells sweep_scratch() that the folder is in use
 };
 
-/// TMPDIR where it is a folder, else /tmp.
+/// TMPDIR if it is a folder, else /tmp.
 std::string temporary_folder();
 
-/// Removes the scratch folders in `below`, known by a marker file, that no process holds and that
-/// are older than `age`: one just made may not be locked yet. Returns how many.
+/// Removes scratch folders in `below` (recognised by a marker file) that are unlocked and older
+/// than `age`: a new one may not be locked yet. Returns how many.
 int sweep_scratch(const std::string& below, std::chrono::seconds age);
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/os/starter_process.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_kept = 65536;
 
-/// A log that takes nothing any more is no reason to stop.
+/// Ignores errors: an unwritable log is no reason to stop.
 void write_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = write(STDERR_FILENO, text.data(), text.size());
@@ -59,14 +59,14 @@ StarterProcess::~StarterProcess() {
 }
 
 void StarterProcess::pass_on_output(bool ended) {
-  // What it left in the background may hold its end of the pipe for ever.
+  // Background processes may keep the pipe open forever.
   constexpr int patience_ms = 100;
   constexpr std::size_t most_at_once = std::size_t{1} << 20;
   const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::array<char, 16384> block{};
   std::size_t passed = 0;
   while (stderr_fd_ >= 0) {
-    // Whoever writes as fast as we read must not keep us from everything else.
+    // A process that writes as fast as we read must not starve everything else.
     const bool enough =
         ended ? std::chrono::steady_clock::now() > give_up_at : passed > most_at_once;
     if (enough) return;

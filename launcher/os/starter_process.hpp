@@ -1,4 +1,4 @@
-// srun or mpirun as a child of the supervisor: what it says is kept, and passed on.
+// srun or mpirun as a child of the supervisor: its error output is recorded and passed on.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace dllaunch {
 
 class StarterProcess {
  public:
-  /// `program`: absolute. unavailable: cannot start.
+  /// `program`: absolute. unavailable: it cannot be started.
   static Result<StarterProcess> start(const std::string& program,
                                       const std::vector<std::string>& argv,
                                       std::vector<std::pair<std::string, std::string>> environment);
@@ -22,16 +22,16 @@ class StarterProcess {
   StarterProcess& operator=(StarterProcess&&) = delete;
   ~StarterProcess();
 
-  /// Readable when it has said something.
+  /// Becomes readable when there is output.
   int stderr_fd() const { return stderr_fd_; }
-  /// Copies what it said to our standard error; `ended`: waits a moment for the rest.
+  /// Copies pending output to our standard error. `ended`: waits briefly for the rest.
   void pass_on_output(bool ended = false);
-  /// The beginning and the end of what it said, 64 KiB each.
+  /// The first and last 64 KiB of its output.
   std::string output() const;
 
   std::optional<int> poll() { return process_.poll(); }
   void send(int signal) const { process_.send(signal); }
-  /// KILL to it and to its process group: srun's ranks are not in there, but Slurm's.
+  /// Kills its process group. srun's ranks are not in it: Slurm owns them.
   void kill_group() const;
 
  private:

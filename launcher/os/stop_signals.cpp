@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<int, 3> watched = {SIGINT, SIGTERM, SIGHUP};
 
-// A handler can reach nothing but globals.
+// A signal handler reaches only globals.
 volatile std::sig_atomic_t signals_seen = 0;
 volatile std::sig_atomic_t first_signal = 0;
 
@@ -25,13 +25,13 @@ StopSignals::StopSignals() {
   first_signal = 0;
   for (std::size_t i = 0; i < watched.size(); ++i) {
     sigaction(watched[i], nullptr, &before_[i]);
-    // nohup's wish holds. SIGINT is taken even where a script's `&` made us ignore it: whoever
-    // sends it to this process means it.
+    // Respect nohup. Handle SIGINT even if a script's `&` made us ignore it: a SIGINT sent to this
+    // process is meant for it.
     if (watched[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
     struct sigaction counting {};
     counting.sa_handler = count_signal;
     sigemptyset(&counting.sa_mask);
-    counting.sa_flags = 0;  // no SA_RESTART: a signal must end our sleep
+    counting.sa_flags = 0;  // no SA_RESTART: a signal must interrupt the sleep
     sigaction(watched[i], &counting, nullptr);
   }
 }

@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as something to ask for between two looks at a job.
+// Counts SIGINT, SIGTERM and SIGHUP, to be polled.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,8 @@
 
 namespace dllaunch {
 
-/// While one lives, these signals only count. One at a time: the handlers are the process's.
+/// These signals only count while an instance exists. Only one may exist: signal handlers are per
+/// process.
 class StopSignals {
  public:
   StopSignals();
@@ -16,12 +17,12 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals();
 
-  /// How many came so far.
+  /// The number of signals so far.
   int count() const;
-  /// The first that came, 0: none. The exit code of a stopped dllaunch is 128 + this.
+  /// The first signal; 0: none. A stopped dllaunch exits with 128 + this.
   int first() const;
 
-  /// Sleeps, but no longer than until the next signal.
+  /// Sleeps for `limit`, or until the next signal.
   void wait(std::chrono::milliseconds limit) const;
 
  private:

@@ -1,6 +1,6 @@
 #include "launcher/os/stored_json.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

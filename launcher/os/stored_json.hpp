@@ -1,4 +1,4 @@
-// JSON from files that others may have written: judged by size and depth before it is used.
+// Parses JSON from files that others may have written, with limits on size and depth.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace dllaunch {
 
-/// Whether copying or writing the document, which recurse, may outgrow a thread's stack: nothing
-/// that dllaunch writes is nested so deep.
+/// Whether the document is nested so deeply that copying or writing it, which recurse, may overflow
+/// a thread's stack. dllaunch writes no such document.
 bool is_too_deep(const Json& document);
 
-/// The document; null where the text is no JSON object or too deep.
+/// The document; null if the text is not a JSON object or is nested too deeply.
 Json json_object_in(std::string_view text);
 
-/// The text of a file of a run; empty where there is none. unavailable: it is larger than
-/// `most_bytes`, which no such file of ours is.
+/// The text of a file in a run directory; empty if there is none. unavailable: it exceeds
+/// `most_bytes`, as no file of dllaunch does.
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes);
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// The single door to the operating system: everything a command may touch outside its arguments.
+// The interface to the operating system for everything a command touches beyond its arguments.
+// Knows no Slurm and no jobs. Does not own long-running children; see owned_process.hpp.
 #pragma once
 
 #include <chrono>
@@ -14,12 +15,12 @@
 namespace dllaunch {
 
 struct CommandOutput {
-  int exit_code = 0;  // 128+n when signal n ended it
+  int exit_code = 0;  // 128+n after signal n
   std::string out;
   std::string err;
 };
 
-/// What the user's terminal wants; decided once in main from --color, NO_COLOR, -v, -q and isatty.
+/// Terminal preferences; set once in main from --color, NO_COLOR, -v, -q and isatty.
 struct Console {
   bool color_out = false;
   bool color_err = false;
@@ -29,37 +30,36 @@ struct Console {
   int verbosity = 0;  // -1 quiet, 0, 1 verbose
 };
 
-/// What stands at a path, to this user.
+/// What exists at a path, for this user.
 struct PathState {
   bool exists = false;
   bool folder = false;
-  bool executable = false;  // a folder: may be entered
+  bool executable = false;  // for a folder: may be entered
   bool writable = false;
-  bool in_memory = false;  // on a file system that no other machine can see: tmpfs
+  bool in_memory = false;  // on a file system private to this machine: tmpfs
 };
 
-/// PosixSystem (posix_system.cpp) is the real one; tests use FakeSystem, which replays captured
-/// output and records what was run. Long-running children (mpirun) are owned by execute/, not by
-/// run().
+/// PosixSystem (posix_system.cpp) implements it; tests use FakeSystem, which replays captured
+/// output and records commands. Long-running children (mpirun) do not use run().
 class System {
  public:
   virtual ~System() = default;
 
-  /// Runs argv[0] from PATH, waits and returns its output; its exit code is not judged here.
-  /// unavailable: it did not start. unsatisfiable: too much output; timeout: after `limit`; killed.
+  /// The output of argv[0], looked up in PATH, once it has ended; does not judge its exit code.
+  /// unavailable: it did not start. unsatisfiable: too much output. timeout: killed after `limit`.
   virtual Result<CommandOutput> run(const std::vector<std::string>& argv,
                                     std::chrono::milliseconds limit) = 0;
 
-  /// The absolute path of a program on PATH.
+  /// The absolute path of a program in PATH.
   virtual std::optional<std::string> find_program(std::string_view name) = 0;
   virtual std::optional<std::string> environment(std::string_view name) = 0;
-  /// unavailable: names the file and errno's text.
+  /// unavailable: names the file and the error.
   virtual Result<std::string> read_file(const std::string& path) = 0;
   virtual bool is_folder(const std::string& path) = 0;
   virtual PathState look_at(const std::string& path) = 0;
   /// The node this process runs on.
   virtual Result<Topology> topology() = 0;
-  /// What the GPU vendors' libraries say here; may take seconds, and `exec` never asks.
+  /// What the GPU vendors' libraries report here; may take seconds. `exec` never calls it.
   virtual std::vector<VendorLibrary> gpu_libraries() = 0;
   virtual std::string host_name() = 0;
 

@@ -1,7 +1,7 @@
 #include "launcher/os/trial_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,7 +30,7 @@ TrialFailure write_whole(int file, const std::string& text) {
     if (count <= 0) return failed("write");
     at += static_cast<std::size_t>(count);
   }
-  // Network file systems tell of a full disk or a spent quota only here.
+  // Network file systems report a full disk or an exceeded quota only here.
   return fsync(file) == 0 ? TrialFailure{} : failed("fsync");
 }
 

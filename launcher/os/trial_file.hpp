@@ -1,4 +1,4 @@
-// Whether a folder can be written: by writing there.
+// Tests whether a folder is writable, by writing to it.
 #pragma once
 
 #include <string>
@@ -6,13 +6,12 @@
 namespace dllaunch {
 
 struct TrialFailure {
-  std::string what = {};  // which step failed and why; empty: none did
-  int error = 0;          // errno; 0: the file was not what was written
+  std::string what = {};  // the step that failed and why; empty: none did
+  int error = 0;          // errno; 0: the data read differ from the data written
 };
 
-/// Writes 256 KiB to a file without a name that lasts, forces it to storage and reads it back.
-/// Nothing is left behind, unless the process dies between the file's making and the next line,
-/// which takes its name away.
+/// Writes 256 KiB to an unlinked file, syncs it and reads it back. Leaves nothing behind, unless
+/// the process dies between open() and unlink().
 TrialFailure write_trial_file(const std::string& folder);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/plan/container.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// enroot hands on no variable unasked. All but those that say where things lie on the host.
+/// enroot passes on no variables by default. Passes all except those with paths of the host.
 constexpr const char* enroot_with_our_variables =
     "for name in $(compgen -e); do case $name in "
     "PATH|HOME|SHELL|PWD|OLDPWD|SHLVL|HOSTNAME|TMPDIR|XDG_*|LD_*|ENROOT_*|_) ;; "
@@ -46,8 +46,8 @@ Result<Mount> read_mount(const std::string& text) {
                .read_only = mode && parts[2] == "ro"};
 }
 
-/// The run's directory, where the user called, and what the job file names. Colons and commas
-/// separate paths in every runtime's options, blanks in enroot's tables.
+/// The run directory, the current folder, and the job file's mounts. Colons and commas separate
+/// paths in every runtime's options, blanks in enroot's tables.
 Result<std::vector<Mount>> mounts_of(const LaunchPlan& plan) {
   const bool enroot = plan.container->runtime == "enroot";
   std::vector<Mount> mounts;
@@ -57,7 +57,7 @@ Result<std::vector<Mount>> mounts_of(const LaunchPlan& plan) {
                       "work in a folder, and with a --run-dir, without colons, commas and blanks");
     mounts.push_back({.from = path, .to = path});
   }
-  // The shim fills it in, and for Pyxis the script.
+  // Filled in by the shim, or with Pyxis by the script.
   if (plan.stage.wanted())
     mounts.push_back({.from = std::string(stage_mark), .to = std::string(stage_mark)});
   for (const auto& text : plan.container->mounts) {
@@ -71,7 +71,7 @@ Result<std::vector<Mount>> mounts_of(const LaunchPlan& plan) {
   return mounts;
 }
 
-/// How Apptainer is told to bring the GPU driver's libraries along.
+/// Apptainer's option for the GPU driver's libraries.
 std::string gpu_option(int gpus, const std::string& device, const LaunchPlan& plan) {
   if (device == "hip") return "--rocm";
   if (device == "cuda") return "--nv";
@@ -99,7 +99,7 @@ Strings apptainer(const std::vector<Mount>& mounts, const std::string& gpu,
         same ? mount.from
              : fmt::format("{}:{}{}", mount.from, mount.to, mount.read_only ? ":ro" : ""));
   }
-  // --cwd in new versions, which know the old name still.
+  // --cwd in new versions, which still accept the old name.
   argv.insert(argv.end(), {"--pwd", plan.paths.work_dir, image_of(plan)});
   return argv;
 }
@@ -111,7 +111,7 @@ Strings enroot(const std::vector<Mount>& mounts, const LaunchPlan& plan) {
     argv.push_back(fmt::format("{}:{}{}", mount.from, mount.to,
                                mount.read_only ? ":none:x-create=auto,rbind,ro" : ""));
   }
-  // It has no option for the folder to start in.
+  // enroot has no option for the working directory.
   argv.insert(argv.end(), {"--", image_of(plan), "sh", "-c", "cd -- \"$0\" && exec \"$@\"",
                            plan.paths.work_dir});
   return argv;
@@ -146,7 +146,7 @@ std::vector<std::pair<std::string, std::string>> pyxis_options(const LaunchPlan&
   if (!plan.pyxis || !plan.container) return {};
   const auto mounts = mounts_of(plan);
   std::string list;
-  // enter_container has refused what cannot be read.
+  // enter_container has refused invalid mounts.
   for (const auto& mount : mounts ? *mounts : std::vector<Mount>{})
     list += fmt::format("{}{}:{}{}", list.empty() ? "" : ",", mount.from, mount.to,
                         mount.read_only ? ":ro" : "");

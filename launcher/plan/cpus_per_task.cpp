@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-/// What stands behind "--hint=" or "--hint ".
+/// The value of "--hint=VALUE" or "--hint VALUE".
 std::optional<std::string_view> value_of(std::string_view extra, std::string_view option) {
   if (!extra.starts_with(option) || extra.size() == option.size()) return std::nullopt;
   const char next = extra[option.size()];
@@ -18,7 +18,7 @@ std::optional<std::string_view> value_of(std::string_view extra, std::string_vie
   return extra.substr(option.size() + 1);
 }
 
-/// Threads of a core that the job's own options ask for.
+/// Threads per core that the job's options request.
 std::optional<int> asked_for(const Job& job, int threads) {
   for (const std::string_view extra : job.resources.sbatch_extra) {
     if (const auto hint = value_of(extra, "--hint")) {

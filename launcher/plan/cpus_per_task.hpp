@@ -1,4 +1,4 @@
-// What --cpus-per-task counts on a cluster: hardware threads, or cores. Pure.
+// The unit of --cpus-per-task on a cluster: hardware threads or cores. Pure.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace dllaunch {
 struct ClusterProfile;
 
 struct CpusPerTaskUnit {
-  int usable = 1;                     // of a node, for jobs
-  int core = 1;                       // that many are one core
-  std::string threads_per_core = {};  // to be written, so that nobody's default counts otherwise
+  int usable = 1;                     // per node, for jobs
+  int core = 1;                       // how many make a core
+  std::string threads_per_core = {};  // written out, so that no default changes the unit
 };
 
-/// Slurm counts threads, unless the job asks for one of each core with --threads-per-core=1 or
-/// --hint=nomultithread. Where a site makes every job do so (the profile's `cpus_are: cores`) a
-/// count of threads asks for twice the cores that are there: then it is said which is meant.
-/// `profile` may be null.
+/// Slurm counts threads, unless the job requests one per core with --threads-per-core=1 or
+/// --hint=nomultithread. Where a site makes that the default (the profile's `cpus_are: cores`), a
+/// count of threads would request twice the available cores, so the unit is written out. `profile`
+/// may be null.
 CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
                                    const NodeType& type);
 

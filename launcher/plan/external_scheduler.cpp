@@ -17,7 +17,7 @@ using Texts = std::vector<std::string>;
 
 struct Scheduler {
   std::string words;   // "PBS"
-  std::string job_id;  // the shell's word for the job's id
+  std::string job_id;  // shell expression for the job id
 };
 
 Scheduler scheduler_of(const ClusterProfile& profile) {
@@ -26,12 +26,12 @@ Scheduler scheduler_of(const ClusterProfile& profile) {
   return {"Cobalt", "$COBALT_JOBID"};
 }
 
-/// What `stage:` holds besides paths.
+/// Whether an item of `stage:` is a word rather than a path.
 bool is_word(const std::string& wish) {
   return wish == "programs" || wish == "no-programs";
 }
 
-/// With `source` in place of {stage}/NAME, where NAME is the whole name of a part of a path.
+/// The text with {stage}/NAME replaced by `source`, where NAME is a whole path component.
 std::string with_source(std::string text, const std::string& name, const std::string& source) {
   const std::string mark = std::string(stage_mark) + "/" + name;
   for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
@@ -85,7 +85,7 @@ Texts start_argv(const std::string& start, const LaunchPlan& plan) {
   return words;
 }
 
-/// Empty where there is none.
+/// Empty if there is none.
 std::string take_first(Texts& words) {
   if (words.empty()) return {};
   auto first = std::move(words.front());
@@ -98,7 +98,7 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
     text.replace(at, what.size(), with);
 }
 
-/// For double quotes in bash: what the profile wrote is text, what we put in is the shell's.
+/// For double quotes in bash: escapes the profile's text, leaves our variables to the shell.
 std::string folder_words(const std::string& path, const Scheduler& scheduler) {
   std::string words;
   for (const char c : path) {
@@ -111,7 +111,7 @@ std::string folder_words(const std::string& path, const Scheduler& scheduler) {
   return "\"" + words + "\"";
 }
 
-/// A text file as lines of bash.
+/// Lines of bash that write a text file.
 void write_file(const std::string& path, const std::string& content, Texts& lines) {
   lines.push_back(fmt::format("cat > {} << 'END_OF_TRAIN'", shell_quote(path)));
   std::istringstream text(content);
@@ -153,7 +153,7 @@ bool still_marked(const LaunchPlan& plan) {
                      [&](const auto& variable) { return marked(variable.second); });
 }
 
-/// What a script of ours would have done.
+/// Warns about what only a generated script does.
 void warn_of_the_rest(const Job& job, const std::string& where, LaunchPlan& plan) {
   const auto warn = [&plan](std::string text) { plan.warnings.push_back(std::move(text)); };
   if (std::any_of(job.stage.begin(), job.stage.end(), [](const auto& w) { return !is_word(w); }))
@@ -183,7 +183,7 @@ Job for_external_scheduler(Job job) {
   for (const auto& source : job.stage) {
     if (is_word(source) || archive_kind(source) != ArchiveKind::none) continue;
     const auto name = staged_name(source);
-    // `run:` as a text is bash's to read: a path that needs quotes would break it.
+    // bash parses a `run:` string: a path that needs quotes would break it.
     const bool script = job.run_command.size() == 3 && job.run_command[1] == "-c";
     for (auto& word : job.run_command)
       if (!script || shell_quote(source) == source) word = with_source(word, name, source);

@@ -1,4 +1,4 @@
-// A job on a cluster that PBS, LSF or Cobalt runs: dllaunch plans it and says what to type. Pure.
+// A job on a cluster run by PBS, LSF or Cobalt: dllaunch plans it and says what to type. Pure.
 #pragma once
 
 #include "launcher/cluster/cluster_profile.hpp"
@@ -7,13 +7,13 @@
 
 namespace dllaunch {
 
-/// The job with what only a script of ours can do taken out: data is read where it lies ({stage}/x
-/// is the source of that name), and there is no array.
+/// The job without what only a generated script can do: data is read in place ({stage}/x becomes
+/// the source of that name), and there is no array.
 Job for_external_scheduler(Job job);
 
-/// The plan with the line that starts the ranks there and the lines that come before it in the
-/// job's own script; no sbatch options; a warning for everything of `job`, as its user wrote it,
-/// that nobody does there.
+/// Completes the plan with the line that starts the ranks there and the lines before it in the
+/// user's job script; without sbatch options; with a warning for each part of `job`, as the user
+/// wrote it, that has no effect there.
 void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& plan);
 
 }  // namespace dllaunch

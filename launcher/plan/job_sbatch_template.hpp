@@ -1,4 +1,4 @@
-// templates/job.sbatch.mustache, as it was when this program was built.
+// templates/job.sbatch.mustache, embedded at build time.
 #pragma once
 
 #include <string_view>

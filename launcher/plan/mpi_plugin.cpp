@@ -11,7 +11,7 @@ bool lists(const SlurmFacts& slurm, std::string_view type) {
   return std::find(slurm.mpi_types.begin(), slurm.mpi_types.end(), type) != slurm.mpi_types.end();
 }
 
-/// 5 of "pmix_v5", and of "pmix_v5.0".
+/// 5 for "pmix_v5" and "pmix_v5.0".
 int version_of(std::string_view type) {
   constexpr std::string_view prefix = "pmix_v";
   int version = -1;

@@ -1,4 +1,4 @@
-// How srun lets the ranks of an MPI program find each other.
+// How srun connects the ranks of an MPI program.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace dllaunch {
 
-/// What the built-in trainer needs, which is an Open MPI program: "pmix" where srun lists it, else
-/// its newest version ("pmix_v5"). Absent: mpirun has to start the ranks.
+/// The plugin for the built-in trainer, an Open MPI program: "pmix" if srun lists it, else its
+/// newest version ("pmix_v5"). nullopt: mpirun has to start the ranks.
 std::optional<std::string> mpi_of_trainer(const SlurmFacts& slurm);
 
-/// For a command of the user's, whose MPI nobody knows: the cluster profile's word, else the
-/// site's (MpiDefault), else the first that srun lists of PMIx (Open MPI, and others) and pmi2
-/// (MPICH, Intel MPI). Absent: none of them, so that with `framework: mpi` mpirun starts the ranks;
-/// other programs need none. That srun lists cray_shasta says nothing: every srun does.
+/// The plugin for a user's command, whose MPI is unknown: the cluster profile's, else the site's
+/// MpiDefault, else the first of PMIx (Open MPI and others) and pmi2 (MPICH, Intel MPI) that srun
+/// lists. nullopt: none of them; then mpirun starts the ranks with `framework: mpi`, and other
+/// programs need none. cray_shasta is ignored, because every srun lists it.
 std::optional<std::string> mpi_of_command(const SlurmFacts& slurm, std::string_view profile);
 
 }  // namespace dllaunch

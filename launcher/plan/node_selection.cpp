@@ -42,8 +42,8 @@ Error no_such_partition(const std::string& name, const SlurmFacts& slurm) {
               : fmt::format("use one of: {}", fmt::join(known, " ")));
 }
 
-/// The ones named (Slurm takes a list and uses the first that can start), or the default one; none
-/// where there is no such.
+/// The partitions named (Slurm takes a list and uses the first that can start), or the default one;
+/// empty if there is no default.
 Result<std::vector<const Partition*>> chosen_partitions(const Resources& resources,
                                                         const SlurmFacts& slurm) {
   std::vector<const Partition*> chosen;
@@ -70,8 +70,8 @@ Error no_default_partition(const SlurmFacts& slurm) {
                        fmt::format("set resources.partition: {}", fmt::join(known, " or ")));
 }
 
-/// Takes out those whose limit is too low: of several Slurm uses another. Where all are, a QOS may
-/// lift the limit, and only Slurm knows.
+/// Removes partitions whose limit is too low, since Slurm uses another of the list. If all are too
+/// low, a QOS may lift the limit, which only Slurm knows.
 Result<std::string> check_time(const Resources& resources,
                                std::vector<const Partition*>& partitions) {
   if (!resources.time || is_unlimited(*resources.time) || partitions.empty()) return std::string();
@@ -98,8 +98,7 @@ Result<std::string> check_time(const Resources& resources,
                                    *most.max_minutes % 60));
 }
 
-/// Whether a node may have what is asked for: "gpu" or "gpu&hbm80g". Expressions with other
-/// operators are Slurm's to judge.
+/// Whether a node may satisfy "gpu" or "gpu&hbm80g". Leaves other operators to Slurm.
 bool may_satisfy(const NodeType& type, const std::string& constraint) {
   if (constraint.find_first_of("|,[]()*!:") != std::string::npos) return true;
   const auto& has = type.features;
@@ -111,14 +110,14 @@ bool may_satisfy(const NodeType& type, const std::string& constraint) {
 
 struct Candidate {
   NodeType type = {};
-  int hosts = 0;  // that are not excluded
+  int hosts = 0;  // not excluded
 };
 
-/// Node types that exclude: and constraint: leave, each counted once though in several partitions.
+/// Node types that pass exclude: and constraint:, each once even if in several partitions.
 Result<std::vector<Candidate>> candidates_of(const Resources& resources,
                                              const std::vector<const Partition*>& partitions) {
   std::set<std::string> excluded;
-  // With a slash it is the name of a file, which Slurm reads and we do not.
+  // With a slash it names a file, which only Slurm reads.
   if (resources.exclude && resources.exclude->find('/') == std::string::npos) {
     auto hosts = expand_hosts(*resources.exclude);
     if (!hosts) return std::move(hosts).error().within("resources.exclude");
@@ -145,8 +144,8 @@ int gpus_of_type(const NodeType& type, const std::string& wanted) {
   return 0;
 }
 
-/// Where the job names a type of GPU, no other counts. A type that no node has is not ours to judge
-/// here: the checks before the queue do.
+/// If the job names a GPU type, keeps only that type. An unknown type is left to the presubmit
+/// checks.
 void keep_one_type(const std::string& wanted, std::vector<Candidate>& candidates) {
   const auto has_it = [&wanted](const Candidate& c) { return gpus_of_type(c.type, wanted) > 0; };
   if (wanted.empty() || std::none_of(candidates.begin(), candidates.end(), has_it)) return;
@@ -156,7 +155,7 @@ void keep_one_type(const std::string& wanted, std::vector<Candidate>& candidates
   }
 }
 
-/// What was made of nodes with GPUs of several kinds; empty where there is but one.
+/// A note about nodes with several GPU types; empty if there is only one.
 std::string words_for_kinds(const NodeType& type, const std::string& wanted, int gpus) {
   if (type.gpu_gres.empty()) return {};
   const auto counted = counted_gpus(type.gpu_gres);
@@ -181,7 +180,7 @@ int most_gpus(const std::vector<Candidate>& candidates) {
   return gpus;
 }
 
-/// auto: the most GPUs a node that enough nodes have. Named: at least these.
+/// The least GPUs per node. auto: the most that enough nodes have. Otherwise the number requested.
 int least_gpus(const Resources& resources, const std::vector<Candidate>& candidates,
                bool wants_gpus) {
   if (!wants_gpus) return 0;
@@ -194,7 +193,7 @@ int least_gpus(const Resources& resources, const std::vector<Candidate>& candida
   return best;
 }
 
-/// Fewest CPUs first: a plan for the smallest node fits on every other.
+/// Fewest CPUs first: a plan for the smallest node fits every other.
 const NodeType& smallest(const std::vector<Candidate>& candidates, int nodes) {
   const auto smaller = [](const Candidate& a, const Candidate& b) {
     return std::pair(a.type.gpus, a.type.cpus) < std::pair(b.type.gpus, b.type.cpus);
@@ -275,7 +274,7 @@ Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
   return selection;
 }
 
-/// A site may choose for the user, by a plug-in that nobody can ask.
+/// A site's plugin may choose the partition, and cannot be queried.
 Result<NodeSelection> choose_without_default(const Resources& resources, const SlurmFacts& slurm,
                                              bool wants_gpus) {
   std::vector<const Partition*> fitting;
@@ -307,7 +306,7 @@ Result<NodeSelection> select_nodes(const Job& job, const SlurmFacts& slurm, bool
   auto resources = job.resources;
   resources.nodes += spare;
   auto selection = select_nodes(resources, slurm, wants_gpus);
-  // Without them the ranks would find room.
+  // Without spare nodes the ranks would fit.
   if (selection || spare == 0 || !select_nodes(job.resources, slurm, wants_gpus)) return selection;
   return unsatisfiable(fmt::format("{}; {} of them spare ones", selection.error().what, spare),
                        "use --set recovery.spare_nodes=0, or fewer resources.nodes");

@@ -1,6 +1,6 @@
 #include "launcher/plan/node_topology.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -26,7 +26,7 @@ bool same_counts(const NodeType& a, const NodeType& b) {
 
 struct Found {
   const ProbedNode* usable = nullptr;
-  const ProbedNode* outdated = nullptr;  // was of these nodes, which Slurm now describes otherwise
+  const ProbedNode* outdated = nullptr;  // of these nodes, but Slurm now differs
 };
 
 /// facts.probed is newest first.
@@ -44,7 +44,7 @@ Found find_probe(const std::vector<ProbedNode>& probed, const NodeType& type) {
   return found;
 }
 
-/// With how to get a better one; nothing about it where the partition has no name.
+/// Adds how to get a better topology, if the partition has a name.
 std::string refresh_words(const std::string& partition) {
   return partition.empty() ? "`dllaunch probe`" : fmt::format("`dllaunch probe {}`", partition);
 }
@@ -53,7 +53,7 @@ std::string probed_words(const ProbedNode& node, std::int64_t age_seconds) {
   return fmt::format("the topology probed on {} {}", node.host, age_words(age_seconds));
 }
 
-/// The same CPUs beside the same GPUs: ranks are placed alike on both.
+/// Whether CPUs and GPUs are connected alike, so that ranks are placed alike.
 bool wired_alike(const Topology& a, const Topology& b) {
   return a.allowed_cpus == b.allowed_cpus &&
          std::equal(a.gpus.begin(), a.gpus.end(), b.gpus.begin(), b.gpus.end(),
@@ -70,7 +70,7 @@ bool has_all_features(const NodeType& type, const ProfileNode& node) {
 
 using ProfileNodes = std::vector<const ProfileNode*>;
 
-/// Those that Slurm's counts, GPU type and features leave: names of partitions come and go.
+/// The nodes that match Slurm's counts, GPU type and features; partitions get renamed.
 ProfileNodes nodes_like(const ProfileNodes& nodes, const NodeType& type) {
   ProfileNodes like;
   for (const auto* node : nodes) {
@@ -84,8 +84,8 @@ ProfileNodes nodes_like(const ProfileNodes& nodes, const NodeType& type) {
   return featured.empty() ? like : featured;
 }
 
-/// The profile's node for these: that of the partition, else the one that looks like them. An
-/// example stands in only for nodes that are not here.
+/// The profile's node for these: the partition's, else one that matches. Example nodes are used
+/// only for clusters that are not here.
 const ProfileNode* profile_node(const Facts& facts, const NodeSelection& nodes) {
   if (!facts.profile) return nullptr;
   const auto& profile = *facts.profile;

@@ -31,8 +31,8 @@ bool is_variable_name(std::string_view name) {
   });
 }
 
-/// The environment is written as `export NAME=...`: the names must be names, and not those that
-/// bash keeps to itself or that would contradict srun's own options.
+/// Variables are exported as `export NAME=...`: checks that names are valid, not reserved by bash,
+/// and do not contradict srun's options.
 Result<Ok> check_variables(const Job& job) {
   constexpr std::array<std::string_view, 7> bash_own = {
       "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID", "POSIXLY_CORRECT"};
@@ -71,8 +71,8 @@ bool has_control(std::string_view text) {
                      [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
 }
 
-/// No command line and no file can carry a NUL. A line break would end an #SBATCH line; its like
-/// are refused there too, since people could not see them.
+/// Command lines and files cannot contain a NUL. A line break would end an #SBATCH line; other
+/// invisible separators are refused too.
 Result<Ok> check_texts(const LaunchPlan& plan) {
   const auto refuse = [](const std::string& what, std::string_view holds) {
     return bad_request(fmt::format("{} holds {}", what, holds), "take it out");
@@ -96,7 +96,7 @@ Result<Ok> check_texts(const LaunchPlan& plan) {
   return Ok{};
 }
 
-/// The trainer's only input: its own block, and of the rest what it has to know.
+/// The text of train.json, the trainer's only input: its own block, and what it needs of the rest.
 std::string train_document(const Job& job) {
   Json document = {{"name", job.name}, {"device", job.resources.device}};
   document.update(job.train);
@@ -105,8 +105,8 @@ std::string train_document(const Job& job) {
   return document.dump(2) + "\n";
 }
 
-/// A command of which nobody said that it can be started twice is left to Slurm, and one of which
-/// nobody said how long it may be silent is never a wedge.
+/// Commands not declared restartable are left to Slurm. Commands without a declared stall limit
+/// never count as stalled.
 RecoveryPlan recovery_of(const Job& job) {
   RecoveryPlan recovery;
   if (trains(job) || job.recovery.written) {
@@ -122,7 +122,7 @@ RecoveryPlan recovery_of(const Job& job) {
   return recovery;
 }
 
-/// The user's word counts more than our doubt, and is not taken without it.
+/// The user's choice of cluster wins, but a mismatch causes a warning.
 void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
   if (facts.from_profile || profile_match(*facts.profile, facts) == ProfileMatch::alike) return;
   plan.warnings.push_back(
@@ -130,7 +130,7 @@ void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
                   facts.profile->name, unlike_words(*facts.profile, facts)));
 }
 
-/// Whether its GPUs are of a kind that the trainer drives.
+/// Whether the trainer supports the job's GPUs.
 bool trainer_drives(const Job& job, const LaunchPlan& plan) {
   return drives_gpus_of(plan.topology, trainer_gpus(job, plan.paths));
 }
@@ -193,7 +193,7 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   } else {
     plan.start.program = job.run_command;
   }
-  // CUDA's default order is by speed; ours, and everybody's pictures, are by PCI address.
+  // CUDA orders GPUs by speed by default; placements and diagrams use PCI order.
   plan.environment = exported(job.environment, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
   plan.left_alone = job.environment.left_alone;
   plan.modules = job.environment.modules;
@@ -299,7 +299,7 @@ std::vector<std::string> shim(const LaunchPlan& plan) {
   }
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
   if (plan.stage.wanted()) argv.emplace_back("--staged");
-  // Elsewhere plan.json is the user's to write: this must not hang on it.
+  // On other schedulers users may change plan.json, so nothing must depend on it.
   if (plan.scheduler != "Slurm" && plan.train_json.empty())
     argv.insert(argv.end(), {"--framework", plan.framework});
   argv.emplace_back("--");

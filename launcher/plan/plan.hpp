@@ -1,4 +1,5 @@
-// The whole decision as a value: print it, diff it, store it, execute it.
+// The launch plan: every decision about a job on a cluster as a value to print, compare and store.
+// Pure: does not run, submit or ask anything.
 #pragma once
 
 #include <optional>
@@ -19,13 +20,13 @@ namespace dllaunch {
 
 enum class Launcher { local, slurm };
 
-/// Where things lie on the file system that all nodes see; absolute paths.
+/// Absolute paths on the shared file system.
 struct Paths {
   std::string dllaunch = {};  // this program
   std::string dltrain = {};
   std::string run_dir = {};
-  std::string work_dir = {};                   // where the user called: `run:` commands start there
-  std::vector<std::string> trainer_gpus = {};  // kinds of GPU that dltrain drives: cuda, hip
+  std::string work_dir = {};  // where the user called dllaunch: `run:` commands start here
+  std::vector<std::string> trainer_gpus = {};  // GPU kinds that dltrain supports: cuda, hip
 };
 
 struct LaunchPlan {
@@ -34,74 +35,74 @@ struct LaunchPlan {
   int nodes = 1;
   int ranks_per_node = 1;
   int ranks() const { return nodes * ranks_per_node; }
-  Topology topology;         // of one node, as far as it is known
-  bool exact = false;        // `placement` is the answer on every node the job may get
+  Topology topology;         // of one node, as far as known
+  bool exact = false;        // `placement` holds on every node the job may get
   TopologyOrigin origin;     // where `topology` comes from
-  PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
+  PlacementRequest request;  // produced `placement`; the shim repeats it where needed
   Placement placement;       // on one node; the shim checks the real node and corrects
   StartCommand start;        // its program: dltrain --config ..., or the user's
   std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
-  std::vector<std::string> sbatch_extra;                    // the user's that are not in `sbatch`
+  std::vector<std::string> sbatch_extra;  // the user's options that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
-  std::vector<std::string> left_alone = {};                      // variables that we are not to set
-  std::string mpi = {};  // srun's plug-in for commands, where the cluster profile names one
+  std::vector<std::string> left_alone = {};  // variables that dllaunch must not set
+  std::string mpi = {};  // srun's plugin for commands, if the cluster profile names one
   std::vector<std::string> modules;
   std::string activate;  // empty: none
   std::string setup;     // shell lines, empty: none
   std::string signal;    // "USR2"
-  /// Handed on to the ranks. A command of which nobody said that it knows the signal would die.
+  /// Whether to forward the signal to the ranks. Off for commands that may not handle the signal:
+  /// its default action is to terminate.
   bool asks_ranks = true;
   int grace_seconds = 120;
   RecoveryPlan recovery = {};
   Paths paths;
-  std::string cluster = "auto";             // as the job file names it
-  std::string framework = "none";           // whose variables the shim sets besides RANK and co.
+  std::string cluster = "auto";             // as in the job file
+  std::string framework = "none";           // the shim sets its variables besides RANK etc.
   std::optional<Container> container = {};  // around each rank's command, inside the shim
   bool pyxis = false;                       // srun starts the shim inside the container
   StagePlan stage = {};                     // copied to each node before the ranks start
   bool share = false;                       // the run directory's group may read it
-  std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
+  std::vector<std::string> after = {};      // job ids; unresolved runs cause a warning
   std::optional<std::string> array = {};    // "0-9%2"
   std::string profile = {};                 // the cluster profile's file; empty: none
-  std::string scheduler = "Slurm";       // another one where the profile says so: not ours to run
-  std::vector<std::string> before = {};  // its job script's lines before `start`
-  std::vector<std::string> suggested_modules = {};  // the site's, for the user to decide
-  std::string host_suffix = {};                     // put behind host names where ranks meet
-  /// Variables that name a folder on the node's own disk; the shim makes it and fills in {user},
-  /// {job} and {node}.
+  std::string scheduler = "Slurm";          // as in the profile; dllaunch submits only to Slurm
+  std::vector<std::string> before = {};     // lines before `start` in the job script there
+  std::vector<std::string> suggested_modules = {};  // recommended by the site; the user decides
+  std::string host_suffix = {};                     // appended to host names for the rendezvous
+  /// Variables that name a folder on the node's local disk; the shim creates it and fills in
+  /// {user}, {job} and {node}.
   std::vector<std::pair<std::string, std::string>> node_folders = {};
   std::string train_json;  // the text of RUN/train.json; empty with `run:`
   std::vector<std::string> warnings;
 };
 
-/// Where a rank's files go: the run's directory; of an array's task, task-N in it, written as
-/// RUN/task-%a. The script puts the number there.
+/// The directory of a rank's files: the run directory, or for an array task RUN/task-N, written as
+/// RUN/task-%a. The script inserts the number.
 std::string task_dir(const LaunchPlan& plan);
 
-/// Pure. Slurm when the facts have it, unless `local`.
-/// unsatisfiable: no such partition, fewer nodes or GPUs than asked for, a time above the limit;
-/// unavailable: no MPI plug-in or device the job could use.
+/// Plans the job. Pure. Uses Slurm if the facts have it, unless `local`. unsatisfiable: no such
+/// partition, too few nodes or GPUs, or a time above the limit. unavailable: no usable MPI plugin
+/// or device.
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
 
-/// contract.md `plan --json`; locally `srun` is empty and "mpirun" holds the argv.
+/// The JSON of `plan --json` (contract.md). Locally `srun` is empty and "mpirun" holds the argv.
 Json to_json(const LaunchPlan& plan);
-/// The plan of a plan.json that any version wrote, without its `placement` and `binding`. What is
-/// missing, or is not as dllaunch writes it, has its default; the built-in trainer's `framework` is
-/// empty. The topology, the text of train.json and what only a script needs are not in there.
+/// The plan from a plan.json of any version, without `placement` and `binding`. Missing or invalid
+/// values get their defaults; the built-in trainer's `framework` is empty. plan.json lacks the
+/// topology, the text of train.json and what only a script needs.
 LaunchPlan plan_from_json(const Json& document);
-/// The same with request and placement, and in the topology the GPUs that ranks were given.
-/// bad_request: no binding, or one that makes no sense.
+/// The same with request and placement; the topology has the GPUs assigned to ranks. bad_request:
+/// the binding is missing or inconsistent.
 Result<LaunchPlan> bound_plan_from_json(const Json& document);
 
-/// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
+/// The plan as text: ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line.
 std::string render_plan(const LaunchPlan& plan);
 
 /// "2 nodes + 1 spare".
 std::string node_words(const LaunchPlan& plan);
 
-/// The sbatch script, from templates/job.sbatch.mustache. Every user text in it is quoted for bash.
-/// `run_id`: RUN/.run-id; with another one in its place the script does nothing. Empty: not looked
-/// at.
+/// The sbatch script, from templates/job.sbatch.mustache. All user text is quoted for bash.
+/// `run_id`: the script does nothing if RUN/.run-id differs. Empty: no check.
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id = "");
 
 }  // namespace dllaunch

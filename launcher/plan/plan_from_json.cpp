@@ -1,4 +1,4 @@
-// plan.json read back: the one place that knows what it looks like, in whichever version's hand.
+// Reads plan.json. The only code that knows its format in every version.
 #include <algorithm>
 #include <charconv>
 
@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// The member; null where there is none.
+/// The member; null if missing.
 const Json& at(const Json& object, const char* key) {
   static const Json none;
   if (!object.is_object()) return none;
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::string>> pairs(const Json& object, const
   return all;
 }
 
-/// How many there are of something: at least one.
+/// A count of at least one.
 int count(const Json& object, const char* key) {
   const auto& value = at(object, key);
   const auto found = value.is_number_integer() ? value.get<std::int64_t>() : 1;
@@ -67,7 +67,7 @@ void read_signal(std::string text, LaunchPlan& plan) {
   std::from_chars(text.data() + mark + 1, text.data() + text.size(), plan.grace_seconds);
 }
 
-/// Versions before `recovery` left the end of a job to Slurm.
+/// Versions before `recovery` left failures to Slurm.
 RecoveryPlan read_recovery(const Json& document) {
   RecoveryPlan recovery;
   const auto& block = at(document, "recovery");
@@ -93,7 +93,7 @@ RecoveryPlan read_recovery(const Json& document) {
   return recovery;
 }
 
-/// The name says which starter it is: srun, mpirun, or another scheduler's.
+/// The name tells which starter it is: srun, mpirun, or another scheduler's.
 StartCommand read_start(const Json& document) {
   for (const char* key : {"srun", "mpirun", "start"})
     if (const auto words = texts(document, key); !words.empty()) return start_command_of(words);
@@ -138,7 +138,7 @@ Result<PlacementRequest> read_request(const Json& object, const std::string& usu
   return request;
 }
 
-/// Its position in `topology`, which holds no more of a node's GPUs than ranks drive.
+/// The index in `topology`, which holds only GPUs assigned to ranks.
 int position_of(const Json& gpu, Topology& topology) {
   const Gpu wanted{.index = number(gpu, "index", 0), .pci = text(gpu, "pci")};
   const auto known = std::ranges::find_if(topology.gpus, [&](const Gpu& one) {

@@ -1,4 +1,4 @@
-// What plan.cpp, plan_local.cpp and plan_slurm.cpp share. Nobody else includes this.
+// Shared by plan.cpp, plan_local.cpp and plan_slurm.cpp. Private to them.
 #pragma once
 
 #include <string>
@@ -9,44 +9,44 @@
 
 namespace dllaunch {
 
-/// Above so many ranks the output goes to one log a node instead of one a rank.
+/// With more ranks, one log per node instead of one per rank.
 constexpr int max_rank_logs = 256;
 
 bool trains(const Job& job);
 
-/// A plan is made in steps, each of which reads what those before it filled in: begin_plan(), the
-/// topology, place(), enter_container(), sbatch's options, the start command, and with a cluster
-/// profile finish_plan(). plan_local() and plan_slurm() are these lists.
+/// plan_local() and plan_slurm() build a plan in steps, each of which reads what earlier ones
+/// filled in: begin_plan(), the topology, place(), enter_container(), sbatch options, the start
+/// command, and with a cluster profile finish_plan().
 
-/// Plans that say everything but where the ranks go and what starts them.
+/// A plan without placement and start command.
 LaunchPlan begin_plan(const Job& job, const Paths& paths);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// What the script exports: `defaults` and the job's own, each name once. The job's value wins, and
-/// its null takes a default out.
+/// The variables the script exports: `defaults` and the job's own, each name once. The job's value
+/// wins; null removes a default.
 Variables exported(const JobEnvironment& job, Variables defaults);
 
-/// task_dir for options of Slurm's in which % means something.
+/// task_dir, escaped for Slurm options that expand %.
 std::string task_pattern(const LaunchPlan& plan);
 
-/// Kinds of GPU that the trainer drives and the job lets it: none, where it computes on CPUs.
+/// The GPU kinds that the trainer supports and the job allows; empty if it computes on CPUs.
 std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths);
 
-/// How many GPUs of each node the job uses, where a node has `have` ("this machine",
-/// "nodes of partition gpu"). Adds a warning where GPUs stay idle.
+/// The number of GPUs per node that the job uses, where a node has `have`. `where`: "this machine",
+/// "nodes of partition gpu". Warns if GPUs stay idle.
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan);
 
-/// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
+/// Places the ranks on plan.topology; sets ranks_per_node, request, placement and warnings.
 Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
 
-/// Which cores stay idle, why, and what to write to use them; for a placement that leaves some.
+/// Which cores stay idle, why, and how to use them; for a placement that leaves some.
 std::string idle_words(const Placement& placement);
 
-/// Where there can be none; a warning tells `why`.
+/// Removes spare nodes; a warning says `why`.
 void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan);
 
-/// Another scheduler's start from which the shim could not learn who a rank is.
+/// Whether another scheduler's starter gives a rank no means to identify itself to the shim.
 bool tells_ranks_nothing(const LaunchPlan& plan);
 
 /// dllaunch exec --run-dir RUN [--no-log] [--staged] [--framework NAME] --

@@ -19,7 +19,7 @@ std::string_view word(BindMode mode) {
   return "cores";
 }
 
-/// What was asked of the placement: the shim asks again where the real node differs.
+/// The placement request: the shim repeats it where the real node differs.
 Json to_json(const PlacementRequest& request) {
   return {{"policy", to_string(request.policy)},
           {"mode", word(request.mode)},
@@ -31,7 +31,7 @@ Json to_json(const PlacementRequest& request) {
           {"reserve", request.reserve}};
 }
 
-/// Absent values are null. What is not exact the shim does again on each node.
+/// Absent values are null. If not exact, the shim repeats the placement on each node.
 Json to_json(const TopologyOrigin& origin, bool exact) {
   return {{"source", origin.source},
           {"host", origin.host.empty() ? Json(nullptr) : Json(origin.host)},
@@ -45,7 +45,7 @@ Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
   return object;
 }
 
-/// Null: nobody watches for silence.
+/// Null: no stall detection.
 Json to_json(const RecoveryPlan& recovery) {
   auto causes = Json::array();
   if (recovery.requeue_on.timeout) causes.push_back("timeout");
@@ -59,7 +59,7 @@ Json to_json(const RecoveryPlan& recovery) {
           {"spare_nodes", recovery.spare_nodes}};
 }
 
-/// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
+/// Null for the built-in trainer: its ranks find each other through MPI and need no rendezvous.
 Json framework_of(const LaunchPlan& plan) {
   if (!plan.train_json.empty() || plan.framework.empty()) return nullptr;
   return plan.framework;

@@ -1,5 +1,5 @@
-// One machine, started through Open MPI's mpirun, for one rank too: there is one way to start.
-#include <fmt/format.h>
+// Plans for one machine. Open MPI's mpirun starts even a single rank: one way to start.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-/// Keeps the GPUs that `device` can drive; of unknown make (vendor "other") all.
+/// Keeps the GPUs that `device` supports, and all of unknown make (vendor "other").
 void keep_gpus_of(const std::string& device, Topology& topology) {
   if (device != "cuda" && device != "hip") return;
   const std::string vendor = device == "cuda" ? "nvidia" : "amd";
@@ -19,7 +19,7 @@ void keep_gpus_of(const std::string& device, Topology& topology) {
   });
 }
 
-/// Open MPI counts the cores it may use as slots, and refuses more ranks than slots.
+/// Open MPI counts usable cores as slots, and refuses more ranks than slots.
 int slots(const Topology& topology) {
   return static_cast<int>(std::count_if(
       topology.cores.begin(), topology.cores.end(),
@@ -59,7 +59,7 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error();
 
-  // The shim binds, by the rules of the plan; mpirun's own default of one core a rank would not.
+  // The shim binds the ranks as planned; mpirun's default of one core per rank would not.
   plan.start.starter = "mpirun";
   auto& options = plan.start.options;
   options = {"--np", std::to_string(plan.ranks()), "--bind-to", "none"};

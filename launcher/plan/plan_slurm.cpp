@@ -1,5 +1,5 @@
-// Several nodes, started by srun inside a batch job.
-#include <fmt/format.h>
+// Plans for several nodes, started by srun inside a batch job.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -21,7 +21,7 @@
 namespace dllaunch {
 namespace {
 
-/// Its word counts unless srun says that it has no such thing.
+/// The profile's plugin, unless srun does not list it.
 std::string mpi_of_profile(const ClusterProfile& profile, const SlurmFacts& slurm) {
   const auto& listed = slurm.mpi_types;
   const bool there = std::find(listed.begin(), listed.end(), profile.mpi) != listed.end();
@@ -36,14 +36,14 @@ void choose_topology(const Facts& facts, const NodeSelection& nodes, LaunchPlan&
   plan.warnings.insert(plan.warnings.end(), known.warnings.begin(), known.warnings.end());
 }
 
-/// A plan shows one kind of node; masks must be right on the others too, or be left to the shim.
+/// A plan shows one node type. Its masks must fit the others, or binding is left to the shim.
 void check_other_kinds(const Job& job, const Facts& facts, const NodeSelection& nodes,
                        LaunchPlan& plan) {
-  // Which CPUs a part of a node is, Slurm says when the job starts.
+  // Slurm selects the CPUs of a partial node when the job starts.
   if (!job.resources.exclusive) plan.exact = false;
   if (!plan.exact || same_on_every_kind(facts, nodes, plan.request, plan.placement)) return;
   plan.exact = false;
-  // Otherwise said already, by the counts.
+  // Otherwise the counts have reported it.
   if (nodes.uniform)
     plan.warnings.push_back(
         fmt::format("{} may be wired in several ways: this plan is for one, each rank binds on the "
@@ -51,25 +51,25 @@ void check_other_kinds(const Job& job, const Facts& facts, const NodeSelection& 
                     nodes.where));
 }
 
-/// What each task gets, in the CPUs that --cpus-per-task counts.
+/// What each task gets, in units of --cpus-per-task.
 struct TaskCpus {
   int count = 1;
   CpusPerTaskUnit counting = {};
 };
 
-/// Whole cores where that leaves a rank at least one.
+/// Whole cores, if each rank gets at least one.
 int cpus_per_task(const Job& job, const CpusPerTaskUnit& cpus, int gpus_of_node, int gpus,
                   int ranks_per_node) {
   const auto& resources = job.resources;
   if (!resources.exclusive && resources.cpus_per_rank) return *resources.cpus_per_rank * cpus.core;
-  // On a node shared with others a job takes CPUs in proportion to the GPUs it takes.
+  // On a shared node a job takes CPUs in proportion to its GPUs.
   const bool part = !resources.exclusive && gpus > 0 && gpus < gpus_of_node;
   const int usable = part ? cpus.usable * gpus / gpus_of_node : cpus.usable;
   const int share = std::max(1, usable / ranks_per_node);
   return share >= cpus.core ? share - share % cpus.core : share;
 }
 
-/// Of a part of a node Slurm chooses the cores, so that nothing is known about the others.
+/// On a partial node Slurm chooses the cores, so the others are unknown.
 void warn_of_idle_cores(const Job& job, const ClusterProfile* profile, const TaskCpus& cpus,
                         LaunchPlan& plan) {
   if (!job.resources.exclusive || plan.placement.idle.empty()) return;
@@ -82,14 +82,15 @@ void warn_of_idle_cores(const Job& job, const ClusterProfile* profile, const Tas
   plan.warnings.push_back(std::move(words));
 }
 
-/// 123 or 123_4, an array's task. Anything else is a run, which `dllaunch run` looks up.
+/// Whether text is a job id, 123, or an array task, 123_4. Otherwise it names a run, resolved by
+/// `dllaunch run`.
 bool is_job_id(std::string_view text) {
   return !text.empty() && text.front() != '_' && text.back() != '_' &&
          std::count(text.begin(), text.end(), '_') <= 1 &&
          text.find_first_not_of("0123456789_") == std::string_view::npos;
 }
 
-/// afterok:17:18_2; empty where nothing that is known by its job id has to come first.
+/// afterok:17:18_2; empty if no dependency has a job id.
 std::string dependency(LaunchPlan& plan) {
   std::string value;
   for (const auto& before : plan.after) {
@@ -115,7 +116,7 @@ std::string gpus_asked_for(const Job& job, const NodeType& type, int gpus) {
   return gpu_request(type.gpu_gres, wanted == type.gpu_type ? wanted : "", gpus);
 }
 
-/// `gpus`: of each node, as --gpus-per-node takes it; empty: none.
+/// `gpus`: per node, in the syntax of --gpus-per-node; empty: none.
 void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskCpus& cpus,
                  LaunchPlan& plan) {
   const auto& resources = job.resources;
@@ -128,7 +129,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   };
   add("--job-name", job.name);
   add("--nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
-  // Else Slurm would end the job with the first node that fails.
+  // Otherwise Slurm ends the job when any node fails.
   if (plan.recovery.spare_nodes > 0) add("--no-kill");
   add("--ntasks-per-node", std::to_string(tasks));
   add("--cpus-per-task", std::to_string(cpus.count));
@@ -144,7 +145,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add_wish("--exclude", resources.exclude);
   if (resources.exclusive) {
     add("--exclusive");
-    add("--mem", "0");  // a whole node's memory too, not a default share of it
+    add("--mem", "0");  // all of a node's memory, not a default share
   }
   add_wish("--array", plan.array);
   if (auto before = dependency(plan); !before.empty()) {
@@ -152,7 +153,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
     add("--kill-on-invalid-dep", "yes");
   }
   add("--signal", fmt::format("B:{}@{}", plan.signal, plan.grace_seconds));
-  // The job file's word counts for Slurm itself too.
+  // The job file also decides whether Slurm may requeue.
   add(plan.recovery.requeue_on.any() ? "--requeue" : "--no-requeue");
   add("--open-mode", "append");
   add("--output", output_pattern(plan));
@@ -162,11 +163,11 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
 }
 
-/// Masks only where they are sure to fit: srun refuses one outside the step's CPUs, and with
-/// --cpus-per-task a step has no more than its tasks' share. Elsewhere the shim binds.
+/// Masks only where they are certain to fit: srun refuses masks outside the step's CPUs, and with
+/// --cpus-per-task a step has only its tasks' share. Elsewhere the shim binds.
 std::string cpu_bind(const Job& job, const NodeSelection& nodes, const TaskCpus& cpus,
                      const LaunchPlan& plan) {
-  // More CPUs than Slurm gives out: some of them are its own, and we do not know which.
+  // More CPUs than Slurm gives out: it reserves some, and which is unknown.
   const auto usable = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   const bool sure = job.resources.exclusive && plan.exact && nodes.uniform &&
                     usable <= nodes.shape.cpus &&
@@ -183,7 +184,7 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
                        {"--cpus-per-task", std::to_string(cpus.count)},
                        {"--cpu-bind", bind},
                        {"--kill-on-bad-exit", "1"},
-                       // A rank that still saves is not killed because the others are done.
+                       // A rank that is still saving must not be killed because others are done.
                        {"--wait", "0"},
                        {"--export", "ALL"}};
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
@@ -203,10 +204,10 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
   return options;
 }
 
-/// How slurmstepds tell each other that all ranks have come. Slurm's own choice for few bytes, a
-/// tree, lets a node go on before another has come, now and then (seen in 22.05 with PMIx 4.2: on a
-/// busy machine in 39 of 200 starts, over a ring in none); its first message then finds an Open MPI
-/// that has nobody to receive it yet, and that rank dies of SIGSEGV inside MPI_Init.
+/// Selects the fence by which slurmstepds agree that all ranks have arrived. For few bytes Slurm
+/// uses a tree, which occasionally releases a node before another has arrived (Slurm 22.05 with
+/// PMIx 4.2: in 39 of 200 starts on a busy machine; with a ring in none). The node's first message
+/// then finds an Open MPI without a receiver, and that rank dies of SIGSEGV in MPI_Init.
 void choose_fence(const Job& job, std::string_view mpi, LaunchPlan& plan) {
   const std::string name = "SLURM_PMIX_FENCE";
   const auto& others = job.environment.left_alone;
@@ -219,7 +220,7 @@ void choose_fence(const Job& job, std::string_view mpi, LaunchPlan& plan) {
   }
 }
 
-/// Open MPI's own start, for a Slurm without PMIx: its daemons are started by srun.
+/// Open MPI's own start, for a Slurm without PMIx: srun starts its daemons.
 std::vector<std::string> mpirun_options(bool oversubscribe, const LaunchPlan& plan) {
   std::vector<std::string> options = {"--np",      std::to_string(plan.ranks()),
                                       "--map-by",  fmt::format("ppr:{}:node", plan.ranks_per_node),
@@ -237,7 +238,7 @@ std::vector<std::string> mpirun_options(bool oversubscribe, const LaunchPlan& pl
   return options;
 }
 
-/// Ranks are kept off a node by srun's --nodelist; the script's own node is none to be left out.
+/// srun's --nodelist keeps ranks off spare nodes; the script's own node cannot be left out.
 void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
   if (by_mpirun)
     leave_out_spare_nodes("mpirun, which starts the ranks here, cannot leave a node out", plan);
@@ -247,7 +248,7 @@ void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
         "is lost, the job is requeued; a spare node helps only if it is unfit");
 }
 
-/// `plugin`: of srun's; nothing: mpirun starts the ranks.
+/// `plugin`: srun's; nullopt: mpirun starts the ranks.
 void choose_start(const std::optional<std::string>& plugin, const Job& job,
                   const NodeSelection& nodes, const TaskCpus& cpus, bool overcommit,
                   LaunchPlan& plan) {
@@ -308,7 +309,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   const bool by_mpi = trains(job) || plan.framework == "mpi" || plan.framework == "horovod";
   const bool by_mpirun = !plugin && by_mpi && plan.ranks() > 1;
   check_spare_nodes(by_mpirun, plan);
-  // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
+  // sbatch refuses more tasks than CPUs even with --overcommit (22.05); srun accepts them.
   fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
               overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
   choose_start(by_mpirun ? std::nullopt : std::optional(plugin.value_or("none")), job, *nodes, cpus,

@@ -1,6 +1,6 @@
 #include "launcher/plan/profile_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -31,7 +31,7 @@ bool names(const Texts& extras, const std::string& option) {
                      [&option](const std::string& extra) { return option_name(extra) == option; });
 }
 
-/// The job's own keys for what sbatch calls these.
+/// Whether the job sets the key that corresponds to an sbatch option.
 bool has_key_for(const Resources& resources, const std::string& option) {
   return (option == "constraint" && resources.constraint) ||
          (option == "partition" && resources.partition) ||
@@ -40,21 +40,21 @@ bool has_key_for(const Resources& resources, const std::string& option) {
          (option == "reservation" && resources.reservation);
 }
 
-/// The profile's options that the user neither gives nor takes away, and then the user's.
+/// The profile's options that the user neither gives nor removes, then the user's.
 template <typename Given>
 Texts merged(const Texts& profile, const Texts& own, const Given& given) {
   Texts all;
   for (const auto& extra : profile)
     if (!names(own, option_name(extra)) && !given(option_name(extra))) all.push_back(extra);
   for (const auto& extra : own) {
-    // What takes away a line of the profile has done so.
+    // A removal of a profile's option has been applied.
     if (extra.starts_with('!') && names(profile, option_name(extra))) continue;
     all.push_back(extra);
   }
   return all;
 }
 
-/// By the user, to a value or to none.
+/// Whether the user sets it, to a value or to null.
 bool is_set(const JobEnvironment& environment, const std::string& name) {
   const auto& none = environment.left_alone;
   if (std::find(none.begin(), none.end(), name) != none.end()) return true;
@@ -72,8 +72,8 @@ const ProfileNode* node_of(const ClusterProfile& profile, const ProfilePartition
   return found == profile.nodes.end() ? nullptr : &*found;
 }
 
-/// The type of node that the job means: that of its partition; without one, the default one's, or
-/// for `device: cpu` one without GPUs. Nothing where the profile does not know the partition.
+/// The node type of the job's partition; without a partition, the default one's, or for `device:
+/// cpu` one without GPUs. Null if the profile does not know the partition.
 const ProfileNode* meant_node(const ClusterProfile& profile, const Resources& resources) {
   if (resources.partition) {
     for (const auto& partition : profile.partitions)
@@ -90,7 +90,7 @@ const ProfileNode* meant_node(const ClusterProfile& profile, const Resources& re
   return profile.nodes.empty() ? nullptr : &profile.nodes.front();
 }
 
-/// As a key it decides which nodes are planned for, too. What the user writes of it stays.
+/// Sets the key `constraint`, so that node selection sees it. Keeps the user's own constraint.
 void choose_constraint(const ClusterProfile& profile, Resources& resources) {
   const bool own = resources.constraint || names(resources.sbatch_extra, "constraint");
   const auto* node = meant_node(profile, resources);
@@ -107,7 +107,7 @@ void choose_constraint(const ClusterProfile& profile, Resources& resources) {
   if (no_partition) resources.partition.reset();
 }
 
-/// What the site says to load for such a program, where the user's job loads nothing yet.
+/// The modules the site recommends for the program, if the job loads none.
 Texts suggestion(const Job& job, const ClusterProfile& profile) {
   const auto& environment = job.environment;
   if (!environment.modules.empty() || environment.activate || environment.container ||
@@ -138,7 +138,7 @@ Job with_profile(Job job, const ClusterProfile& profile) {
 
   if (environment.container) {
     auto& container = *environment.container;
-    // "apptainer" is what stands there when nobody has written anything.
+    // "apptainer" is the default value.
     if (!profile.container.runtime.empty() && container.runtime == "apptainer")
       container.runtime = profile.container.runtime;
     container.mounts.insert(container.mounts.begin(), profile.container.mounts.begin(),

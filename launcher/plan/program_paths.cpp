@@ -17,8 +17,7 @@ Result<Paths> program_paths(const std::string& run_dir) {
   if (problem)
     return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
                  "cd to one that exists"};
-  // A link in it may name another folder by the time the job starts again: what it names now is
-  // meant.
+  // Resolve links now: they may point elsewhere when the job restarts.
   auto real = std::filesystem::weakly_canonical(here / run_dir, problem);
   if (problem) real = (here / run_dir).lexically_normal();
   return Paths{.dllaunch = *program,

@@ -1,4 +1,4 @@
-// Where this program and its trainer lie, and where the user stands.
+// Paths of this program, its trainer and the current folder.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dllaunch {
 
-/// `dltrain` is the one beside this program. `run_dir` is made absolute; nothing is made.
+/// `dltrain` is the one beside this program. `run_dir` is made absolute but not created.
 /// unavailable: /proc or the current folder cannot be read.
 Result<Paths> program_paths(const std::string& run_dir);
 

@@ -1,4 +1,4 @@
-// The plan as people read it: who runs where, and the line that starts them.
+// The plan as text: where each rank runs, and the line that starts them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr int most_rows = 16;  // above, nodes that are all alike are shown once
+constexpr int most_rows = 16;  // above this, identical nodes are shown once
 
 using Row = std::array<std::string, 6>;
 

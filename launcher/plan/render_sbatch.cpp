@@ -1,5 +1,5 @@
-// Fills templates/job.sbatch.mustache. The one file that includes mustache.
-#include <fmt/format.h>
+// Fills templates/job.sbatch.mustache. The only file that includes mustache.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <kainjow/mustache.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using kainjow::mustache::data;
 
-/// Text for a here-document that ends at a line of its own: one line, all ASCII.
+/// One ASCII line of JSON, safe in a here-document.
 std::string one_line(const Json& document) {
   return document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
@@ -47,7 +47,7 @@ data environment_lines(const LaunchPlan& plan) {
   return list;
 }
 
-/// sbatch refuses scripts with DOS line ends; the last line end is the template's.
+/// sbatch refuses CRLF line ends. The template has the final newline.
 std::string unix_lines(std::string text) {
   for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
   while (text.ends_with('\n')) text.pop_back();
@@ -61,7 +61,7 @@ std::vector<std::string> quoted(const std::vector<std::string>& words) {
   return all;
 }
 
-/// One word of bash in which the mark is the variable.
+/// One word of bash, with the placeholder replaced by the variable.
 std::string with_stage_variable(std::string_view word) {
   std::string text;
   while (true) {
@@ -73,12 +73,12 @@ std::string with_stage_variable(std::string_view word) {
   }
 }
 
-/// srun and all it starts. Only in the script an array's task learns its number, and so its
-/// directory, and the job what the nodes' own folder is called.
+/// srun and everything it starts. An array task's number (hence its directory) and the node-local
+/// folder are known only inside the script.
 std::string start_lines(const LaunchPlan& plan) {
   const auto argv = plan.start.argv();
   const auto begin = plan.start.shim_position();
-  // The user's own words stay as they are.
+  // The user's own words are left unchanged.
   const auto end = plan.train_json.empty() ? begin + plan.start.shim.size() : argv.size();
   const auto dir = task_dir(plan);
   const auto own_program = staged_program(plan.paths.dllaunch);
@@ -108,7 +108,7 @@ data fetch_fields(const LaunchPlan& plan) {
   return fetch;
 }
 
-/// What the batch script's `dllaunch stage` is told beyond the folder.
+/// Options of the batch script's `dllaunch stage`, besides the folder.
 std::vector<std::string> stage_options(const LaunchPlan& plan) {
   std::vector<std::string> options;
   if (plan.stage.broadcast) options.emplace_back("--broadcast");
@@ -121,15 +121,15 @@ std::vector<std::string> stage_options(const LaunchPlan& plan) {
   return options;
 }
 
-/// Apptainer and Singularity see the staged folder through their own variable: its name is known
-/// when the job runs.
+/// Apptainer and Singularity get the staged folder through a variable of theirs: its name is known
+/// only at run time.
 std::string bind_stage(const LaunchPlan& plan) {
   if (!plan.container || plan.container->runtime == "enroot") return "";
   const auto* name = plan.container->runtime == "apptainer" ? "APPTAINER_BIND" : "SINGULARITY_BIND";
   return fmt::format("\nexport {0}=\"${{{0}:+${0},}}$DLLAUNCH_STAGE\"", name);
 }
 
-/// `dllaunch stage` and its keeper; false: nothing is staged.
+/// `dllaunch stage` and its stage holder; false: nothing is staged.
 data stage_lines(const LaunchPlan& plan) {
   if (!plan.stage.wanted()) return data{data::type::bool_false};
   data lines{data::type::object};
@@ -141,7 +141,7 @@ data stage_lines(const LaunchPlan& plan) {
   return lines;
 }
 
-/// The names of what to unset, a line's worth each.
+/// The variables to unset, wrapped into lines.
 std::vector<std::string> unset_lines(const LaunchPlan& plan) {
   auto options = plan.sbatch_extra;
   for (const auto& option : plan.sbatch) options.push_back(option.first);
@@ -166,7 +166,7 @@ std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   fields.set("sbatch", sbatch_lines(plan));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
-  // Tasks of an array have directories of their own, which the script makes.
+  // Array tasks have their own directories, which the script creates.
   fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
   fields.set("umask", plan.share ? "027" : "077");
   fields.set("share", data{plan.share ? data::type::bool_true : data::type::bool_false});
@@ -188,7 +188,7 @@ std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
   fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
   fields.set("signal", plan.signal);
-  // A script that is cancelled before it has come so far must end.
+  // A script that is cancelled earlier must end.
   fields.set("early", object_if(plan.signal != "TERM", "signal", plan.signal));
   fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
   fields.set("start", start_lines(plan));

@@ -25,14 +25,14 @@ constexpr std::array<Key, 7> keys = {{{"--partition", &Resources::partition},
                                       {"--constraint", &Resources::constraint},
                                       {"--exclude", &Resources::exclude}}};
 
-/// What Slurm will not understand as a duration stays where it is: the message is Slurm's.
+/// A value that is not a Slurm duration is left in place: Slurm reports it.
 bool fits(const Key& key, const std::string& value) {
   if (value.empty()) return false;
   return key.option != "--time" || is_unlimited(value) || parse_slurm_minutes(value);
 }
 
-/// What stands behind "gpu:" of --gres, and the whole value of the others; empty where it is not
-/// about GPUs, or about several kinds of them.
+/// The text after "gpu:" in --gres, or the whole value of other options; empty if it is not about
+/// GPUs, or about several types.
 std::string_view gpus_of(std::string_view option, std::string_view value) {
   constexpr std::array<std::string_view, 4> counts = {"--gpus-per-node", "--gpus",
                                                       "--gpus-per-task", "--gpus-per-socket"};
@@ -46,7 +46,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Of every node; nothing where the option counts otherwise or says no number.
+/// GPUs per node; nullopt if the option counts otherwise or has no number.
 std::optional<int> gpus_per_node_in(std::string_view option, std::string_view value) {
   if (option != "--gres" && option != "--gpus-per-node") return std::nullopt;
   if (option == "--gres" && value == "gpu") return 1;

@@ -1,5 +1,4 @@
-// What a job asks of Slurm elsewhere than under a key of its own: options in sbatch_extra, and the
-// variables that sbatch reads.
+// Slurm options set through sbatch_extra or SBATCH_* variables.
 #pragma once
 
 #include <string>
@@ -10,15 +9,15 @@
 
 namespace dllaunch {
 
-/// The job with these overrides in its keys (partition, account, qos, time, reservation,
-/// constraint, exclude, gpus_per_node) where they say nothing, so that plan and checks know of
-/// them. A key counts before an extra, an extra before a variable. Pure.
+/// The job with overrides copied into its empty keys (partition, account, qos, time, reservation,
+/// constraint, exclude, gpus_per_node), where plan and checks see them. Precedence: key, extra,
+/// variable. Pure.
 Job apply_overrides(Job job, const SbatchVariables& variables);
 
-/// The type that an extra asks GPUs of: "v100" of "--gres=gpu:v100:2", "--gpus-per-node=v100:2".
-/// Empty: none, or several, which Slurm judges.
+/// The GPU type that an extra requests: "v100" in "--gres=gpu:v100:2", "--gpus-per-node=v100:2".
+/// Empty: none, or several, which Slurm checks.
 std::string gpu_type_in(const std::string& extra);
-/// Of all of them the first.
+/// The first of all.
 std::string wanted_gpu_type(const std::vector<std::string>& extras);
 
 }  // namespace dllaunch

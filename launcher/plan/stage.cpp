@@ -1,6 +1,6 @@
 #include "launcher/plan/stage.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

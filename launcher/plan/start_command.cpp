@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Where in argv the shim begins: at dllaunch, or at the loader that starts it in a container.
+/// The position of the shim in argv: dllaunch, or the loader that starts it in a container.
 Words::const_iterator find_shim(const Words& argv) {
   constexpr std::array<std::string_view, 2> mark = {"exec", "--run-dir"};
   const auto exec = std::search(argv.begin(), argv.end(), mark.begin(), mark.end());

@@ -1,4 +1,5 @@
-// What starts the ranks: a starter with its options, dllaunch around each rank, the rank's program.
+// The command that starts the ranks: a starter with options, dllaunch around each rank, the
+// program.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +11,27 @@ namespace dllaunch {
 enum class Starter {
   none,
   srun,
-  mpirun,  // Open MPI's own
-  aprun,   // tells its ranks nothing but their numbers
-  other    // what the profile of a cluster without Slurm names
+  mpirun,  // Open MPI's
+  aprun,   // gives ranks only their numbers
+  other    // named by the profile of a cluster without Slurm
 };
 
 struct StartCommand {
-  std::string starter = {};               // the program: "srun"
-  std::vector<std::string> options = {};  // the starter's; "--" at the end where it takes one
-  std::vector<std::string> shim = {};     // dllaunch exec ... --; empty: the program starts at once
-  std::vector<std::string> program = {};  // what each rank execs
+  std::string starter = {};               // the program, e.g. "srun"
+  std::vector<std::string> options = {};  // the starter's; ends with "--" if it takes one
+  std::vector<std::string> shim = {};     // dllaunch exec ... --; empty: no shim
+  std::vector<std::string> program = {};  // executed by each rank
 
   Starter kind() const;
   bool starts_by_srun() const { return kind() == Starter::srun; }
-  /// The words as they are executed.
+  /// The command as executed.
   std::vector<std::string> argv() const;
-  /// Where in argv() the shim begins; without a shim, the program.
+  /// The index in argv() of the shim; without a shim, of the program.
   std::size_t shim_position() const { return (starter.empty() ? 0 : 1) + options.size(); }
 };
 
-/// The command of which argv() is `argv`. Without a shim of ours among the words nothing tells the
-/// program from the options: then all of them are options.
+/// The command whose argv() is `argv`. Without a shim, program and options cannot be told apart:
+/// all words become options.
 StartCommand start_command_of(const std::vector<std::string>& argv);
 
 }  // namespace dllaunch

@@ -24,8 +24,8 @@ bool controller_is_away(std::string_view output) {
                     says(output, "Unable to create step for job"));
 }
 
-/// "n3" of "srun: error: Task launch for StepId=86.1 failed on node n3: Communication connection
-/// failure": a node that Slurm has not missed yet. Empty: all ranks were started.
+/// Returns "n3" for "srun: error: Task launch for StepId=86.1 failed on node n3: Communication
+/// connection failure", a node that Slurm has not marked down yet. Empty: all ranks were started.
 std::string unreachable_node(std::string_view output) {
   constexpr std::array<std::string_view, 4> signs = {"Communication connection failure",
                                                      "Socket timed out", "Unable to contact",
@@ -42,27 +42,27 @@ std::string unreachable_node(std::string_view output) {
   return std::string(name.substr(0, name.find_first_of(": \r")));
 }
 
-/// Slurm says why it ends a job, but for scancel.
+/// Slurm states why it ends a job, except for scancel.
 std::optional<Cause> slurms_reason(std::string_view output) {
   if (says(output, "DUE TO PREEMPTION")) return Cause::preempted;
   if (says(output, "DUE TO JOB REQUEUE")) return Cause::requeued;
   if (says(output, "DUE TO TIME LIMIT")) return Cause::time_limit;
-  // Slurm 22.05's srun has returned 0 after "Node failure on n3".
+  // srun of Slurm 22.05 has returned 0 after "Node failure on n3".
   if (lost_a_node(output)) return Cause::lost_node;
   return std::nullopt;
 }
 
-/// `output`: Slurm's own.
+/// `output`: Slurm's own lines.
 Cause cause_of(const StarterExit& end, std::string_view output) {
   if (end.superseded) return Cause::superseded;
   if (end.trains && end.code == 0 && end.training_end == "completed") return Cause::completed;
-  // Ranks that were told to end may do so in good order: their 0 is no proof then.
+  // Ranks that were told to end may exit with 0: that does not prove completion.
   if (const auto reason = slurms_reason(output)) return *reason;
   if (!end.stall.empty()) return Cause::stalled;
   if (end.told_to_end) return Cause::cancelled;
   if (!end.trains && end.code == 0) return Cause::completed;
-  // A trainer that fails with an error of its own just then has failed, and some codes mean what
-  // they say at any time.
+  // A trainer that fails with its own error at that moment has failed, and permanent codes keep
+  // their meaning.
   const bool saved = end.training_end == "cancelled" || end.code > 128;
   if (end.time_is_short && !is_final(end.code) && (saved || !end.trains)) return Cause::time_limit;
   const bool began = !controller_is_away(output) && unreachable_node(output).empty();
@@ -116,7 +116,7 @@ Attempt classify_exit(const StarterExit& end) {
   if (attempt.cause == Cause::lost_node) attempt.words = lost_node_in(output);
   if (attempt.cause == Cause::not_started) attempt.words = unreachable_node(output);
   if (attempt.cause == Cause::stalled) attempt.words = end.stall;
-  // Whoever is well may be silent, but leaves when asked to save, or at least says something then.
+  // Healthy ranks may be silent, but they exit or print something when asked to save.
   const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;
   attempt.idle = attempt.cause == Cause::time_limit && !end.trains && ignored &&
                  end.silent_s >= end.seconds / 2;

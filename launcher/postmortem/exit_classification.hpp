@@ -1,4 +1,4 @@
-// What the end of srun or mpirun means: read from its code, its words and the run's own events.
+// Classifies the end of srun or mpirun from its exit code, its output and the run's events.
 #pragma once
 
 #include <string>
@@ -9,31 +9,31 @@
 namespace dllaunch {
 
 struct StarterExit {
-  int code = 0;             // its own: the highest of the ranks', 128+n after a signal
-  std::string output = {};  // what it wrote to standard error; superseded: by whom
+  int code = 0;  // exit code of the starter: the highest of the ranks', 128+n after a signal
+  std::string output = {};  // its standard error; superseded: the new owner
   bool trains = false;
-  std::string training_end = {};  // status of the attempt's `end` event; empty: there is none
+  std::string training_end = {};  // status in the attempt's `end` event; empty: none
   bool superseded = false;        // ownership was lost
-  bool told_to_end = false;       // TERM, INT or HUP came
-  bool time_is_short = false;     // the ranks were asked to save because of the time limit, or
-                                  // ended for it
-  double dead_seen_s = 0;  // Unix seconds at which the words first named a dead rank; 0: never
-  std::string stall = {};  // ended because nothing moved; empty: not
-  double seconds = 0;      // it lasted
-  double silent_s = 0;     // at its end, since something moved
+  bool told_to_end = false;       // received TERM, INT or HUP
+  bool time_is_short = false;  // the ranks were asked to save, or ended, because of the time limit
+  double dead_seen_s = 0;      // Unix seconds at which the output first named a dead rank; 0: never
+  std::string stall = {};      // ended because of a stall; empty: not
+  double seconds = 0;          // duration of the attempt
+  double silent_s = 0;         // silence before its end
 };
 
-/// Everything of the attempt but what its logs and checkpoints say.
+/// Returns the attempt without what its logs and checkpoints add.
 Attempt classify_exit(const StarterExit& end);
 
-/// The lines that srun or Slurm's daemons have written: what ranks print may come the same way, and
-/// quote them.
+/// Returns the lines written by srun or Slurm's daemons. Ranks' output may arrive in the same
+/// stream and quote them.
 std::string slurm_output(std::string_view output);
 
-/// "n2" of "srun: error: Node failure on n2"; empty where nobody says it.
+/// Returns "n2" for "srun: error: Node failure on n2"; empty: none.
 std::string lost_node_in(std::string_view output);
 
-/// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
+/// Whether a rank ran out of memory: Slurm and the kernel kill it with SIGKILL and report it only
+/// here.
 bool tells_of_memory(std::string_view output);
 
 }  // namespace dllaunch

@@ -23,7 +23,7 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
     if (outcome.advice.empty()) outcome.advice = advice_for(error->line);
   }
   if (outcome.advice.empty()) outcome.advice = advice_for(dead);
-  // Who died of a signal did not write the error: its own last lines say where it was.
+  // A rank killed by a signal did not write the error: its last lines show where it was.
   auto excerpt =
       error && dead.signal == 0
           ? LogExcerpt{error->log, log_excerpt(file_end(error->log, most_bytes), most_lines)}

@@ -1,4 +1,4 @@
-// What the ranks' logs say of an end: the first error, what to change, the lines to read.
+// What the ranks' logs say about a failure: the first error, what to change, the lines to read.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace dllaunch {
 
-/// What mpirun or the batch script wrote, for where the ranks' logs say nothing.
+/// Output of mpirun or the batch script, used if the ranks' logs say nothing.
 struct StarterOutput {
   std::string path;
   std::string text;
 };
 
-/// Fills first_error, log and excerpt, and advice where there is none yet. `since_s`: Unix seconds
-/// of the start; logs untouched since are an earlier run's. False: no log shows an error.
+/// Returns whether a log shows an error. Fills first_error, log and excerpt, and advice if there is
+/// none yet. `since_s`: Unix seconds of the start; logs untouched since then belong to an earlier
+/// run.
 bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s,
                          const StarterOutput& starter, Outcome& outcome);
 
-/// What the ranks' own watchdogs said last, where the run failed and that was not over: of a stall
-/// that ended the job it is the cause, whichever rank was killed for it; of a death it stands where
-/// no log has an error.
+/// Adds the ranks' last watchdog report of a failed run if it was still pending. A stall that ended
+/// the job is the cause, whichever rank was killed for it. A death is added only if no log has an
+/// error.
 void add_stall(const RunTotals& totals, Outcome& outcome);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/postmortem/finalize.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@
 namespace dllaunch {
 namespace {
 
-/// From the first submission to the last end: of an array all its tasks.
+/// Returns the time from the first submission to the last end, over all tasks of an array.
 double seconds_of(const std::vector<SlurmJob>& jobs) {
   double seconds = 0;
   for (const auto& job : jobs) {
@@ -27,7 +27,7 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
 }
 
 std::string file_text(const Json& summary) {
-  // A path in it may be any bytes, JSON is UTF-8.
+  // Paths may contain any bytes; JSON is UTF-8.
   return summary.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -66,7 +66,7 @@ Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, b
                    double most_seconds) {
   auto summary = summarize(totals, outcome.status, outcome.seconds, ranks, most_seconds);
   summary.queue_seconds = outcome.queue_seconds;
-  // A requeued trainer that resumed has said so itself: the same restart is counted once.
+  // A requeued trainer that resumed has reported the same restart: count it once.
   summary.restarts = std::max(summary.restarts, outcome.restarts);
   if (trains) summary.epochs = totals.epochs();
   summary.tasks = outcome.tasks;
@@ -87,7 +87,7 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   if (!queued) return std::move(queued).error();
   bool silent = false;
   const auto ended = finished_jobs(system, identity_of(run.plan, run.dir, run.job_id), &silent);
-  // Whoever does not answer may know: nothing is concluded from that.
+  // No conclusion if Slurm did not answer: it may still know the job.
   if (silent && !*queued)
     return Error{ErrorKind::unavailable,
                  fmt::format("Slurm does not say how job {} ended", run.job_id), "try again later"};
@@ -108,7 +108,7 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
   auto end = read_final_state(system, run);
   if (!end || !*end) return end;
   auto written = write_file(run.dir.summary(), file_text((*end)->summary));
-  // A directory that is not ours to write into can be looked at all the same.
+  // A directory that is not writable can still be read.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return end;
 }

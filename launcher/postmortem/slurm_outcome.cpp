@@ -1,6 +1,6 @@
 #include "launcher/postmortem/slurm_outcome.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ struct Verdict {
   std::string_view advice;
 };
 
-/// Everything but FAILED and COMPLETED, which need a second look.
+/// All states except FAILED and COMPLETED, which need further checks.
 const std::map<std::string, Verdict, std::less<>> verdicts = {
     {"TIMEOUT",
      {RunStatus::timeout, "reached its time limit",
@@ -74,16 +74,16 @@ std::string now_as_slurm_writes() {
   return text.data();
 }
 
-/// Whether Slurm's "checkpoint now" may have come: grace_seconds before the limit, or up to 60 s
-/// earlier.
+/// Whether Slurm's "checkpoint now" signal may have arrived: grace_seconds before the limit, or up
+/// to 60 s earlier.
 bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
   const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
   const auto ran = seconds_between(job.start, job.end.empty() ? now_as_slurm_writes() : job.end);
   return limit && ran && *ran >= *limit * 60 - plan.grace_seconds - 60;
 }
 
-/// Asked to stop, the trainer saves and ends well: the job then reads COMPLETED, the training is
-/// not.
+/// A trainer that is asked to stop saves and exits with 0: the job reads COMPLETED, the training is
+/// not complete.
 Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
   Outcome outcome{.status = RunStatus::cancelled, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {} was asked to save and stop", job.id);
@@ -96,7 +96,7 @@ Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
   return outcome;
 }
 
-/// A command without a handler for the signal dies of it.
+/// A command without a handler for the signal is terminated by it.
 Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
   return {.status = RunStatus::timeout,
           .exit_code = exit_code::job_failed,
@@ -107,32 +107,33 @@ Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
                                 plan.signal)};
 }
 
-/// What the supervisor wrote down when it gave the job up; nothing: it did not, or was not there.
+/// Returns what the supervisor recorded when it gave up the job; nullopt: it did not, or there was
+/// none.
 std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
   auto last = read_journal(run).last;
   if (!last || last->next != Next::stop) return std::nullopt;
-  // A task of an array has a directory of its own, and two numbers.
+  // A task of an array has its own directory and two ids.
   const bool ours = job.array_task.empty()
                         ? last->job == job.id && last->allocation >= job.restarts
                         : last->time >= unix_seconds_of(job.start).value_or(0) - 1;
   return ours ? std::move(last) : std::nullopt;
 }
 
-/// A process of the job ran out of memory, and the work was completed all the same. Slurm calls the
-/// job OUT_OF_MEMORY (exit code 0:125) whatever its script returns.
+/// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
+/// OUT_OF_MEMORY (exit code 0:125) whatever the script returns.
 bool recovered_from_memory(const RunDir& run, const SlurmJob& job) {
   if (job.state != "OUT_OF_MEMORY") return false;
   const auto last = given_up(run, job);
   return last && last->status == RunStatus::completed;
 }
 
-/// The supervisor starts the ranks anew in the same job: what the newest did is the end.
+/// The supervisor restarts ranks in the same job: the newest attempt decides.
 std::string of_newest_attempt(const std::string& job_words) {
   const auto mark = job_words.rfind(attempt_mark);
   return mark == std::string::npos ? job_words : job_words.substr(mark);
 }
 
-/// Ended for the time limit, a lost node and their like, and not to come back.
+/// Ended for the time limit, a lost node or similar, and not requeued.
 Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last) {
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
@@ -177,7 +178,8 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
   return outcome;
 }
 
-/// "n1" of "slurmstepd-n1: error: Detected 1 oom-kill event(s)", where srun names no rank.
+/// Returns "n1" for "slurmstepd-n1: error: Detected 1 oom-kill event(s)", used if srun names no
+/// rank.
 std::string node_out_of_memory(std::string_view words) {
   const auto event = words.find("oom-kill event");
   if (event == std::string_view::npos) return "";
@@ -193,7 +195,7 @@ bool waits_for_ever(const SlurmJob& job) {
   return job.reason == "DependencyNeverSatisfied" || job.reason == "Dependency";
 }
 
-/// What the state alone does not say: how long, which node, which rank, by whom.
+/// Adds what the state alone does not say: duration, node, rank, who cancelled.
 void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
                      const std::string& job_words, Outcome& outcome) {
   const std::string limit = value_of(plan.sbatch, "--time");
@@ -295,7 +297,7 @@ struct EndedTask {
   Outcome outcome;
 };
 
-/// Those that did not complete, by their numbers.
+/// Returns the tasks that did not complete, by number.
 std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
                                     const std::string& id, std::vector<SlurmJob> tasks) {
   const auto number_of = [](const SlurmJob& task) { return std::atoi(task.array_task.c_str()); };
@@ -303,7 +305,7 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
             [&](const SlurmJob& a, const SlurmJob& b) { return number_of(a) < number_of(b); });
   std::vector<EndedTask> failed;
   for (auto& task : tasks) {
-    // A task's own epochs are in its directory; Slurm's word is enough here.
+    // A task's epochs are in its own directory; Slurm's record is enough here.
     const auto words = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
     auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunTotals(), words);
@@ -313,8 +315,8 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
   return failed;
 }
 
-/// The paragraph of a single job for the first task that failed (one that somebody cancelled is no
-/// news to them), a line for each of the others.
+/// Describes the first failed task (preferably not a cancelled one) like a single job, and each
+/// other one in a line.
 Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
                       const std::vector<SlurmJob>& tasks) {
   constexpr std::size_t most_named = 8;

@@ -1,4 +1,4 @@
-// What Slurm's record of a finished job means for the run. Pure but for the ranks' logs.
+// What Slurm's record of a finished job means for the run. Pure except for reading the ranks' logs.
 #pragma once
 
 #include <string>
@@ -12,26 +12,27 @@
 
 namespace dllaunch {
 
-/// The file the batch script writes to, as Slurm says or as the plan has it.
+/// Returns the batch script's output file, from Slurm's record or the plan.
 std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job);
 
-/// How a finished job is told to people. `job_words` is the end of its output. A job that nobody
-/// knows any more (no state) is judged by the run's own `end` event.
+/// Returns the outcome of a finished job. `job_words`: the end of its output. A job without a
+/// state, which Slurm has forgotten, is judged by the run's `end` event.
 Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
                       const RunTotals& totals, const std::string& job_words);
 
-/// The same for a job that is gone from the queue: `ended` has an entry, of an array one a task
-/// (each with a directory task-N in the run's), or none when nobody knows it. Reads its output.
+/// The same for a job that has left the queue. `ended` has one entry, or one per task of an array
+/// (each with a directory task-N in the run's), or none if Slurm has forgotten the job. Reads the
+/// job's output.
 Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
                      const std::vector<SlurmJob>& ended, const RunTotals& totals);
 
-/// Where the files of an array's task lie.
+/// Returns the directory of an array's task.
 RunDir task_dir(const RunDir& run, const std::string& task);
 
-/// Queue and run time from Slurm's clock; `seconds` since submission where it has none.
+/// Adds queue and run time from Slurm's clock; without them, `seconds` since submission.
 void add_times(const SlurmJob& job, double seconds, Outcome& outcome);
 
-/// Seconds between two of Slurm's time stamps; nothing when one is missing.
+/// Returns the seconds between two Slurm time stamps; nullopt if one is missing.
 std::optional<double> seconds_between(const std::string& from, const std::string& to);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// One thing that pre-flight looks at: seen on each node, judged over all nodes together.
+// A pre-flight check: observed on each node, judged over all nodes together.
 #pragma once
 
 #include <chrono>
@@ -14,27 +14,27 @@
 
 namespace dllaunch {
 
-/// Where a check looks. Nothing else of the machine is its to read.
+/// What a check may look at on its node.
 struct NodeView {
   const PreflightRequest& request;
   System& system;
-  std::string node = {};  // its name in request.hosts
-  std::string root = {};  // before /proc, /sys and /dev; tests have their own
+  std::string node = {};  // as in request.hosts
+  std::string root = {};  // prefix of /proc, /sys and /dev, for tests
 };
 
-/// What one check saw of one thing on one node.
+/// What a check observed of one item on one node.
 struct Sight {
   std::string node = {};
   std::string item = {};  // "TMPDIR"; empty where there is only one
   Json seen = nullptr;
-  std::string trouble = {};  // why nothing was seen: hung, crashed, refused
+  std::string trouble = {};  // why there is no observation: hung, crashed, refused
 };
 
 struct PreflightResult {
-  std::string name = {};  // the check's
+  std::string name = {};  // of the check
   std::string item = {};
   Level level = Level::ok;
-  std::string value = {};  // what was measured, for people
+  std::string value = {};  // the measurement, human-readable
   std::string why = {};    // empty with Level::ok
   std::string fix = {};    // empty with Level::ok
 };
@@ -44,30 +44,30 @@ struct NodeResult {
   PreflightResult result = {};
 };
 
-/// Checks of one stage run beside each other. Those that measure wait until nothing else runs.
+/// Checks of one stage run in parallel. Measuring stages run alone.
 enum class PreflightStage { state, gpu_speed, cpu_speed };
 
 struct PreflightCheck {
   std::string_view name = {};
-  std::string_view about = {};  // for docs
+  std::string_view about = {};  // for documentation
   PreflightStage stage = PreflightStage::state;
-  /// Each item has a child process of its own: one that hangs costs this long and its answer.
+  /// Per item, in a child process. An item that hangs loses its answer after this time.
   std::chrono::milliseconds limit{0};
-  /// What to look at on this node; must not touch a file system. Null: one item without a name.
+  /// Returns the items on this node; must not touch a file system. Null: one item without a name.
   std::vector<std::string> (*items)(const NodeView& view) = nullptr;
-  /// In the child. Null: it judges what another check saw.
+  /// Runs in the child. Null: judges what another check observed.
   Result<Json> (*observe)(const NodeView& view, const std::string& item) = nullptr;
-  /// Pure. `sights` are of the check named by `reads`, those with trouble left out.
+  /// Pure. `sights`: of the check named by `reads`, without those with trouble.
   std::vector<NodeResult> (*judge)(const PreflightRequest& request,
                                    const std::vector<Sight>& sights) = nullptr;
   std::string_view reads = {};  // empty: its own
-  bool bounded_memory = true;   // false: a GPU driver reserves more addresses than there is memory
+  bool bounded_memory = true;  // false: GPU drivers reserve more address space than there is memory
 };
 
-/// In the order of the report. A new check is a file that defines one, and its line here.
+/// In the order of the report. To add a check, define it in a file and list it here.
 std::span<const PreflightCheck* const> preflight_checks();
 
-/// Of answers from other processes and nodes: absent where it is missing or of another kind.
+/// For answers of other processes and nodes: nullopt if missing or of another type.
 std::optional<double> number_of(const Json& seen, const char* key);
 std::string text_of(const Json& seen, const char* key);
 bool flag_of(const Json& seen, const char* key);

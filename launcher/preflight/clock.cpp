@@ -1,5 +1,5 @@
-// Whether the nodes' clocks agree, as the nodes saw it when they talked to each other.
-#include <fmt/format.h>
+// Check: the nodes' clocks agree, as measured while they exchange messages.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ Steps steps_in(const std::vector<Sight>& sights) {
   return steps;
 }
 
-/// Of all nodes that `from` has to do with, directly or not: how far ahead of the middle one.
+/// Returns how far ahead of the median the clock of each node connected to `from` is.
 std::map<std::string, double> clocks_around(const std::string& from, const Steps& steps) {
   std::map<std::string, double> clocks{{from, 0}};
   for (std::deque<std::string> next{from}; !next.empty(); next.pop_front()) {
@@ -53,8 +53,8 @@ std::map<std::string, double> clocks_around(const std::string& from, const Steps
 }
 
 std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
-  // A node with NTP is within milliseconds; ntpd steps the clock from 128 ms on. Files look newer
-  // than they are from a second on, and deadlines that nodes agree on are missed from ten.
+  // With NTP, clocks agree within milliseconds; ntpd steps the clock from 128 ms. From one second,
+  // files appear newer than they are; from ten, shared deadlines are missed.
   constexpr double off_s = 0.5;
   constexpr double wrong_s = 10;
   const auto steps = steps_in(sights);

@@ -1,5 +1,5 @@
-// Clocks, computing and memory of a node's CPUs, beside the other nodes' figures.
-#include <fmt/format.h>
+// Check: clock, arithmetic and memory speed of a node's CPUs, compared with other nodes.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +21,7 @@ std::optional<double> number_in(System& system, const std::string& path) {
   return value;
 }
 
-/// What the kernel says of one CPU's clock, in MHz, and of how often heat slowed its package down.
+/// A CPU's clock in MHz as the kernel reports it, and how often its package was throttled.
 struct CpuClock {
   std::optional<double> now_mhz = {};
   std::optional<double> limit_mhz = {};
@@ -54,7 +54,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
             {"gb_per_s", speed->gb_per_s},
             {"share", speed->share},
             {"sums_agree", speed->sums_agree}};
-  // Of after the work: an idle CPU is slow on purpose.
+  // Measured after the work: an idle CPU clocks down.
   if (after.now_mhz) seen["now_mhz"] = *after.now_mhz;
   if (after.limit_mhz) seen["limit_mhz"] = *after.limit_mhz;
   if (after.most_mhz) seen["most_mhz"] = *after.most_mhz;
@@ -72,8 +72,8 @@ void worsen(Fault& fault, Level level, std::string why, std::string_view fix) {
   if (level > fault.level) fault = {level, std::move(why), std::string(fix)};
 }
 
-/// Synchronous training goes at the pace of the slowest node. Two hardware threads of one core
-/// halve each other's speed where a node is shared, so up to there it is a warning.
+/// Synchronous training runs at the pace of the slowest node. On a shared node, two hardware
+/// threads of a core halve each other's speed; down to that it is a warning.
 Level level_of(double share) {
   constexpr double much_less = 0.4;
   constexpr double less = 0.7;
@@ -98,8 +98,8 @@ void compare(const Json& seen, const std::vector<Sight>& all, std::size_t which,
 }
 
 void look_at_clocks(const Json& seen, Fault& fault) {
-  // A CPU that a fault holds at its lowest clock (BD PROCHOT) runs at a tenth to a quarter of its
-  // highest; all cores together, or AVX-512, at half of it or more.
+  // A CPU held at its lowest clock by a fault (BD PROCHOT) runs at a tenth to a quarter of its
+  // highest; with all cores busy, or with AVX-512, at half or more.
   constexpr double stuck = 0.3;
   constexpr double low = 0.5;
   const auto most = number_of(seen, "most_mhz");
@@ -115,7 +115,7 @@ void look_at_clocks(const Json& seen, Fault& fault) {
 
 void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t which,
                    Fault& fault) {
-  // On a node that is ours each thread has its CPU to itself.
+  // On an exclusive node each thread has its own CPU.
   constexpr double busy = 0.7;
   constexpr double taken = 0.25;
   const auto own = number_of(seen, "share");
@@ -124,7 +124,7 @@ void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t 
   values.reserve(all.size());
   for (const auto& sight : all) values.push_back(number_of(sight.seen, "share").value_or(1));
   const auto slowness = slowness_of(values, which);
-  // Where all are as busy, or there is only one, it may be how the job was asked for.
+  // If all nodes are as busy, or there is only one, the job's request may be the reason.
   const bool stands_out = slowness.usual > 0 && slowness.share < taken;
   worsen(fault, *own < taken && stands_out ? Level::fail : Level::warn,
          fmt::format("others leave it {:.0f} % of its CPUs", 100 * *own),

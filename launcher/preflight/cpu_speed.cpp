@@ -30,11 +30,11 @@ double wall_seconds() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-/// Read anew at each call: a compiler that knew them would compute the sum once, and itself.
+/// Volatile: the compiler must not precompute the sum.
 volatile double factor_to_use = 0.999;
 volatile double step_to_use = 0.001;
 
-/// Independent chains, so that the units and not their latency are measured.
+/// Independent chains measure throughput, not latency.
 double multiply_and_add() {
   const double factor = factor_to_use;
   const double step = step_to_use;
@@ -51,7 +51,7 @@ void triad(std::vector<double>& a, const std::vector<double>& b, const std::vect
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + 3.0 * c[i];
 }
 
-/// What one thread measured.
+/// One thread's measurements.
 struct Lane {
   std::optional<Error> error = {};
   double gflops = 0;
@@ -95,7 +95,7 @@ void stream(const SpeedEffort& effort, Lane& lane) {
 Result<CpuSpeed> measure_cpu_speed(const IdSet& cpus, const SpeedEffort& effort) {
   const auto ids = cpus.ids();
   if (ids.empty()) return Error{ErrorKind::unavailable, "no CPU to measure", ""};
-  // Spread over the set, so that one memory controller is not taken for all.
+  // Spread over the set, so that not all use the same memory controller.
   const std::size_t step = std::max<std::size_t>(1, ids.size() / effort.most_memory_threads);
   std::vector<Lane> all(ids.size());
   std::barrier barrier(static_cast<std::ptrdiff_t>(ids.size()));

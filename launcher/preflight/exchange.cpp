@@ -1,6 +1,6 @@
 #include "launcher/preflight/exchange.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -44,7 +44,7 @@ void give_up_after(int socket, milliseconds limit) {
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-/// Closes itself.
+/// Closes the socket in its destructor.
 class Line {
  public:
   Line(int socket, milliseconds limit) : socket_(socket) { wait_at_most(limit); }
@@ -65,10 +65,11 @@ class Line {
     }
     return true;
   }
-  /// Without its end; nothing where none came. A byte at a time: what follows is not ours to take.
+  /// Returns a line without newline; nullopt if none arrived. Reads byte by byte, as the following
+  /// data belongs to the caller.
   std::string hear() const {
     std::string text;
-    // Who sends a byte now and then waits no longer than who sends none.
+    // A peer that sends single bytes gets no more time.
     const auto until = Clock::now() + limit_;
     for (char c = 0; text.size() < longest_line && Clock::now() < until;) {
       const auto count = recv(socket_, &c, 1, 0);
@@ -95,7 +96,7 @@ class Line {
   milliseconds limit_{0};
 };
 
-/// What threads share with the function that may have returned already.
+/// Shared with threads that may outlive the function.
 struct Shared {
   ExchangePlan plan = {};
   std::vector<int> ports = {};
@@ -104,7 +105,7 @@ struct Shared {
   std::condition_variable changed = {};
   std::vector<PeerCall> calls = {};  // by position in peers_of()
   std::vector<bool> called = {};
-  std::set<std::string> guests = {};  // who has called us to the end
+  std::set<std::string> guests = {};  // peers whose calls have completed
   std::atomic<int> guests_now = 0;
 };
 
@@ -114,7 +115,7 @@ milliseconds left_of(const Shared& shared) {
 
 // ---- being called -----------------------------------------------------------------------------
 
-/// What a line begins with, before the proof is put in front of it.
+/// The prefix of every line, after the proof.
 std::string prefix_of(const ExchangePlan& plan) {
   return fmt::format("{} {} ", greeting, plan.mark);
 }
@@ -173,11 +174,11 @@ Result<Answer> read_answer(const std::string& line, const std::string& prefix) {
   return answer;
 }
 
-/// One call to the end. `through`: where to, the second time round the address of an interface.
+/// Makes one call. `through`: the address; in the second round that of an interface.
 Result<Answer> talk(const Shared& shared, const std::string& through, int port, PeerCall& call) {
   const int socket = connect_to(through, port);
   if (socket < 0) return Error{ErrorKind::unavailable, std::strerror(errno), ""};
-  // Somebody else's service at the first port must not cost the time for the others.
+  // A foreign service on the first port must not use up the time for the others.
   Line line(socket, std::min(left_of(shared), greeting_limit));
   const auto& plan = shared.plan;
   const auto prefix = prefix_of(plan);
@@ -220,7 +221,7 @@ void try_to_call(const Shared& shared, PeerCall& call) {
   }
 }
 
-/// Again and again: the other one may not have started yet.
+/// Retries: the peer may not have started yet.
 void call_peer(const std::shared_ptr<Shared>& shared, std::size_t index, const std::string& host) {
   PeerCall call{.host = host};
   do {

@@ -1,4 +1,4 @@
-// The nodes of a job try to talk to each other: each serves, and calls a few others.
+// Connection test between the nodes of a job: each node serves, and calls a few others.
 #pragma once
 
 #include <chrono>
@@ -11,36 +11,36 @@
 namespace dllaunch {
 
 struct ExchangePlan {
-  std::string mark = {};                // of this pre-flight; others' calls are not answered
-  std::string secret = {};              // what callers and called prove to each other to know
-  std::vector<std::string> hosts = {};  // all nodes, each under the name it is called by
-  std::size_t own = 0;                  // position of this one
-  /// The address to be reached at where a network interface is named; empty: the host's name.
+  std::string mark = {};                // identifies this pre-flight; other calls are not answered
+  std::string secret = {};              // shared secret that both sides prove
+  std::vector<std::string> hosts = {};  // all nodes, by the names they are called by
+  std::size_t own = 0;                  // index of this node
+  /// The address to use if a network interface is named; empty: that of the host name.
   std::string address = {};
   std::chrono::milliseconds patience{3000};
 };
 
-/// What came of calling one other node.
+/// The result of calling another node.
 struct PeerCall {
   std::string host = {};
   bool reached = false;
-  std::string why = {};      // not reached
-  double round_trip_ms = 0;  // of a line and its answer
+  std::string why = {};      // empty: reached
+  double round_trip_ms = 0;  // for a line and its answer
   double mb_per_s = 0;       // 1 MiB to the other one, 1 MB = 1e6 bytes
-  double ahead_s = 0;        // its clock before ours, to within half the round trip
+  double ahead_s = 0;        // its clock minus this one, to within half the round trip
 };
 
-/// The positions that node `own` of `count` calls: its neighbours at distances 1, 2 and 5, so that
-/// each node is called by three, and that calls of all nodes together reach across the job.
+/// Returns the nodes that node `own` of `count` calls: neighbours at distances 1, 2 and 5. Each
+/// node is called by three, and the calls together connect the job.
 std::vector<std::size_t> peers_of(std::size_t own, std::size_t count);
 
-/// The ports at which a host may be found, the first one that was free there; below those that
-/// Linux gives out by itself.
+/// Returns the ports on which a host may listen; it uses the first free one. Below Linux's
+/// ephemeral range.
 std::vector<int> exchange_ports(const std::string& mark, const std::string& host);
 
-/// Returns when this node has called its peers and those that call it have done so, or when
-/// patience ends. Leaves threads behind: call it in a process that ends then.
-/// unavailable: no port to listen on.
+/// Returns when this node has called its peers and their calls have ended, or when patience ends.
+/// Leaves threads behind: call it in a process that exits afterwards. unavailable: no port to
+/// listen on.
 Result<std::vector<PeerCall>> exchange_with_peers(const ExchangePlan& plan);
 
 }  // namespace dllaunch

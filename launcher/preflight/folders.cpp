@@ -1,5 +1,5 @@
-// The folders the job will write to: writable, with room for what it needs.
-#include <fmt/format.h>
+// Check: the folders the job writes to are writable and have enough space.
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -42,7 +42,7 @@ std::string path_of(const NodeView& view, const std::string& item) {
   return path.empty() ? "/tmp" : path;
 }
 
-/// Where it will be made, if it is not there yet.
+/// Returns the nearest existing parent.
 Result<std::string> existing_part(const std::string& path) {
   for (fs::path at = path;; at = at.parent_path()) {
     struct stat status {};
@@ -70,7 +70,7 @@ Result<Json> observe(const NodeView& view, const std::string& item) {
   const auto block = static_cast<double>(space.f_frsize);
   seen["total_bytes"] = static_cast<double>(space.f_blocks) * block;
   seen["free_bytes"] = static_cast<double>(space.f_bavail) * block;
-  // Not every file system counts files.
+  // Some file systems do not count files.
   if (space.f_files > 0) seen["free_files"] = static_cast<double>(space.f_favail);
   return seen;
 }

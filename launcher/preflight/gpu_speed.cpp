@@ -1,6 +1,6 @@
 #include "launcher/preflight/gpu_speed.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -23,8 +23,8 @@ constexpr std::size_t parcel_bytes = std::size_t{64} << 20;
 constexpr int repetitions = 4;
 constexpr std::chrono::seconds enough(4);
 
-// The kernel: in each thread four chains of multiply-adds, from 0, 1, 2 and 3 towards one.
-// Assembled by the driver, so it runs on whatever GPU there is.
+// The kernel: each thread runs four chains of multiply-adds, from 0, 1, 2 and 3 towards one. The
+// driver assembles it for the GPU at hand.
 constexpr int threads_per_block = 256;
 constexpr int blocks = 2048;
 constexpr unsigned rounds = 512;
@@ -83,7 +83,7 @@ repeat:
 }
 )ptx";
 
-/// What each thread of the kernel must come to. Fused multiply-adds round alike everywhere.
+/// The expected sum of each thread. Fused multiply-adds round identically everywhere.
 float right_sum() {
   constexpr float factor = 0x1.ff8p-1F;  // 0f3F7FC000
   constexpr float step = 0x1p-10F;       // 0f3A800000
@@ -94,7 +94,7 @@ float right_sum() {
   return (chains[0] + chains[1]) + (chains[2] + chains[3]);
 }
 
-/// The driver's own functions. Every call: 0 is success.
+/// Functions of the CUDA driver. Every call returns 0 on success.
 struct Cuda {
   int (*init)(unsigned) = nullptr;
   int (*count)(int*) = nullptr;
@@ -153,7 +153,7 @@ std::string find_functions(const SharedLibrary& library, Cuda& cuda) {
   return missing;
 }
 
-/// Freed by `free` when it goes, where it is there.
+/// Calls `free` in its destructor if there is something to free.
 template <typename Handle, typename Free>
 class Kept {
  public:
@@ -171,7 +171,7 @@ class Kept {
 using DeviceMemory = Kept<Address, int (*)(Address)>;
 using Pointer = Kept<void*, int (*)(void*)>;
 
-/// The least time of some repetitions, the first not counted; nothing where one is refused.
+/// Returns the shortest time of several repetitions after a warm-up; nullopt if a call fails.
 std::optional<double> least_seconds(const Cuda& cuda, const std::function<int()>& work) {
   double least = 0;
   for (int i = 0; i <= repetitions; ++i) {
@@ -184,7 +184,7 @@ std::optional<double> least_seconds(const Cuda& cuda, const std::function<int()>
   return least;
 }
 
-/// Puts GB/s under `key`; false where it is refused.
+/// Stores GB/s under `key`; returns false on failure.
 bool put_speed(const Cuda& cuda, Json& gpu, const char* key, double bytes,
                const std::function<int()>& work) {
   const auto seconds = least_seconds(cuda, work);
@@ -193,7 +193,7 @@ bool put_speed(const Cuda& cuda, Json& gpu, const char* key, double bytes,
   return true;
 }
 
-/// "" or which step was refused.
+/// Returns "" or the step that failed.
 std::string put_arithmetic(const Cuda& cuda, Json& gpu, Address sums) {
   Pointer module(cuda.unload);
   void* kernel = nullptr;
@@ -233,7 +233,7 @@ void put_peer(const Cuda& cuda, Json& gpu, const Device& own, const Device& peer
             [&] { return cuda.to_peer(there.handle, context, from, own.context, parcel_bytes); });
 }
 
-/// "" or which step was refused.
+/// Returns "" or the step that failed.
 std::string measure_one(const Cuda& cuda, Json& gpu, const Device& own,
                         const std::optional<int>& peer) {
   Pointer host(cuda.unpinned);

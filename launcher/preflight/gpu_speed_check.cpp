@@ -1,5 +1,5 @@
-// How fast each GPU computes, and the links from, to and between GPUs, beside all others' figures.
-#include <fmt/format.h>
+// Check: the speed of each GPU and of its links, compared with all others.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@ namespace dllaunch {
 namespace {
 
 Result<Json> observe(const NodeView& view, const std::string&) {
-  // A CPU job on a node with GPUs has no business with them.
+  // A CPU job does not use the node's GPUs.
   if (!view.request.job_id.empty() && !view.system.environment("SLURM_GPUS_ON_NODE"))
     return Json{{"found", false}, {"why", "the job has no GPU"}, {"gpus", Json::array()}};
   return measure_gpu_speeds("libcuda.so.1");
@@ -54,8 +54,8 @@ void worsen(Fault& fault, Level level, std::string why) {
   if (level > fault.level) fault = {level, std::move(why)};
 }
 
-/// Cards of one kind differ by some percent; a link of half its lanes or of the generation before
-/// is half as fast.
+/// GPUs of one model differ by some percent; a link with half its lanes, or of the previous
+/// generation, is half as fast.
 Level level_of(double share) {
   constexpr double half_and_a_bit = 0.6;
   constexpr double less = 0.85;
@@ -63,7 +63,7 @@ Level level_of(double share) {
   return share < less ? Level::warn : Level::ok;
 }
 
-/// Beside the others of its kind, wherever they are.
+/// Compares a GPU with others of its model on all nodes.
 void compare(const std::vector<One>& all, std::size_t which, const Figure& figure, Fault& fault) {
   const auto own = number_of(all[which].gpu, figure.key);
   if (!own) return;
@@ -85,7 +85,7 @@ bool is_wrong(const Json& gpu) {
   return number_of(gpu, "wrong").value_or(0) > 0;
 }
 
-/// What fails on every GPU is not the GPU: a driver that is too old for it, or for us.
+/// A failure of every GPU is not the GPU's: the driver is too old.
 Fault fault_of(const std::vector<One>& all, std::size_t which) {
   const auto& own = all[which].gpu;
   const auto some_are = [&](auto well) {
@@ -114,7 +114,7 @@ std::string value_of(const Json& gpu) {
   return text.empty() ? "not measured" : text;
 }
 
-/// One line of each node: those of its GPUs that stand out, else the first.
+/// Reports the outliers of each node, else its first GPU.
 std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
   const auto all = gpus_of(sights);
   std::vector<NodeResult> results;

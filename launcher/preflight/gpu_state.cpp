@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 using Device = NvmlDevice;
 
 constexpr int success = nvml_success;
-constexpr int too_small = 7;  // more processes than there is room for: none here
+constexpr int too_small = 7;  // the buffer is too small
 
-/// What an old driver may lack.
+/// Functions that an old driver may lack.
 struct Nvml {
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*uuid)(Device, char*, unsigned) = nullptr;
@@ -100,7 +100,7 @@ Json state_of(const Nvml& nvml, Device device, unsigned index, const NvmlPciInfo
   return gpu;
 }
 
-/// The first line of a file; empty where it cannot be read.
+/// Returns the first line of a file; empty if unreadable.
 std::string line_of(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -163,7 +163,7 @@ Json read_amd_states(const std::string& root) {
     const auto device = card / "device";
     if (line_of(device / "vendor") != "0x1002") continue;
     const auto total = number_in(device / "mem_info_vram_total");
-    if (total == 0) continue;  // no accelerator, or its driver has given up
+    if (total == 0) continue;  // not a GPU, or its driver has failed
     std::error_code error;
     answer["gpus"].push_back({{"index", answer["gpus"].size()},
                               {"pci", fs::canonical(device, error).filename().string()},

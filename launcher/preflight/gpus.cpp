@@ -1,5 +1,5 @@
-// The job's GPUs on a node: all there, free, not slowed down, without memory errors.
-#include <fmt/format.h>
+// Check: the job's GPUs on a node are present, free, not throttled, and without memory errors.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr const char* promised_key = "promised";  // absent: Slurm gave the job none here
+constexpr const char* promised_key = "promised";  // absent: Slurm allocated none here
 
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto promised = view.system.environment("SLURM_GPUS_ON_NODE");
@@ -26,7 +26,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   return seen;
 }
 
-/// The GPUs that a management library tells of; none where there is no such library.
+/// Returns the GPUs a management library reports; none without such a library.
 std::vector<Json> gpus_in(const Json& seen) {
   std::vector<Json> gpus;
   for (const char* key : {"nvml", "amd"}) {
@@ -48,7 +48,7 @@ int count_of(const Json& seen) {
   return gpus > 0 ? gpus : static_cast<int>(number_of(seen, "nvidia_files").value_or(0));
 }
 
-/// What most nodes have; where there is no most, the largest.
+/// Returns the most frequent count; without one, the largest.
 int usual_count(const std::vector<Sight>& sights) {
   std::map<int, int> nodes;
   for (const auto& sight : sights) ++nodes[count_of(sight.seen)];
@@ -62,7 +62,7 @@ int usual_count(const std::vector<Sight>& sights) {
   return usual;
 }
 
-/// Positions of those that are the job's. On a shared node there are others'.
+/// Returns indices of the job's GPUs; a shared node has others too.
 std::set<std::size_t> own_gpus(const std::vector<Json>& gpus, const Json& seen) {
   std::set<std::size_t> all;
   for (std::size_t i = 0; i < gpus.size(); ++i) all.insert(i);
@@ -94,7 +94,7 @@ void worsen(Fault& fault, Level level, std::string why, std::string_view fix) {
 }
 
 void look_at_memory(const Json& gpu, bool surely_ours, Fault& fault) {
-  // An idle driver keeps some hundred MiB; a dead job's process keeps gigabytes.
+  // An idle driver uses some hundred MiB; a leftover process uses gigabytes.
   constexpr double least = 1 << 30;
   constexpr double part = 0.05;
   const auto used = number_of(gpu, "used_bytes").value_or(0);
@@ -145,7 +145,7 @@ void look_at_health(const Json& gpu, Fault& fault) {
            "tell the site: the card may not sit well in its slot");
 }
 
-/// A library that the other nodes have and this one lacks, or that failed.
+/// Reports a library that other nodes have and this one lacks, or that failed.
 std::string driver_trouble(const Json& seen, const std::vector<Sight>& sights) {
   const auto nvml = part_of(seen, "nvml");
   if (!gpus_in(seen).empty()) return "";
@@ -177,7 +177,7 @@ Fault look_at_number(const Json& seen, int wanted, const std::vector<Sight>& sig
   return fault;
 }
 
-/// 0: the job has no business with GPUs here.
+/// Returns the number of GPUs the job needs here; 0: none.
 int wanted_gpus(const PreflightRequest& request, const Json& seen, int usual) {
   if (request.gpus_per_node >= 0) return request.gpus_per_node;
   if (const auto promised = number_of(seen, promised_key))

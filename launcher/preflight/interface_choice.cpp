@@ -1,6 +1,6 @@
 #include "launcher/preflight/interface_choice.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>

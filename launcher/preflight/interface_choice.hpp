@@ -1,4 +1,4 @@
-// Which network interface NCCL_SOCKET_IFNAME means.
+// Selects the network interface that NCCL_SOCKET_IFNAME names.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// Pure. NCCL's rules: a list of prefixes, "=" before it for whole names, "^" for all but these.
-/// IPv4 before IPv6. unavailable: none that is up, has an address and is named so.
+/// Pure. Follows NCCL's rules: a list of prefixes; "=" selects exact names, "^" excludes. IPv4
+/// before IPv6. unavailable: no matching interface is up and has an address.
 Result<NetworkInterface> choose_interface(const std::string& wanted,
                                           const std::vector<NetworkInterface>& interfaces);
 

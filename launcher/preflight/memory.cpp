@@ -1,5 +1,5 @@
-// The node's memory: as much as the other nodes have, and not taken by somebody else.
-#include <fmt/format.h>
+// Check: the node has as much memory as the others, and it is free.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <sstream>
@@ -27,10 +27,10 @@ Result<Json> observe(const NodeView& view, const std::string&) {
 
 std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
   constexpr double gib = 1 << 30;
-  constexpr double less_than_others = 0.95;  // a lost module is 1/24 at the least
+  constexpr double less_than_others = 0.95;  // losing one module costs at least 1/24
   constexpr double scarce = 0.10;
   constexpr double none = 0.02;
-  constexpr double most_of_it = 0.8;  // jobs ask for whole nodes, and the system has its part
+  constexpr double most_of_it = 0.8;  // jobs request whole nodes, and the system uses some
   std::vector<double> totals;
   for (const auto& sight : sights)
     if (const auto total = number_of(sight.seen, "total_bytes")) totals.push_back(*total);

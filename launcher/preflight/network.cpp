@@ -1,5 +1,5 @@
-// Whether the nodes reach each other, over the network the job will use; and which one does not.
-#include <fmt/format.h>
+// Check: the nodes reach each other over the job's network; names the nodes that do not.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -21,7 +21,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
     return Error{ErrorKind::unavailable,
                  fmt::format("this node calls itself {}, which is none of the job's", view.node),
                  ""};
-  // Where Slurm is told to hand nothing on, the mark is all that all nodes know.
+  // If Slurm does not pass on the environment, the mark is all that the nodes share.
   const auto secret = view.system.environment(preflight_secret).value_or("");
   ExchangePlan plan{.mark = view.request.mark,
                     .secret = secret.empty() ? view.request.mark : secret,
@@ -59,13 +59,12 @@ struct Call {
 };
 
 struct Tally {
-  int calls = 0;  // from it and to it
+  int calls = 0;  // in both directions
   int failed = 0;
 };
 
-/// Which nodes, taken away, explain all failed calls: the one with the most of them, and on.
-/// `first` has the job's script on it, and answers for the others' sake: where it may be either of
-/// two, it is the other.
+/// Returns nodes whose removal explains all failed calls, starting with the one with most failures.
+/// `first` runs the job's script and is blamed last.
 std::map<std::string, std::vector<Call>> blamed(std::vector<Call> failed,
                                                 const std::map<std::string, int>& calls_of,
                                                 const std::string& first) {
@@ -110,10 +109,10 @@ std::string words_of(const std::string& node, const std::vector<Call>& calls) {
 
 struct Calls {
   std::vector<Call> failed = {};
-  std::map<std::string, int> of = {};  // node -> calls from it and to it
+  std::map<std::string, int> of = {};  // node -> calls in both directions
 };
 
-/// Between nodes that answered: of one that did not there is nothing to find out here.
+/// Returns the calls between nodes that answered.
 Calls calls_in(const std::vector<Sight>& sights) {
   std::set<std::string> here;
   for (const auto& sight : sights) here.insert(sight.node);

@@ -1,6 +1,6 @@
 #include "launcher/preflight/node_answer.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

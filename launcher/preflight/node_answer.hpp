@@ -1,4 +1,4 @@
-// What one node saw: all checks, each in time, as a document that travels.
+// One node's observations: all checks, as a document.
 #pragma once
 
 #include <map>
@@ -14,14 +14,13 @@ struct NodeAnswer {
   std::map<std::string, std::vector<Sight>> sights = {};  // by check
 };
 
-/// Looks at this node, stage by stage; within a stage each item in a child process of its own. What
-/// hangs or crashes costs its answer and is told as trouble. Takes as long as the checks' limits
-/// say at worst, and touches no file system itself.
+/// Observes this node stage by stage, each item in a child process. An item that hangs or crashes
+/// is reported as trouble. Bounded by the checks' limits; touches no file system itself.
 NodeAnswer observe_node(const NodeView& view,
                         std::span<const PreflightCheck* const> checks = preflight_checks());
 
 Json to_json(const NodeAnswer& answer);
-/// bad_request: not such a document.
+/// bad_request: not a valid document.
 Result<NodeAnswer> node_answer_from_json(const Json& document);
 
 }  // namespace dllaunch

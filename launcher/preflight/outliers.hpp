@@ -1,4 +1,4 @@
-// One figure of many nodes or devices, and which of them stands out.
+// Finds outliers among one figure of many nodes or devices.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace dllaunch {
 
-/// 0 of none; of an even number the lower of the two in the middle is as good as any.
+/// Returns 0 for an empty list, and the lower middle value for an even count.
 double median_of(std::vector<double> values);
 
 struct Slowness {
-  double usual = 0;  // the median of the others; 0: nobody to compare with
-  double share = 1;  // of the usual
+  double usual = 0;  // median of the others; 0: there are none
+  double share = 1;  // value / usual
 };
 
-/// `values[which]` beside the median of all others.
+/// Compares `values[which]` with the median of all others.
 Slowness slowness_of(const std::vector<double>& values, std::size_t which);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/preflight/preflight.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// As Slurm calls this machine, or as it calls itself.
+/// Returns Slurm's name of this machine, else its own.
 std::string own_name(System& system) {
   return system.environment("SLURMD_NODENAME").value_or(system.host_name());
 }
@@ -30,7 +30,7 @@ std::vector<std::string> command(const std::string& dllaunch, const PreflightReq
     argv.emplace_back(inherited.variable);
   }
   const auto nodes = request.hosts.size();
-  // TERM lets srun hand on what has come; it is killed where it does not.
+  // On TERM, srun forwards the output so far; it is killed if it does not exit.
   argv.insert(argv.end(), {"timeout",
                            "--kill-after=2",
                            std::to_string(request.patience.count()),
@@ -82,7 +82,7 @@ struct Gathered {
 Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   const auto program = own_executable();
   if (!program) return program.error();
-  // srun hands the environment on.
+  // srun passes the environment on.
   setenv(preflight_secret, new_secret().c_str(), 1);
   constexpr std::chrono::seconds grace(3);
   const auto output = system.run(command(*program, request), request.patience + grace);

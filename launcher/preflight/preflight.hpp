@@ -1,15 +1,16 @@
-// Pre-flight: are the nodes of a job fit to start it, or to start it again? In seconds, as an
-// ordinary user, without touching what runs.
+// Pre-flight: finds out in seconds, as an ordinary user, whether the nodes of a job are fit to
+// start or restart it.
+// It does not disturb running ranks and excludes no node itself: report->exclude names the nodes to
+// avoid.
 //
 //   auto request = observe_preflight_request(world, run_dir);   // this allocation, this run
 //   request->hosts = nodes_still_in_use;                        // optional
 //   auto report = preflight(world, *request);
-//   if (!report) ...                  // nothing was found out: no srun, no node answers at all
-//   if (!all_ok(*report)) ...         // report->exclude names whom to leave out, nodes[i].checks
-//   why
+//   if (!report) ...             // no result: srun failed, or no node answered
+//   if (!all_ok(*report)) ...    // report->exclude: nodes to avoid; nodes[i].checks: why
 //
-// Blocks for one to five seconds where all is well, and for `patience` and three seconds more at
-// the worst. Starts one job step beside whatever runs (--overlap), which ends with the call.
+// Blocks for one to five seconds on healthy nodes, at most three seconds longer than `patience`.
+// Runs one job step beside running steps (--overlap), which ends with the call.
 #pragma once
 
 #include "launcher/os/system.hpp"
@@ -17,14 +18,14 @@
 
 namespace dllaunch {
 
-/// Looks at every one of request.hosts and judges them together. One host that is this machine is
-/// looked at right here; more are asked by one srun, which needs request.job_id. A node that does
-/// not answer in time fails the check "answer".
-/// unavailable: srun cannot start, or no node answers, with srun's own words.
-/// bad_request: no host, a check to skip that there is not, or several hosts without a job.
+/// Checks every host of request.hosts and judges them together. A single host that is this machine
+/// is checked locally; others through one srun, which needs request.job_id. A node that does not
+/// answer in time fails the check "answer". unavailable: srun cannot start, or no node answers;
+/// includes srun's message. bad_request: no host, an unknown check in `skip`, or several hosts
+/// without a job.
 Result<PreflightReport> preflight(System& system, const PreflightRequest& request);
 
-/// One node's part, which srun starts there: looks at this node and prints what it saw.
+/// One node's part, started by srun: checks this node and prints the observations.
 Result<Ok> answer_preflight(System& system, const std::string& request_text);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/preflight/report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -25,7 +25,7 @@ std::vector<Sight> sights_of(const std::vector<NodeAnswer>& answers, std::string
   return all;
 }
 
-/// What hung, crashed or was refused is a failure of its own.
+/// An item that hung, crashed or was refused is a failure of its own.
 PreflightResult failed_to_look(const PreflightCheck& check, const Sight& sight) {
   return {.item = sight.item,
           .level = Level::fail,
@@ -48,14 +48,14 @@ std::vector<NodeResult> results_of(const PreflightCheck& check, const PreflightR
   std::move(judged.begin(), judged.end(), std::back_inserter(results));
   for (auto& [node, result] : results) {
     result.name = check.name;
-    // Paths, and what libraries say, may hold anything.
+    // Paths and library messages may contain any bytes.
     for (auto* text : {&result.item, &result.value, &result.why, &result.fix})
       *text = printable(*text);
   }
   return results;
 }
 
-/// A cure is to be had by leaving a node out only for what not every node fails.
+/// Excluding a node helps only against failures that not every node has.
 std::vector<std::string> nodes_to_exclude(const std::vector<NodeVerdict>& nodes) {
   std::map<std::string, std::size_t> failing;
   const auto key_of = [](const PreflightResult& result) {

@@ -1,4 +1,4 @@
-// The verdict of a pre-flight: every node, what is wrong with it, and which to leave out. Pure.
+// The result of a pre-flight: every node, its problems, and the nodes to exclude. Pure.
 #pragma once
 
 #include <map>
@@ -12,18 +12,18 @@ namespace dllaunch {
 
 struct NodeVerdict {
   std::string node = {};
-  bool ok = true;  // no check fails; warnings do not count
+  bool ok = true;  // no check failed; warnings do not count
   std::vector<PreflightResult> checks = {};
 };
 
 struct PreflightReport {
   std::vector<NodeVerdict> nodes = {};  // in the request's order
-  /// Nodes that fail where not all do. What all nodes fail alike, leaving one out does not cure.
+  /// Nodes that fail a check that others pass. Excluding a node does not help if all fail.
   std::vector<std::string> exclude = {};
   double seconds = 0;
 };
 
-/// Judges all nodes together. `silent`: nodes without an answer, with the reason.
+/// Judges all nodes together. `silent`: nodes without an answer, and why.
 PreflightReport judge_preflight(const PreflightRequest& request,
                                 const std::vector<NodeAnswer>& answers,
                                 const std::map<std::string, std::string>& silent,
@@ -34,10 +34,10 @@ bool all_ok(const PreflightReport& report);
 /// {"nodes": [{"node", "ok", "checks": [{"name", "item", "level": "ok|warn|fail", "value", "why",
 /// "fix"}]}], "exclude": [], "seconds"}
 Json to_json(const PreflightReport& report);
-/// bad_request: not such a document.
+/// bad_request: not a valid document.
 Result<PreflightReport> preflight_report_from_json(const Json& document);
 
-/// What is wrong, node by node; then one line of verdict. `all`: also what is well.
+/// Renders the problems per node, then one line of verdict. `all`: also successful checks.
 std::string render_preflight(const PreflightReport& report, bool color, bool all);
 
 }  // namespace dllaunch

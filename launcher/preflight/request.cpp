@@ -1,6 +1,6 @@
 #include "launcher/preflight/request.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -35,7 +35,8 @@ std::uint64_t number_in(const std::string& text) {
   return number;
 }
 
-/// As much as the newest complete one: the next is written beside it before an old one goes.
+/// Returns the size of the newest complete checkpoint: the next is written before an old one is
+/// removed.
 std::uint64_t room_for_checkpoint(const std::string& folder) {
   std::error_code error;
   std::string newest;
@@ -54,7 +55,7 @@ std::uint64_t room_for_checkpoint(const std::string& folder) {
   return bytes;
 }
 
-/// What can be known of the run from its files. In a child: its file system may hang.
+/// Reads the run's files. Runs in a child: the file system may hang.
 Result<std::string> read_run(System& system, const std::string& run_dir) {
   const RunDir run{run_dir};
   Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
@@ -72,7 +73,7 @@ void add_run(System& system, const std::string& run_dir, PreflightRequest& reque
   const RunDir run{run_dir};
   request.folders = {{.what = "run directory", .path = run_dir},
                      {.what = "checkpoints", .path = run.checkpoints()}};
-  // Where it cannot be read, the nodes will say so.
+  // If it cannot be read, the nodes will report that.
   const auto text = isolated_call([&] { return read_run(system, run_dir); }, look_limit);
   if (!text) return;
   const auto known = Json::parse(*text, nullptr, /*allow_exceptions=*/false);

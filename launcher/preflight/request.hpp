@@ -1,4 +1,4 @@
-// What a pre-flight looks at, as the caller asks for it and as each node is told.
+// What a pre-flight checks, as requested by the caller and sent to each node.
 #pragma once
 
 #include <chrono>
@@ -12,42 +12,41 @@
 
 namespace dllaunch {
 
-/// A folder the job will write to, and what it needs there.
+/// A folder the job writes to, and the space it needs.
 struct FolderNeed {
   std::string what = {};    // "run directory", "checkpoints"; says whose it is, once each
-  std::string path = {};    // absolute; need not exist yet
-  std::uint64_t bytes = 0;  // 0: not known
+  std::string path = {};    // absolute; may not exist yet
+  std::uint64_t bytes = 0;  // 0: unknown
 };
 
 struct PreflightRequest {
-  /// Empty: this machine alone, without Slurm.
+  /// Empty: this machine only, without Slurm.
   std::string job_id = {};
-  /// The nodes to look at, in the job's order: all of the allocation's, or those still in use.
+  /// The nodes to check, in the job's order: the allocation's, or those still in use.
   std::vector<std::string> hosts = {};
-  /// Besides these every node looks at its own TMPDIR and at the folder for staged files.
+  /// In addition to the node's TMPDIR and its folder for staged files.
   std::vector<FolderNeed> folders = {};
   int ranks_per_node = 1;
-  int gpus_per_node = -1;              // -1: what Slurm says on the node, else what most nodes have
-  std::uint64_t memory_bytes = 0;      // a node; 0: not known
-  std::string host_suffix = {};        // behind host names where ranks meet
+  int gpus_per_node = -1;              // -1: Slurm's number on the node, else that of most nodes
+  std::uint64_t memory_bytes = 0;      // per node; 0: unknown
+  std::string host_suffix = {};        // appended to host names for the ranks' rendezvous
   std::vector<std::string> skip = {};  // names of checks
-  /// For all nodes' answers; later ones count as missing.
+  /// For all answers; later ones count as missing.
   std::chrono::seconds patience{15};
-  /// Of this call; made up by preflight(). From it follow the ports that nodes meet at.
+  /// Identifies this call; set by preflight(). The ports are derived from it.
   std::string mark = {};
 };
 
-/// The variable that brings the nodes of a pre-flight their secret: on the command line, where the
-/// request stands, everybody could read it.
+/// The variable that carries the secret to the nodes: command lines are visible to other users.
 constexpr const char* preflight_secret = "DLLAUNCH_PREFLIGHT_SECRET";
 
 Json to_json(const PreflightRequest& request);
-/// bad_request: not such a document.
+/// bad_request: not a valid document.
 Result<PreflightRequest> preflight_request_from_json(const Json& document);
 
-/// For the allocation that the caller stands in, or for this machine. With a run's directory: its
-/// folders with the need of the newest checkpoint, its ranks and GPUs by its plan.json, where these
-/// can be read. bad_request: a node list that cannot be read.
+/// Returns the request for the current allocation, or for this machine. With a run directory: its
+/// folders with the size of the newest checkpoint, ranks and GPUs from its plan.json, as far as
+/// readable. bad_request: invalid node list.
 Result<PreflightRequest> observe_preflight_request(System& system, const std::string& run_dir);
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
-// /dev/shm: large enough for the ranks' buffers, and really there to be written.
-#include <fmt/format.h>
+// Check: /dev/shm is large enough for the ranks' buffers and writable.
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
 }
 
 std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
-  // Those of doctor's A17: NCCL, Open MPI and data loaders keep some tens of MiB a rank there.
+  // As in doctor's A17: NCCL, Open MPI and data loaders use some tens of MiB per rank.
   constexpr double mib = 1 << 20;
   constexpr double least = 32 * mib;
   constexpr double small = 64 * mib;

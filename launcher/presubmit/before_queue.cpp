@@ -1,6 +1,6 @@
 #include "launcher/presubmit/before_queue.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>
@@ -29,12 +29,12 @@ bool is_known(const CheckFindings& found, const Error& problem) {
                      [&](const CheckFinding& one) { return one.problem.what == problem.what; });
 }
 
-/// Whether some cannot be had now, since they are drained or reserved.
+/// Whether some nodes are unavailable because they are drained or reserved.
 bool nodes_are_taken(const SlurmFacts& slurm) {
   return !slurm.outages.empty() || (slurm.reservations && !slurm.reservations->empty());
 }
 
-/// Slurm is the judge of its own rules; we may know them badly.
+/// Slurm decides about its own rules; our knowledge of them may be wrong.
 void leave_to_slurm(CheckFindings& of_cluster) {
   for (auto& finding : of_cluster) {
     if (!finding.fatal) continue;
@@ -61,7 +61,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
     add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
     return;
   }
-  // Our own words for the same say what to do.
+  // dllaunch's message for the same problem says what to do.
   if (any_fatal(report.findings)) return;
   if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
     add_warning(report.findings, error.what,
@@ -70,7 +70,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
     report.findings.push_back({.problem = error, .fatal = true});
 }
 
-/// What a profile mounts is on the nodes; on this machine it need not be.
+/// A profile's mounts exist on the nodes, not necessarily on this machine.
 Job with_own_mounts(Job job, const Job& own) {
   if (job.environment.container)
     job.environment.container->mounts = own.environment.container->mounts;
@@ -91,7 +91,7 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
   if (!recorded) observe_user(system, slurm);
   report.findings =
       check_cluster(job, slurm, recorded && facts.time > 0 ? facts.time : std::time(nullptr));
-  // That sbatch refuses is told only where nothing else explains it: files come after.
+  // Report sbatch's refusal only if nothing else explains it: file checks come later.
   if (!made && !is_known(report.findings, made.error()))
     report.findings.push_back({.problem = made.error(), .fatal = true});
   if (recorded) return report;

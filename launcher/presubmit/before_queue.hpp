@@ -1,4 +1,5 @@
-// Everything that can be known to be wrong with a job before it waits in the queue, in one go.
+// Checks a job for everything that can be known to fail before it waits in the queue.
+// Does not change or submit the job, and starts no processes on its nodes.
 #pragma once
 
 #include <string>
@@ -14,20 +15,20 @@ namespace dllaunch {
 
 struct QueueReport {
   CheckFindings findings = {};
-  std::string estimate = {};  // sbatch's own: when and where it would start; empty: it gave none
+  std::string estimate = {};  // sbatch's estimate of start and nodes; empty: none
 
   bool passed() const;
 };
 
-/// `made` is the plan, or why there is none: the checks that need none are made all the same.
-/// `recorded`: the facts are of a cluster that is not here, so they alone are looked at.
+/// `made`: the plan, or why there is none; checks that need no plan run anyway. `recorded`: the
+/// facts are of another cluster, so only they are checked.
 QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& paths,
                                const Result<LaunchPlan>& made, bool recorded, System& system);
 
-/// All that is fatal as one error; bad_request where any of it is the job file's.
+/// All fatal findings as one error; bad_request if any is the job file's fault.
 Error as_error(const QueueReport& report);
 
-/// For people: "  ok    ..." and "  error ...", with what to do next.
+/// Lines for people: "  ok    ..." and "  error ...", with what to do next.
 std::string render_report(const QueueReport& report);
 /// [{"fatal", "what", "hint"}], and the estimate or null.
 Json to_json(const QueueReport& report);

@@ -23,13 +23,13 @@ bool lists(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// For accounts, QOS and users.
+/// For accounts, QOS and users, which ignore case.
 bool lists_in_any_case(const Names& names, std::string_view name) {
   return std::any_of(names.begin(), names.end(),
                      [name](const std::string& known) { return same_name(known, name); });
 }
 
-/// "use physics", or the whole list where none is near.
+/// "use physics", or the whole list if no name is near.
 std::string suggestion(const char* key, const std::string& given, const Names& known) {
   if (known.empty()) return fmt::format("leave out {}", key);
   const auto nearest = nearest_name(given, known);
@@ -45,7 +45,7 @@ std::string local_time(std::int64_t seconds) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
-/// Whoever administrates Slurm is past some of its limits.
+/// root bypasses some limits.
 bool is_root(const SlurmFacts& slurm) {
   return slurm.user && slurm.user->name == "root";
 }
@@ -57,7 +57,7 @@ void add_once(CheckFindings& found, const Error& problem, bool of_node_count = f
   if (!known) found.push_back({problem, /*fatal=*/true, of_node_count});
 }
 
-/// select_nodes() stops at the first problem: asked once for the nodes, once for the time.
+/// select_nodes() stops at the first problem, so it is called once for nodes and once for time.
 void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found) {
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
   auto untimed = job;
@@ -72,14 +72,14 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   one.gpus_per_node.reset();
   one.exclude.reset();
   one.constraint.reset();
-  one.qos.reset();  // it may lift the limit, or not: whoever can ask Slurm knows
+  one.qos.reset();  // it may lift the limit; only Slurm knows
   auto untimed_one = one;
   untimed_one.time.reset();
   const auto time = select_nodes(one, slurm, false);
   if (!time && select_nodes(untimed_one, slurm, false)) add_once(found, time.error());
 }
 
-/// Where one is chosen by a plug-in, only a submission shows whether.
+/// If a plugin selects the default, only a submission can tell.
 void check_default_partition(const Resources& resources, const SlurmFacts& slurm,
                              CheckFindings& found) {
   const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
@@ -133,7 +133,7 @@ void check_default_time(const Resources& resources, const Partition& partition,
               "set resources.time: 00:30:00, or what it needs");
 }
 
-/// The account the job would be charged to, as far as it is known.
+/// The account that the job would be charged to, if known.
 std::string account_of(const Resources& resources, const SlurmFacts& slurm) {
   if (resources.account) return *resources.account;
   return slurm.user ? slurm.user->default_account : "";
@@ -179,7 +179,7 @@ void check_gpu_type(const Resources& resources, const std::vector<const Partitio
       for (const auto& kind : kinds_of(type)) types.insert(kind.type);
   for (const auto& extra : resources.sbatch_extra) {
     const auto type = gpu_type_in(extra);
-    // Nodes with GPUs of no type say nothing about what they are, and Slurm gives them for none.
+    // Untyped GPUs match no requested type: Slurm would not allocate them.
     if (type.empty() || partitions.empty() || types.contains(type)) continue;
     types.erase("");
     const auto have = types.empty() ? std::string("no GPUs of a named type")
@@ -270,8 +270,8 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
               suggestion("resources.qos", *resources.qos, qos));
 }
 
-/// Somebody on the list, or nobody kept out where the list only keeps out. nullopt: it says nothing
-/// about them.
+/// Whether a reservation's list admits one of `who`; a list of exclusions admits all others.
+/// nullopt: the list does not restrict them.
 std::optional<bool> lets_in(const Names& list, const Names& who) {
   bool only_exclusions = true;
   for (const auto& entry : list) {
@@ -336,7 +336,7 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
   const auto reservation =
       std::find_if(slurm.reservations->begin(), slurm.reservations->end(),
                    [&](const Reservation& one) { return one.name == *resources.reservation; });
-  // A list of them is Slurm's to judge.
+  // Leave lists of reservations to Slurm.
   if (resources.reservation->find(',') != std::string::npos) return;
   if (reservation == slurm.reservations->end()) {
     add_error(found, ErrorKind::unsatisfiable,
@@ -360,7 +360,7 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
               fmt::format("set resources.partition: {}", reservation->partition));
 }
 
-/// What is too much counts both; the advice was for jobs without spare nodes.
+/// The limit counts spare nodes too; the advice ignored them.
 void count_spare_nodes(const Job& job, CheckFindings& found) {
   for (auto& finding : found) {
     if (!finding.of_node_count) continue;
@@ -397,7 +397,7 @@ CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_
     check_default_time(resources, *partition, of_partitions);
     check_admission(resources, slurm, *partition, of_partitions);
   }
-  // Of several the others may still take it.
+  // Other partitions of the list may still accept the job.
   for (auto& finding : of_partitions) {
     finding.fatal = finding.fatal && partitions.size() == 1;
     found.push_back(std::move(finding));

@@ -1,4 +1,4 @@
-// What the facts alone say against a job: partition, GPUs, nodes, time, account, reservation. Pure.
+// Checks against the facts alone: partition, GPUs, nodes, time, account, reservation. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace dllaunch {
 /// `now`: Unix seconds, for reservations.
 CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now);
 
-/// The partitions the job names that exist, or the default one.
+/// The existing partitions among those the job names, or the default one.
 std::vector<const Partition*> partitions_of(const Resources& resources, const SlurmFacts& slurm);
 
 }  // namespace dllaunch

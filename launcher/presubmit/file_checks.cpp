@@ -19,7 +19,7 @@ std::string absolute(const std::string& path, const Paths& paths) {
   return paths.work_dir + "/" + (path.starts_with("./") ? path.substr(2) : path);
 }
 
-/// What only a shell or the node can say where it is.
+/// Whether only a shell or the node can resolve the path.
 bool is_open(std::string_view path) {
   return path.find('$') != std::string_view::npos || path.find("{stage}") != std::string_view::npos;
 }
@@ -28,7 +28,7 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-/// The software of the system, which may differ between this machine and the nodes.
+/// System software, which may differ between this machine and the nodes.
 bool belongs_to_system(std::string_view path) {
   constexpr std::array<std::string_view, 6> folders = {"/usr/",  "/opt/", "/bin/",
                                                        "/sbin/", "/lib",  "/etc/"};
@@ -55,7 +55,7 @@ void check_program_file(const std::string& named, const std::string& path, Syste
               fmt::format("chmod +x {}", path));
 }
 
-/// Something may put folders on PATH that are not known here.
+/// Whether PATH on the nodes is known; modules and others may extend it.
 bool path_is_known(const Job& job) {
   const auto& environment = job.environment;
   const bool changed = std::any_of(environment.variables.begin(), environment.variables.end(),
@@ -82,7 +82,7 @@ bool is_python(std::string_view program) {
          program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
 }
 
-/// The script an interpreter is to read: the first argument that is no option.
+/// The script that an interpreter runs: its first non-option argument.
 std::optional<std::string> script_of(const std::vector<std::string>& argv) {
   constexpr std::array<std::string_view, 6> shells = {"bash", "sh",    "zsh",
                                                       "perl", "julia", "Rscript"};
@@ -94,14 +94,14 @@ std::optional<std::string> script_of(const std::vector<std::string>& argv) {
     if (python && (word == "-W" || word == "-X"))
       ++i;
     else if (word == "-c" || word == "-m" || word == "-" || !python)
-      return std::nullopt;  // no file, or options whose values we do not know
+      return std::nullopt;  // not a file, or options with unknown values
   }
   return std::nullopt;
 }
 
 void check_command(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   if (job.run_command.empty()) return;
-  // Inside a container the paths are others.
+  // Paths differ inside a container.
   if (job.environment.container) return;
   auto argv = job.run_command;
   if (argv.size() == 3 && argv[0] == "bash" && argv[1] == "-c") {
@@ -154,7 +154,7 @@ bool is_of_one_machine(const std::string& path, System& system) {
   return named || system.look_at(nearest_that_exists(path, system)).in_memory;
 }
 
-/// One message for all: usually the whole project lies there.
+/// One message for all: usually the whole project is in one place.
 void check_shared(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   std::vector<std::string> local;
   std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
@@ -200,7 +200,7 @@ bool is_address(std::string_view image) {
 void check_container(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto& container = job.environment.container;
   if (!container) return;
-  // A name without a slash may be one that the runtime keeps: enroot's own images, an instance.
+  // Without a slash it may be a name known to the runtime: enroot's own images, an instance.
   const bool file =
       !is_address(container->image) &&
       (container->runtime != "enroot" || container->image.find('/') != std::string::npos);
@@ -214,8 +214,8 @@ void check_container(const Job& job, const Paths& paths, System& system, CheckFi
                 "make sure that the nodes have it, or load it with environment.modules");
 }
 
-/// A run that has checkpoints goes on from them, unless it is to begin anew. What an awaited job
-/// writes is there when this one starts.
+/// A run with checkpoints resumes from them, unless it is to start over. A dependency may write the
+/// file before this job starts.
 void check_init_from(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto named = job.train.find("init_from");
   if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
@@ -240,7 +240,7 @@ void check_data(const Job& job, const Paths& paths, System& system, CheckFinding
     check_exists("train.dataset.path", path->get<std::string>(), paths, system, found);
 }
 
-/// What bash hands on as it stands. The first word with a "=" would set a variable.
+/// Whether bash passes the word on unchanged. A first word with "=" would set a variable.
 bool is_plain(std::string_view word, bool first) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [first](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -249,7 +249,7 @@ bool is_plain(std::string_view word, bool first) {
   });
 }
 
-/// Its keywords, its builtins, and what changes how the next command is found.
+/// Keywords, builtins, and commands that change how the next one is found.
 bool is_of_bash(std::string_view word) {
   constexpr std::array<std::string_view, 57> words = {
       ".",        "alias",  "bg",      "break",  "builtin", "case",     "cd",       "command",
@@ -282,7 +282,7 @@ std::vector<std::string> plain_words(std::string_view text) {
     words.emplace_back(word);
     text.remove_prefix(end);
     const auto next = text.find_first_not_of(" \t");
-    // "name () {" defines a function, and what follows may call it.
+    // "name () {" defines a function that later commands may call.
     if (words.size() == 1 && next != std::string_view::npos && text[next] == '(') return {};
     if (next == 0 || next == std::string_view::npos) break;
     text.remove_prefix(next);
@@ -300,7 +300,7 @@ CheckFindings check_files(const Job& job, const Paths& paths, System& system) {
               fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
               "build it, or put it beside dllaunch");
   check_data(job, paths, system, found);
-  // Which are no paths (stage.hpp).
+  // Not paths (stage.hpp).
   const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
   for (const auto& source : job.stage)
     if (!is_word(source)) check_exists("stage", source, paths, system, found);

@@ -1,4 +1,4 @@
-// Whether what a job names is there: its command, folders, sources to stage, container, prefix.
+// Checks that the files a job names exist: command, folders, staged sources, container, prefix.
 #pragma once
 
 #include <string>
@@ -12,13 +12,12 @@
 
 namespace dllaunch {
 
-/// Looked at from this machine, which sees the shared file systems as the nodes do. What only
-/// modules, a container or setup: lines may bring is not judged.
+/// Checks from this machine, which shares its file systems with the nodes. Skips what modules, a
+/// container or setup: lines may provide.
 CheckFindings check_files(const Job& job, const Paths& paths, System& system);
 
-/// The words of the command a text for `bash -c` begins with, up to the first that is not plain: no
-/// variable, no quoting, nothing that bash itself does. Lines of comments are passed over. Empty:
-/// bash has to be asked what it runs.
+/// The leading words of a text for `bash -c`, up to the first with variables, quoting or bash
+/// syntax. Skips comment lines. Empty: only bash can tell what it runs.
 std::vector<std::string> plain_words(std::string_view shell_text);
 
 }  // namespace dllaunch

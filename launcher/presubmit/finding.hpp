@@ -1,4 +1,4 @@
-// What a check before the queue found.
+// The finding of a presubmit check.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace dllaunch {
 
 struct CheckFinding {
-  Error problem = {};          // what was seen, and what to do next
-  bool fatal = true;           // Slurm would refuse the job, or it would fail as soon as it starts
-  bool of_node_count = false;  // another number of nodes would do
+  Error problem = {};          // what was found, and what to do next
+  bool fatal = true;           // Slurm would refuse the job, or it would fail at start
+  bool of_node_count = false;  // another number of nodes would fix it
 };
 
 using CheckFindings = std::vector<CheckFinding>;
@@ -21,7 +21,7 @@ inline void add_error(CheckFindings& found, ErrorKind kind, std::string what, st
   found.push_back({.problem = {kind, std::move(what), std::move(hint)}, .fatal = true});
 }
 
-/// The job asks for too many nodes, or too few.
+/// Adds a finding: too many nodes, or too few.
 inline void add_wrong_node_count(CheckFindings& found, std::string what, std::string hint) {
   add_error(found, ErrorKind::unsatisfiable, std::move(what), std::move(hint));
   found.back().of_node_count = true;

@@ -1,6 +1,6 @@
 #include "launcher/presubmit/module_checks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {
@@ -8,8 +8,8 @@ namespace {
 constexpr std::chrono::seconds limit(60);
 constexpr int no_module_command = 77;
 
-/// The modules are its arguments, so none of their names is ever read as shell. Old versions end
-/// with 0 whatever happened: a module that was loaded stands in LOADEDMODULES.
+/// Modules are passed as arguments, so that their names are never parsed as shell. Old versions
+/// exit with 0 even on failure: a loaded module is in LOADEDMODULES.
 constexpr std::string_view loader = R"(
 if ! type module > /dev/null 2>&1; then
   for init in /etc/profile.d/{lmod,z00_lmod,modules}.sh; do

@@ -1,4 +1,4 @@
-// Whether the modules a job names can be loaded, as its batch script will load them.
+// Checks that the job's modules load, the way its batch script loads them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// Loads them one after the other in a shell of its own, since one may bring others into reach.
-/// Environment Modules and Lmod alike.
+/// Loads them in order in a separate shell, since one may make others available. Supports
+/// Environment Modules and Lmod.
 CheckFindings check_modules(const std::vector<std::string>& modules, System& system);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/probe/probe.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>
@@ -47,7 +47,7 @@ class Probes {
   Probes(const SlurmFacts& slurm, System& system, const ProbeSettings& settings)
       : slurm_(slurm), system_(system), settings_(settings), pause_(settings.first_look) {}
 
-  /// In the first partition that takes it.
+  /// Submits to the first partition that accepts the job.
   void submit(const ProbeTarget& target) {
     ProbeJob job{.target = &target};
     std::string refusal;
@@ -133,7 +133,7 @@ class Probes {
     }
   }
 
-  /// The job is over and said nothing useful so far.
+  /// Called when the job has ended without a usable record.
   void judge(ProbeJob& job, const Error& why, const std::string& words) {
     const bool completed = job.end_state == "COMPLETED" || job.end_state.empty();
     const auto patience = completed ? settings_.output_patience : settings_.output_patience / 20;

@@ -60,7 +60,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
                                                const std::string& partition) {
   std::vector<ProbeTarget> targets;
   bool found = false;
-  // The default partition first: it is the one that most accounts may use.
+  // The default partition first: most accounts may use it.
   for (const bool is_default : {true, false}) {
     for (const auto& candidate : slurm.partitions) {
       if (candidate.is_default != is_default) continue;
@@ -97,7 +97,7 @@ std::string render_probe_script(const ProbeTarget& target, const ProbePlace& pla
   add("--reservation", options.reservation);
   add("--output", escape_file_pattern(output));
   text += "#SBATCH --exclusive\n#SBATCH --no-requeue\n\n";
-  // What the user's shell tells hwloc is of another machine than this node.
+  // hwloc variables of the user's shell describe another machine.
   text += "unset \"${!HWLOC_@}\"\n";
   text += fmt::format("exec {} probe --capture\n", shell_quote(program));
   return text;

@@ -1,4 +1,4 @@
-// What `dllaunch probe` submits and what comes back of it. Pure.
+// The job script of `dllaunch probe` and its output. Pure.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace dllaunch {
 
-/// A partition where a kind of node can be had.
+/// A partition with nodes of a type.
 struct ProbePlace {
   std::string partition = {};
-  std::vector<std::string> others = {};  // its hosts that are of another kind: not for this job
+  std::vector<std::string> others = {};  // its other hosts, which this job must avoid
 };
 
-/// One kind of node, and where to ask for it, in order.
+/// A node type and the partitions to try, in order.
 struct ProbeTarget {
   NodeType type = {};                   // with all its hosts
   std::vector<ProbePlace> places = {};  // never empty
@@ -27,7 +27,7 @@ struct ProbeTarget {
 Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
                                                const std::string& partition);
 
-/// What sites want of every job, in sbatch's words; empty: not asked for.
+/// Options that sites require of every job, as for sbatch; empty: unset.
 struct ProbeOptions {
   std::string account = {};
   std::string qos = {};
@@ -49,7 +49,7 @@ struct Capture {
 
 /// One line that is found again among whatever else a site prints into a job's output.
 std::string render_capture(const Capture& capture);
-/// unavailable: not there, or not yet whole. bad_request: damaged, or of a newer dllaunch.
+/// unavailable: missing or incomplete. bad_request: damaged, or from a newer dllaunch.
 Result<Capture> find_capture(std::string_view output);
 
 }  // namespace dllaunch

@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 constexpr std::array<std::string_view, 7> frameworks = {
     "none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"};
 
-/// A name that ends with '*' stands for all that begin so.
+/// A trailing '*' matches any suffix.
 constexpr std::array<std::string_view, 24> identities = {
     "MASTER_ADDR",        "MASTER_PORT",          "NODE_RANK",
     "GROUP_RANK",         "GROUP_WORLD_SIZE",     "ROLE_RANK",
@@ -50,14 +50,14 @@ std::string text(int number) {
   return std::to_string(number);
 }
 
-/// As many ranks on every node, as far as this one can tell.
+/// Whether all nodes have the same number of ranks, as far as this rank can tell.
 bool uniform(const RankEnv& rank) {
   return rank.node_rank >= 0 && rank.nodes > 0 &&
          rank.nodes * rank.local_world_size == rank.world_size;
 }
 
-/// Lightning takes RANK, GROUP_RANK, LOCAL_RANK and LOCAL_WORLD_SIZE, or in newer versions
-/// torchrun's marker, for "launched by torchrun": all of it or nothing.
+/// Lightning detects torchrun by RANK, GROUP_RANK, LOCAL_RANK and LOCAL_WORLD_SIZE, or in newer
+/// versions by torchrun's marker: set all of them or none.
 void add_pytorch(const FrameworkScene& scene, const EnvLookup& lookup, Variables& all) {
   const auto& rank = scene.rank;
   if (rank.node_rank < 0 || rank.nodes < 1) return;
@@ -105,8 +105,8 @@ void add_tensorflow(const FrameworkScene& scene, Variables& all) {
   all.emplace_back("TF_CONFIG", config.dump());
 }
 
-/// Without it JAX on Slurm takes the GPU whose number is the local rank: one of several for a rank
-/// that is alone on its node, and one that is not there where srun has isolated the ranks.
+/// Without it, JAX on Slurm uses the GPU numbered by the local rank: one of several for a rank
+/// alone on its node, and a missing one if srun isolates the ranks' GPUs.
 std::string device_ids(const FrameworkScene& scene) {
   const int gpus = scene.visible_gpus;
   const int ranks = scene.rank.local_world_size;
@@ -194,7 +194,7 @@ RankStarter nearest_starter(const Names& ancestors) {
 Names inherited_variables(const Names& names, RankStarter starter, const EnvLookup& lookup) {
   Names found;
   if (starter == RankStarter::unknown) return found;
-  // Slurm's own plug-in says "slurm.pmix.JOB.STEP".
+  // Slurm's own plug-in uses "slurm.pmix.JOB.STEP".
   const bool foreign_pmix = !lookup("PMIX_NAMESPACE").value_or("slurm.").starts_with("slurm.");
   for (const auto& name : names) {
     const bool torchrun = name.starts_with("TORCHELASTIC_");

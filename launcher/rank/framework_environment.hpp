@@ -1,4 +1,4 @@
-// The variables by which a framework's program learns who it is. Pure.
+// The environment variables that tell a framework's program its rank. Pure.
 #pragma once
 
 #include <string>
@@ -18,37 +18,36 @@ struct FrameworkScene {
   RankEnv rank = {};
   std::string host = {};
   std::string start_name = {};
-  RendezvousPoint point = {};             // port 0: the ranks do not meet
-  std::vector<std::string> workers = {};  // HOST:PORT by rank, for tensorflow
-  int visible_gpus = 0;                   // that this process sees
+  RendezvousPoint point = {};             // port 0: no rendezvous
+  std::vector<std::string> workers = {};  // HOST:PORT by rank, for TensorFlow
+  int visible_gpus = 0;                   // visible to this process
 };
 
 /// Whether every rank needs a port of its own.
 bool needs_workers(const std::string& framework);
 
-/// bad_request: a framework that does not exist, with the nearest one that does; horovod where
-/// nothing has started MPI.
+/// bad_request: unknown framework, with the nearest name as a hint; horovod without MPI started.
 Result<Ok> check_framework(const FrameworkScene& scene, const EnvLookup& lookup);
 
-/// MASTER_ADDR and MASTER_PORT, and the framework's own.
+/// Returns MASTER_ADDR, MASTER_PORT and the framework's own variables.
 Variables framework_variables(const FrameworkScene& scene, const EnvLookup& lookup);
 
-/// Of `names`, those by which another launcher, an earlier job or a start-up file says who a
-/// process is or where ranks meet. Whatever rank_variables() and framework_variables() do not set
-/// anew has to go, so that there are never two answers. Settings such as NCCL_DEBUG or
-/// HOROVOD_FUSION_THRESHOLD stay, and so does what MPI_Init reads of the launcher that is ours.
+/// Returns those of `names` by which another launcher, an earlier job or a start-up file defines
+/// ranks or the rendezvous. They are removed unless rank_variables() or framework_variables() sets
+/// them, so that there is one answer. Settings such as NCCL_DEBUG or HOROVOD_FUSION_THRESHOLD stay,
+/// and so do variables that MPI_Init reads from our launcher.
 std::vector<std::string> contradicting_variables(const std::vector<std::string>& names,
                                                  const EnvLookup& lookup);
 
-/// The innermost of these is what started us; the rest was inherited.
+/// The innermost starter started this process; variables of the others are inherited.
 enum class RankStarter { slurm, mpirun, unknown };
 
-/// By the names of the parent, its parent and so on, as in /proc/PID/comm; shells and the like are
-/// looked through.
+/// Returns the nearest starter. `ancestors`: names of the parent, its parent and so on, as in
+/// /proc/PID/comm. Shells and wrappers are skipped.
 RankStarter nearest_starter(const std::vector<std::string>& ancestors);
 
-/// Of `names`, what cannot be the starter's: Open MPI's where srun started us, torchrun's where
-/// either did. To be removed before the rank is read.
+/// Returns those of `names` that the starter cannot have set: Open MPI's under srun, torchrun's
+/// under either. Remove them before reading the rank.
 std::vector<std::string> inherited_variables(const std::vector<std::string>& names,
                                              RankStarter starter, const EnvLookup& lookup);
 

@@ -1,6 +1,6 @@
 #include "launcher/rank/node_folders.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,14 +13,14 @@
 namespace dllaunch {
 
 std::string fill_in(std::string path, const EnvLookup& lookup) {
-  // A user without a name has a number.
+  // A user without a name is identified by number.
   const std::pair<std::string, std::string> values[] = {
       {"{user}", lookup("USER").value_or(std::to_string(geteuid()))},
       {"{job}", lookup("SLURM_JOB_ID").value_or("none")},
       {"{node}", lookup("SLURM_NODEID").value_or("0")}};
   for (const auto& [name, value] : values) {
     std::string word = value;
-    // One folder's name, whatever the variable holds.
+    // The value must stay a single path component.
     for (char& c : word)
       if (c == '/' || c == '\0') c = '_';
     for (std::size_t at = 0; (at = path.find(name, at)) != std::string::npos; at += word.size())

@@ -1,5 +1,5 @@
-// What a cluster profile says that only a rank on its node can do: folders on the node's own disk,
-// and the name by which other nodes reach this one.
+// Parts of a cluster profile that only a rank on its node can apply: folders on local disks, and
+// the host name by which other nodes reach this one.
 #pragma once
 
 #include <string>
@@ -16,14 +16,15 @@ struct SiteSettings {
   std::string host_suffix = {};
 };
 
-/// "/tmp/{user}-cache-{job}" on this node: {user}, {job} and {node} from the environment.
+/// Returns a path such as "/tmp/{user}-cache-{job}" with {user}, {job} and {node} filled in from
+/// the environment.
 std::string fill_in(std::string path, const EnvLookup& lookup);
 
-/// "n17i.site.org" of "n17.site.org" and "i".
+/// Returns "n17i.site.org" for "n17.site.org" and "i".
 std::string with_suffix(const std::string& host, const std::string& suffix);
 
-/// Makes the folder for this user alone; ranks of a node may do so at once. unavailable: it cannot
-/// be made, or is another user's or a link: in /tmp anybody may have put it there.
+/// Creates the folder for this user alone; safe if several ranks do so at once. unavailable: it
+/// cannot be created, or is a link or owned by another user: /tmp is writable by all.
 Result<Ok> make_own_folder(const std::string& path);
 
 }  // namespace dllaunch

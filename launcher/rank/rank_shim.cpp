@@ -41,7 +41,7 @@ bool all_among(const PlannedBinding& planned, const std::set<std::string>& there
   });
 }
 
-/// Whether the GPUs that the plan put ranks beside are those that are there for them.
+/// Whether the GPUs near which the plan placed the ranks are the visible ones.
 bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
   if (!scene.some_gpus) return true;
   std::set<std::string> seen;
@@ -49,7 +49,7 @@ bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
   return all_among(planned, seen);
 }
 
-/// The same of a plan that names them, on a node where they are.
+/// The same for a plan that names GPUs present on this node.
 bool has_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
   if (!planned.exact || std::ssize(planned.gpus) != scene.rank.local_world_size) return false;
   std::set<std::string> there;
@@ -57,7 +57,7 @@ bool has_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
   return all_among(planned, there) && sees_planned_gpus(planned, scene);
 }
 
-/// The node with only the GPUs that the rank sees, in the order in which it counts them.
+/// Returns the node with only the visible GPUs, in the order of their numbers.
 Topology seen_node(const RankScene& scene) {
   Topology node = scene.node;
   if (!scene.some_gpus) return node;
@@ -75,7 +75,7 @@ RankBinding as_it_is(const RankScene& scene, std::string note) {
           .note = std::move(note)};
 }
 
-/// Whether a rank other than `local` has one of its CPUs.
+/// Whether another rank's mask shares a CPU with that of `local`.
 bool overlaps(const std::vector<IdSet>& masks, std::size_t local) {
   for (std::size_t other = 0; other < masks.size(); ++other) {
     if (other != local && masks[other].intersects(masks[local])) return true;
@@ -130,7 +130,7 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
   const auto local = static_cast<std::size_t>(rank.local_rank);
   const IdSet wanted = local < planned.masks.size() ? planned.masks[local] : IdSet();
   const bool same_count = static_cast<int>(planned.masks.size()) == rank.local_world_size;
-  // srun binds each task to its own CPUs: then only our own mask can be compared.
+  // srun binds each task separately: only this task's mask can be compared.
   if (scene.bound_by_slurm && same_count && scene.current == wanted) {
     return bound_to(scene, planned.masks, "");
   }
@@ -158,7 +158,7 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
   }
   std::vector<IdSet> masks;
   for (auto& placed_rank : placed->ranks) masks.push_back(std::move(placed_rank.cpus));
-  // The plan said that each rank would look for itself.
+  // The plan left the placement to each rank: no note.
   if (!known) return bound_to(scene, masks, "");
   return bound_to(scene, masks,
                   fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
@@ -169,7 +169,7 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
 std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen) {
   const auto local = static_cast<std::size_t>(seen.rank.local_rank);
   if (planned.request.gpus == 0 || seen.gpus_unknown) return {};
-  // A processor's own graphics is another vendor's than the node's GPUs, and no rank's.
+  // An integrated GPU of another vendor is not used by ranks.
   RankScene scene = seen;
   const bool others = !seen.gpus.empty() && seen.gpus.size() < seen.node.gpus.size();
   scene.some_gpus = seen.some_gpus || others;
@@ -177,7 +177,7 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankSc
   PlacementRequest request = planned.request;
   request.ranks = scene.rank.local_world_size;
   request.masks.clear();
-  // CPUs are those of the whole node: what a rank may use differs from rank to rank under srun.
+  // Use the whole node's CPUs: under srun the allowed CPUs differ between ranks.
   if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
   request.cores_per_rank = 0;
   request.reserve = "none";
@@ -196,8 +196,9 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankSc
 
 namespace {
 
-/// Where a device cgroup counts from 0 again, numbers say nothing of addresses: Slurm tells the
-/// node's own beside them (gres.conf, ConstrainDevices), a container's runtime what it let in.
+/// With device cgroups, numbers start at 0 again and do not identify addresses. Slurm sets the
+/// node's own numbers beside them (gres.conf, ConstrainDevices), a container runtime the list of
+/// devices it passed in.
 bool is_renumbered(const EnvLookup& lookup) {
   const auto container = lookup("NVIDIA_VISIBLE_DEVICES").value_or("all");
   if (container != "all" && container != "void" && !container.empty()) return true;

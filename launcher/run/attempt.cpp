@@ -1,6 +1,6 @@
 #include "launcher/run/attempt.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <utility>

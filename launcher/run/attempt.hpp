@@ -1,4 +1,4 @@
-// One attempt of a run: how it ended, and what a supervisor decided then.
+// One attempt of a run: how it ended, and what the supervisor decided.
 #pragma once
 
 #include <optional>
@@ -9,46 +9,46 @@
 
 namespace dllaunch {
 
-/// Why the ranks of one attempt ended.
+/// Why the ranks of an attempt ended.
 enum class Cause {
-  completed,   // and proven: the training said so, or every rank left with 0
-  cancelled,   // a person asked for it
-  superseded,  // a newer copy of the run has taken over
-  time_limit,  // ended because the allocation does
+  completed,   // confirmed: the training reported it, or every rank exited with 0
+  cancelled,   // cancelled by a person
+  superseded,  // a newer incarnation has taken over
+  time_limit,  // the allocation ends
   preempted,
-  requeued,  // by somebody's scontrol
+  requeued,  // through scontrol
   lost_node,
-  stalled,      // ended by the supervisor: nothing moved any more
-  unproven,     // the starter left with 0, and nothing shows that the work is done
-  failed,       // a rank died, or left with a code that is not 0
-  cut_short,    // its supervisor was killed and did not see the end
-  not_started,  // Slurm's controller is away, or a node: no rank came up
-  storage,      // failed, and the run's directory was full or away just then
+  stalled,      // ended by the supervisor: no progress
+  unproven,     // the starter exited with 0, but nothing shows that the work is complete
+  failed,       // a rank was killed, or exited with a nonzero code
+  cut_short,    // the supervisor was killed before the attempt ended
+  not_started,  // no rank started: the controller or a node is unreachable
+  storage,      // failed while the run directory was full or unavailable
 };
 std::string_view to_string(Cause cause);
-/// Nothing: no such word.
+/// Returns the cause with this name; nullopt if there is none.
 std::optional<Cause> cause_of_word(std::string_view word);
 
 struct Attempt {
-  std::string job = {};            // Slurm's number; empty without Slurm
-  int allocation = 0;              // how often Slurm has put the job back into the queue before
+  std::string job = {};            // Slurm job id; empty without Slurm
+  int allocation = 0;              // how often Slurm had requeued the job
   Cause cause = Cause::cut_short;  //
   int exit_code = 0;               // of srun or mpirun
-  DeadRank dead = {};              // rank -1 and no code: nobody said
-  double dead_seen_s = 0;          // Unix seconds; its starter may need some more to end; 0: never
-  int error_rank = -1;             // who wrote first_error
+  DeadRank dead = {};              // rank -1 and no code: unknown
+  double dead_seen_s = 0;          // Unix seconds; the starter may take longer to exit; 0: never
+  int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
-  std::string words = {};          // a lost or silent node's name; what to say of a stall or disk
-  std::string checkpoint = {};     // the newest when it began; of one that is cut short
-  bool new_checkpoint = false;     // since the attempt began
-  bool idle = false;               // hung: no sign of life, and none when asked to save
-  bool enough_nodes = false;       // lost_node: the allocation has enough without it, here
+  std::string words = {};  // name of a lost or silent node; description of a stall or disk problem
+  std::string checkpoint = {};  // newest at the start; for an attempt that is cut short
+  bool new_checkpoint = false;  // since the start of the attempt
+  bool idle = false;            // hung: silent, and ignored the request to save
+  bool enough_nodes = false;    // lost_node: the allocation has enough nodes without it
 };
 
-/// "rank 1 on n2 was killed by signal 9 (SIGKILL)": how an attempt ended, for people.
+/// Returns how an attempt ended: "rank 1 on n2 was killed by signal 9 (SIGKILL)".
 std::string describe(const Attempt& attempt);
 
-/// Codes that mean the same at any time: never again; the configuration is wrong.
+/// Whether the exit code is permanent: the configuration is wrong, a retry cannot help.
 bool is_final(int code);
 
 /// What follows an attempt.

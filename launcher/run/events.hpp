@@ -1,4 +1,4 @@
-// What a run tells while it runs: the lines of events.jsonl (contract.md "A run's directory").
+// Events of a run: the lines of events.jsonl (contract.md "A run's directory").
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace dllaunch {
 
-/// `time` is Unix seconds in all of them, `fencing_token` that of the incarnation that wrote it (0:
-/// it has none; runtime/rank/run_ownership.hpp). An absent optional was null or missing.
+/// In all events, `time` is Unix seconds and `fencing_token` is that of the writing incarnation (0:
+/// none; runtime/rank/run_ownership.hpp). An absent optional was null or missing.
 struct StartEvent {
   double time = 0;
   std::optional<std::int64_t> ranks = {};
   std::optional<std::int64_t> nodes = {};
   std::string model = {};
   std::optional<std::int64_t> parameters = {};
-  std::optional<std::int64_t> frozen = {};           // of them
+  std::optional<std::int64_t> frozen = {};           // of the parameters
   std::optional<std::int64_t> global_batch = {};     // images
-  std::optional<std::int64_t> epochs = {};           // in all, earlier runs included
+  std::optional<std::int64_t> epochs = {};           // in total, including earlier runs
   std::optional<std::int64_t> steps_per_epoch = {};  // optimiser steps
-  std::string init_from = {};                        // file of its first weights
+  std::string init_from = {};                        // file of the initial weights
   std::int64_t fencing_token = 0;
 };
 
 struct StepEvent {
   double time = 0;
   std::int64_t epoch = 0;  // 1-based
-  std::int64_t step = 0;   // 1-based, counted over the whole training
+  std::int64_t step = 0;   // 1-based, over the whole training
   std::optional<double> loss = {};
   std::optional<double> accuracy = {};
   std::optional<double> lr = {};
@@ -48,15 +48,15 @@ struct EpochEvent {
   std::optional<double> val_accuracy = {};
   std::optional<double> seconds = {};
   std::optional<double> images_per_s = {};
-  std::optional<double> images = {};  // trained on in it by this process; older trainers: absent
-  std::optional<std::int64_t> step = {};  // its last one
+  std::optional<double> images = {};      // trained on by this process; older trainers: absent
+  std::optional<std::int64_t> step = {};  // its last step
   std::int64_t fencing_token = 0;
 };
 
 struct RanksEvent {
   double time = 0;
   std::int64_t epoch = 0;
-  std::vector<std::string> notes = {};  // on ranks that were late
+  std::vector<std::string> notes = {};  // about ranks that were late
   std::int64_t fencing_token = 0;
 };
 
@@ -78,7 +78,7 @@ struct CheckpointFailedEvent {
   std::int64_t fencing_token = 0;
 };
 
-/// The resume passed over a checkpoint that is not sound.
+/// The resume skipped a damaged checkpoint.
 struct CheckpointRefusedEvent {
   double time = 0;
   std::string path = {};
@@ -91,17 +91,18 @@ struct RestartEvent {
   std::string reason = {};
   std::string from = {};                     // checkpoint; empty: from the beginning
   std::optional<std::int64_t> step = {};     // of that checkpoint
-  std::optional<double> queue_seconds = {};  // that the run waited for Slurm
+  std::optional<double> queue_seconds = {};  // time pending in Slurm's queue
   std::int64_t fencing_token = 0;
 };
 
 struct StallEvent {
   double time = 0;
-  std::string state = {};  // late | over | gave up | died; empty: a trainer that knows only late
+  // late | over | gave up | died; empty: an older trainer, which reports only late
+  std::string state = {};
   std::vector<std::int64_t> late_ranks = {};
   std::string collective = {};
   std::optional<double> seconds = {};
-  std::string line = {};  // the whole of it for people; empty: an older trainer
+  std::string line = {};  // full message, human-readable; empty: an older trainer
   std::int64_t fencing_token = 0;
 };
 
@@ -119,21 +120,21 @@ using Event =
 double time_of(const Event& event);
 std::int64_t fencing_token_of(const Event& event);
 
-/// Nothing for a line that is no JSON object, lacks `time` or `event`, or names an event this
-/// version does not know: a newer trainer, or a line cut by a crash, must not stop a follower.
+/// Returns the event; nullopt for a line that is not a JSON object, lacks `time` or `event`, or
+/// names an unknown event. A newer trainer or a line cut by a crash must not stop a follower.
 std::optional<Event> parse_event(std::string_view line);
 
-/// The line, newline included, by which whoever restarts a run says so in events.jsonl before the
-/// new incarnation begins.
+/// Returns the line, with newline, that announces a restart in events.jsonl before the new
+/// incarnation begins.
 std::string restart_line(const RestartEvent& event);
 
-/// The events that were appended since the last look.
+/// Returns events appended since the last call.
 class EventTail {
  public:
   explicit EventTail(std::string path, std::uint64_t from = 0) : lines_(std::move(path), from) {}
 
   std::vector<Event> read();
-  /// Forgets the beginning of a line that its writer never ended.
+  /// Discards an unfinished line.
   void drop_rest() { lines_.take_rest(); }
 
  private:

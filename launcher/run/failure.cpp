@@ -1,6 +1,6 @@
 #include "launcher/run/failure.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-/// The number that follows the first `word`; nothing when there is none.
+/// Returns the number after the first `word`; nullopt if there is none.
 std::optional<int> number_after(std::string_view text, std::string_view word) {
   const auto at = text.find(word);
   if (at == std::string_view::npos) return std::nullopt;
@@ -39,7 +39,7 @@ std::string word_after(std::string_view text, std::string_view before) {
 std::optional<DeadRank> signalled(std::string_view text) {
   const auto at = text.find("noticed that process rank ");
   if (at == std::string_view::npos) return std::nullopt;
-  // Open MPI breaks the sentence between words when it is long.
+  // Open MPI wraps long sentences between words.
   const auto sentence = text.substr(at, 400);
   DeadRank dead;
   dead.rank = number_after(sentence, "process rank ").value_or(-1);
@@ -76,7 +76,7 @@ std::optional<DeadRank> aborted(std::string_view text) {
   return dead;
 }
 
-/// One "srun: error: HOST: task N: REASON" or "HOSTS: tasks 0-1: REASON" line.
+/// Parses "srun: error: HOST: task N: REASON" or "HOSTS: tasks 0-1: REASON".
 std::optional<DeadRank> from_srun_line(std::string_view line) {
   constexpr std::string_view mark = "srun: error: ";
   const auto begin = line.find(mark);
@@ -102,7 +102,7 @@ std::optional<DeadRank> from_srun_line(std::string_view line) {
 }  // namespace
 
 std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text) {
-  // A peer's death may make the others abort: the signal is then the cause, the abort its echo.
+  // A peer's death may make others abort: the signal is the cause, the abort an echo.
   if (auto dead = signalled(text)) return dead;
   if (auto dead = aborted(text)) return dead;
   return exited(text);
@@ -155,7 +155,7 @@ std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
   constexpr std::size_t most_shown = 400;
   const auto lines = split_lines(log);
   std::vector<std::size_t> chosen;
-  // Half for errors, wherever they stand, the rest for what came last.
+  // Half for errors anywhere in the log, the rest for the last lines.
   for (std::size_t i = lines.size(); i-- > 0 && chosen.size() < most / 2;) {
     if (is_error_line(lines[i])) chosen.push_back(i);
   }

@@ -1,6 +1,6 @@
 #include "launcher/run/first_error.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool holds_any(std::string_view line, auto& words) {
   });
 }
 
-/// Ranks that notice the death of another one.
+/// Whether the line reports another rank's death.
 bool is_echo(std::string_view line) {
   static constexpr std::array<std::string_view, 15> words = {"Connection reset by peer",
                                                              "Connection closed by peer",
@@ -84,8 +84,8 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-/// The exception a traceback that begins at lines[at] ends with; where that stands is put into
-/// `at`. PyTorch writes "[rank3]: " before each line.
+/// Returns the exception that ends the traceback at lines[at], and moves `at` to it. PyTorch
+/// prefixes each line with "[rank3]: ".
 std::string_view exception_of(const std::vector<std::string_view>& lines, std::size_t& at) {
   const auto prefix = lines[at].substr(0, lines[at].find(traceback));
   for (std::size_t i = at + 1; i < lines.size(); ++i) {
@@ -114,22 +114,22 @@ double changed_at_s(const std::string& path) {
 
 constexpr std::size_t most_logs = 1024;
 
-/// One that is shorter than it was is another file.
+/// A file shorter than before is a new file.
 std::size_t grown_by(const std::string& path, const LogSizes& before) {
   std::error_code error;
   const auto now = fs::file_size(path, error);
   const auto known = before.find(path);
   if (error || known == before.end() || known->second > now)
     return std::numeric_limits<std::size_t>::max();
-  // With the line end before, up to which file_end() cuts.
+  // Includes the preceding newline, up to which file_end() cuts.
   return static_cast<std::size_t>(now - known->second) + 1;
 }
 
 struct Candidate {
   FirstError error;
   ErrorWeight weight = ErrorWeight::mention;
-  bool named = false;  // srun or mpirun saw this rank die
-  double time_s = 0;   // the log's last change
+  bool named = false;  // srun or mpirun reported this rank's death
+  double time_s = 0;   // last modification of the log
 
   auto order() const {
     return std::tuple(-static_cast<int>(weight), named ? 0 : 1, time_s, error.rank);
@@ -152,13 +152,13 @@ std::optional<ErrorLine> error_in_log(std::string_view log) {
     const auto weight = echo     ? ErrorWeight::echo
                         : report ? ErrorWeight::report
                                  : ErrorWeight::mention;
-    // The last report; of mentions and echoes, which come in showers, the first.
+    // The last report; the first of mentions and echoes, which come in bursts.
     const bool better =
         !found || weight > found->weight ||
         (weight == ErrorWeight::report && line.find("core dumped") == std::string_view::npos &&
          line.find("terminate called") == std::string_view::npos);
     if (!better) continue;
-    // Colours alone leave nothing to show.
+    // A line of colour codes only is empty when shown.
     if (auto shown = fit_to_show(line); !shown.empty()) found = ErrorLine{weight, std::move(shown)};
   }
   return found;

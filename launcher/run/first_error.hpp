@@ -1,4 +1,4 @@
-// The line that says why: of everything the ranks wrote, the error that came first.
+// Finds the first error in everything the ranks wrote.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace dllaunch {
 
-/// How much a line says about the cause.
+/// How strongly a line points to the cause.
 enum class ErrorWeight {
   echo,     // a rank that lost its peers: "Connection reset by peer"
-  mention,  // the word error, somewhere
-  report,   // a traceback's last line, an abort, an error of CUDA, NCCL, MPI, a crash
+  mention,  // contains the word error
+  report,   // last line of a traceback, an abort, an error of CUDA, NCCL or MPI, a crash
 };
 
 struct ErrorLine {
@@ -24,35 +24,36 @@ struct ErrorLine {
   std::string line;
 };
 
-/// What ended the writer of one log: the last report in it (what came before was survived, or is of
-/// an earlier run that wrote into the same file), else the first mention after the last report's
-/// place. Nothing where no line looks like an error.
+/// Returns the error that ended the log's writer: the last report (earlier ones were survived, or
+/// belong to an earlier run in the same file), else the first mention after it. nullopt if no line
+/// looks like an error.
 std::optional<ErrorLine> error_in_log(std::string_view log);
 
 struct FirstError {
-  int rank = -1;  // -1: nobody's, the batch script's own words
+  int rank = -1;  // -1: no rank; the batch script's own output
   std::string node = {};
   std::string line = {};
-  std::string log = {};  // the file
+  std::string log = {};  // file name
 };
 
-/// By path, in bytes.
+/// Path -> bytes.
 using LogSizes = std::map<std::string, std::uintmax_t>;
-/// Of the ranks' logs as they are now.
+/// Returns the present sizes of the ranks' logs.
 LogSizes log_sizes(const RunDir& run);
 
-/// Among all ranks: a report before a mention before an echo; then the rank that srun or mpirun saw
-/// die; then the log that was written to first and no more. Logs untouched since `since_s` (Unix
-/// seconds) are of an earlier run, and so is what stood in them `before`.
+/// Returns the first error among all ranks. Reports come before mentions, mentions before echoes;
+/// then the rank that srun or mpirun saw die; then the log that was written to first and no more.
+/// Logs untouched since `since_s` (Unix seconds) belong to an earlier run, as does their content up
+/// to the sizes `before`.
 std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s,
                                       const LogSizes& before = {});
 
 /// "rank 3 on n2: ValueError: bad"
 std::string describe(const FirstError& error);
 
-/// What to change when a line says this; empty: nobody knows.
+/// Returns what to change for this error line; empty: unknown.
 std::string advice_for(std::string_view error_line);
-/// The same for a rank that died, where no line says why.
+/// Returns advice for a dead rank whose logs give no reason.
 std::string advice_for(const DeadRank& dead);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/run/history.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// The trainer's word for "this incarnation goes on from a checkpoint"; others are reasons.
+/// The trainer's reason for continuing from a checkpoint; other values are reasons of a restart.
 constexpr std::string_view resumed = "resume";
 
 /// 469 of "runs/x/checkpoints/step-00000469".
@@ -68,7 +68,7 @@ void History::begin_incarnation(const StartEvent& event, bool accounted) {
   base_known_ = false;
   restart_is_open_ = false;
   blocked_seconds_ = 0;
-  // What is started again after an earlier run in the directory says so itself, if it goes on.
+  // A start after an earlier run in the directory reports itself if it resumes.
   if (accounted_lives_ > 1) {
     down_since_ = incarnation_time_;
     open_restart(event.time);
@@ -82,7 +82,7 @@ void History::resume(const RestartEvent& event, bool accounted) {
     if (accounted) queue_seconds_ += queue_note_;
     return;
   }
-  // The first incarnation of a directory may begin with another run's checkpoint.
+  // The first incarnation in a directory may start from another run's checkpoint.
   if (accounted && !restart_is_open_ && lives_ != 1) open_restart(event.time);
   if (restart_is_open_) restarts_.back().from = event.from;
   const auto step = event.step ? event.step : step_of(event.from);
@@ -136,7 +136,7 @@ void History::account(const Event& event) {
   latest_time_ = std::max(latest_time_, time);
   latest_seconds_ = 0;
   if (const auto* checkpoint = std::get_if<CheckpointEvent>(&event)) {
-    // Told late, and only what it stopped is lost.
+    // Reported late; only the blocked time is lost.
     if (checkpoint->seconds_blocked) {
       blocked_seconds_ += std::max(0.0, *checkpoint->seconds_blocked);
       return;

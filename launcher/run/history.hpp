@@ -1,24 +1,28 @@
-// What of events.jsonl counts: each training step once, however often it was trained.
+// Which events in events.jsonl count: each training step once, however often it was trained.
 //
-// A run that was restarted has had several incarnations, and the file holds what all of them wrote,
-// in the order in which it arrived. What counts:
+// A restarted run has several incarnations, and the file holds what all of them wrote, in order of
+// arrival. Rules:
 //
-//  1. Of lines with a fencing token (runtime/rank/run_ownership.hpp) those of the highest so far. A
-//  lower one
-//     is an orphan's, which did not know yet that a later incarnation had begun. Lines without one
-//     count.
-//  2. An incarnation goes on from a step: that of the checkpoint in its `restart` event with the
-//     reason "resume", 0 without one. What was trained beyond it is lost work.
-//  3. A step that counts already does not count again.
+// 1. Of the lines with a fencing token (runtime/rank/run_ownership.hpp), those with the highest so
+//    far count. A lower token is an orphan's, which did not know that a later incarnation had
+//    begun. Lines without a token count.
+// 2. An incarnation continues from a step: that of the checkpoint in its `restart` event with
+//    reason "resume", 0 without one. Steps trained beyond it are lost.
+// 3. A step that already counts does not count again.
 //
-// Definitions, which docs/recovery.md repeats for users:
-//   useful step time = the time of the steps that count and were not lost. The time of a step is
-//       that from the event before to its `step` event, less what checkpoints blocked in it.
+// Definitions, repeated for users in docs/recovery.md:
+//   useful step time = the time of the steps that count and were not lost. A step's time runs from
+//       the previous event to its `step` event, minus what checkpoints blocked in it.
+//
 //   goodput = useful step time / wall time.
-//   wall time = from the start of the first incarnation's ranks to the end of the last's, all
-//       between included but the time in Slurm's queue: as who started them measured it, and never
-//       less than what the events span.
-//   lost steps of a restart = the last step that counted before it, less the one it went on from.
+//
+//   wall time = from the start of the first incarnation's ranks to the end of the last one's,
+//       without time in Slurm's queue. It is measured by the process that starts the ranks, and is
+//       never less than the span of the events.
+//
+//   lost steps of a restart = the last step that counted before it, minus the step it continues
+//       from.
+//
 //   down time of a restart = from the last event before it to the first step event after it.
 #pragma once
 
@@ -35,30 +39,30 @@
 namespace dllaunch {
 
 struct Restart {
-  double time = 0;          // Unix seconds, when the new incarnation began
-  std::string reason = {};  // of whoever restarted; else how the incarnation before ended
+  double time = 0;          // Unix seconds of the new incarnation's start
+  std::string reason = {};  // given at the restart; else how the previous incarnation ended
   std::string from = {};    // checkpoint; empty: from the beginning
-  std::int64_t step = 0;    // it went on from
+  std::int64_t step = 0;    // step it continues from
   std::int64_t lost_steps = 0;
-  double lost_seconds = 0;                  // of step time
-  std::optional<double> down_seconds = {};  // absent: no step since
+  double lost_seconds = 0;                  // step time lost
+  std::optional<double> down_seconds = {};  // absent: no step yet
 };
 
 class History {
  public:
-  /// The newest are kept; what they sum to is of all.
+  /// Keeps the newest restarts; totals cover all.
   static constexpr std::size_t most_restarts = 100;
 
-  /// False where the event does not count, and so is to be shown to nobody.
+  /// Returns false if the event does not count; such an event is not shown.
   bool take(const Event& event);
-  /// The same of an event from before the time that is accounted for.
+  /// The same for an event from before the accounted period.
   bool recall(const Event& event);
 
-  /// The last one that counts; 0: none. Falls when an incarnation goes on from an earlier
-  /// checkpoint.
+  /// Returns the last step that counts; 0: none. Decreases when an incarnation continues from an
+  /// earlier checkpoint.
   std::int64_t step() const { return step_; }
   double step_seconds() const { return times_.seconds(); }
-  /// What the latest step event added to step_seconds().
+  /// Returns what the latest step event added to step_seconds().
   double latest_seconds() const { return latest_seconds_; }
 
   int restart_count() const { return restart_count_; }
@@ -66,10 +70,9 @@ class History {
   std::int64_t lost_steps() const { return lost_steps_; }
   double lost_seconds() const { return lost_seconds_; }
 
-  /// From the first event that is accounted for to the last one, less what restarts say they spent
-  /// in the queue.
+  /// Returns the time from the first accounted event to the last, minus time in the queue.
   double span_seconds() const;
-  /// The same until a time that may be now.
+  /// The same up to a given time, which may be now.
   double span_until(double time_s) const;
 
  private:
@@ -85,20 +88,20 @@ class History {
   std::int64_t fencing_token_ = 0;
   std::int64_t step_ = 0;
   int lives_ = 0;                 // `start` events
-  int accounted_lives_ = 0;       // of them
-  bool base_known_ = true;        // the step from which the present incarnation goes on
-  bool restart_is_open_ = false;  // restarts_.back() is the present incarnation's
-  std::string note_;              // reason of whoever restarts, for the next incarnation
-  double queue_note_ = 0;         // seconds in the queue that came with it
-  std::string ended_;             // status of the incarnation before; empty: it did not say
-  double incarnation_time_ = 0;   // of the latest event of an incarnation
-  double down_since_ = 0;         // that of the incarnation before; 0: not accounted for
+  int accounted_lives_ = 0;       // of which accounted
+  bool base_known_ = true;        // the step the current incarnation continues from is known
+  bool restart_is_open_ = false;  // restarts_.back() is the current incarnation's
+  std::string note_;              // reason of the next restart
+  double queue_note_ = 0;         // its seconds in the queue
+  std::string ended_;             // status of the previous incarnation; empty: none
+  double incarnation_time_ = 0;   // of the current incarnation's latest event
+  double down_since_ = 0;         // of the previous incarnation's latest event; 0: not accounted
 
-  double first_time_ = 0;  // accounted for; 0: none
+  double first_time_ = 0;  // first accounted event; 0: none
   double latest_time_ = 0;
   double queue_seconds_ = 0;
-  double event_before_ = 0;     // time of it; 0: none
-  double blocked_seconds_ = 0;  // by checkpoints, not yet taken off
+  double event_before_ = 0;     // its time; 0: none
+  double blocked_seconds_ = 0;  // blocked by checkpoints, not yet subtracted
   double latest_seconds_ = 0;
   StepTimes times_;
 

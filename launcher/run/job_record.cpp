@@ -1,6 +1,6 @@
 #include "launcher/run/job_record.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <utility>
@@ -15,7 +15,7 @@
 namespace dllaunch {
 namespace {
 
-/// RUN/job.json; all empty: there is no sound one of this job.
+/// RUN/job.json; all fields empty: no valid record of this job.
 struct JobRecord {
   std::string cluster = {};
   std::string token = {};
@@ -101,7 +101,7 @@ Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir
                                             System& system) {
   auto text = system.read_file(run.job_id());
   const auto id = text ? job_id_in(*text) : std::nullopt;
-  if (!id) return std::optional<QueuedJob>();  // none was submitted
+  if (!id) return std::optional<QueuedJob>();  // no job was submitted
   auto queued = queued_jobs(system, *id);
   if (!queued)
     return std::move(queued).error().within("is job " + *id + " of this run still there");

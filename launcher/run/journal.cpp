@@ -1,7 +1,7 @@
 #include "launcher/run/journal.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@
 namespace dllaunch {
 namespace {
 
-/// Of a run that was restarted a thousand times the newest count.
+/// Only the newest lines of a long journal count.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_words = 1000;
 
@@ -49,7 +49,7 @@ std::string word(const Json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Numbers of ours are small; what is not is not ours.
+/// Valid numbers are small; others are rejected.
 int number(const Json& line, const char* key, int otherwise) {
   constexpr std::int64_t most = 1'000'000'000;
   const auto found = line.find(key);
@@ -65,7 +65,7 @@ bool flag(const Json& line, const char* key) {
 }
 
 double time_of(const Json& line) {
-  constexpr double most = 1e11;  // Unix seconds of no clock
+  constexpr double most = 1e11;  // beyond any valid clock, in Unix seconds
   const auto found = line.find("time");
   const double time = found != line.end() && found->is_number() ? found->get<double>() : 0;
   return time > 0 && time < most ? time : 0;
@@ -105,7 +105,7 @@ RunStatus status_of_word(std::string_view word) {
 }
 
 int exit_code_in(const Json& line) {
-  constexpr int most = 128;  // above, it would be a signal
+  constexpr int most = 128;  // higher codes denote signals
   const int code = number(line, "exit_code", 1);
   return code >= 0 && code <= most ? code : 1;
 }
@@ -122,7 +122,7 @@ void take(const Json& line, Journal& journal) {
                        .checkpoint = word(line, "checkpoint")});
   } else if (event == "ended") {
     auto attempt = attempt_of(line);
-    // Its beginning was written before it, unless the disk was full just then.
+    // The attempt's start precedes it, unless the disk was full then.
     const bool begun = !history.empty() && history.back().cause == Cause::cut_short &&
                        history.back().job == attempt.job &&
                        history.back().allocation == attempt.allocation;
@@ -263,7 +263,7 @@ void reserve_journal(const RunDir& run) {
   const int file = open_run_file(run.path, path_of(run), O_WRONLY | O_CREAT | O_APPEND);
   if (file < 0) return;
   struct stat info {};
-  // Without it nothing is lost but that.
+  // Best effort.
   if (fstat(file, &info) == 0) fallocate(file, FALLOC_FL_KEEP_SIZE, info.st_size, room);
   close(file);
 }

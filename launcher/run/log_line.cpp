@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// The number at the beginning, which is taken away from `text`.
+/// Removes a leading number from `text` and returns it.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// One line of a rank's log: whose it is.
+// Attributes log lines to ranks.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace dllaunch {
 
-/// Who writes a log, from its name in RUN/out.
+/// The writer of a log, from its name in RUN/out.
 struct LogSource {
-  int rank = -1;          // -1: several ranks, each line labelled with its own
-  std::string node = {};  // empty: not in the name
+  int rank = -1;          // -1: several ranks; each line carries its own label
+  std::string node = {};  // empty: not part of the name
 };
 
-/// "rank-0003-n1.log", or "n1.log" where one log holds a node's ranks. Nothing for a log that is
-/// no rank's ("mpirun.log", "dllaunch.log") or another file.
+/// Parses "rank-0003-n1.log", or "n1.log" for a log of a node's ranks. nullopt for other files,
+/// such as "mpirun.log" or "dllaunch.log".
 std::optional<LogSource> log_source(std::string_view file_name);
 
 struct LabelledLine {
@@ -22,7 +22,7 @@ struct LabelledLine {
   std::string_view text;
 };
 
-/// "  3: text" of srun --label, "[1,3]<stdout>:text" of mpirun --tag-output.
+/// Parses "  3: text" of srun --label or "[1,3]<stdout>:text" of mpirun --tag-output.
 LabelledLine split_label(std::string_view line);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// How an execution ended, whatever executed it.
+// How an execution ended, locally or through Slurm.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@ namespace dllaunch {
 struct Outcome {
   RunStatus status = RunStatus::completed;
   int exit_code = 0;
-  std::string reason = {};               // one clear sentence; empty when completed
+  std::string reason = {};               // one sentence; empty when completed
   std::string first_error = {};          // "rank 3 on n2: ValueError: bad"; empty: no log shows one
-  std::vector<std::string> others = {};  // a line for each further task of an array that failed
+  std::vector<std::string> others = {};  // one line for each further failed task of an array
   TaskCounts tasks = {};                 // of an array
-  std::string advice = {};               // what to change; empty: nobody knows
-  std::string log = {};                  // the file `excerpt` is from; empty: none
+  std::string advice = {};               // what to change; empty: unknown
+  std::string log = {};                  // the file of `excerpt`; empty: none
   std::vector<std::string> excerpt = {};
-  double seconds = 0;                        // ranks' wall time
+  double seconds = 0;                        // wall time of the ranks
   std::optional<double> queue_seconds = {};  // absent locally
   int restarts = 0;                          // by the cluster or the supervisor
-  bool detached = false;                     // still running, no longer followed
-  bool taken_over = false;                   // a later start has the run's directory: not ours now
+  bool detached = false;                     // still running, but no longer followed
+  bool taken_over = false;                   // a later start owns the run directory
 };
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/run/rank_logs.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Newest first: a run that was resumed on another node has several logs of one rank.
+/// Newest first: a run resumed on another node has several logs per rank.
 std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
   std::vector<std::pair<fs::file_time_type, std::string>> found;
   std::error_code error;

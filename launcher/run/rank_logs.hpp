@@ -1,4 +1,4 @@
-// The ranks' logs in RUN/out, looked at after the end.
+// Reads the ranks' logs in RUN/out after the run has ended.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 namespace dllaunch {
 
 struct LogExcerpt {
-  std::string path = {};  // empty: no log says anything
+  std::string path = {};  // empty: no log has content
   std::vector<std::string> lines = {};
-  bool has_error = false;  // among the lines
+  bool has_error = false;  // an error is among the lines
 };
 
-/// The log of the rank that died. When nobody knows which, or it left by its own exit code without
-/// a word (ranks that meet the same error leave together and one of them speaks, in no fixed
-/// order): the newest one with an error in it.
+/// Returns an excerpt from the log of the rank that died. If the rank is unknown, or exited with a
+/// code but logged no error, uses the newest log with an error: ranks that hit the same error exit
+/// together, and only one of them reports it.
 LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines);
 
-/// The last `most` bytes of a file, from a line's beginning; empty when it cannot be read.
+/// Returns the last `most` bytes of a file, from the start of a line; empty if unreadable.
 std::string file_end(const std::string& path, std::size_t most);
 
-/// The host in a log's name; empty when it is not one.
+/// Returns the host in a log's name; empty if it is not a log name.
 std::string host_of_log(const std::string& path);
 
-/// The host that the newest log of this rank names; empty where it has none.
+/// Returns the host in the name of the rank's newest log; empty: none.
 std::string host_of_rank(const RunDir& run, int rank);
 
-/// "rank-0003-n1.log", the host made safe for a file name.
+/// Returns "rank-0003-n1.log", with the host made safe for a file name.
 std::string rank_log_name(int rank, const std::string& host);
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/run/run_dir.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ std::string time_stamp() {
   return text.data();
 }
 
-/// Letters and digits. Four are enough for two runs of one name within a second.
+/// Returns random letters and digits. Four distinguish runs of one name within a second.
 std::string random_word(int length) {
   constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
   std::random_device source;
@@ -52,7 +52,7 @@ std::string random_word(int length) {
   return word;
 }
 
-/// Whatever the umask.
+/// Independent of the umask.
 constexpr mode_t private_file = 0600;
 
 }  // namespace
@@ -65,7 +65,7 @@ std::string safe_run_name(const std::string& name) {
         c == '.' || c == '-' || c == '_';
     safe += plain ? c : '_';
   }
-  // A name that begins with a dot would be a temporary one.
+  // A leading dot marks temporary files.
   if (safe.empty() || safe.front() == '.') safe.insert(safe.begin(), '_');
   return safe.substr(0, 100);
 }
@@ -93,7 +93,7 @@ std::string read_run_id(const std::string& path) {
 
 namespace {
 
-/// 0, or errno.
+/// Returns 0 or errno.
 int share_with_group(const std::string& folder) {
   struct stat now {};
   if (stat(folder.c_str(), &now) != 0) return errno;
@@ -115,7 +115,7 @@ Result<RunDir> make_run_dir(const std::string& path) {
     if (const int why = make_private_folder(folder); why != 0)
       return cannot("make the run directory", text, std::strerror(why));
   }
-  // Root passes every permission check but not a read-only file system: only writing tells.
+  // Root passes permission checks even on a read-only file system: only a write shows it.
   run.id = read_run_id(text);
   const bool known = !run.id.empty();
   if (!known) run.id = random_word(16);
@@ -145,10 +145,10 @@ Result<RunLock> RunLock::take(const RunDir& run) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, private_file);
   if (fd < 0) return cannot("open", path, std::strerror(errno));
   RunLock lock(fd);
-  // Who only looks (owner_of) holds it for an instant.
+  // owner_of() holds the lock briefly.
   constexpr int tries = 5;
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
-    // A file system without locks: better than no run.
+    // The file system has no locks: run without one.
     if (errno != EWOULDBLOCK) return lock;
     if (i == tries)
       return Error{ErrorKind::bad_request,
@@ -164,7 +164,7 @@ void RunLock::sign() const {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string text = fmt::format("{} {}\n", static_cast<long>(getpid()), host.data());
-  // Only for those who look: a full disk must not stop the run.
+  // Informational only: a full disk must not stop the run.
   if (ftruncate(fd_, 0) != 0) return;
   if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;
 }

@@ -1,4 +1,6 @@
-// A run's directory: where everything of one run lies (contract.md "A run's directory").
+// A run's directory: the paths of a run's files, its id and its lock (contract.md "A run's
+// directory").
+// It does not interpret the files; stored_run.hpp, journal.hpp and events.hpp do.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +15,8 @@ namespace dllaunch {
 
 struct RunDir {
   std::string path;      // absolute
-  bool resumed = false;  // it held an earlier run of the same job
-  std::string id = {};   // tells it from another one of the same path; empty: not known
+  bool resumed = false;  // it holds an earlier run of the same job
+  std::string id = {};   // distinguishes runs of the same path; empty: unknown
 
   std::string job_yaml() const { return path + "/job.yaml"; }
   std::string train_json() const { return path + "/train.json"; }
@@ -23,36 +25,36 @@ struct RunDir {
   std::string out() const { return path + "/out"; }
   std::string events() const { return path + "/events.jsonl"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
-  std::string job_id() const { return path + "/job.id"; }      // of the last Slurm job
-  std::string job_json() const { return path + "/job.json"; }  // of the same, job_identity.hpp
+  std::string job_id() const { return path + "/job.id"; }  // of the last Slurm job
+  // of the same job, see job_identity.hpp
+  std::string job_json() const { return path + "/job.json"; }
   std::string summary() const { return path + "/summary.json"; }
 };
 
-/// A job's name as the beginning of a folder's: everything but letters, digits, dot, dash and
-/// underscore replaced.
+/// Returns a job name usable in a directory name: characters other than letters, digits, dot, dash
+/// and underscore are replaced.
 std::string safe_run_name(const std::string& name);
 
-/// The path a new run would get: runs/NAME-YYYYmmdd-HHMMSS-XXXX below the current folder, NAME made
-/// safe. Makes nothing.
+/// Returns the path for a new run: runs/NAME-YYYYmmdd-HHMMSS-XXXX below the current directory.
+/// Creates nothing.
 std::string new_run_path(const std::string& name);
 
-/// RUN/.run-id; empty: there is none, or it cannot be read.
+/// Returns the content of RUN/.run-id; empty: missing or unreadable.
 std::string read_run_id(const std::string& path);
 
-/// Makes the directory, closed to other users, with an id. bad_request: not writable.
+/// Creates the directory, private to the user, with an id. bad_request: not writable.
 Result<RunDir> make_run_dir(const std::string& path);
 
-/// Lets the directory's group read the run, or from now on nobody. bad_request: the file system
-/// refuses.
+/// Grants or revokes read access for the directory's group. bad_request: the file system refuses.
 Result<Ok> share_run_dir(const RunDir& run, bool share);
 
-/// Held while a run is followed or executed from here; let go by the kernel when we die.
+/// Held while this process follows or executes the run. The kernel releases it at exit.
 class RunLock {
  public:
   /// bad_request: another dllaunch holds it.
   static Result<RunLock> take(const RunDir& run);
 
-  /// Writes into the lock who holds it: this process, after a fork the child.
+  /// Writes this process into the lock as its holder; after a fork, the child.
   void sign() const;
 
   RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -67,20 +69,20 @@ class RunLock {
   int fd_;
 };
 
-/// Takes an earlier run's summary away: what runs now will write its own.
+/// Removes an earlier run's summary before a new one starts.
 void forget_summary(const RunDir& run);
 
-/// The dllaunch that holds a run's lock.
+/// The dllaunch process that holds a run's lock.
 struct RunLockHolder {
-  pid_t pid = 0;          // 0: an older version that did not sign
-  std::string host = {};  // where the pid means something
+  pid_t pid = 0;          // 0: an older version that did not record it
+  std::string host = {};  // host the pid belongs to
   double since_s = 0;     // Unix seconds
 };
 
-/// Nothing when nobody holds the lock.
+/// Returns the lock's holder; nullopt if there is none.
 std::optional<RunLockHolder> owner_of(const RunDir& run);
 
-/// The newest complete checkpoint, empty when there is none: their names sort by step.
+/// Returns the newest complete checkpoint; empty: none. Names sort by step.
 std::string newest_checkpoint(const RunDir& run);
 
 }  // namespace dllaunch

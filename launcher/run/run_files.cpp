@@ -1,6 +1,6 @@
 #include "launcher/run/run_files.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include "launcher/config/yaml_text.hpp"
@@ -51,14 +51,14 @@ Readers readers_of(const std::string& job_file) {
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers) {
   auto stored = job.resolved;
-  // Its being there says something: defaults written out would say it for the user.
+  // The key's presence means that the user set it: do not write defaults.
   if (!job.recovery.written) stored.erase("recovery");
   if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
     stored["runtime"].erase("stall_abort_seconds");
   auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
   if (done && !plan.train_json.empty())
     done = write_file(run.train_json(), plan.train_json, readers);
-  // A path may be any bytes, JSON is UTF-8.
+  // Paths may contain any bytes; JSON is UTF-8.
   if (done)
     done = write_file(run.plan_json(),
                       to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n",

@@ -1,4 +1,4 @@
-// A run directory made ready for a job, new or again.
+// Prepares a run directory for a job, new or resumed.
 #pragma once
 
 #include "launcher/job/job.hpp"
@@ -9,15 +9,15 @@
 
 namespace dllaunch {
 
-/// bad_request: the directory holds a run of a job that differs in what is computed; names every
-/// key that does.
+/// bad_request: the directory holds a run of a job that computes something else; the error names
+/// every key that differs.
 Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
                           const LaunchPlan& plan);
 
-/// Who may read copies of a job file: no more than may read the file.
+/// Returns who may read copies of a job file: no more users than may read the file itself.
 Readers readers_of(const std::string& job_file);
 
-/// Writes what is to be executed: job.yaml, train.json, plan.json, and for Slurm job.sbatch.
+/// Writes job.yaml, train.json, plan.json, and job.sbatch for Slurm.
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers = Readers::none);
 

@@ -1,6 +1,6 @@
 #include "launcher/run/run_index.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One name for one path, the same in every version (FNV-1a).
+/// Returns the entry's name, stable across versions (FNV-1a of the path).
 std::string entry_name(const std::string& path) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -24,9 +24,9 @@ std::string entry_name(const std::string& path) {
 
 using Dated = std::pair<fs::file_time_type, std::string>;
 
-/// What lies in a folder, newest first; names with a dot in front are being written.
+/// Returns a folder's entries, newest first. Names with a leading dot are being written.
 std::vector<Dated> dated_entries(const std::string& folder) {
-  // Somebody's folder of a million files is no index of ours.
+  // A folder with more entries is not this index.
   constexpr std::size_t most = 20000;
   std::vector<Dated> found;
   std::error_code error;
@@ -40,7 +40,7 @@ std::vector<Dated> dated_entries(const std::string& folder) {
   return found;
 }
 
-/// A full index loses its oldest entries; one that another dllaunch took away is gone just as well.
+/// Drops the oldest entries of a full index. An entry removed concurrently is fine.
 void forget_the_oldest(const std::string& folder) {
   const auto entries = dated_entries(folder);
   std::error_code ignored;
@@ -58,7 +58,7 @@ bool holds_a_run(const std::string& path) {
 
 std::optional<std::string> state_folder(System& system) {
   const auto state = system.environment("XDG_STATE_HOME");
-  // A relative one is to be ignored, says the XDG specification.
+  // The XDG specification says to ignore relative paths.
   if (state && state->starts_with('/')) return *state + "/dllaunch";
   const auto home = system.environment("HOME");
   if (!home || !home->starts_with('/')) return std::nullopt;

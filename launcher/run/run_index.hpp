@@ -1,4 +1,4 @@
-// Where this user's runs lie: `run` remembers every run directory, wherever it was made.
+// An index of the user's run directories, wherever they are. `run` adds to it.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace dllaunch {
 
-/// More than this are not remembered: the oldest go first.
+/// Beyond this number the oldest are dropped.
 constexpr std::size_t most_remembered_runs = 1000;
 
-/// $XDG_STATE_HOME/dllaunch, else ~/.local/state/dllaunch: what outlives a run. Nothing where there
-/// is no home.
+/// Returns $XDG_STATE_HOME/dllaunch, else ~/.local/state/dllaunch; nullopt without a home
+/// directory.
 std::optional<std::string> state_folder(System& system);
-/// The folder `runs` in it: a file a run that holds its path.
+/// Returns its folder `runs`, with one file per run that holds its path.
 std::optional<std::string> run_index_folder(System& system);
 
-/// Remembers the run as the newest. unavailable: the home is full or read-only; the run itself
-/// needs no index, so callers go on.
+/// Adds the run as the newest. unavailable: the home directory is full or read-only. Callers
+/// continue: a run does not need the index.
 Result<Ok> remember_run(System& system, const RunDir& run);
 
-/// Directories of runs that still exist, newest first: the remembered ones and those in ./runs,
-/// where a read-only home forgets nothing.
+/// Returns the directories of runs that still exist, newest first: those in the index and those in
+/// ./runs, which are found even if the home directory is read-only.
 std::vector<std::string> known_runs(System& system);
 
 }  // namespace dllaunch

@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-/// 2 of "2"; 0 of what is no number, as of a job that Slurm never started again.
+/// Returns 2 for "2"; 0 if it is not a number, as for a job never requeued.
 int restarts_of(const std::string& text) {
   int restarts = 0;
   const char* end = text.data() + text.size();
@@ -21,7 +21,7 @@ int restarts_of(const std::string& text) {
   return problem == std::errc() && stop == end ? std::max(0, restarts) : 0;
 }
 
-/// The highest that the end of events.jsonl tells of; of numbers that are none 0.
+/// Returns the highest token near the end of events.jsonl; invalid numbers count as 0.
 std::int64_t newest_fencing_token(const RunDir& run) {
   constexpr std::size_t most_bytes = 65536;
   const std::string text = file_end(run.events(), most_bytes);

@@ -1,4 +1,4 @@
-// Taking a run's directory for one incarnation of the run, by whoever starts its ranks.
+// Takes ownership of a run directory for a new incarnation, before its ranks start.
 #pragma once
 
 #include "launcher/os/system.hpp"
@@ -7,10 +7,9 @@
 
 namespace dllaunch {
 
-/// Whoever had the directory is fenced from here on; the ranks are told the fencing token in
-/// DLLAUNCH_GENERATION. It is higher than any in events.jsonl too, or what the new incarnation
-/// writes would not count: a run may have been copied without its leases, whose folder begins with
-/// a dot.
+/// Fences the previous owner; ranks get the fencing token in DLLAUNCH_GENERATION. The token also
+/// exceeds any in events.jsonl, or the new incarnation's events would not count: a run may have
+/// been copied without its hidden lease folder.
 Result<RunOwnership> take_run_ownership(const RunDir& run, System& system);
 
 }  // namespace dllaunch

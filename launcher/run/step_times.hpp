@@ -1,4 +1,4 @@
-// The time that training steps took, by step, so that lost ones can be taken back.
+// Time spent in training steps, by step, so that lost steps can be subtracted.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace dllaunch {
 
-/// Bounded: of a long run old steps are known more coarsely, and lie on straight lines between.
+/// Bounded: old steps of a long run are kept at lower resolution and interpolated linearly.
 class StepTimes {
  public:
   static constexpr std::size_t most_points = 8192;
 
-  /// What comes next begins after `step`; later steps are forgotten. Returns their seconds.
+  /// Continues after `step` and forgets later steps. Returns their seconds.
   double begin_after(std::int64_t step);
-  /// The steps up to `step` that were not there yet took so long. Of a step that is there already
-  /// only the time counts.
+  /// Adds `seconds` for the new steps up to `step`. If `step` is known already, only the time is
+  /// added.
   void add(std::int64_t step, double seconds);
 
   double seconds() const { return points_.empty() ? 0 : points_.back().seconds; }
@@ -23,11 +23,11 @@ class StepTimes {
  private:
   struct Point {
     std::int64_t step = 0;
-    double seconds = 0;  // of all steps up to it
+    double seconds = 0;  // total up to this step
   };
   void thin_out();
 
-  std::vector<Point> points_;  // ascending in both
+  std::vector<Point> points_;  // ascending in both fields
 };
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/run/stored_run.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ double began_at_s(const RunDir& dir, Launcher launcher) {
   return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());
 }
 
-/// Null where there is none, or it is damaged.
+/// Returns null if the file is missing or damaged.
 Result<Json> read_json(System& system, const std::string& path) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
   auto text = read_run_file(system, path, most_bytes);

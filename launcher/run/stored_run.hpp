@@ -1,4 +1,4 @@
-// A run directory read back: what `run` wrote into it, for whoever comes later.
+// Reads a run directory back as `run` wrote it.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace dllaunch {
 
 struct StoredRun {
   RunDir dir;
-  LaunchPlan plan;  // plan_from_json()
+  LaunchPlan plan;  // from plan_from_json()
   bool trains = false;
-  std::optional<std::int64_t> epochs = {};  // asked for
-  std::string job_id = {};                  // of the last Slurm job; empty: none yet
-  double began_at_s = 0;                    // Unix seconds: submitted, or started here; 0: never
-  Json summary;                             // null: none was written for what ran last
+  std::optional<std::int64_t> epochs = {};  // requested
+  std::string job_id = {};                  // of the latest Slurm job; empty: none yet
+  double began_at_s = 0;                    // Unix seconds of submission or local start; 0: never
+  Json summary;                             // null: the latest execution has no summary
 };
 
-/// bad_request: the directory holds no run, or a plan.json that makes no sense.
+/// bad_request: the directory holds no run, or plan.json is invalid.
 Result<StoredRun> read_stored_run(System& system, const std::string& path);
 
-/// Seconds from the run's submission, or its start here, until now, by the file system's clock and
-/// ours; infinite where it never began.
+/// Returns seconds from the run's submission or local start until now, by the file system's clock
+/// and the local one; infinite if it never began.
 double seconds_since_began(const RunDir& dir, Launcher launcher);
 
-/// What `run` would say of it: the run's status in summary.json; empty: not there.
+/// Returns the status in summary.json; empty: none.
 std::string stored_status(const StoredRun& run);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/run/summary.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ bool RunTotals::take(const Event& event) {
     finish_epoch(*epoch);
     if (epoch->images_per_s.value_or(0) > 0) {
       Work& work = first_epoch_comes_ ? first_epochs_ : later_epochs_;
-      // Epochs of a trainer that does not say have the same images, however many.
+      // If the trainer does not report images, all epochs weigh the same.
       const double images = epoch->images.value_or(1);
       work.images += images;
       work.seconds += images / *epoch->images_per_s;
@@ -73,7 +73,7 @@ void RunTotals::recall(const Event& event) {
 }
 
 void RunTotals::finish_epoch(const EpochEvent& event) {
-  // Of an incarnation that began anew: its first step may be an epoch.
+  // After a restart from the beginning, the first event may be an epoch's end.
   const auto same = [&] { return event.step && epochs_.back().step >= *event.step; };
   while (!epochs_.empty() && same()) epochs_.pop_back();
   const auto before = val_accuracy();
@@ -85,7 +85,7 @@ void RunTotals::finish_epoch(const EpochEvent& event) {
                      .val_accuracy = event.val_accuracy ? event.val_accuracy : before});
 }
 
-/// Of an incarnation that went on from an earlier checkpoint.
+/// Drops epochs after the step that an incarnation continues from.
 void RunTotals::forget_lost_epochs() {
   while (!epochs_.empty() && epochs_.back().step > history_.step()) epochs_.pop_back();
 }
@@ -153,7 +153,7 @@ Json to_json(const Summary& summary) {
 
 namespace {
 
-/// "2 ranks"; of an array "10 tasks", or "10 tasks (8 completed, 2 failed)".
+/// Returns "2 ranks"; for an array "10 tasks" or "10 tasks (8 completed, 2 failed)".
 std::string what_ended(const Summary& summary) {
   if (summary.tasks.empty())
     return fmt::format("{} rank{}", summary.ranks, summary.ranks == 1 ? "" : "s");

@@ -1,6 +1,6 @@
 #include "launcher/slurm/allocation.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>
@@ -28,7 +28,8 @@ std::string name_of(const JobAllocation& allocation) {
   return allocation.name.empty() ? allocation.job : allocation.name;
 }
 
-/// Slurm ends what runs of a job that is put back, scontrol before it has its answer among it.
+/// Whether the job was requeued. A requeue ends the job's processes, possibly including scontrol
+/// before it gets its answer.
 bool is_back(System& system, const JobAllocation& allocation) {
   constexpr int tries = 8;
   for (int i = 0; i < tries; ++i) {
@@ -39,7 +40,7 @@ bool is_back(System& system, const JobAllocation& allocation) {
   return false;
 }
 
-/// Nothing: no answer.
+/// nullopt: no answer.
 std::optional<std::vector<SlurmNode>> ask_of_nodes(System& system, const std::string& nodes,
                                                    std::chrono::seconds limit) {
   if (nodes.empty()) return std::vector<SlurmNode>();
@@ -48,7 +49,7 @@ std::optional<std::vector<SlurmNode>> ask_of_nodes(System& system, const std::st
   return parse_slurm_nodes(output->out);
 }
 
-/// Why the job must not be put back yet; empty: nothing is in the way.
+/// Why the job must not be requeued yet; empty: it may be.
 std::string doubt_in(System& system, const std::string& nodes, const NodesInDoubt& doubt) {
   const auto states = ask_of_nodes(system, nodes, query_limit);
   if (!states) return "Slurm's controller does not answer";
@@ -109,7 +110,7 @@ std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesInDoubt& nodes) {
   const auto name = name_of(allocation);
   const auto record = ask_of_job(system, allocation);
-  // Without knowing whose it is now we might end our successor.
+  // Without knowing which incarnation holds the job, a requeue might end its successor.
   if (!record) return Error{ErrorKind::timeout, "Slurm's controller does not answer", ""};
   if (record->restarts != allocation.restarts)
     return Error{ErrorKind::bad_request,
@@ -117,7 +118,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   if (record->state.starts_with("CANCELLED"))
     return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
   const bool waits = nodes.wait && record->state == "RUNNING";
-  // Those that Slurm has taken out of the job are nobody's concern any more.
+  // Nodes that Slurm has removed from the job no longer matter.
   const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
   if (const auto doubt = waits ? doubt_in(system, ours, nodes) : ""; !doubt.empty())
     return Error{ErrorKind::timeout, doubt, ""};
@@ -127,7 +128,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   const auto message = first_line(output->err.empty() ? output->out : output->err);
   if (message.empty() && is_back(system, allocation)) return Ok{};
   const bool silent = is_silence_of_controller(message);
-  // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
+  // Slurm has begun to end the job for a reason of its own, and decides what comes next.
   const bool slurms_turn = record->state != "RUNNING";
   return Error{silent        ? ErrorKind::timeout
                : slurms_turn ? ErrorKind::bad_request
@@ -139,13 +140,13 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
                          const std::string& nodes) {
   const auto name = name_of(allocation);
   constexpr std::chrono::seconds limit(5);
-  // Slurm is ending us meanwhile, with a TERM for each process, and KILL half a minute later.
+  // Slurm is ending this job meanwhile: TERM to each process, KILL half a minute later.
   constexpr int tries = 40;
   constexpr std::chrono::milliseconds pause(250);
   std::string message = "no answer";
   for (int i = 0; i < tries; ++i) {
     if (i > 0) std::this_thread::sleep_for(pause);
-    // Where it was not to run before.
+    // Nodes excluded before.
     const auto record = ask_of_job(system, allocation, limit);
     if (!record) continue;
     const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;

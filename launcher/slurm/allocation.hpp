@@ -1,4 +1,4 @@
-// What Slurm has given the job, and the few things a supervisor asks of it.
+// The job's allocation, and what the supervisor asks Slurm about it.
 #pragma once
 
 #include <chrono>
@@ -12,56 +12,57 @@
 namespace dllaunch {
 
 struct JobAllocation {
-  std::string job = {};              // empty: none, no Slurm
-  std::string name = {};             // "74_3" of an array's task: 74 alone would be all of them
-  int restarts = 0;                  // how often it was put back into the queue
+  std::string job = {};              // empty outside Slurm
+  std::string name = {};             // "74_3" for an array task; "74" would mean the whole array
+  int restarts = 0;                  // how often it was requeued
   std::string nodes = {};            // a host list
-  std::string host = {};             // of this process, as Slurm calls it
-  std::optional<double> end_s = {};  // Unix seconds; nothing: no limit, or nobody says
+  std::string host = {};             // this process's node, by its Slurm name
+  std::optional<double> end_s = {};  // Unix seconds; nullopt: no limit, or unknown
 };
 
-/// From the environment of a batch script; asks Slurm only for what is not there.
+/// The allocation, read from a batch script's environment. Asks Slurm only for what is missing
+/// there.
 JobAllocation read_allocation(System& system);
 
-/// The job as Slurm has it now; nothing where it does not answer in time.
+/// Slurm's current record of the job; nullopt if it does not answer in time.
 std::optional<SlurmJob> ask_of_job(System& system, const JobAllocation& allocation,
                                    std::chrono::seconds limit = std::chrono::seconds(20));
 
-/// When it ends, by Slurm's record.
+/// The job's end time, from Slurm's record.
 std::optional<double> end_of(const SlurmJob& job);
 
-/// How long it was in the queue before this start, though not before `since_s` (Unix seconds);
-/// nothing where Slurm does not say.
+/// How long the job was queued before this start, counted from `since_s` (Unix seconds) at the
+/// earliest; nullopt if Slurm does not say.
 std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
 
-/// Nodes that do not answer and that Slurm has not called down yet.
+/// Nodes that do not respond and that Slurm has not marked down yet.
 struct NodesInDoubt {
   bool wait = true;
-  std::vector<std::string> silent = {};  // beside those that Slurm itself misses
+  std::vector<std::string> silent = {};  // besides those that Slurm knows not to respond
 };
 
-/// Puts the job back into the queue, which ends what runs of it. timeout: Slurm does not answer, or
-/// a node is in doubt; unavailable: it refuses; bad_request: the job is back already, or somebody
-/// has ended it.
+/// Requeues the job, which ends its processes. timeout: Slurm does not answer, or a node is in
+/// doubt. unavailable: Slurm refuses. bad_request: the job was requeued or cancelled already.
 ///
-/// Until Slurm calls the node down the job could not start again anyway: it is not over there. And
-/// what is put back before that, Slurm 22.05 never starts again (BadConstraints, "never runnable",
-/// which no release lifts), while what Slurm itself puts back for that node starts elsewhere.
+/// A job with a node in doubt is not requeued: it could not start until Slurm marks the node down,
+/// and Slurm 22.05 never starts a job that was requeued before then (BadConstraints, "never
+/// runnable"; a release does not help). Jobs that Slurm itself requeues for that node start
+/// elsewhere.
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesInDoubt& nodes = {});
 
-/// Of a job that was put back, whose start this was: it is not to start on these again (a host
-/// list). A job that runs would refuse.
+/// Excludes nodes (a host list) from the requeued job's next start. Slurm refuses this while the
+/// job runs.
 Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const std::string& nodes);
 
 struct NodesLeft {
-  std::vector<std::string> there = {};  // in the order in which they were given
-  std::vector<std::string> gone = {};   // taken out of the job, down, or silent
+  std::vector<std::string> there = {};  // in the order given
+  std::vector<std::string> gone = {};   // removed from the job, down, or silent
 };
-/// Of the job's nodes. Nothing: no answer, or the job is ending or in another start of its own.
+/// The state of the job's nodes. nullopt: no answer, the job is ending, or it has started anew.
 std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
                                     std::chrono::seconds limit = std::chrono::seconds(20));
 
-/// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
+/// The first of the job's nodes that Slurm counts as down; empty if there is none or no answer.
 std::string node_out_of_order(System& system, const JobAllocation& allocation);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/slurm/gres.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr int most = 4096;  // more than any node has
+constexpr int most = 4096;  // exceeds any node
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -37,7 +37,7 @@ int count_of(std::string_view text) {
   return std::min(value, most);
 }
 
-/// Digits from `at` on; how many.
+/// The number of digits from `at` on.
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -114,7 +114,7 @@ std::string gpu_request(const std::vector<GpuGres>& kinds, const std::string& ty
   std::string text;
   for (const auto& kind : wanted) {
     const int taken = std::min(gpus, kind.count);
-    // Slurm has no word for "those without a type".
+    // Slurm cannot request "GPUs without a type".
     if (taken > 0 && kind.type.empty()) return std::to_string(asked);
     if (taken > 0) text += fmt::format("{}{}:{}", text.empty() ? "" : ",", kind.type, taken);
     gpus -= taken;

@@ -1,6 +1,6 @@
 #include "launcher/slurm/host_list.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t max_digits = 18;  // of a number: fits 64 bits with room to count on
+constexpr std::size_t max_digits = 18;  // fits 64 bits with room to increment
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -35,7 +35,7 @@ std::string padded(std::uint64_t value, std::size_t width) {
   return fmt::format("{:0{}}", value, width);
 }
 
-/// Reads one list from left to right; a position in messages is 1-based.
+/// Parses a list from left to right; positions in messages are 1-based.
 class Expansion {
  public:
   explicit Expansion(std::string_view text) : text_(text) {}
@@ -55,7 +55,7 @@ class Expansion {
   }
 
  private:
-  /// A name with its brackets; multiplies out what each bracket offers.
+  /// Parses a name with its brackets; expands every bracket.
   std::optional<Error> one_name() {
     std::vector<std::string> names{""};
     const auto start = at_;
@@ -85,7 +85,7 @@ class Expansion {
     return all;
   }
 
-  /// "[1-3,07]", from its opening bracket to behind its closing one.
+  /// Parses "[1-3,07]", from the opening to after the closing bracket.
   Result<std::vector<std::string>> bracket(std::size_t limit) {
     const auto close = text_.find(']', at_);
     if (close == std::string_view::npos) return error("this bracket is not closed");
@@ -141,10 +141,10 @@ class Expansion {
   std::vector<std::string> hosts_;
 };
 
-/// "rack1n07" as "rack1n" and "07": Slurm takes brackets at the end of a name only.
+/// "rack1n07" as "rack1n" and "07": Slurm accepts brackets only at the end of a name.
 struct Numbered {
   std::string_view before;
-  std::string_view digits;  // empty: a name that ends in no number, or in one too long to count
+  std::string_view digits;  // empty: no trailing number, or one too long to count
 };
 
 Numbered split(std::string_view name) {
@@ -154,12 +154,12 @@ Numbered split(std::string_view name) {
   return {name.substr(0, first), name.substr(first)};
 }
 
-/// Numbers that share what stands before them.
+/// Numbers that share a prefix.
 struct Group {
   std::string_view before;
   std::string items;       // "1-3,07"
   std::string_view first;  // of the open range
-  std::uint64_t next = 0;  // the number that would continue it
+  std::uint64_t next = 0;  // the number that would extend it
   std::size_t count = 0;   // names in the group
   std::size_t in_range = 0;
 

@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-/// What stands before the last "|".
+/// The text before the last "|".
 std::string_view without_command(std::string_view words) {
   const auto at = words.rfind('|');
   return words.substr(0, at == std::string_view::npos ? 0 : at);

@@ -1,6 +1,6 @@
 #include "launcher/slurm/node_survey.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view marker = "dllaunch-doctor";
 constexpr std::size_t piece_bytes = 400;
 
-/// The next word; `text` is shortened by it and one blank.
+/// Removes and returns the next word and one blank after it.
 std::string_view take_word(std::string_view& text) {
   const auto end = std::min(text.find(' '), text.size());
   const auto word = text.substr(0, end);

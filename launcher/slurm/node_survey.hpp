@@ -1,4 +1,4 @@
-// Asking every node of a job: the allocation, and answers that arrive through one srun.
+// Queries every node of a job: the allocation, and answers collected through one srun.
 #pragma once
 
 #include <map>
@@ -12,25 +12,25 @@
 
 namespace dllaunch {
 
-/// A node's answer on standard output, cut into short lines: srun mixes the lines of many nodes,
-/// and may cut long ones.
+/// A node's answer for standard output, split into short lines: srun interleaves the lines of nodes
+/// and may split long ones.
 std::string answer_lines(const std::string& host, const Json& document);
 
-/// The documents in srun's output, by host; those that arrived whole.
+/// The documents in srun's output, by host. Skips those that arrived incomplete.
 std::map<std::string, Json> read_answers(std::string_view output);
 
-/// The job that the caller's shell has been given, from its environment.
+/// The allocation of the calling shell, from its environment.
 struct Allocation {
   std::string job_id;
   std::vector<std::string> hosts;
 };
-/// Nothing outside an allocation, and inside a step: there the caller is one of the ranks. A step
-/// of one task on a terminal is somebody's shell (srun --pty bash).
-/// bad_request: a node list that cannot be read.
+/// nullopt outside an allocation, and inside a step, where the caller is one of the ranks. A step
+/// of one task on a terminal counts as a shell (srun --pty bash). bad_request: the node list cannot
+/// be read.
 Result<std::optional<Allocation>> observe_allocation(System& system);
 
-/// srun's line that names the host, else the first that says anything, else `otherwise`. An empty
-/// host is named by no line.
+/// The first line of srun's output that names the host, else its first non-empty line, else
+/// `otherwise`. No line names an empty host.
 std::string why_silent(const std::string& host, std::string_view complaints,
                        const std::string& otherwise);
 

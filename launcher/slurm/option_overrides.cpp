@@ -1,6 +1,6 @@
 #include "launcher/slurm/option_overrides.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// Options of one row decide the same thing: Slurm refuses or ignores the second.
+/// Options in a row contradict each other: Slurm refuses or ignores the second.
 constexpr std::array<std::array<std::string_view, 4>, 4> one_of = {{
     {"--requeue", "--no-requeue", "", ""},
     {"--mem", "--mem-per-cpu", "--mem-per-gpu", ""},
@@ -24,7 +24,8 @@ constexpr std::array<std::array<std::string_view, 4>, 4> one_of = {{
     {"--gpus-per-node", "--gpus", "--gpus-per-socket", "--gpus-per-task"},
 }};
 
-/// What the plan was made from: to change it behind its back makes it wrong.
+/// The job file key for an option that the plan depends on. Overriding it elsewhere would make the
+/// plan wrong.
 std::string_view key_of(std::string_view option) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> keys = {{
       {"--nodes", "resources.nodes"},
@@ -41,13 +42,13 @@ std::string_view key_of(std::string_view option) {
   return found == keys.end() ? std::string_view() : found->second;
 }
 
-/// "h100:4" asks for as many GPUs as "4".
+/// The GPU count: 4 in "h100:4" and in "4".
 std::string_view count_in(std::string_view value) {
   const auto colon = value.rfind(':');
   return colon == std::string_view::npos ? value : value.substr(colon + 1);
 }
 
-/// The full name with its dashes of what stands in "!-p", "!--open-mode=append".
+/// The full name, with dashes, of the option in "!-p", "!--open-mode=append".
 std::string removed_name(std::string_view text, SlurmProgram program) {
   text = text.substr(0, text.find_first_of("= "));
   if (text.starts_with("--")) {
@@ -63,7 +64,7 @@ std::string removed_name(std::string_view text, SlurmProgram program) {
   return std::string(text);
 }
 
-/// One list of options being edited.
+/// Edits one list of options.
 class Edit {
  public:
   Edit(OptionLines ours, SlurmProgram program, std::string_view where)
@@ -83,7 +84,7 @@ class Edit {
                                            nearest ? fmt::format("; write !{}", *nearest) : ""));
   }
 
-  /// The place of ours that says the same; ours.size() where there is none.
+  /// The index in `ours` of an equivalent option; ours.size() if there is none.
   std::size_t find(std::string_view name, std::string_view value) const {
     const auto& ours = edited_.ours;
     const auto found = std::find_if(ours.begin(), ours.end(), [&](const auto& option) {
@@ -98,7 +99,8 @@ class Edit {
     const auto at = find(name, value);
     const bool there = at < edited_.ours.size() && edited_.ours[at].first == name;
     if (there && count_in(edited_.ours[at].second) == count_in(value)) return;
-    // srun's own count is sbatch's business; the plan has no word on what it did not write.
+    // srun takes its counts from sbatch's options; the plan depends on no srun option that it did
+    // not write.
     if (!there && program_ == SlurmProgram::srun) return;
     edited_.warnings.push_back(fmt::format(
         "{}: {} changes the job but not the plan{}: set {} instead", where_,
@@ -137,7 +139,7 @@ std::vector<std::string_view> words_of_line(std::string_view line) {
 
 bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value) {
   if (a == b) return true;
-  // Generic resources are many things; one kind of them is what --gpus-per-node asks for.
+  // --gres covers many resources; only its GPUs conflict with --gpus-per-node.
   if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
   return std::any_of(one_of.begin(), one_of.end(), [&](const auto& row) {
     return std::find(row.begin(), row.end(), a) != row.end() &&

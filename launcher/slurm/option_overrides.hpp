@@ -1,4 +1,4 @@
-// What resources.sbatch_extra and resources.srun_extra do to the options that dllaunch writes.
+// Applies resources.sbatch_extra and resources.srun_extra to the options that dllaunch writes.
 #pragma once
 
 #include <optional>
@@ -13,25 +13,25 @@ namespace dllaunch {
 using OptionLines = std::vector<std::pair<std::string, std::string>>;
 
 struct OverriddenOptions {
-  OptionLines ours = {};               // what is left of ours, replaced ones in their old place
-  std::vector<std::string> more = {};  // arguments to add behind them
+  OptionLines ours = {};               // those that remain; replaced ones keep their position
+  std::vector<std::string> more = {};  // arguments to append
   std::vector<std::string> warnings = {};
 };
 
-/// One extra is one option: "--mail-type=END", "-p gpu", "--exclusive". Where dllaunch writes that
-/// option, or one that decides the same (--no-requeue for --requeue), its line gets the new value;
-/// else it is added. "!--requeue" and "!-p" take a line out.
+/// Each extra is one option: "--mail-type=END", "-p gpu", "--exclusive". It replaces the value of
+/// the same option in `ours`, or of one that it contradicts (--no-requeue, --requeue); otherwise it
+/// is appended. "!--requeue" and "!-p" remove an option.
 OverriddenOptions override_sbatch(OptionLines ours, const std::vector<std::string>& extras);
 
-/// The extras are arguments, an option's value may be the next one. An option among them takes the
-/// place of ours; "!--mpi" takes ours out.
+/// The extras are arguments; an option's value may be the next argument. An option replaces the
+/// same option in `ours`; "!--mpi" removes it.
 OverriddenOptions override_srun(OptionLines ours, const std::vector<std::string>& extras);
 
-/// The one option that a line is, with its full name: ("--partition", "gpu") of "-p gpu". Nothing
-/// where it is several, or none that we know.
+/// The single option on a line, with its full name: ("--partition", "gpu") for "-p gpu". nullopt if
+/// the line has several options, or an unknown one.
 std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line);
 
-/// Whether of `a` and `b` Slurm refuses or ignores the second: --requeue and --no-requeue, ...
+/// Whether Slurm refuses or ignores `b` after `a`, as --no-requeue after --requeue.
 bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value);
 
 /// "--nodes=2", "--exclusive"

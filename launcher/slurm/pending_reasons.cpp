@@ -1,6 +1,6 @@
 #include "launcher/slurm/pending_reasons.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <map>
@@ -12,7 +12,7 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-/// AssocGrpGRESMinutes, QOSMaxCpuPerUserLimit, MaxMemPerAccount: whose limit, of what, per what.
+/// AssocGrpGRESMinutes, QOSMaxCpuPerUserLimit, MaxMemPerAccount: limit's owner, resource, scope.
 std::string limit_in_words(std::string_view reason) {
   constexpr std::array<Pair, 7> owners = {{{"AssocGrp", "of the account"},
                                            {"AssocMax", "of the account for you"},

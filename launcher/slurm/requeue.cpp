@@ -12,8 +12,8 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
   constexpr milliseconds longest(15'000);
   constexpr seconds reserve(3);
   constexpr seconds slurm_asks_nodes(150);
-  // Slurm ends the job itself when it gives the node up: its TERM is nobody's wish, and it soon
-  // says so.
+  // Slurm ends the job itself when it gives up a node. Its TERM is not a stop request, and Slurm
+  // soon reports why.
   constexpr seconds slurms_own(5);
   const auto began = Clock::now();
   const auto give_up_at = began + std::chrono::minutes(10);

@@ -1,4 +1,4 @@
-// A job that goes back into the queue, however long Slurm takes to hear it.
+// Requeues a job, and retries while Slurm does not answer.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,18 @@
 namespace dllaunch {
 
 struct RequeueOptions {
-  std::string exclude = {};              // nodes that it is not to start on again, a host list
-  std::vector<std::string> silent = {};  // that did not answer us
-  std::function<std::optional<double>()> seconds_left = {};  // of the allocation; nothing: no end
-  /// Waits so long, or until somebody wants it to stop: true.
+  std::string exclude = {};              // host list: nodes to exclude from the next start
+  std::vector<std::string> silent = {};  // nodes that did not answer dllaunch
+  std::function<std::optional<double>()> seconds_left =
+      {};  // of the allocation; nullopt: unlimited
+  /// Waits this long, or until a stop is requested; returns true on a stop request.
   std::function<bool(std::chrono::milliseconds)> stopped = {};
 };
 
-/// Asked again, ten minutes at most and while something is left of the allocation, as long as Slurm
-/// does not answer or a node is in doubt. Of silent nodes Slurm need not know yet: it asks each
-/// every third of SlurmdTimeout (100 s mostly), so they are in doubt for 150 s. Ok: done, or out of
-/// our hands (Slurm has begun to end the job, somebody has cancelled it).
+/// Retries for at most ten minutes, and within the allocation, while Slurm does not answer or a
+/// node is in doubt. Silent nodes are in doubt for 150 s, because Slurm polls each node only every
+/// third of SlurmdTimeout (usually 100 s). Ok: requeued, or no longer possible (Slurm has begun to
+/// end the job, or it was cancelled).
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/slurm/sbatch_variables.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -13,11 +13,11 @@ namespace {
 struct Variable {
   std::string_view name;
   std::string_view option;
-  bool never = false;  // counts in no job of ours, whatever its lines
+  bool never = false;  // must never apply, whatever the options
 };
 
-// sbatch(1), INPUT ENVIRONMENT VARIABLES, Slurm 20.11 to 25.x. Not among them: memory and
-// requeueing, of which a script has our defaults only, so that the user's wish may count.
+// sbatch(1), INPUT ENVIRONMENT VARIABLES, Slurm 20.11 to 25.x. Memory and requeueing are left out:
+// scripts only carry dllaunch's defaults for them, and the user's variables should win.
 constexpr std::array<Variable, 21> known_variables = {{
     {"SBATCH_PARTITION", "--partition"},
     {"SBATCH_ACCOUNT", "--account"},
@@ -25,9 +25,9 @@ constexpr std::array<Variable, 21> known_variables = {{
     {"SBATCH_TIMELIMIT", "--time"},
     {"SBATCH_RESERVATION", "--reservation"},
     {"SBATCH_CONSTRAINT", "--constraint"},
-    // resources.exclusive says yes or no, and no is no line.
+    // resources.exclusive is yes or no, and no has no option.
     {"SBATCH_EXCLUSIVE", "--exclusive", true},
-    // It would come back when the job is over.
+    // sbatch would return only when the job is over.
     {"SBATCH_WAIT", "--wait", true},
     {"SBATCH_ARRAY_INX", "--array"},
     {"SBATCH_GPUS", "--gpus"},

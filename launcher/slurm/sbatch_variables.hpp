@@ -1,4 +1,4 @@
-// The variables that sbatch reads, and which options of a script they would override.
+// The environment variables that sbatch reads, and which script options they override.
 #pragma once
 
 #include <string>
@@ -10,34 +10,34 @@
 
 namespace dllaunch {
 
-/// "SBATCH_PARTITION" -> "gpu", those that are set.
+/// "SBATCH_PARTITION" -> "gpu"; variables that are set.
 using SbatchVariables = std::vector<std::pair<std::string, std::string>>;
 
-/// The variables of this machine that decide what a key of the job file or a line of every script
-/// of ours decides too.
+/// The variables set on this machine that affect a key of the job file, or an option that every
+/// generated script has.
 SbatchVariables sbatch_variables(System& system);
 
-/// The option that a variable sets, "--partition" of "SBATCH_PARTITION"; empty: none that
-/// sbatch_variables() returns.
+/// The option that a variable sets: "--partition" for "SBATCH_PARTITION"; empty for variables that
+/// sbatch_variables() does not return.
 std::string_view option_of_variable(std::string_view name);
 
-/// Variables that would change what these options of sbatch say: it lets them count before the
-/// lines of a script. With the option each is up against.
+/// A variable that would override one of these sbatch options, since variables take precedence over
+/// a script's directives; and that option.
 struct Overriding {
   std::string variable = {};
   std::string value = {};
-  std::string option = {};  // "--partition=gpu"; empty: no line, but our way to submit
+  std::string option = {};  // "--partition=gpu"; empty: affects submission, not an option
 };
 std::vector<Overriding> overriding(const std::vector<std::string>& options,
                                    const SbatchVariables& variables);
 
-/// For people, where it makes a difference: which of them do not count.
+/// Messages about the variables that are ignored, where that makes a difference.
 std::vector<std::string> notes_on(const std::vector<Overriding>& variables);
 
-/// "sbatch", in front of it what takes these variables out of its environment.
+/// "sbatch", prefixed by a command that removes these variables from its environment.
 std::vector<std::string> sbatch_without(const std::vector<Overriding>& variables);
 
-/// The options in the head of a script, "--partition=gpu" of "#SBATCH --partition=gpu".
+/// The options in a script's directives: "--partition=gpu" for "#SBATCH --partition=gpu".
 std::vector<std::string> options_of_script(std::string_view script);
 
 }  // namespace dllaunch

@@ -28,7 +28,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-/// Slurm has many words for "nothing here".
+/// Slurm has many words for an empty value.
 bool says_nothing(std::string_view value) {
   constexpr std::array<std::string_view, 8> words = {"",    "(null)", "N/A",     "n/a",
                                                      "n/s", "None",   "Unknown", "(none)"};
@@ -39,7 +39,7 @@ std::string text_or_empty(std::string_view value) {
   return says_nothing(value) ? std::string() : std::string(value);
 }
 
-/// The number a text begins with: "4", "4-4", "4(S:0)". nullopt: no digits, or too many.
+/// The number at the start of a text: "4", "4-4", "4(S:0)". nullopt: no digits, or too many.
 template <typename Integer>
 std::optional<Integer> leading_number(std::string_view text) {
   Integer value{};
@@ -48,7 +48,7 @@ std::optional<Integer> leading_number(std::string_view text) {
   return value;
 }
 
-/// A count that is at least `least`; what cannot be read or true is `otherwise`.
+/// A count of at least `least`; `otherwise` if it cannot be parsed or is smaller.
 int count_of(std::string_view text, int least, int otherwise) {
   constexpr int most = 1 << 20;
   const auto value = leading_number<int>(text);
@@ -69,7 +69,7 @@ struct Field {
   bool opens_line = false;
 };
 
-/// The part of a word before '=': letters, digits and a few signs, as Slurm's own keys are.
+/// Whether the part before '=' looks like a Slurm key: letters, digits and a few signs.
 bool is_key(std::string_view word) {
   if (word.empty() || !((word[0] >= 'A' && word[0] <= 'Z') || (word[0] >= 'a' && word[0] <= 'z')))
     return false;
@@ -79,12 +79,11 @@ bool is_key(std::string_view word) {
   });
 }
 
-/// One thing that scontrol shows: fields in the order printed.
+/// One record of scontrol: fields in the order printed.
 class Record {
  public:
-  /// Values may hold blanks ("OS=Linux 6.1 #1 SMP"), so a value ends where the next key begins; a
-  /// job's name or comment, which is what a user wrote and the last of its line, ends with the
-  /// line.
+  /// Values may contain blanks ("OS=Linux 6.1 #1 SMP"), so a value ends where the next key begins.
+  /// A job's name or comment is user text and the last field of its line, so it ends with the line.
   void add_line(std::string_view line) {
     bool opens_line = true;
     bool open_value = false;
@@ -110,9 +109,8 @@ class Record {
     }
   }
 
-  /// A key that opens a line is Slurm's; one in the middle may be part of what a user wrote (a job
-  /// may be named "x JobState=COMPLETED"), so it counts only when no line opens with it, and the
-  /// first one then.
+  /// A key at the start of a line is Slurm's. One inside a line may be user text (a job may be
+  /// named "x JobState=COMPLETED"), so the first such key counts only if no line starts with it.
   std::string_view get(std::string_view key) const {
     const Field* found = nullptr;
     for (const auto& field : fields_) {
@@ -142,8 +140,8 @@ bool opens_other_kind(std::string_view line, std::string_view key) {
                      [&](std::string_view kind) { return kind != key && opens_with(line, kind); });
 }
 
-/// A record begins with the line that opens with `key`. Text before the first one (a site's
-/// wrapper may print some) and records without a name are passed over.
+/// A record begins with the line that starts with `key`. Skips text before the first one (a site's
+/// wrapper may print some) and records without a name.
 std::vector<Record> records(std::string_view text, std::string_view key) {
   std::vector<Record> found;
   bool open = false;
@@ -153,7 +151,7 @@ std::vector<Record> records(std::string_view text, std::string_view key) {
       found.emplace_back();
       open = true;
     }
-    // Several commands' output may stand in one file: what follows is of another kind.
+    // A file may hold the output of several commands: a record of another kind follows.
     if (opens_other_kind(shown, key)) open = false;
     if (open) found.back().add_line(shown);
   }
@@ -169,7 +167,7 @@ SlurmNode node_of(const Record& record) {
   node.cores_per_socket = count_of(record.get("CoresPerSocket"), 1, 1);
   node.threads_per_core = count_of(record.get("ThreadsPerCore"), 1, 1);
   node.cpus = count_of(record.get("CPUTot"), 1, 1);
-  // Before 22.05 Slurm does not say how many CPUs are left to jobs.
+  // Before 22.05 Slurm does not report how many CPUs jobs may use.
   const std::int64_t reserved =
       std::int64_t{count_of(record.get("CoreSpecCount"), 0, 0)} * node.threads_per_core;
   if (record.has("CPUEfctv"))
@@ -187,7 +185,7 @@ SlurmNode node_of(const Record& record) {
   return node;
 }
 
-/// "ALL" and nothing at all mean everybody.
+/// The names in a list. "ALL" and an empty value mean everyone.
 std::vector<std::string> those_named(std::string_view value) {
   auto names = words_of(value);
   if (names.size() == 1 && names[0] == "ALL") names.clear();
@@ -253,8 +251,8 @@ SlurmJob job_of(const Record& record) {
   return job;
 }
 
-/// Of "MIXED*+POWER_DOWN" and the like. "*": it does not answer. "IDLE~" only sleeps: a job wakes
-/// it up.
+/// Whether a state such as "MIXED*+POWER_DOWN" contains a word. "*": does not respond. "IDLE~" is
+/// powered down: a job wakes it up.
 bool has_word(std::string_view node_state, std::initializer_list<std::string_view> words) {
   const auto parts = split(node_state, '+');
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
@@ -266,7 +264,7 @@ bool has_word(std::string_view node_state, std::initializer_list<std::string_vie
   });
 }
 
-/// "Key    = value"; the value of one key.
+/// The value for one key of "Key    = value".
 std::string config_value(std::string_view line, std::string_view key) {
   const auto equals = line.find('=');
   if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != key) return {};
@@ -301,7 +299,7 @@ SlurmConfig parse_slurm_config(std::string_view text) {
 std::vector<std::string> parse_mpi_list(std::string_view text) {
   std::vector<std::string> types;
   for (auto line : split(text, '\n')) {
-    // 20.11 writes "srun: pmix" to stderr, newer ones "\tpmix" to stdout.
+    // 20.11 writes "srun: pmix" to stderr, later versions "\tpmix" to stdout.
     if (line.starts_with("srun:")) line.remove_prefix(5);
     const auto colon = line.rfind(':');
     if (colon != std::string_view::npos) line = line.substr(colon + 1);
@@ -354,7 +352,7 @@ std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
   const std::string terminated(text);
   const char* end = strptime(terminated.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  time.tm_isdst = -1;  // the library knows whether it was summer
+  time.tm_isdst = -1;  // let mktime() determine daylight saving time
   const auto seconds = std::mktime(&time);
   if (seconds == -1) return std::nullopt;
   return std::int64_t{seconds};
@@ -374,7 +372,7 @@ std::vector<SlurmAssociation> parse_associations(std::string_view text) {
 
 namespace {
 
-/// What stands behind the first `fields` separators: a name or a path may have one, too.
+/// The text after the first `fields` separators: a name or a path may contain the separator.
 std::string rest_after(std::string_view line, int fields) {
   for (; fields > 0; --fields) {
     const auto at = line.find('|');
@@ -404,7 +402,7 @@ std::vector<QueuedJob> parse_queue(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     const auto parts = split(trimmed(line), '|');
     if (parts.size() < 6 || parts[0].empty() || parts[1].empty()) continue;
-    if (!leading_number<std::uint64_t>(parts[0])) continue;  // a header, or a wrapper's own line
+    if (!leading_number<std::uint64_t>(parts[0])) continue;  // a header, or a wrapper's line
     auto origin = rest_after(line, 6);
     jobs.push_back({.id = std::string(parts[0]),
                     .state = std::string(parts[1]),
@@ -449,7 +447,8 @@ std::optional<int> parse_slurm_minutes(std::string_view text) {
     if (!value || parts.size() == 3) return std::nullopt;
     parts.push_back(*value);
   }
-  // With days the first number is hours; without, one is minutes, two minutes:seconds.
+  // After days the first number is hours. Without days, one number is minutes, two are
+  // minutes:seconds.
   std::int64_t hours = 0;
   if (with_days || parts.size() == 3) {
     hours = parts.front();

@@ -1,5 +1,5 @@
-// What Slurm's commands print, as values. Pure; Slurm 20.11 to 25.x: a field that is missing keeps
-// its default, a field that is new is passed over, text that makes no sense yields nothing.
+// Parses what Slurm's commands print: partitions, nodes, reservations, jobs, configuration.
+// Runs no command. Accepts Slurm 20.11 to 25.x: skips unknown fields, defaults missing ones.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct SlurmConfig {
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 
-/// `srun --mpi=list` on stdout or stderr (it moved): "none", "pmi2", "pmix", "pmix_v4", ...
+/// `srun --mpi=list` on stdout or stderr (depends on the version): "none", "pmi2", "pmix", ...
 std::vector<std::string> parse_mpi_list(std::string_view text);
 
-/// `scontrol show partition`, one line a partition or several.
+/// `scontrol show partition`, one or several lines per partition.
 struct SlurmPartition {
   std::string name;
   bool is_default = false;
@@ -35,40 +35,39 @@ struct SlurmPartition {
   std::optional<int> default_minutes;
   int min_nodes = 0;
   std::optional<int> max_nodes;
-  // Empty: all, and none.
+  // Empty: allows all, and denies none.
   std::vector<std::string> allow_accounts, deny_accounts, allow_qos, deny_qos, allow_groups;
 };
 std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text);
 
-/// `scontrol show node`, one line a node or several.
+/// `scontrol show node`, one or several lines per node.
 struct SlurmNode {
   std::string name;
   std::vector<std::string> partitions;
-  int cpus =
-      0;  // that jobs may use: CPUEfctv where Slurm says it, else CPUTot less the specialised
+  int cpus = 0;  // usable by jobs: CPUEfctv, else CPUTot minus specialised CPUs
   int sockets = 1;
   int cores_per_socket = 1;
   int threads_per_core = 1;
   std::uint64_t memory_mib = 0;
-  int gpus = 0;                   // whole ones; slices where there is nothing else
-  std::string gpu_type;           // empty where Slurm has none; of several the first
-  std::vector<GpuGres> gpu_gres;  // all, where there are several
+  int gpus = 0;                   // whole GPUs; slices if there are no whole ones
+  std::string gpu_type;           // the first type; empty: untyped
+  std::vector<GpuGres> gpu_gres;  // all types
   std::vector<std::string> features;
   std::string state;   // "IDLE+DRAIN": a state and its flags
-  std::string reason;  // why an administrator, or Slurm, took it out; without who and when
+  std::string reason;  // why the node was drained or set down, without user and time
 };
-/// Reads a node's Gres into its fields.
+/// Sets a node's GPU fields from its Gres.
 void take_gpus(std::string_view gres, SlurmNode& node);
-/// It can start nothing until somebody mends it: down, drained, not answering, unknown.
+/// Whether the node starts no jobs until it is repaired: down, drained, not responding, unknown.
 bool is_out_of_order(std::string_view node_state);
-/// What ran there is gone, or nobody hears of it. Drained nodes run what they have to its end.
+/// Whether the node's processes are lost or unreachable. Drained nodes finish what they run.
 bool is_gone(std::string_view node_state);
-/// Nobody hears of it, and Slurm has not called it down yet (SlurmdTimeout, 300 s mostly).
+/// Whether the node does not respond but is not marked down yet (SlurmdTimeout, usually 300 s).
 bool is_in_doubt(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 
-/// `scontrol show reservation`, one line each or several. Times are Unix seconds, 0 where Slurm has
-/// none; Slurm prints them in this machine's time zone.
+/// `scontrol show reservation`, one or several lines each. Times are Unix seconds, 0 if unset;
+/// Slurm prints them in this machine's time zone.
 struct SlurmReservation {
   std::string name;
   std::string state;  // "ACTIVE", "INACTIVE"
@@ -76,7 +75,7 @@ struct SlurmReservation {
   std::int64_t end = 0;
   std::string nodes;  // a host list
   std::string partition;
-  std::vector<std::string> users;  // "-name": all but this one
+  std::vector<std::string> users;  // "-name" excludes a user
   std::vector<std::string> accounts;
   std::vector<std::string> groups;
   std::vector<std::string> flags;
@@ -94,22 +93,22 @@ struct SlurmAssociation {
 };
 std::vector<SlurmAssociation> parse_associations(std::string_view text);
 
-/// What Slurm tells of where a job comes from; job_identity.hpp compares it.
+/// What Slurm reports about a job's origin; compared in job_identity.hpp.
 struct JobOrigin {
-  /// "COMMENT|NAME|COMMAND", as users wrote them; without what Slurm does not say. Empty: nothing.
+  /// "COMMENT|NAME|COMMAND", as users wrote them, without fields that Slurm does not report.
   std::string words = {};
-  std::string token = {};  // of a submission by dllaunch, from the comment; empty: there is none
+  std::string token = {};  // of the submission by dllaunch, from the comment; empty: none
 };
 
-/// The last "dllaunch:" with 16 hexadecimal digits in a text; empty: none.
+/// The last "dllaunch:" followed by 16 hexadecimal digits; empty: none.
 std::string token_in(std::string_view text);
 
-/// `squeue --noheader --format=` this: before the comment no field holds what a user wrote.
+/// The argument of `squeue --noheader --format=`. User text appears only from the comment on.
 constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r|%k|%j|%o";
 struct QueuedJob {
   std::string id;     // "123", "123_4", "74_[0-3%2]"
   std::string state;  // "PENDING", "RUNNING", ...
-  std::string start;  // "2026-11-20T19:57:21"; empty when Slurm cannot say
+  std::string start;  // "2026-11-20T19:57:21"; empty if Slurm cannot say
   std::string elapsed;
   std::string nodes;   // a host list; empty while pending
   std::string reason;  // "Priority"; empty for None
@@ -130,18 +129,18 @@ struct SlurmJob {
   std::string batch_host;  // empty while pending
   std::string start;       // as QueuedJob::start
   std::string submit;
-  std::string end;         // while it runs, the time limit
+  std::string end;         // the time limit, while the job runs
   std::string output;      // StdOut
-  std::string array_job;   // of an array's task: the array's id, and
-  std::string array_task;  // its number, "3"; of tasks that wait together "2-9%2"
+  std::string array_job;   // the id of the array that a task belongs to
+  std::string array_task;  // task index, "3"; tasks that are pending together: "2-9%2"
   JobOrigin origin = {};
-  std::string cancelled_by;  // a user's name or number; from accounting only
+  std::string cancelled_by;  // user name or uid; only from accounting
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
 
-/// Slurm's way to write a duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
-/// "2-12:30:00". Seconds round up to a minute. nullopt: not a duration. "UNLIMITED" and "infinite"
-/// are no durations either; ask is_unlimited().
+/// Minutes in a Slurm duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
+/// "2-12:30:00". Rounds seconds up. nullopt: not a duration, which includes "UNLIMITED" and
+/// "infinite"; see is_unlimited().
 std::optional<int> parse_slurm_minutes(std::string_view text);
 bool is_unlimited(std::string_view text);
 

@@ -1,6 +1,6 @@
 #include "launcher/slurm/slurm_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pwd.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// The lines a command wrote that say something, joined for a one-line message.
+/// The non-empty lines of a command's output, joined into one.
 std::string message_of(const CommandOutput& output) {
   std::string message;
   for (const auto& line : split(output.err.empty() ? output.out : output.err, '\n')) {
@@ -47,7 +47,7 @@ Result<Ok> run_quietly(System& system, const std::vector<std::string>& argv) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], message_of(*output)), ""};
 }
 
-/// "1000" -> "alice"; the number where nobody has it here.
+/// "1000" -> "alice"; the uid if it has no name here.
 std::string user_name(const std::string& uid) {
   constexpr std::size_t most_bytes = 16384;
   std::vector<char> room(most_bytes);
@@ -79,19 +79,19 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   };
   job.start = known(fields[4]);
   job.end = known(fields[5]);
-  // Accounting knows no script: the name has to do.
+  // Accounting does not record the script; use the name.
   if (fields.size() > 6 && !fields[6].empty()) job.origin.words = "|" + fields[6] + "|";
   return job;
 }
 
-/// No answer, or an error other than the one by which Slurm says that it does not know.
+/// Whether the query failed, other than by an answer that the job is unknown.
 bool is_silence(const Result<CommandOutput>& output, bool (*knows_nothing)(std::string_view)) {
   if (!output) return output.error().kind == ErrorKind::timeout;
   return output->exit_code != 0 && !knows_nothing(output->err);
 }
 
-/// A job that was requeued has several records; the last is its end. `silent` is set when
-/// accounting did not answer.
+/// A requeued job has several records; the last one is final. Sets `silent` if accounting did not
+/// answer.
 std::vector<SlurmJob> jobs_from_accounting(System& system, const std::string& id, bool& silent) {
   const auto output =
       system.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
@@ -110,7 +110,7 @@ std::vector<SlurmJob> jobs_from_accounting(System& system, const std::string& id
   return found;
 }
 
-/// scontrol does not say who cancelled.
+/// scontrol does not say who cancelled a job.
 void add_cancellers(System& system, const std::string& id, std::vector<SlurmJob>& jobs) {
   const bool asks = std::any_of(jobs.begin(), jobs.end(),
                                 [](const SlurmJob& job) { return job.state == "CANCELLED"; });
@@ -133,7 +133,7 @@ std::optional<std::string> job_id_in(std::string_view text) {
     if (line.starts_with(sentence)) line.erase(0, sentence.size());
     const auto digits = std::min(line.find_first_not_of("0123456789"), line.size());
     const std::string rest = line.substr(digits);
-    // A wrapper's "2 jobs in your queue" is no id.
+    // A wrapper's "2 jobs in your queue" is not an id.
     if (digits == 0 || (!rest.empty() && rest[0] != ';' && rest[0] != '\r')) continue;
     id = line.substr(0, digits);
   }
@@ -185,7 +185,7 @@ Submitted submit_job(System& system, const std::string& script,
 
 namespace {
 
-/// 22.05 shows all users' jobs in JSON, whatever was asked for.
+/// Slurm 22.05 lists all users' jobs in JSON, whatever the filter.
 Result<std::vector<QueuedJob>> queued_in_json(System& system, const std::string& id) {
   std::vector<QueuedJob> jobs;
   const auto output =
@@ -207,12 +207,12 @@ Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id
                            query_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code != 0) {
-    // A job that Slurm has forgotten is an error to squeue, but an answer to us.
+    // squeue reports an unknown job as an error; here it is an empty answer.
     if (is_unknown_job(output->err)) return std::vector<QueuedJob>();
     return Error{ErrorKind::unavailable, message_of(*output), ""};
   }
   auto jobs = parse_queue(output->out);
-  // Words, and no job among them: a squeue that prints otherwise than we asked for. JSON cannot.
+  // Text without any job: this squeue does not follow the format. JSON does not depend on it.
   if (jobs.empty() && output->out.find_first_not_of(" \t\r\n") != std::string::npos)
     return queued_in_json(system, id);
   return jobs;
@@ -236,7 +236,7 @@ std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool*
   auto jobs = jobs_from_accounting(system, id, unheard);
   if (silent != nullptr) *silent = jobs.empty() && unheard;
   if (!jobs.empty()) return jobs;
-  // A sacct whose text we do not understand may still speak JSON.
+  // If sacct's text cannot be parsed, its JSON may still be.
   const auto json = system.run({"sacct", "--json", "--jobs=" + id}, query_limit);
   if (!json || json->exit_code != 0) return jobs;
   for (auto& job : parse_slurm_json(json->out).jobs)

@@ -1,6 +1,6 @@
 #include "launcher/slurm/slurm_json.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>
@@ -12,7 +12,7 @@
 namespace dllaunch {
 namespace {
 
-/// What stands at "a.b.c"; null where one of them is missing.
+/// The value at "a.b.c"; null if any part is missing.
 const Json& at(const Json& object, std::string_view path) {
   static const Json nothing;
   const Json* found = &object;
@@ -28,7 +28,7 @@ const Json& at(const Json& object, std::string_view path) {
   }
 }
 
-/// 7, or {"set": true, "infinite": false, "number": 7}. nullopt: not set, infinite, or no number
+/// 7, or {"set": true, "infinite": false, "number": 7}. nullopt: not set, infinite, or not a number
 /// between 0 and 2^53.
 std::optional<std::int64_t> number(const Json& value) {
   const Json* plain = &value;
@@ -79,14 +79,14 @@ std::vector<std::string> words(const Json& value) {
   return found;
 }
 
-/// Everybody is "" or "ALL".
+/// The names in a list. "" and "ALL" mean everyone.
 std::vector<std::string> those_named(const Json& value) {
   auto names = words(value);
   if (names.size() == 1 && names[0] == "ALL") names.clear();
   return names;
 }
 
-/// "MIXED", ["IDLE", "DRAIN"] -> "IDLE+DRAIN" as scontrol writes it in text.
+/// "MIXED", ["IDLE", "DRAIN"] -> "IDLE+DRAIN" as in scontrol's text.
 std::string joined(const std::vector<std::string>& states) {
   std::string all;
   for (const auto& state : states) all += (all.empty() ? "" : "+") + state;
@@ -98,7 +98,7 @@ std::string joined(const std::vector<std::string>& states) {
 
 std::optional<int> minutes(const Json& value) {
   const auto found = number(value);
-  // Plain numbers have no word for "infinite" but the largest.
+  // Plain numbers encode "infinite" as their maximum.
   constexpr std::int64_t most = 0x7ffffffe;
   return found && *found < most ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
@@ -127,7 +127,7 @@ SlurmNode node_of(const Json& shown) {
   return node;
 }
 
-/// One shape for `scontrol show partition --json` and for the partitions inside `sinfo --json`.
+/// The partition format shared by `scontrol show partition --json` and `sinfo --json`.
 SlurmPartition partition_of(const Json& shown) {
   SlurmPartition partition;
   partition.name = text(at(shown, "name"));
@@ -157,8 +157,8 @@ void add_partition(SlurmPartition partition, std::vector<SlurmPartition>& partit
     partitions.push_back(std::move(partition));
 }
 
-/// A row of `sinfo --json` from 23.02 on: nodes that are alike, once per partition. Counts come as
-/// the least and the most of them.
+/// Adds a row of `sinfo --json` (23.02 and later): identical nodes, once per partition. Counts are
+/// given as minimum and maximum.
 void add_row(const Json& row, SlurmReport& report) {
   auto partition = partition_of(at(row, "partition"));
   const auto name = partition.name;
@@ -189,7 +189,7 @@ SlurmReservation reservation_of(const Json& shown, std::int64_t now) {
   reservation.name = text(at(shown, "name"));
   reservation.start = number(at(shown, "start_time")).value_or(0);
   reservation.end = number(at(shown, "end_time")).value_or(0);
-  // JSON has no state; text has it from the same two times.
+  // JSON has no state; scontrol's text derives it from the same times.
   const bool active = reservation.start <= now && now < reservation.end;
   reservation.state = active ? "ACTIVE" : "INACTIVE";
   reservation.nodes = text(at(shown, "node_list"));
@@ -201,7 +201,7 @@ SlurmReservation reservation_of(const Json& shown, std::int64_t now) {
   return reservation;
 }
 
-/// As scontrol writes it in text, in this machine's time zone; empty where there is none.
+/// The time as scontrol's text prints it, in this machine's time zone; empty if unset.
 std::string local_time(const Json& value) {
   const auto seconds = number(value).value_or(0);
   constexpr std::int64_t year_9999 = 253402300799;
@@ -218,7 +218,7 @@ const Json& first_of(const Json& object, std::string_view path, std::string_view
   return found.is_null() ? at(object, other) : found;
 }
 
-/// What follows the number of a job: "", "_4", "_[1-3%1]".
+/// The suffix of a job id: "", "_4", "_[1-3%1]".
 std::string task_of(const Json& shown) {
   const auto tasks = text(first_of(shown, "array_task_string", "array.task"));
   if (!tasks.empty()) return fmt::format("_[{}]", tasks);
@@ -227,14 +227,14 @@ std::string task_of(const Json& shown) {
   return array > 0 && task ? fmt::format("_{}", *task) : "";
 }
 
-/// Of squeue and scontrol, whose fields are flat, and of sacct, whose fields are in groups.
+/// A job of squeue or scontrol, whose fields are flat, or of sacct, whose fields are nested.
 SlurmJob job_of(const Json& shown) {
   SlurmJob job;
   const auto array = number(first_of(shown, "array_job_id", "array.job_id")).value_or(0);
   const auto task = task_of(shown);
   const auto id = array > 0 && !task.empty() ? array : number(at(shown, "job_id")).value_or(0);
   if (id > 0) job.id = std::to_string(id) + task;
-  // Of several the first is the state, the others ("CONFIGURING", "REQUEUED") its flags.
+  // The first word is the state; the others ("CONFIGURING", "REQUEUED") are flags.
   const auto states = words(first_of(shown, "job_state", "state.current"));
   if (!states.empty()) job.state = states[0];
   job.reason = text(first_of(shown, "state_reason", "state.reason"));

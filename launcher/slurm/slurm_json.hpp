@@ -1,8 +1,7 @@
-// What Slurm's commands print with --json, as the same values that scontrol_parser.hpp reads. Pure.
-//
-// Slurm 22.05 to 25.x: a number may be plain or {"set", "infinite", "number"}, a state a word or a
-// list of words, a list a text with commas; a field that is missing or of another type keeps its
-// default, one that is new is passed over.
+// Parses --json output of Slurm's commands into the values of scontrol_parser.hpp. Pure. Slurm
+// 22.05 to 25.x: a number may be plain or {"set", "infinite", "number"}; a state may be a word or a
+// list of words; a list may be text with commas. A field that is missing or of another type keeps
+// its default; unknown fields are skipped.
 #pragma once
 
 #include <string>
@@ -14,10 +13,10 @@
 
 namespace dllaunch {
 
-/// Everything found in one or several documents: sinfo, squeue, sacct, scontrol show partition,
-/// node, reservation, job.
+/// The contents of one or several documents of sinfo, squeue, sacct, scontrol show partition, node,
+/// reservation, job.
 struct SlurmReport {
-  std::string version;  // of Slurm
+  std::string version;  // Slurm's
   std::string cluster;
   std::vector<SlurmPartition> partitions;
   std::vector<SlurmNode> nodes;
@@ -26,16 +25,16 @@ struct SlurmReport {
 };
 
 void add_slurm_json(const Json& document, SlurmReport& report);
-/// Lines before the document (a site's wrapper may print some) are passed over; nothing is in the
-/// report of text that is no JSON.
+/// Skips lines before the document (a site's wrapper may print some). The report is empty if the
+/// text is not JSON.
 SlurmReport parse_slurm_json(std::string_view text);
 
-/// The partitions known, and those that only the nodes know of (`sinfo --json` of 22.05 shows no
-/// partitions): these are up and without limits.
+/// The known partitions, and those that only nodes mention (`sinfo --json` of 22.05 lists none);
+/// the latter are up and unlimited.
 std::vector<SlurmPartition> with_every_partition(std::vector<SlurmPartition> partitions,
                                                  const std::vector<SlurmNode>& nodes);
 
-/// As squeue would say it in a line.
+/// The job in the form squeue reports it.
 QueuedJob as_queued(const SlurmJob& job);
 
 }  // namespace dllaunch

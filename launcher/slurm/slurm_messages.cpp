@@ -21,7 +21,7 @@ bool is_option_error(std::string_view message) {
 }
 
 bool is_refusal_of_controller(std::string_view message) {
-  // What follows the verdict where no answer came.
+  // The details that follow when no answer came.
   const bool lost = says(message, {"timed out", "Unable to contact", "Zero Bytes", "receive",
                                    "onnection", "Unexpected message", "Header len", "Communication",
                                    "Transport", "rotocol", "send/recv"});

@@ -1,5 +1,5 @@
-// What Slurm's programs print when they do not do what they were asked: the one place that knows
-// these texts. Each is of versions 17.11 to 24.05.
+// Error messages of Slurm's programs. All matching of these texts is here; each is from versions
+// 17.11 to 24.05.
 #pragma once
 
 #include <string>
@@ -7,30 +7,30 @@
 
 namespace dllaunch {
 
-/// sbatch or srun does not understand an option.
+/// Whether sbatch or srun rejected an option.
 bool is_option_error(std::string_view message);
 
-/// Of sbatch, where the controller said no: nothing was submitted.
+/// Whether the controller refused a submission: no job was created.
 bool is_refusal_of_controller(std::string_view message);
 
-/// The controller did not answer.
+/// Whether the controller did not answer.
 bool is_silence_of_controller(std::string_view message);
 
-/// The controller has forgotten the job, or never knew it.
+/// Whether the controller does not know the job (any more).
 bool is_unknown_job(std::string_view message);
 
-/// Of sacct, where a cluster keeps no accounts.
+/// Whether sacct reports that the cluster has no accounting.
 bool has_no_accounting(std::string_view message);
 
-/// Of sacct, where it keeps no command lines (before 21.08).
+/// Whether sacct cannot report command lines (before 21.08).
 bool has_no_submit_lines(std::string_view message);
 
-/// Refusals of sbatch --test-only that a real submission would not meet: Slurm (22.05) gives them
-/// where the job could not start just now. `nodes_are_taken`: some are drained or reserved.
+/// Whether a refusal of sbatch --test-only may not apply to a real submission: Slurm 22.05 also
+/// refuses when the job could not start right now. `nodes_are_taken`: some are drained or reserved.
 bool may_only_mean_later(std::string_view message, bool nodes_are_taken);
 
-/// "start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]" of sbatch --test-only; empty:
-/// there is no estimate.
+/// "start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]" from sbatch --test-only;
+/// empty: no estimate.
 std::string start_estimate_in(std::string_view message);
 
 }  // namespace dllaunch

@@ -11,7 +11,7 @@ constexpr auto none = OptionArgument::none;
 constexpr auto required = OptionArgument::required;
 constexpr auto optional = OptionArgument::optional;
 
-// Both programs know it unless the last two columns (sbatch, srun) say otherwise.
+// Both programs accept an option unless the last two columns (sbatch, srun) say otherwise.
 constexpr SlurmOption table[] = {
     {"accel-bind", 0, required, false, true},
     {"account", 'A', required},
@@ -176,7 +176,7 @@ constexpr SlurmOption table[] = {
     {"whole", 0, none, false, true},
     {"wrap", 0, optional, true, false},
     {"x11", 0, optional},
-    // Plugins that many sites have: enroot/pyxis and EAR.
+    // Plugins common among sites: enroot/pyxis and EAR.
     {"container-image", 0, required},
     {"container-mounts", 0, required},
     {"container-workdir", 0, required},
@@ -215,7 +215,7 @@ const SlurmOption* find_letter(char letter, SlurmProgram program) {
   return nullptr;
 }
 
-/// getopt_long takes any beginning that only one option has.
+/// getopt_long accepts any unambiguous prefix.
 const SlurmOption* find_abbreviation(std::string_view typed, SlurmProgram program,
                                      bool& ambiguous) {
   if (const SlurmOption* exact = find_slurm_option(typed, program)) return exact;
@@ -228,7 +228,7 @@ const SlurmOption* find_abbreviation(std::string_view typed, SlurmProgram progra
   return ambiguous ? nullptr : found;
 }
 
-/// Reads word after word as getopt_long does.
+/// Parses words the way getopt_long does.
 class OptionParser {
  public:
   OptionParser(std::span<const std::string_view> words, SlurmProgram program)
@@ -259,13 +259,13 @@ class OptionParser {
 
  private:
   void complain(Complaint complaint, std::string option) {
-    // An unknown word before this one may have been the program, whose options these are.
+    // An earlier unknown word may have been the program, and these its options.
     in_program_ = !parsed_.complete;
     if (in_program_) return;
     parsed_.problems.push_back({complaint, std::move(option), next_});
   }
 
-  /// The value is the next word.
+  /// Takes the next word as the value.
   void take_next(ReadOption given, const std::string& typed) {
     if (next_ + 1 >= words_.size()) {
       if (parsed_.complete) complain(Complaint::lacks_value, typed);

@@ -11,7 +11,7 @@ namespace dllaunch {
 enum class SlurmProgram { sbatch, srun };
 enum class OptionArgument { none, required, optional };
 
-/// Slurm 20.11 to 25.05, those of common plugins too.
+/// Slurm 20.11 to 25.05, including options of common plugins.
 struct SlurmOption {
   std::string_view name;  // "ntasks-per-node"
   char letter = '\0';
@@ -23,14 +23,14 @@ struct SlurmOption {
 std::span<const SlurmOption> slurm_options();
 const SlurmOption* find_slurm_option(std::string_view name, SlurmProgram program);
 
-/// One option as it stands in a list of words.
+/// One option as it appears in a list of words.
 struct ReadOption {
   std::string name = {};  // the full long name
   bool has_value = false;
-  std::size_t word = 0;       // of the words that were read
-  std::size_t last_word = 0;  // differs from `word` where the value stands apart
-  std::size_t at = 0;         // byte of `word` where the option begins (-vN2)
-  std::size_t value_at = 0;   // byte of `last_word` where the value begins; it goes on to the end
+  std::size_t word = 0;       // index into the words
+  std::size_t last_word = 0;  // differs from `word` if the value is a separate word
+  std::size_t at = 0;         // byte offset in `word` (-vN2)
+  std::size_t value_at = 0;   // byte offset of the value in `last_word`
 };
 
 enum class Complaint { unknown, ambiguous, lacks_value, takes_no_value };
@@ -44,21 +44,21 @@ struct OptionProblem {
 struct ReadOptions {
   std::vector<ReadOption> options = {};
   std::vector<OptionProblem> problems = {};
-  std::vector<std::size_t> others = {};  // words that are no options (sbatch)
-  std::size_t program = 0;               // srun: the first word behind the options
-  bool complete = true;                  // false: a word is unknown and may be any option
+  std::vector<std::size_t> others = {};  // words that are not options (sbatch)
+  std::size_t program = 0;               // srun: the first word after the options
+  bool complete = true;                  // false: an unknown word may be any option
 };
 
-/// Stands in a word for a piece that is not known.
+/// Stands for an unknown part of a word.
 constexpr char unknown_piece = '\0';
 
-/// sbatch takes options anywhere in its directives; srun's end at the first other word.
+/// sbatch accepts options anywhere in its directives; srun's end at the first non-option.
 ReadOptions read_slurm_options(std::span<const std::string_view> words, SlurmProgram program);
 
-/// The text of an option's value, empty where it has none. `words` are those that were read.
+/// The text of an option's value; empty if it has none. `words` are those that were parsed.
 std::string_view value_of(const ReadOption& option, std::span<const std::string_view> words);
 
-/// What the user most likely meant by an unknown option, with its dashes; empty: nothing near.
+/// The closest known option to an unknown one, with its dashes; empty: none is close.
 std::string nearest_slurm_option(std::string_view typed, SlurmProgram program);
 
 }  // namespace dllaunch

@@ -6,7 +6,8 @@
 namespace dllaunch {
 namespace {
 
-// The first five are never the user's wish: srun's line has its own --cpu-bind and --cpus-per-task.
+// The first five never express the user's intent: srun's line has its own --cpu-bind and
+// --cpus-per-task.
 constexpr std::array<SrunEnvOption, 28> options = {{
     {.variable = "SLURM_CPU_BIND"},
     {.variable = "SLURM_CPU_BIND_LIST"},

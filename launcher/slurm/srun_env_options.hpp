@@ -1,5 +1,5 @@
-// Variables from which srun reads options where its command line has none. Every job hands on those
-// of sbatch, and of the salloc or job it was submitted from.
+// Environment variables that srun reads as options. Every job inherits those that sbatch sets, and
+// those of the salloc or job it was submitted from.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@ namespace dllaunch {
 
 struct SrunEnvOption {
   std::string_view variable;
-  std::string_view option = {};  // of sbatch, with its dashes, that sets it too
-  /// sbatch sets it from lines that every script of ours has, and srun is to read it.
+  std::string_view option = {};  // sbatch option that sets the variable too
+  /// sbatch sets it from options that every generated script has, and srun should read it.
   bool wanted = false;
 };
 
-/// Of srun 20.11 to 25.x: what decides where tasks run and what they get (srun(1), INPUT
-/// ENVIRONMENT VARIABLES).
+/// Of srun 20.11 to 25.x: those that affect where tasks run and what resources they get (srun(1),
+/// INPUT ENVIRONMENT VARIABLES).
 std::span<const SrunEnvOption> srun_env_options();
 
-/// The variables a batch script has to unset, lest they contradict its srun line: all but the
-/// wanted ones and those that `sbatch`, the script's own options, ask for.
+/// The variables that a batch script must unset so that they do not contradict its srun line: all
+/// except the wanted ones and those set by `sbatch`, the script's own options.
 std::vector<std::string_view> contradicting_variables(const std::vector<std::string>& sbatch);
 
 }  // namespace dllaunch

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {
@@ -57,7 +57,7 @@ std::uintmax_t bytes_in(const fs::path& file) {
   return absent ? 0 : bytes;
 }
 
-/// Calls from a thread of its own as long as it lives.
+/// Calls a function periodically from its own thread.
 class Ticker {
  public:
   Ticker(std::chrono::milliseconds every, std::function<void()> call)
@@ -108,7 +108,7 @@ class Fetch {
       const bool continued = fs::exists(partial, ignored);
       if (auto got = transfer(file, partial); !got) return got;
       auto sound = check(file, partial);
-      if (!sound && continued) {  // what an earlier call left may have been of another file
+      if (!sound && continued) {  // the partial file may be from another version
         if (auto got = transfer(file, partial); !got) return got;
         sound = check(file, partial);
       }
@@ -140,7 +140,7 @@ class Fetch {
     auto sum = system_.run({"md5sum", path.string()}, local_limit);
     if (!sum) return std::move(sum).error();
     if (sum->exit_code != 0) return Error{ErrorKind::unavailable, last_line(sum->err), ""};
-    // A name with a backslash makes it begin its line with one.
+    // md5sum prefixes the line with a backslash if the name contains one.
     return sum->out.substr(sum->out.starts_with('\\') ? 1 : 0, 32);
   }
 
@@ -159,7 +159,7 @@ class Fetch {
     tell(fmt::format("{} {}\n", continues ? "continuing with" : "getting", from));
     auto ended = curl(from, partial);
     constexpr int no_ranges = 33;
-    constexpr int no_such_range = 36;  // what is here is longer than the file
+    constexpr int no_such_range = 36;  // the local file is longer than the remote one
     if (ended && continues &&
         (ended->exit_code == no_ranges || ended->exit_code == no_such_range)) {
       fs::remove(partial, ignored);
@@ -206,7 +206,7 @@ class Fetch {
       case 56:  // receiving
       case 92:  // HTTP/2
         return {ErrorKind::unavailable, why, again};
-      case 22:  // HTTP says no
+      case 22:  // HTTP error
         return {ErrorKind::unavailable, why, "another mirror with --from, or later"};
       case 23:  // writing
         return {ErrorKind::unavailable, why, "make room; " + again};
@@ -273,8 +273,8 @@ class Fetch {
 }  // namespace
 
 const std::vector<PublishedSet>& published_sets() {
-  // MD5 sums: those that yann.lecun.com's mirrors, the README of zalandoresearch/fashion-mnist and
-  // the CIFAR page name beside the files.
+  // MD5 sums as published: by yann.lecun.com's mirrors, the README of
+  // zalandoresearch/fashion-mnist, and the CIFAR page.
   static const std::vector<PublishedSet> sets{
       {"mnist", "https://ossci-datasets.s3.amazonaws.com/mnist",
        idx_files("f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",

@@ -1,4 +1,4 @@
-// Published data sets, fetched with the curl of this machine.
+// Downloads published data sets with curl.
 #pragma once
 
 #include <chrono>
@@ -12,30 +12,29 @@ namespace dllaunch {
 
 struct PublishedFile {
   std::string name;
-  std::string md5;         // as published beside the file
-  std::string unpacks_to;  // of an archive: the folder in it; empty: the file stays as it is
-  std::vector<std::string> members = {};  // of that folder, without which it is of no use
+  std::string md5;         // as published with the file
+  std::string unpacks_to;  // for an archive: its folder; empty: keep the file as it is
+  std::vector<std::string> members = {};  // required members of that folder
 };
 
 struct PublishedSet {
-  std::string name;  // as train.dataset.kind has it
-  std::string url;   // of the folder that holds the files
+  std::string name;  // value of train.dataset.kind
+  std::string url;   // of the folder with the files
   std::vector<PublishedFile> files;
 };
 
 const std::vector<PublishedSet>& published_sets();
 
 struct FetchOptions {
-  std::string folder;  // made if absent
-  std::string mirror;  // URL of a folder with the same files; empty: where they are published
-  std::chrono::milliseconds told_every{5000};  // how far a transfer is
+  std::string folder;  // created if absent
+  std::string mirror;  // URL of a folder with the same files; empty: the original source
+  std::chrono::milliseconds told_every{5000};  // interval of progress messages
 };
 
-/// What is there already, whole, is left alone; what an earlier call began is continued. Files have
-/// names that begin with a dot until their checksums hold.
-/// unavailable: no curl, md5sum or tar, no way to the server, a server that refuses, no room.
-/// bad_request: a checksum does not hold, and the file is gone; a folder that is there lacks files;
-/// the mirror is no URL of a folder with such a file.
+/// Keeps complete files and continues partial ones. Names begin with a dot until the checksum is
+/// verified. unavailable: no curl, md5sum or tar, server unreachable or refusing, disk full.
+/// bad_request: a checksum does not match (the file is removed); an existing folder lacks files;
+/// the mirror is not a URL of a folder with such a file.
 Result<Ok> fetch_data(System& system, const PublishedSet& set, const FetchOptions& options);
 
 }  // namespace dllaunch

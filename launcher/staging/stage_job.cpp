@@ -1,6 +1,6 @@
 #include "launcher/staging/stage_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes before
+constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes first
 
 Error cannot(const std::string& what, const std::string& why) {
   return {ErrorKind::unavailable, fmt::format("cannot {}: {}", what, why), ""};
 }
 
-/// What the nodes said, a few of them; without srun's remarks about what it did then.
+/// Returns some of the nodes' messages, without srun's own.
 Error failure_in(const std::string& what, const CommandOutput& output) {
   constexpr std::string_view ours = "dllaunch: ";
   constexpr std::string_view advice = "  try: ";
@@ -54,7 +54,7 @@ Result<Ok> call(System& system, const std::vector<std::string>& argv, const std:
   return Ok{};
 }
 
-/// The same file on every node, under another name: the first node may have both.
+/// Sends a file to every node under another name: the first node may share the source's path.
 Result<Ok> send(System& system, const StageJob& job, const std::string& from,
                 const std::string& to) {
   if (job.nodes == 1) return call(system, {"cp", "--", from, to}, "copy " + from);
@@ -68,7 +68,7 @@ Result<Ok> pack_directory(System& system, const std::string& source, const std::
               "pack " + source);
 }
 
-/// Sends one file to all nodes; the nodes are told its checksum.
+/// Sends one file to all nodes, with its checksum.
 Result<Ok> send_parcel(System& system, StageJob& job, const std::string& from,
                        const std::string& name) {
   auto checksum = file_checksum(from);
@@ -77,7 +77,7 @@ Result<Ok> send_parcel(System& system, StageJob& job, const std::string& from,
   return send(system, job, from, parcel_path(job.request.folder, name));
 }
 
-/// Sends what is to be read once only. `packed` is a name for what has to be packed before.
+/// Sends what is read only once. `packed`: file name for sources that are packed first.
 Result<Ok> send_parcels(System& system, StageJob& job, const std::string& packed) {
   if (!job.programs.empty()) {
     if (auto done = pack_programs(system, job.programs, packed); !done) return done;
@@ -96,9 +96,9 @@ Result<Ok> send_parcels(System& system, StageJob& job, const std::string& packed
   return Ok{};
 }
 
-/// One task a node, whatever the job's own tasks look like. --overlap: the ranks' CPUs stay theirs.
-/// A node that fails does not end the others: each says what is wrong with it, and none is killed
-/// between two files, which would read like a rank that died.
+/// One task per node, independent of the job's task layout. --overlap: the ranks keep their CPUs. A
+/// failing node does not end the others: each reports its own error, and none is killed between two
+/// files, which would look like a dead rank.
 std::vector<std::string> on_every_node(const StageJob& job,
                                        const std::vector<std::string>& command) {
   std::vector<std::string> argv = {"srun",
@@ -116,7 +116,7 @@ std::vector<std::string> on_every_node(const StageJob& job,
   return argv;
 }
 
-/// Parcels are sent into the private folder, which has to be there before.
+/// The private folder must exist before parcels are sent.
 Result<Ok> make_folders(System& system, StageJob& job) {
   job.request.made = true;
   const auto& folder = job.request.folder;

@@ -1,4 +1,4 @@
-// Staging as the batch script does it: once for the whole job, onto all of its nodes.
+// Staging from the batch script: once per job, onto all its nodes.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@ namespace dllaunch {
 
 struct StageJob {
   StageRequest request = {};
-  std::vector<std::string> programs = {};  // to be started from the nodes' own disks
-  bool broadcast = false;                  // read once, sent on by sbcast
+  std::vector<std::string> programs = {};  // to be started from the nodes' disks
+  bool broadcast = false;                  // read once and sent with sbcast
   int nodes = 1;
-  std::string dllaunch = {};  // this program, for the nodes' part
+  std::string dllaunch = {};  // this program, which runs on the nodes
 };
 
-/// Returns when every node has everything. What is there after a failure, the holder removes.
-/// unavailable: in the words of the nodes that could not.
+/// Returns when all nodes have everything. After a failure, the holder removes what was copied.
+/// unavailable: with the messages of the nodes that failed.
 Result<Ok> stage_on_all_nodes(System& system, StageJob job);
 
-/// A tar with bin/: the programs and the modules beside them (libNAME_*.so), and lib/: the shared
-/// libraries they need that the nodes' systems do not have.
+/// Creates a tar with bin/ (the programs and their modules, libNAME_*.so) and lib/ (shared
+/// libraries that the nodes' systems lack).
 Result<Ok> pack_programs(System& system, const std::vector<std::string>& programs,
                          const std::string& parcel);
 
-/// The paths, readable and not, that a plan wants staged and that are not there.
+/// Returns the paths a plan wants staged that do not exist.
 std::vector<std::string> missing_sources(const std::vector<std::string>& sources);
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/staging/stage_node.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes before
+constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes first
 constexpr std::string_view folder_stem = "dllaunch-stage-";
 
 bool has_plain_name(std::string_view path) {
@@ -41,7 +41,7 @@ std::string free_space(const std::string& folder) {
       static_cast<double>(space.capacity) / gib, fs::path(folder).parent_path().string());
 }
 
-/// The first line that is not just tar's "I gave up after that".
+/// Returns the first line that is more than tar's final "exiting" message.
 std::string first_words(const CommandOutput& output) {
   const auto& text = output.err.empty() ? output.out : output.err;
   const std::string line = text.substr(0, text.find('\n'));
@@ -50,7 +50,7 @@ std::string first_words(const CommandOutput& output) {
 
 enum class Cause { other, no_room, no_program };
 
-/// By what tar and unzip print, and the C library's text of an error.
+/// Classifies messages of tar, unzip and the C library.
 Cause cause_in(std::string_view message) {
   const auto says = [message](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
@@ -100,7 +100,8 @@ Result<Ok> unpack(System& system, ArchiveKind kind, const std::string& archive,
   return call(system, argv, what, target);
 }
 
-/// imagenet.tar that holds imagenet/... is to become imagenet/..., like one that holds the files.
+/// Lifts an archive's only folder: imagenet.tar with imagenet/... becomes imagenet/..., like one
+/// that holds the files directly.
 void lift_only_folder(const fs::path& target) {
   std::error_code error;
   fs::directory_iterator at(target, error);
@@ -120,7 +121,7 @@ Result<Ok> make_folder(System& system, const std::string& path) {
   return failed(system, "make " + path, std::strerror(errno), path);
 }
 
-/// The job's own files with the folder's name filled in: ranks then read them here.
+/// Copies the job's files with the folder's path filled in.
 Result<Ok> take_run_files(System& system, const StageRequest& request, const std::string& own) {
   for (const char* name : {"plan.json", "train.json"}) {
     const std::string path = request.run_dir + "/" + name;
@@ -133,7 +134,7 @@ Result<Ok> take_run_files(System& system, const StageRequest& request, const std
   return Ok{};
 }
 
-/// The path of the parcel that the job's own broadcast brought, once its checksum holds; empty:
+/// Returns the path of the parcel sent by the job's broadcast, after checking its checksum; empty:
 /// none was sent.
 Result<std::string> own_parcel(System& system, const StageRequest& request,
                                const std::string& name) {
@@ -147,7 +148,7 @@ Result<std::string> own_parcel(System& system, const StageRequest& request,
   return failed(system, "stage " + name, "what arrived is not what was sent", request.folder);
 }
 
-/// A parcel holds a source as sbcast sent it: an archive, a packed directory, or a plain file.
+/// A parcel holds a source: an archive, a packed directory, or a plain file.
 Result<Ok> open_parcel(System& system, const std::string& parcel, const std::string& source,
                        const std::string& folder) {
   std::error_code error;
@@ -190,7 +191,7 @@ Result<Ok> fill(System& system, const StageRequest& request) {
   return Ok{};
 }
 
-/// Directories of the user's may be read-only, and would keep what is in them.
+/// Read-only directories would keep their content: make them writable first.
 void remove_tree(const std::string& folder, std::error_code& error) {
   std::error_code ended;
   for (fs::recursive_directory_iterator at(folder, ended), end; !ended && at != end;
@@ -210,7 +211,7 @@ Error not_ours(const std::string& folder, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("{} is no folder for staging: {}", folder, why), ""};
 }
 
-/// A directory, no link, of this user and closed to all others. Ok also where there is none.
+/// Checks for a directory, not a link, of this user and private. Ok if it does not exist.
 Result<Ok> check_ours(const std::string& folder) {
   if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -225,7 +226,7 @@ Result<Ok> check_ours(const std::string& folder) {
   return Ok{};
 }
 
-/// A node that lost power, or whose slurmd was killed, keeps what a start of the same job copied.
+/// Removes copies left after a power loss or a killed slurmd.
 void remove_earlier(const std::string& folder) {
   const fs::path ours(folder);
   const std::string name = ours.filename().string();
@@ -236,19 +237,19 @@ void remove_earlier(const std::string& folder) {
        at.increment(ended)) {
     const bool earlier = at->path().filename().string().starts_with(job) && at->path() != ours;
     if (!earlier) continue;
-    // Another user's folder of such a name stays.
+    // Another user's folder of such a name is left alone.
     const auto ignored = remove_stage(at->path().string());
   }
 }
 
-/// Whether users other than its owner can rename what is ours in it.
+/// Whether users other than the owner can rename our files in it.
 bool others_can_rename(const struct stat& parent) {
   constexpr mode_t written_by_others = 022;
   return (parent.st_mode & written_by_others) != 0 && (parent.st_mode & S_ISVTX) == 0;
 }
 
-/// Whether no other user can rename what is ours in it: root's or our own, and sticky where others
-/// may write.
+/// Whether no other user can rename our files in it: owned by root or us, and sticky if others may
+/// write.
 bool is_safe_parent(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
@@ -282,7 +283,7 @@ Result<Ok> take_source(System& system, const std::string& source, const std::str
   const bool directory = fs::is_directory(source, error);
   const auto kind = directory ? ArchiveKind::none : archive_kind(source);
   if (kind == ArchiveKind::none)
-    // What a link names, too: latest -> v3, or a cache's snapshots -> ../../blobs, lies elsewhere.
+    // Follows links too: latest -> v3, or snapshots -> ../../blobs, may point elsewhere.
     return call(system,
                 {"cp", "-R", "-L", "--preserve=mode,timestamps,links", "--", source, folder + "/"},
                 "copy " + source, folder);
@@ -295,7 +296,7 @@ Result<Ok> take_source(System& system, const std::string& source, const std::str
 
 Result<Ok> make_stage_folder(System& system, const std::string& folder) {
   if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
-  // The disk was chosen on the first node; here the same path may have another mode.
+  // The disk was chosen on the first node; here the path may have another mode.
   const auto parent = fs::path(folder).parent_path().string();
   struct stat info {};
   if (stat(parent.c_str(), &info) == 0 && others_can_rename(info)) {

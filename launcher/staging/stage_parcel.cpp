@@ -1,7 +1,7 @@
 #include "launcher/staging/stage_parcel.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 #include <xxhash.h>
 

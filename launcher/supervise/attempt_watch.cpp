@@ -1,6 +1,6 @@
 #include "launcher/supervise/attempt_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -21,12 +21,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;        // Slurm's signal comes up to so much before its time
-constexpr seconds deaf(20);           // who starts may not know the signal yet
-constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
-constexpr seconds give_up_after(10);  // KILL: a process stuck in a dead file system
+constexpr double early_s = 60;        // Slurm may signal this much early
+constexpr seconds deaf(20);           // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);     // after TERM; srun kills all ranks at once
+constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
-constexpr seconds patience_of_slurm(5);  // for ranks that Slurm itself has sent TERM to
+constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
   return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
@@ -40,7 +40,7 @@ double seconds_until(AttemptWatch::Time when, AttemptWatch::Time now) {
 }  // namespace
 
 AllocationEnd::AllocationEnd(const JobAllocation& allocation, double unix_now_s) {
-  // We run, so it has not ended.
+  // This process runs, so the allocation has not ended.
   if (!allocation.end_s || *allocation.end_s <= unix_now_s) return;
   known_s_ = allocation.end_s;
   at_ = after(std::chrono::steady_clock::now(), *allocation.end_s - unix_now_s);
@@ -83,7 +83,7 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
-  // What is left is for training too.
+  // Time left is spent on training.
   const auto left = allocation_end_.seconds_left();
   if (left && *left <= grace_s_) grace_s_ = *left / 2;
 }
@@ -125,7 +125,7 @@ Result<StarterExit> AttemptWatch::run() {
   }
 }
 
-/// Until something is said, ends or comes, but no longer than until the next look.
+/// Waits for output, an exit or a signal, but not beyond the next check.
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
@@ -133,7 +133,7 @@ void AttemptWatch::wait(const StarterProcess& starter) const {
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
-/// Another node's last words may take a moment to be seen here.
+/// Waits for another node's last events to become visible here.
 void AttemptWatch::wait_for_proof() {
   const auto until = Clock::now() + patience_for_files;
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
@@ -147,7 +147,7 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   if (is_warning(signal, run_, allocation_end_)) {
     warned_ = true;
     if (saves && is_early()) return;
-    // A command that is not asked ends as it would have: a code of its own is its own.
+    // Without a request to save, the exit code is the command's own.
     end_.time_is_short = saves;
     ask_ranks(starter);
     return;
@@ -157,14 +157,15 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
 }
 
-/// Ranks that have only just started might not hear it: a little later there is still time, by
-/// Slurm's own word.
+/// Whether it is too early to signal: ranks that have just started may not have a handler, and
+/// Slurm's warning leaves enough time.
 bool AttemptWatch::is_early() const {
   const auto left = allocation_end_.seconds_left();
   return Clock::now() - began_at_ < deaf && left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
-/// Once. A command of which nobody said that it knows the signal would die of it.
+/// Asks the ranks once to save. Off for commands that may not handle the signal: its default action
+/// is to terminate.
 void AttemptWatch::ask_ranks(const StarterProcess& starter) {
   if (asked_ || !run_.recovery.asks_ranks) return;
   asked_ = true;
@@ -181,7 +182,8 @@ void AttemptWatch::look_at_ownership(Time now) {
   end_by(now);
 }
 
-/// Slurm's signal came when the ranks had just started, or was taken out of the script.
+/// Covers a warning of Slurm that came when the ranks had just started, or was removed from the
+/// script.
 void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
@@ -192,7 +194,7 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
     end_.time_is_short = true;
     ask_ranks(starter);
   }
-  // Who is killed by Slurm for the time limit does not come back.
+  // A job that Slurm kills at the time limit is not requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
   const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
   if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
@@ -207,9 +209,8 @@ void AttemptWatch::look_at_liveness(Time now) {
   end_by(Clock::now());
 }
 
-/// Of a training the others have nothing to save any more, and would wait for some seconds whether
-/// somebody ends them: srun asks them with TERM first, and may itself wait for a node
-/// (MessageTimeout).
+/// Ends a training whose rank has died: the other ranks have nothing left to save. srun sends them
+/// TERM first, and may itself wait for a node (MessageTimeout).
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
@@ -222,7 +223,7 @@ void AttemptWatch::end_by(Time when) {
   if (!end_at_ || when < *end_at_) end_at_ = when;
 }
 
-/// True: it does not even die.
+/// Returns true if the starter survives even KILL.
 bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
   if (pressed_ == 0) {
@@ -232,7 +233,7 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
     end_at_ = now + kill_after;
   } else if (pressed_ == 1) {
     starter.kill_group();
-    // Whom srun did not get rid of outlives it.
+    // Steps that srun failed to end would outlive it.
     end_steps(system_, steps_);
     pressed_ = 2;
     end_at_ = now + give_up_after;

@@ -1,4 +1,4 @@
-// One start of the ranks, from its beginning to its end, however it ends.
+// Watches one attempt: starts the ranks, waits, and returns how they ended.
 #pragma once
 
 #include <chrono>
@@ -21,40 +21,41 @@
 
 namespace dllaunch {
 
-/// What a supervisor keeps from one attempt to the next.
+/// State kept from one attempt to the next.
 struct SupervisedRun {
   RunDir dir = {};
   RecoverySettings recovery = {};
   int signal = 0;  // "save now"
   StartCommand start = {};
-  std::string program = {};  // the starter, absolute
+  std::string program = {};  // starter, absolute path
   JobAllocation allocation = {};
-  std::size_t nodes = 0;  // that the ranks need
+  std::size_t nodes = 0;  // nodes the ranks need
 };
 
-/// Until when the allocation lasts.
+/// When the allocation ends.
 class AllocationEnd {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// By this process's clock; it never ends.
+  /// An allocation without an end.
   AllocationEnd() = default;
   explicit AllocationEnd(std::optional<Time> at) : at_(at) {}
   AllocationEnd(const JobAllocation& allocation, double unix_now_s);
 
-  /// Nothing: it does not end, or the clock is not to be believed.
+  /// Returns the end on this process's clock; nullopt: there is none, or the clock is not
+  /// plausible.
   std::optional<Time> at() const { return at_; }
   std::optional<double> seconds_left() const;
-  /// Somebody may have given the job more time, or taken some.
+  /// Asks Slurm again: the time limit may have been changed.
   void ask_again(System& system, const JobAllocation& allocation);
 
  private:
   std::optional<Time> at_;
-  std::optional<double> known_s_;  // the same by Slurm's clock
+  std::optional<double> known_s_;  // the same, on Slurm's clock
 };
 
-/// Whether a signal is Slurm's "time is short". Where the job file calls for one that also means
-/// "stop", the clock tells which it was: Slurm's own comes up to a minute early.
+/// Whether a signal is Slurm's time-limit warning. If the job file uses a signal that also means
+/// "stop", the clock decides: Slurm's warning comes up to a minute early.
 bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end);
 
 class AttemptWatch {
@@ -90,19 +91,19 @@ class AttemptWatch {
   const RunOwnership& ownership_;
   const SupervisorSignals& signals_;
   AllocationEnd& allocation_end_;
-  std::function<void()> each_turn_;  // about once a second; empty: nothing
+  std::function<void()> each_turn_;  // called about once a second; may be empty
   double grace_s_ = 0;
 
   Liveness liveness_;
   StarterExit end_;
   bool asked_ = false;
-  bool warned_ = false;  // by Slurm, of the time limit
+  bool warned_ = false;  // Slurm announced the time limit
   std::size_t output_seen_ = 0;
   Time began_at_;
   Time ownership_seen_at_;
-  std::optional<Time> end_at_;           // when TERM goes to the starter, KILL some seconds later
-  int pressed_ = 0;                      // 1: TERM was sent, 2: KILL
-  std::vector<std::string> steps_ = {};  // of the ranks, when TERM was sent
+  std::optional<Time> end_at_;  // when the starter gets TERM; KILL follows some seconds later
+  int pressed_ = 0;             // 1: TERM was sent, 2: KILL
+  std::vector<std::string> steps_ = {};  // steps of the ranks when TERM was sent
 };
 
 }  // namespace dllaunch

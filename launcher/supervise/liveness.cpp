@@ -1,6 +1,6 @@
 #include "launcher/supervise/liveness.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::duration;
 
-/// The trainer's own watchdogs act at the limit and need some seconds to end; the supervisor is for
-/// what they cannot see.
+/// The trainer's own watchdogs act at the limit and need some seconds. The supervisor handles what
+/// they cannot see.
 constexpr double most_margin_s = 30;
-/// Loading and validating tell nothing: there it is only for the hopeless.
+/// Loading and validation emit no events: the limit is longer there.
 constexpr double long_phase = 10;
 constexpr double unhurried_s = 60;
 
@@ -27,7 +27,7 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-/// Changes with the file's size and times; 0: not there.
+/// Returns a value that changes with the file's size and times; 0: no file.
 std::uint64_t print_of(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return 0;
@@ -71,7 +71,7 @@ void Liveness::look(Time now) {
     }
   }
   if (now < next_look_) return;
-  // Where nobody is ended for silence it is only told afterwards.
+  // Without a stall limit, silence is only reported afterwards.
   const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
   next_look_ = now + std::chrono::duration_cast<Time::duration>(duration<double>(pause_s));
   look_at_files(now);
@@ -104,15 +104,15 @@ std::uint64_t Liveness::fingerprint() const {
   std::error_code error;
   for (fs::directory_iterator at(run_.out(), error), end; !error && at != end;
        at.increment(error)) {
-    // The job's own log has Slurm's last words too, and ours.
+    // The job's own log also holds messages of Slurm and of dllaunch.
     const bool of_rank = at->path().filename().string().starts_with("rank-");
     if (of_rank || limit_s_ > 0) all += print_of(at->path().string());
   }
   return all;
 }
 
-/// In the middle of an epoch the next step is never far; events come at most ten a second, so the
-/// last ones of an epoch may not be told.
+/// Within an epoch the next step is near. Events are limited to ten a second, so the last steps of
+/// an epoch may have none.
 double Liveness::allowed_s() const {
   if (!trains_) return limit_s_;
   const double margin_s = std::min(limit_s_, most_margin_s);

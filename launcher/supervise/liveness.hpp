@@ -1,5 +1,4 @@
-// Whether a run moves, seen from outside: what its files say, and for how long they have said
-// nothing new.
+// Whether a run makes progress, judged from its files, and how long they have been silent.
 #pragma once
 
 #include <chrono>
@@ -11,29 +10,30 @@
 
 namespace dllaunch {
 
-/// Where a command may say by touching it that it is well: ranks find the path in
-/// DLLAUNCH_HEARTBEAT. Who touches it once is judged by it alone.
+/// Returns the file a command touches to show that it is alive; ranks find the path in
+/// DLLAUNCH_HEARTBEAT. Once touched, it alone counts.
 std::string heartbeat_file(const RunDir& run);
 
-/// Of one attempt. Times are the caller's: no file server's clock is believed.
+/// The liveness of one attempt. The caller passes times: a file server's clock is not trusted.
 class Liveness {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `limit_s`: seconds of silence that are allowed; 0: any. `fencing_token`: events of others are
-  /// not this attempt's; 0: all are.
+  /// `limit_s`: seconds of silence allowed; 0: unlimited. `fencing_token`: only its events count;
+  /// 0: all do.
   Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token = 0);
 
-  /// Reads the events that came, and looks at the other files as often as the limit needs.
+  /// Reads new events, and checks the other files as often as the limit requires.
   void look(Time now);
 
-  /// The status in the attempt's `end` event; empty: none came.
+  /// Returns the status in the attempt's `end` event; empty: none.
   const std::string& training_end() const { return training_end_; }
 
-  /// Since something moved last; looks once more. Slurm's own words are no movement.
+  /// Returns the seconds since the last progress, after another check. Slurm's own messages are not
+  /// progress.
   double silent_s(Time now);
 
-  /// Empty: all is well. Otherwise what to say: "nothing moved for 630 s".
+  /// Returns the reason, such as "nothing moved for 630 s"; empty: the run is live.
   std::string wedged(Time now) const;
 
  private:

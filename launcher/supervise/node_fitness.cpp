@@ -1,6 +1,6 @@
 #include "launcher/supervise/node_fitness.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ bool is_silent(const NodeVerdict& verdict) {
                      });
 }
 
-/// The first thing that is wrong there: people want to know why, not everything.
+/// Returns the first problem of a node.
 std::string trouble_of(const NodeVerdict& verdict) {
   for (const auto& result : verdict.checks) {
     if (result.level != Level::fail) continue;
@@ -79,8 +79,8 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std:
   if (!request) return request.error();
   std::erase_if(request->hosts, [&](const auto& host) { return has(gone, host); });
   if (request->hosts.size() < 2) return std::optional<NodeFitness>();
-  // A clock that is off confuses who reads logs, not ranks: nobody is left out for it, least of all
-  // where two nodes disagree and nobody knows which of them is right.
+  // A clock that is off confuses log readers, not ranks. Two nodes that disagree do not show which
+  // one is wrong.
   request->skip.emplace_back("clock");
   auto fitness = judge_fitness(
       *request, [&system](const PreflightRequest& one) { return preflight(system, one); });

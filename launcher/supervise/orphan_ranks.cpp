@@ -1,6 +1,6 @@
 #include "launcher/supervise/orphan_ranks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,9 +12,9 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds patience(10);  // of one question to Slurm
+constexpr std::chrono::seconds patience(10);  // per query to Slurm
 
-/// Those of this job: another one of the same run has ranks of its own.
+/// Returns the processes of this job; another job of the same run has its own.
 std::vector<pid_t> pids_here(const RunDir& run, const JobAllocation& allocation) {
   auto pids = pids_of_run(run.path);
   std::erase_if(pids, [&](pid_t pid) {
@@ -52,14 +52,14 @@ void end_steps(System& system, const std::vector<std::string>& steps) {
 
 void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& allocation) {
   if (allocation.job.empty()) return;
-  // Asked for before any is ended: who is gone tells no step.
+  // Look up the steps before ending any process: an ended one no longer names its step.
   const auto steps = steps_of_run(run, allocation);
   const auto pids = pids_here(run, allocation);
   if (pids.empty()) return;
   system.log(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
                          pids.size()));
   end_steps(system, steps);
-  // Without slurmd on this node nobody hears scancel.
+  // scancel has no effect on a node without slurmd.
   for (const pid_t pid : pids) kill(pid, SIGKILL);
 }
 

@@ -1,5 +1,5 @@
-// Ranks that have outlived their starter, as when srun was killed: the next srun would wait for
-// them for ever, and nobody would watch them.
+// Ends ranks that outlived their starter, for example after srun was killed. The next srun would
+// wait for them forever.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace dllaunch {
 
-/// The job's steps, "17.3", to which processes of the run on this machine belong.
+/// Returns the job's steps, such as "17.3", that own processes of the run on this machine.
 std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& allocation);
 
-/// Through Slurm, which reaches all nodes of a step; what it refuses is said.
+/// Ends the steps through Slurm, on all their nodes. Logs refusals.
 void end_steps(System& system, const std::vector<std::string>& steps);
 
-/// Ends what there is of them, here and, through Slurm, on the job's other nodes. Called where none
-/// should be: while no starter runs. Says whom it met.
+/// Ends orphan ranks here and, through Slurm, on the job's other nodes. Call only while no starter
+/// runs. Logs what it found.
 void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& allocation);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/supervise/policy.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -16,17 +16,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A run that comes no further in so many attempts will not in the next either.
+/// This many attempts without progress stop the run.
 constexpr int most_without_checkpoint = 3;
-/// Of a command, whose checkpoints nobody sees: three times its time limit are spent by then.
+/// For commands, whose checkpoints are not visible: three full time limits.
 constexpr int most_ignored_stop = 3;
-/// In a row: about an hour of a controller that is away, ten minutes of a node that does not
-/// answer, in which Slurm should have noticed (SlurmdTimeout, 300 s).
+/// Consecutive: about an hour of an unreachable controller, or ten minutes of a silent node, which
+/// Slurm should have noticed by then (SlurmdTimeout, 300 s).
 constexpr int most_not_started = 60;
 constexpr int most_unreachable = 15;
 constexpr milliseconds first_backoff(1000);
 constexpr milliseconds longest_backoff(60'000);
-/// Ranks need some time to come up at all.
+/// Minimum time for ranks to start.
 constexpr double least_seconds = 30;
 
 Decision stop(RunStatus status, std::string reason, int exit_code) {
@@ -34,7 +34,8 @@ Decision stop(RunStatus status, std::string reason, int exit_code) {
       .next = Next::stop, .reason = std::move(reason), .status = status, .exit_code = exit_code};
 }
 
-/// Above 128 Slurm and shells read a signal: that would be the supervisor's own death.
+/// Returns an exit code up to 128. Slurm and shells read higher codes as a signal to the supervisor
+/// itself.
 int exit_code_of(const Attempt& attempt) {
   constexpr int most = 128;
   const bool ours = attempt.exit_code > 0 && attempt.exit_code <= most;
@@ -58,7 +59,7 @@ RunStatus status_of(const Attempt& attempt) {
   }
 }
 
-/// Numbers differ between two runs of the same mistake: addresses, times, process ids.
+/// Removes numbers, which differ between runs of the same error: addresses, times, process ids.
 std::string without_numbers(std::string_view line) {
   std::string text;
   for (const char c : line) {
@@ -74,8 +75,7 @@ bool is_crash(int signal) {
   return std::find(crashes.begin(), crashes.end(), signal) != crashes.end();
 }
 
-/// What a mistake of the program's own looks like each time it is made; empty: this may as well
-/// have come from outside.
+/// Returns what identifies a repeated program error; empty: the cause may be external.
 std::string signature(const Attempt& attempt) {
   if (attempt.cause != Cause::failed) return "";
   const auto& dead = attempt.dead;
@@ -87,7 +87,7 @@ std::string signature(const Attempt& attempt) {
   return fmt::format("rank {} code {} signal {}", dead.rank, dead.exit_code, dead.signal);
 }
 
-/// Without those that never started.
+/// Returns the attempts whose ranks started.
 std::vector<Attempt> incarnations_of(const std::vector<Attempt>& history) {
   std::vector<Attempt> incarnations;
   std::copy_if(history.begin(), history.end(), std::back_inserter(incarnations),
@@ -104,8 +104,8 @@ bool same_mistake_again(const std::vector<Attempt>& history) {
   return !what.empty() && what == signature(before);
 }
 
-/// Attempts in a row, the last included, after which no new checkpoint was there. Another job of
-/// the same run is somebody's new try.
+/// Returns the number of consecutive attempts, including the last, without a new checkpoint.
+/// Another job of the same run is a new try by the user and starts the count again.
 int without_checkpoint(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
@@ -116,8 +116,8 @@ int without_checkpoint(const std::vector<Attempt>& history) {
   return count;
 }
 
-/// Of the same job, whichever allocation: who dies each time too near the time limit for a restart
-/// would go back into the queue for ever.
+/// Counts over all allocations of the job: otherwise a run that always fails too near the time
+/// limit for a restart would be requeued forever.
 int failures_in_a_row(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
@@ -130,7 +130,8 @@ int failures_in_a_row(const std::vector<Attempt>& history) {
   return count;
 }
 
-/// Allocations in a row, the last included, that the ranks sat out: they hang, each time.
+/// Returns the number of consecutive allocations, including the last, in which the ranks hung until
+/// the end.
 int ignored_stop(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
@@ -150,14 +151,14 @@ Decision requeue(const Attempt& last, std::string reason, bool ask_slurm) {
           .exit_code = exit_code::job_failed};
 }
 
-/// Doubles with each attempt in a row that brought nothing.
+/// Returns a delay that doubles with each consecutive attempt without progress.
 milliseconds backoff_after(int fruitless) {
   milliseconds pause = first_backoff;
   for (int i = 1; i < fruitless && pause < longest_backoff; ++i) pause *= 2;
   return std::min(pause, longest_backoff);
 }
 
-/// All that a rule looks at.
+/// The input of the rules.
 struct Situation {
   Situation(const std::vector<Attempt>& all, const RecoverySettings& wanted,
             std::optional<double> left)
@@ -182,19 +183,18 @@ struct Situation {
                           (settings.asks_ranks ? settings.grace_seconds : 0);
     return seconds_left && *seconds_left < needed;
   }
-  /// Without a restart or the time for it the end is like any other lost node's.
+  /// Without restarts or time for one, the end is treated like any lost node.
   bool can_use_spare_node() const {
     return is(Cause::lost_node) && last.enough_nodes && restarts < most_restarts && !too_late();
   }
-  /// Of `train:` only: what other commands save nobody sees.
+  /// For `train:` only: checkpoints of commands are not visible.
   bool comes_no_further() const {
     const bool mends = most_restarts > 0 || settings.plan.requeue_on.any();
     return settings.trains && mends && fruitless >= most_without_checkpoint;
   }
 };
 
-/// Nothing was spent by it: neither a restart nor the patience for an attempt that comes no
-/// further.
+/// Consumes neither a restart nor an attempt without progress.
 Decision wait_for_slurm(const Situation& now) {
   const auto& last = now.last;
   const bool node = !last.words.empty();
@@ -220,10 +220,10 @@ Decision wait_for_slurm(const Situation& now) {
           .exit_code = exit_code::environment};
 }
 
-/// What Slurm does with the job as a whole, if the job file wants that: `wanted`.
+/// Requeues the whole job if the job file allows it (`wanted`).
 Decision requeue_if(bool wanted, const char* word, const Situation& now) {
   const auto& last = now.last;
-  // A command of which nobody said that it can be started twice is left to Slurm.
+  // A command not declared restartable is left to Slurm.
   if (wanted) return requeue(last, describe(last) + "; requeueing", now.settings.asks_ranks);
   return stop(status_of(last),
               fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
@@ -237,7 +237,7 @@ Decision stop_fruitless(const Situation& now) {
               exit_code_of(now.last));
 }
 
-/// Nobody asked for restarts, or they are used up.
+/// No restarts were requested, or they are used up.
 Decision stop_without_restarts(const Situation& now) {
   const auto why = now.most_restarts == 0 ? ""
                    : now.restarts == 1    ? "; the restart did not help"
@@ -267,11 +267,11 @@ struct Rule {
   Decision (*decision)(const Situation& now);
 };
 
-/// The first that applies decides.
+/// The first rule that applies decides.
 constexpr std::array rules = {
     Rule{[](const Situation& now) { return now.is(Cause::not_started); }, wait_for_slurm},
 
-    // Ends that no other try would mend.
+    // Ends that no retry would fix.
     Rule{[](const Situation& now) { return now.is(Cause::completed); },
          [](const Situation&) {
            return stop(RunStatus::completed, "completed", exit_code::success);
@@ -305,11 +305,11 @@ constexpr std::array rules = {
                                    ignored_stop(now.incarnations)),
                        exit_code::job_failed);
          }},
-    // Whoever puts a job back by hand wants it to go on.
+    // A job requeued by hand is meant to continue.
     Rule{[](const Situation& now) { return !now.is(Cause::requeued) && now.comes_no_further(); },
          stop_fruitless},
 
-    // The end of the whole allocation.
+    // The whole allocation ends.
     Rule{[](const Situation& now) { return now.is(Cause::time_limit); },
          [](const Situation& now) {
            return requeue_if(now.settings.plan.requeue_on.timeout, "timeout", now);
@@ -325,7 +325,7 @@ constexpr std::array rules = {
     Rule{[](const Situation& now) { return now.is(Cause::requeued); },
          [](const Situation& now) { return requeue(now.last, describe(now.last), false); }},
 
-    // An end inside the allocation.
+    // The attempt ended; the allocation goes on.
     Rule{[](const Situation& now) { return now.restarts >= now.most_restarts; },
          stop_without_restarts},
     Rule{[](const Situation& now) { return same_mistake_again(now.incarnations); },
@@ -376,7 +376,7 @@ bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySetting
   const auto when = settings.plan.preflight;
   if (when == PreflightWhen::never) return false;
   if (history.empty()) return when == PreflightWhen::always;
-  // A controller that is away starts no pre-flight either.
+  // Pre-flight needs the controller too.
   const auto& last = history.back();
   return last.cause != Cause::not_started || !last.words.empty();
 }

@@ -1,7 +1,7 @@
 #include "launcher/supervise/rank_states.hpp"
 
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

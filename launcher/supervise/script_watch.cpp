@@ -1,6 +1,6 @@
 #include "launcher/supervise/script_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds patience(10);  // of one question to Slurm
+constexpr std::chrono::seconds patience(10);  // per query to Slurm
 
 class ScriptWatch {
  public:
@@ -27,12 +27,12 @@ class ScriptWatch {
                              script_.host);
   }
 
-  /// True: done.
+  /// Returns true when done.
   bool end_job() {
     const auto lost = fmt::format("lost node {}, where the job's script ran", script_.host);
     if (!script_.requeue_on.node_fail)
       return cancel(lost + "; recovery.requeue_on does not have node_fail");
-    // Before it is done: that ends us too.
+    // Log first: the requeue ends this process too.
     if (!said_) write(Next::requeue, lost + "; requeueing");
     if (!said_) gone_since_ = std::chrono::steady_clock::now();
     said_ = true;
@@ -41,7 +41,7 @@ class ScriptWatch {
     if (done || done.error().kind == ErrorKind::bad_request) return true;
     system_.log(fmt::format("dllaunch: {}\n", done.error().what));
     if (done.error().kind != ErrorKind::unavailable) return false;
-    // Somebody else, an orphan of the script say, may have been faster.
+    // Another process, such as an orphan of the script, may have acted first.
     if (look() != ScriptNode::gone || ++refused_ < most_refusals) return false;
     return cancel(fmt::format("{}; not put back: {}", lost, done.error().what));
   }
@@ -50,7 +50,7 @@ class ScriptWatch {
   static constexpr int most_refusals = 3;
   static constexpr std::chrono::minutes most_patience{10};  // with nodes in doubt
 
-  /// Without its script it would only hold its nodes.
+  /// Cancels the job: without its script it only holds its nodes.
   bool cancel(const std::string& why) {
     write(Next::stop, why);
     const auto& ours = script_.allocation;

@@ -1,6 +1,6 @@
-// The watcher of a job with spare nodes. With --no-kill Slurm lets a job live whose first node died
-// and with it the script: nobody would start the ranks again, nor give the others back. So a task
-// on another node looks whether Slurm still has the script's.
+// The watcher of a job with spare nodes. With --no-kill, Slurm keeps a job alive after its first
+// node died, and the batch script with it. Nothing would restart the ranks or release the other
+// nodes. A task on another node therefore checks that Slurm still lists the script's node.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,13 @@ namespace dllaunch {
 
 enum class ScriptNode {
   there,
-  gone,     // taken out of the job, which runs on without its script
-  settled,  // the job has ended, is ending, or was started again
-  unknown,  // no answer, or none that makes sense
+  gone,     // no longer part of the job, which runs on without its script
+  settled,  // the job has ended, is ending, or was requeued
+  unknown,  // no usable answer
 };
 
-/// By what Slurm says of the job; `ours`: the start that the script on `host` belongs to.
+/// Returns the state of the script's node from Slurm's record of the job. `ours`: the job start
+/// that the script on `host` belongs to.
 ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAllocation& ours,
                              const std::string& host);
 
@@ -29,16 +30,16 @@ struct WatchedScript {
   RunDir dir = {};
   RequeueOn requeue_on = {};
   JobAllocation allocation = {};
-  std::string host = {};  // as Slurm calls the script's node
+  std::string host = {};  // Slurm's name of the script's node
 };
 
 struct WatchIntervals {
   std::chrono::milliseconds look{10'000};
-  std::chrono::milliseconds longest{60'000};  // while Slurm does not answer
+  std::chrono::milliseconds longest{60'000};  // while Slurm does not respond
 };
 
-/// Returns when the job needs no watcher any more. A job without its script goes back into the
-/// queue; where requeue_on or Slurm does not let it, it is cancelled. supervisor.jsonl has why.
+/// Returns when the job no longer needs a watcher. Requeues a job without its script; if requeue_on
+/// or Slurm forbids that, cancels it. Records the reason in supervisor.jsonl.
 void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals = {});
 
 }  // namespace dllaunch

@@ -14,7 +14,7 @@ SupervisorSignals::SupervisorSignals(int ask) {
   sigemptyset(&watched);
   for (const int signal : all) sigaddset(&watched, signal);
   sigprocmask(SIG_BLOCK, &watched, &before_);
-  // Ignored, as the script leaves some of them, they would be lost while blocked.
+  // The script leaves some signals ignored; an ignored signal is lost even while blocked.
   for (const int signal : all) std::signal(signal, SIG_DFL);
   fd_ = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 }

@@ -1,4 +1,4 @@
-// The signals a supervisor is told things by, as something to wait for beside its child.
+// The signals a supervisor handles, as a descriptor to wait on together with its child.
 #pragma once
 
 #include <csignal>
@@ -8,8 +8,8 @@
 
 namespace dllaunch {
 
-/// While one lives the signals are blocked and kept for take(): "save now" (`ask`), and TERM, INT
-/// and HUP. SIGCHLD only wakes up.
+/// While an instance exists, the signals are blocked and queued for take(): "save now" (`ask`),
+/// TERM, INT and HUP. SIGCHLD only wakes the waiter.
 class SupervisorSignals {
  public:
   /// `ask`: 0 for none.
@@ -18,9 +18,9 @@ class SupervisorSignals {
   SupervisorSignals& operator=(const SupervisorSignals&) = delete;
   ~SupervisorSignals();
 
-  /// Readable when something came.
+  /// Readable when a signal has arrived.
   int fd() const { return fd_; }
-  /// What came since the last call, without SIGCHLD.
+  /// Returns the signals since the last call, without SIGCHLD.
   std::vector<int> take() const;
 
  private:
@@ -28,7 +28,7 @@ class SupervisorSignals {
   sigset_t before_{};
 };
 
-/// "USR2" or "SIGUSR2"; 0: no such signal.
+/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
 int signal_of_name(std::string_view name);
 
 }  // namespace dllaunch

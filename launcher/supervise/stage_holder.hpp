@@ -1,5 +1,5 @@
-// Who keeps staged copies on the nodes: a child of the batch script, hence of what took its place.
-// It removes them when its input is closed.
+// The process that keeps staged copies on the nodes. It is a child of the batch script, and of the
+// supervisor that replaces it. It removes the copies when its input is closed.
 #pragma once
 
 #include <sys/types.h>
@@ -12,13 +12,13 @@ namespace dllaunch {
 
 class StageHolder {
  public:
-  /// "11:4711", the number of the descriptor that is its input and its process; empty: nobody.
-  /// From here on no program that we start has the input. bad_request: it is no pipe.
+  /// Parses "11:4711": the descriptor of the holder's input and its pid; empty: no holder. The
+  /// descriptor is not inherited by programs started later. bad_request: not a pipe.
   static Result<StageHolder> from(const std::string& words);
 
-  /// In a child, which is not to hold it open.
+  /// For a child, which must not keep the input open.
   void close_input() const;
-  /// Closes the input and gives the holder a minute.
+  /// Closes the input and waits up to a minute for the holder to exit.
   void let_go() const;
 
  private:

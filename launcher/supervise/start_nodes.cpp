@@ -1,6 +1,6 @@
 #include "launcher/supervise/start_nodes.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

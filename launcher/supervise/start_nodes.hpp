@@ -1,5 +1,5 @@
-// On which of the allocation's nodes the ranks are started: not on those that Slurm has lost, nor,
-// after a pre-flight, on those that are not fit.
+// Selects the nodes of the allocation on which ranks start: without nodes Slurm has lost, and
+// without nodes found unfit by a pre-flight.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,31 @@
 namespace dllaunch {
 
 struct StartNodes {
-  NodeFitness fitness = {};  // nobody at all: nobody was asked
-  std::string list = {};     // for srun's --nodelist; empty: its own choice
+  NodeFitness fitness = {};  // empty: no pre-flight ran
+  std::string list = {};     // for srun --nodelist; empty: srun chooses
   bool too_few = false;
-  bool lost = false;  // Slurm has lost some
+  bool lost = false;  // Slurm has lost some nodes
 };
 
-/// `needed`: by the ranks; 0: unknown. `always`: a list even where none is unfit.
+/// Selects the nodes. `needed`: number the ranks need; 0: unknown. `always`: return a list even if
+/// all nodes are fit.
 StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always);
 
-/// `preflight`: look at the nodes themselves too. `again`: the ranks were started here before.
+/// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
+/// before.
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again);
 
-/// Those of its list alone count from here on. After a loss the ranks' step takes CPUs that Slurm
-/// believes in use: what ran on a node that fell silent keeps them for ever on the others (22.05:
-/// "step creation temporarily disabled"), even when the node is down and its ranks are long gone.
+/// Restricts the run to the nodes of the list. After a node loss the ranks' step overlaps CPUs that
+/// Slurm considers in use: a step that ran on a silent node keeps them forever on the others
+/// (22.05: "step creation temporarily disabled"), even after the node is down and its ranks have
+/// ended.
 void start_on(const StartNodes& nodes, SupervisedRun& run);
 
-/// Nothing: nobody has looked, and nobody is missing.
+/// Returns the pre-flight's record; nullopt if no check ran and no node is missing.
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,
                                         double time);
 
-/// For the ranks, after one was lost: without it, and with the one that this runs on.
+/// Whether the remaining nodes, including this one, are enough for the ranks after a node was lost.
 bool has_enough_nodes(System& system, const SupervisedRun& run);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/supervise/storage.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -32,8 +32,8 @@ Result<Ok> RunStorage::check() const {
 std::string RunStorage::trouble() const {
   if (run_.path.empty()) return "";
   std::error_code error;
-  // Where a file system was mounted there is a folder without it too, often one that can be
-  // written: what is written there is gone when it comes back.
+  // An unmounted file system leaves its mount point, which is often writable. Files written there
+  // vanish when it is mounted again.
   if (had_plan_ && !fs::exists(run_.plan_json(), error))
     return fmt::format("run directory {} is not there{}", run_.path,
                        error ? ": " + error.message() : "");

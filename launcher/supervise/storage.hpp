@@ -1,4 +1,4 @@
-// Whether a run's directory can be used now: it is there, and takes what is written.
+// Whether a run's directory exists and is writable now.
 #pragma once
 
 #include <string>
@@ -12,16 +12,17 @@ namespace dllaunch {
 
 class RunStorage {
  public:
-  /// As it is now, it is there. With an id it is that run's.
+  /// Assumes that the directory exists now. With an id, it must be that run's.
   explicit RunStorage(RunDir run);
 
-  /// "run directory /scratch/runs/a: write: No space left on device"; empty: none. Writes there.
+  /// Returns "run directory /scratch/runs/a: write: No space left on device"; empty: no trouble.
+  /// Writes a test file.
   std::string trouble() const;
 
-  /// unavailable: it is away, or another directory has its name. Writes nothing.
+  /// unavailable: the directory is missing or was replaced by another. Writes nothing.
   Result<Ok> check() const;
 
-  /// What `write` says, or check() where that is no good and nothing is written.
+  /// Returns the result of `write`, or that of check() if it fails; then nothing is written.
   template <typename Write>
   auto write(Write write) const -> decltype(write()) {
     auto there = check();
@@ -35,7 +36,7 @@ class RunStorage {
   bool had_plan_ = false;
 };
 
-/// Whether an error in a rank's log is of a file system that was full.
+/// Whether an error in a rank's log reports a full file system.
 bool tells_of_no_room(std::string_view error_line);
 
 }  // namespace dllaunch

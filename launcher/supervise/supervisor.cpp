@@ -1,6 +1,6 @@
 #include "launcher/supervise/supervisor.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -73,8 +73,8 @@ class Supervisor {
     return true;
   }
 
-  /// A supervisor that was killed has left an attempt without an end, or a decision that was not
-  /// carried out.
+  /// Handles what a killed supervisor left: an attempt without an end, or a decision not carried
+  /// out.
   std::optional<int> settle_the_past(const Journal& journal) {
     if (history_.empty()) return std::nullopt;
     auto& last = history_.back();
@@ -91,7 +91,7 @@ class Supervisor {
       if (!same_allocation) {
         last.words =
             watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
-        append(line_of(last, unix_seconds()));  // `status` has it from there
+        append(line_of(last, unix_seconds()));  // `status` reads it there
       }
     }
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
@@ -100,7 +100,8 @@ class Supervisor {
     return stop->exit_code;
   }
 
-  /// What was decided in this allocation, or would have been. Nothing: the ranks start again.
+  /// Carries out the decision made in this allocation, or due in it. nullopt: start the ranks
+  /// again.
   std::optional<int> carry_out(const Journal& journal) {
     Decision decision;
     if (journal.decided) {
@@ -118,7 +119,7 @@ class Supervisor {
     return decision.next == Next::requeue ? requeue(decision) : decision.exit_code;
   }
 
-  /// The job is not to start the run again, however often Slurm starts the job.
+  /// Prevents further starts of the run, however often Slurm starts the job.
   int finish() const {
     if (run_.allocation.job.empty()) return exit_code::success;
     const auto mark = [this] { return mark_finished(run_.dir, run_.allocation.job); };
@@ -127,12 +128,12 @@ class Supervisor {
     return exit_code::success;
   }
 
-  /// Of the newest; empty: there is none.
+  /// Returns the newest checkpoint; empty: none.
   std::string checkpoint_name() const {
     return std::filesystem::path(newest_checkpoint(run_.dir)).filename().string();
   }
 
-  /// Near the end it is worth a question whether it still is there.
+  /// Near the end of the allocation, asks Slurm for it again.
   std::optional<double> seconds_left() {
     constexpr double near_s = 600;
     const auto left = allocation_end_.seconds_left();
@@ -141,7 +142,7 @@ class Supervisor {
     return allocation_end_.seconds_left();
   }
 
-  /// A file system that is away for a moment is no reason to give a job of days up.
+  /// Retries: a file system that is briefly away must not end a run of days.
   Result<RunOwnership> take_ownership() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
@@ -166,11 +167,11 @@ class Supervisor {
     return true;
   }
 
-  /// By whom the run was taken over; empty: by nobody. An orphan of a dead slurmd that took the
-  /// next fencing token would end its successor.
+  /// Returns what took over the run; empty: nothing. An orphan of a dead slurmd that took the next
+  /// fencing token would end its successor.
   std::string taken_over() const {
     if (auto words = ownership_ ? ownership_lost() : lost_to_holder(); !words.empty()) return words;
-    // Who takes the run over may be in the queue yet.
+    // The job that takes over may still be pending.
     const auto& ours = run_.allocation;
     if (ours.job.empty() || !started_here_before()) return "";
     const auto record = ask_of_job(system_, ours);
@@ -184,7 +185,7 @@ class Supervisor {
     return lost ? ours.error().what : "";
   }
 
-  /// What the run's owner tells a supervisor that has not had one itself.
+  /// Returns the current owner's description if this supervisor never owned the run.
   std::string lost_to_holder() const {
     const auto found = run_owner(run_.dir.path);
     if (!found || !*found || (*found)->second.host.empty()) return "";
@@ -198,7 +199,7 @@ class Supervisor {
   /// (recovery.md). Commands have no such file.
   void announce(const RunOwnership& ownership) {
     const auto* before = last_incarnation(history_);
-    // A job of its own is somebody's new try.
+    // A new job is a new try by the user.
     if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
     std::optional<double> queued = 0;
     if (before->allocation != run_.allocation.restarts) {
@@ -213,8 +214,8 @@ class Supervisor {
     if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
 
-  /// What was wrong with the run's directory when ranks failed; returns when that is over, or did
-  /// not end in time. Empty: nothing was.
+  /// Returns the trouble with the run's directory when ranks failed; empty: none. Waits until it is
+  /// over or the patience is exhausted.
   std::string wait_for_storage() {
     const auto first = storage_.trouble();
     if (first.empty()) return "";
@@ -227,8 +228,7 @@ class Supervisor {
     return first;
   }
 
-  /// The ranks ended while the run's directory was of no use: of no use it is to start them again
-  /// before it is.
+  /// The ranks ended while the run directory was unusable. Do not restart until it is usable.
   std::optional<Decision> decide_of_storage(Attempt& attempt) {
     if (attempt.cause != Cause::storage) return std::nullopt;
     if (interrupted_by_) {
@@ -248,7 +248,7 @@ class Supervisor {
     return supervisor_parent_was_killed() ? Cause::cut_short : Cause::cancelled;
   }
 
-  /// Ranks start on fit nodes only. A decision: there are too few of them here.
+  /// Checks the nodes before a start. Returns a decision if too few are fit.
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(history_, run_.recovery);
@@ -300,7 +300,7 @@ class Supervisor {
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->output);
-    // To ask Slurm may have taken long.
+    // The query to Slurm may have taken long.
     if (auto words = ownership_lost(); !words.empty()) return give_way(words);
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
@@ -330,7 +330,7 @@ class Supervisor {
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
     if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
-    // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
+    // Peers of a lost node fail before Slurm reports it.
     if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
       attempt.words = node;
@@ -340,7 +340,7 @@ class Supervisor {
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
-      // There was room for a little.
+      // The disk may be full although this line was still written.
       if (look && tells_of_no_room(error->line)) {
         attempt.cause = Cause::storage;
         attempt.words = describe(*error);
@@ -348,7 +348,7 @@ class Supervisor {
     }
   }
 
-  /// Slurm's TERM may end the ranks before srun says what it was for. It leaves us little time.
+  /// Slurm's TERM may end the ranks before srun prints its reason. There is little time left.
   void look_who_cancelled(Attempt& attempt) {
     if (supervisor_parent_was_killed()) {
       attempt.cause = Cause::cut_short;
@@ -362,7 +362,7 @@ class Supervisor {
     if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
   }
 
-  /// Whoever has lost the run writes nothing into it.
+  /// A supervisor that lost ownership writes nothing into the run.
   Decision give_way(const std::string& words) const {
     system_.log("dllaunch: " + words + "; nothing more is done here\n");
     return {.next = Next::stop, .reason = words};
@@ -375,7 +375,7 @@ class Supervisor {
     return decision;
   }
 
-  /// The signal that came meanwhile; of several one that means "stop".
+  /// Returns the signal that arrived during the wait; if several, one that means "stop".
   std::optional<int> wait(milliseconds pause) const {
     const auto until = Clock::now() + pause;
     while (Clock::now() < until) {
@@ -391,7 +391,7 @@ class Supervisor {
     return std::nullopt;
   }
 
-  /// False: somebody ended it meanwhile.
+  /// Returns false if the run was ended meanwhile.
   bool pause(milliseconds backoff) {
     const auto came = wait(backoff);
     if (!came) return true;
@@ -402,7 +402,7 @@ class Supervisor {
     return false;
   }
 
-  /// Slurm may be away just then: asked again until little of the allocation is left.
+  /// Requeues the job. Retries while Slurm is unreachable, until little of the allocation is left.
   int requeue(const Decision& decision) {
     if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
     const auto stopped = [this](milliseconds pause) {
@@ -457,13 +457,13 @@ class Supervisor {
   AllocationEnd allocation_end_;
   WatchdogStep watchdog_step_;
   std::vector<Attempt> history_;
-  int put_back_for_nodes_ = 0;              // by them
+  int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
-  double last_written_s_ = 0;               // by the supervisors before this one
+  double last_written_s_ = 0;               // by previous supervisors
   std::optional<RunOwnership> ownership_;   // of the last attempt
-  bool refused_ = false;                    // the journal, said already
-  std::string unusable_ = {};               // why the run's directory is of no use yet
-  std::optional<int> interrupted_by_ = {};  // a signal, while it was waited for
+  bool refused_ = false;                    // the journal error was reported
+  std::string unusable_ = {};               // why the run's directory is unusable
+  std::optional<int> interrupted_by_ = {};  // signal that arrived during a wait
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
-// Owns the ranks of a run from outside: starts them, watches them, and does what policy.hpp says
-// when they end. What it does stands in RUN/supervisor.jsonl.
+// The supervisor: starts a run's ranks, watches them, and does what policy.hpp decides when they
+// end.
+// It runs inside the job and knows nothing of other runs or the daemon; its journal is
+// RUN/supervisor.jsonl.
 #pragma once
 
 #include <string>
@@ -16,8 +18,8 @@ namespace dllaunch {
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           const std::vector<std::string>& start);
 
-/// Returns the exit code for the batch script when the run needs no more ranks
-/// in this allocation: it is complete, given up, or back in the queue.
+/// Returns the batch script's exit code when the run needs no more ranks in this allocation: it is
+/// complete, given up, or requeued.
 int supervise(System& system, const SupervisedRun& run);
 
 }  // namespace dllaunch

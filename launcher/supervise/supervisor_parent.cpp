@@ -19,10 +19,10 @@ namespace dllaunch {
 namespace {
 
 constexpr int most_incarnations = 3;
-constexpr int look_ms = 1000;  // a signal that wakes nobody is survived
+constexpr int look_ms = 1000;  // bounds the wait if a signal is missed
 constexpr int fork_tries = 60;
 
-pid_t own_parent = 0;  // of this process; 0: it has none
+pid_t own_parent = 0;  // parent of this process; 0: none
 
 pid_t start(const std::function<int()>& work) {
   std::fflush(nullptr);
@@ -37,7 +37,7 @@ pid_t start(const std::function<int()>& work) {
   _exit(code);
 }
 
-/// It has had TERM from the kernel; srun needs a moment to end its ranks.
+/// The kernel has sent TERM; srun needs a moment to end its ranks.
 void end_what_is_left() {
   constexpr std::chrono::seconds patience(5);
   constexpr std::chrono::seconds to_die(5);
@@ -58,7 +58,7 @@ void end_what_is_left() {
   }
 }
 
-/// As waitpid() words it.
+/// Returns a wait status, as from waitpid().
 int end_of(pid_t child, const SupervisorSignals& signals, bool& told) {
   while (true) {
     int status = 0;

@@ -1,5 +1,5 @@
-// A process above the supervisor, so small that nothing in it fails: when somebody kills the
-// supervisor, the next one goes on from its notes.
+// A minimal process above the supervisor. When the supervisor is killed, it starts the next one,
+// which continues from the journal.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace dllaunch {
 
-/// Runs `work` in a child and returns what it returns. Signals that `signals` keeps are handed on
-/// to the child. One that is killed by a signal is replaced, twice at most, unless it had been told
-/// to end; then 1. What it has started and left behind, which has a DLLAUNCH_GENERATION, is ended
-/// before the next incarnation. `work` blocks no other signals than `signals` does.
+/// Runs `work` in a child and returns its result. Forwards the signals kept by `signals`. A child
+/// killed by a signal is replaced, at most twice, unless it had been told to end; after that
+/// returns 1. Processes it left behind, which have DLLAUNCH_GENERATION, are ended before the next
+/// incarnation. `work` must block only the signals that `signals` blocks.
 int run_under_parent(const SupervisorSignals& signals, const std::function<int()>& work);
 
-/// True in `work` when its parent was killed. The kernel then sends `work` a SIGTERM, which looks
-/// like that of a person who cancels.
+/// Returns true in `work` if its parent was killed. The kernel then sends SIGTERM, which is
+/// otherwise a person's request to cancel.
 bool supervisor_parent_was_killed();
 
 }  // namespace dllaunch

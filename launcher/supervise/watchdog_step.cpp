@@ -1,6 +1,6 @@
 #include "launcher/supervise/watchdog_step.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>
@@ -84,7 +84,7 @@ void WatchdogStep::keep(Time now) {
 }
 
 void WatchdogStep::start() {
-  // Signals and the clock wait meanwhile.
+  // This call delays signals and timers.
   const auto left = nodes_left(system_, run_.allocation, std::chrono::seconds(2));
   const auto program = own_executable();
   const auto env = system_.find_program("env");

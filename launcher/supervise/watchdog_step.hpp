@@ -1,4 +1,4 @@
-// The supervisor's side of script_watch.hpp: the step on another node that it runs in.
+// The supervisor's side of script_watch.hpp: the job step on another node that runs the watcher.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@
 
 namespace dllaunch {
 
-/// The last of them that is not the script's: where the spare ones are. Empty: none.
+/// Returns the last node that is not the script's, since spare nodes come last; empty: none.
 std::string node_to_watch_from(const std::vector<std::string>& nodes, const std::string& host);
 
-/// Beside the ranks' step, and on no resources of its own.
+/// Runs beside the ranks' step and uses no resources of its own.
 std::vector<std::string> watchdog_argv(const SupervisedRun& run, const std::string& node,
                                        const std::string& dllaunch);
 
-/// Nothing, where the run has no spare nodes.
+/// Does nothing if the run has no spare nodes.
 class WatchdogStep {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -32,10 +32,10 @@ class WatchdogStep {
   /// Ends it, within 5 s.
   ~WatchdogStep();
 
-  /// To be called often: starts it where it does not run (its node may have failed), at most every
-  /// 10 s, and less often where that does not help.
+  /// Call often: restarts the step if it does not run, for example after its node failed. At most
+  /// every 10 s, less often if that does not help.
   void keep(Time now);
-  /// srun's; 0: there is none.
+  /// Pid of srun; 0: not running.
   pid_t pid() const { return step_ ? step_->pid() : 0; }
 
  private:

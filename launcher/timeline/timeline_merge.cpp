@@ -1,6 +1,6 @@
 #include "launcher/timeline/timeline_merge.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,13 +27,13 @@ bool in_steps(std::string_view name) {
   return std::ranges::find(step_phases, name) != step_phases.end();
 }
 
-/// When each of the latest collectives had its last rank. More than a rank's file holds.
+/// Arrival times of the last rank at recent collectives. Holds more than a rank's file.
 class Arrivals {
  public:
   struct Arrival {
     std::uint64_t number = 0;
     std::int64_t last_ns = 0;
-    int last = 0;  // index of the source
+    int last = 0;  // index of the last source to arrive
     int ranks = 0;
   };
 
@@ -56,7 +56,7 @@ class Arrivals {
   std::vector<Arrival> kept_ = std::vector<Arrival>(1 << 17);
 };
 
-/// To Perfetto a thread's number belongs to one process only, and none to a process as well.
+/// Perfetto requires thread ids that are unique across processes and differ from process ids.
 int thread_of(int rank, int track) {
   constexpr int after_most_ranks = 1'000'000;
   return after_most_ranks + rank * 100 + track;
@@ -66,7 +66,7 @@ struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// The trace under way.
+/// The trace being written.
 class TraceWriter {
  public:
   TraceWriter(std::FILE* file, std::int64_t origin_ns) : file_(file), origin_ns_(origin_ns) {
@@ -91,7 +91,7 @@ class TraceWriter {
         microseconds(begin - origin_ns_), microseconds(end - begin), args);
   }
 
-  /// False: the disk refused something.
+  /// Returns false if a write failed.
   bool finish() {
     text_ += "\n]}\n";
     flush();
@@ -99,8 +99,8 @@ class TraceWriter {
   }
 
  private:
-  /// Readers multiply by 1000 and cut off or round: with 0.2 ns more neither loses one, and with it
-  /// the nesting of spans.
+  /// Readers multiply by 1000 and truncate or round. Adding 0.2 ns keeps both exact, and so the
+  /// nesting of spans.
   static std::string microseconds(std::int64_t ns) {
     const std::int64_t whole = std::max<std::int64_t>(ns, 0);
     return fmt::format("{}.{:03}2", whole / 1000, whole % 1000);
@@ -127,7 +127,7 @@ class Merge {
   Merge(TimelineSources sources, const std::optional<IdSet>& ranks)
       : sources_(std::move(sources)), chosen_(ranks) {}
 
-  /// What all spans together tell: when the trace begins, who came last.
+  /// First pass over all spans: when the trace begins, which rank arrives last.
   void survey() {
     for (std::size_t i = 0; i < sources_.ranks.size(); ++i) {
       each_span(sources_.ranks[i], [&](const TimelineSpan& span) {
@@ -168,11 +168,11 @@ class Merge {
     return !chosen_ || chosen_->contains(source.head.rank);
   }
 
-  /// With times of rank 0's clock.
+  /// Times are on rank 0's clock.
   template <typename Take>
   std::int64_t each_span(const TimelineSource& source, Take take) {
     auto reader = TimelineReader::open(source.path);
-    if (!reader) return 0;  // gone since we found it
+    if (!reader) return 0;  // removed since it was found
     while (auto span = reader->next()) {
       const std::int64_t offset = source.offset_ns(span->begin_ns);
       span->begin_ns += offset;
@@ -216,7 +216,7 @@ class Merge {
       args += fmt::format(R"(,"bytes":{},"number":{})", span.bytes, span.number);
     }
     trace.span(rank, span.track, span.name, {span.begin_ns, span.end_ns}, args);
-    // Which rank came last is known where all of them are here.
+    // The last rank is known only if all ranks are present.
     const auto ranks = static_cast<std::size_t>(source.head.ranks);
     if (span.number == 0 || span.track == 0 || ranks < 2 || sources_.ranks.size() < ranks) return;
     const auto* arrival = arrivals_.find(span.number, ranks);

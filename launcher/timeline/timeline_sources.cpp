@@ -1,6 +1,6 @@
 #include "launcher/timeline/timeline_sources.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,13 +27,14 @@ std::vector<Found> files_in(const std::string& folder) {
     if (!name.starts_with("rank-") || !name.ends_with(".json")) continue;
     files.push_back({at->path(), at->last_write_time(error)});
   }
-  // Newest first: it tells how many ranks the job has.
+  // Newest first: the newest file tells how many ranks the job has.
   std::ranges::sort(files, std::greater(),
                     [](const Found& file) { return std::pair(file.written, file.path.string()); });
   return files;
 }
 
-/// A rank that ended before its clock was measured has its host's, and rank 0's host rank 0's.
+/// A rank that ended before its clock was measured uses its host's clock; rank 0's host uses rank
+/// 0's.
 void settle_clocks(TimelineSources& sources) {
   std::map<std::string, std::vector<ClockBounds>> clocks;
   for (const TimelineSource& each : sources.ranks) {

@@ -1,4 +1,4 @@
-// The files of a timeline, and what is needed to bring their clocks together.
+// Finds the timeline files of a run, and aligns their clocks.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct TimelineSource {
   std::string path = {};
   TimelineHead head = {};
   TimelineCounts counts = {};
-  std::vector<ClockBounds> clock = {};  // by time, not empty
+  std::vector<ClockBounds> clock = {};  // sorted by time, not empty
 
-  /// What to add to this rank's clock at `at_ns`: linear between the middles of the bounds.
+  /// The offset of this rank's clock at `at_ns`, interpolated between the midpoints of the bounds.
   std::int64_t offset_ns(std::int64_t at_ns) const;
-  /// Half of the widest bounds.
+  /// Half the width of the widest bounds.
   std::int64_t clock_error_ns() const;
   std::string name() const;  // "rank 3 on n1"
 };
@@ -29,8 +29,8 @@ struct TimelineSources {
   std::vector<std::string> left_out = {};  // "rank-00003.json: why"
 };
 
-/// Of one start of a job only: where files of several lie (a restart with another number of ranks)
-/// those that were written last. bad_request: there is none.
+/// The files of one start of a job: if several starts left files (a restart with another number of
+/// ranks), the latest. bad_request: there are none.
 Result<TimelineSources> find_timelines(const std::string& folder);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "runtime/allreduce/allreduce_bench.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "runtime/communicators/aligned_memory.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <cstring>

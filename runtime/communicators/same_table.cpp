@@ -1,6 +1,6 @@
 #include "runtime/communicators/same_table.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <algorithm>

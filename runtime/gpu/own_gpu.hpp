@@ -5,7 +5,7 @@
 // which the include path selects.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "runtime/gradients/gradient_reducer.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

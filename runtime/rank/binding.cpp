@@ -1,6 +1,6 @@
 #include "runtime/rank/binding.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <cerrno>

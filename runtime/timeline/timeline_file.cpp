@@ -1,7 +1,7 @@
 #include "runtime/timeline/timeline_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

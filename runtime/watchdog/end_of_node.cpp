@@ -1,7 +1,7 @@
 #include "runtime/watchdog/end_of_node.hpp"
 
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

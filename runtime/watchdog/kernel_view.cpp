@@ -1,7 +1,7 @@
 #include "runtime/watchdog/kernel_view.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "runtime/watchdog/node_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

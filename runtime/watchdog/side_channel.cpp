@@ -1,7 +1,7 @@
 #include "runtime/watchdog/side_channel.hpp"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>

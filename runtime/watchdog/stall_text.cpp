@@ -1,6 +1,6 @@
 #include "runtime/watchdog/stall_text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

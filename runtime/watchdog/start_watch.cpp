@@ -1,6 +1,6 @@
 #include "runtime/watchdog/start_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 
 #include <algorithm>

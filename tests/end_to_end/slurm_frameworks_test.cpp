@@ -1,5 +1,5 @@
 // Programs of other people's frameworks on a real Slurm of two nodes, started by dllaunch.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

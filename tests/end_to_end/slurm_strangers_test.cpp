@@ -1,5 +1,5 @@
 // A hand-written srun without a run directory, and another user on its first node.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

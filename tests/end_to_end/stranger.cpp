@@ -1,7 +1,7 @@
 // Another user who knows what anybody can know of a start: stranger START UID RELEASE. He listens
 // at its first agreed ports, holds the name of its local listener, and answers every question with
 // an address of his. Prints what he hears, until the file RELEASE exists.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>

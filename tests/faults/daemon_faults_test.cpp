@@ -63,7 +63,7 @@ class DaemonFaults : public testing::Test {
   DaemonPaths paths() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }
   Json ask(const std::string& path) const {
     const auto answer = ask_daemon(paths(), "GET", path, 10s);
-    return answer ? Json::parse(answer->body, nullptr, false) : Json(Json::value_t::object);
+    return answer ? Json::parse(answer->body, nullptr, false) : Json::object();
   }
   std::string field(const std::string& run, const char* key) const {
     const auto shown = ask("/v1/runs/" + run);

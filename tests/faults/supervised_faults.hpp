@@ -2,7 +2,7 @@
 // after.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,8 +1,10 @@
 // RUN/supervisor.jsonl: damaged, torn, of a newer version. Whatever it says, a supervisor that is
 // started anew comes to a decision.
+#include <chrono>
 #include <string>
 
 #include "launcher/run/journal.hpp"
+#include "launcher/supervise/policy.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

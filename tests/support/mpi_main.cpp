@@ -1,5 +1,5 @@
 // main() of tests on several ranks: all ranks run the same tests in step.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

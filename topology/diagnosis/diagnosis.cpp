@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 

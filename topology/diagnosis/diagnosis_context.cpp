@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 #include "topology/render/masks.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 #include "topology/placement/reserved_cpus.hpp"

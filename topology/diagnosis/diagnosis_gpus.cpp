@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 

@@ -1,7 +1,7 @@
 // Rules about memory and process limits.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/diagnosis/diagnosis_rules.hpp"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <hwloc.h>
 
 #include "topology/discovery/own_affinity.hpp"

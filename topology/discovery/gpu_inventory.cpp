@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/isolated_call.hpp"
 #include "support/json.hpp"

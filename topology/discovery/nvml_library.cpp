@@ -1,6 +1,6 @@
 #include "topology/discovery/nvml_library.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/shared_library.hpp"
 

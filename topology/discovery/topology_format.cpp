@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/file_text.hpp"
 #include "support/json.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/placement/fill_cores.hpp"
 

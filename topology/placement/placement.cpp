@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/placement/deal_cores.hpp"
 #include "topology/placement/nearest_nic.hpp"

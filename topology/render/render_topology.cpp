@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/discovery/topology_format.hpp"
 #include "topology/render/node_drawing.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "topology/render/masks.hpp"
 #include "topology/render/placement_env.hpp"

@@ -1,4 +1,5 @@
-// The seam to compute: a backend compiles a graph into something that can be run.
+// The interface of backends: a backend compiles a graph into something that runs.
+// It knows no vendor's library and no training loop.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "trainer/checkpoints/checkpoint_place.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <regex>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "support/whole_file.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"

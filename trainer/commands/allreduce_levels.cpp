@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

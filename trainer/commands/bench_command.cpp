@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

@@ -1,6 +1,6 @@
 #include "trainer/graph/graph.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cassert>
 #include <span>

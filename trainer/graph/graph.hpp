@@ -1,4 +1,5 @@
-// A model as a value: nodes with shapes, parameters with names. Backends compile it.
+// The graph: a model as a value, nodes with shapes and parameters with names.
+// It holds no weights and computes nothing; backends compile it.
 #pragma once
 
 #include <cstdint>

@@ -14,13 +14,13 @@
 
 namespace dllaunch {
 
-/// What rows of outputs are compared with: one of the two is there.
+/// What outputs are compared with: exactly one of the two is set.
 struct RowTargets {
   const std::int32_t* labels;  // [rows]
   const float* values;         // [rows, outputs]
 };
 
-/// Of one row: its loss, whether it is right, and what its slopes need.
+/// One row's loss, whether it is correct, and what its slopes need.
 template <typename Real>
 struct LossRow {
   double loss;
@@ -35,16 +35,16 @@ struct OutputRow {
   const Real* outputs;
   std::int64_t width;
   std::int64_t label;   // -1: `values` are the target
-  const float* values;  // nullptr: the label is
+  const float* values;  // nullptr: use the label
   Real smoothing;
 
   constexpr Real operator[](std::int64_t k) const { return outputs[k]; }
-  /// What output k should be; of a label 1 where it is k, else 0.
+  /// Returns the target of output k; for a label, 1 if it is k, else 0.
   constexpr Real target(std::int64_t k) const {
     if (values != nullptr) return values[k];
     return label == k ? 1 : 0;
   }
-  /// The first of equal largest outputs is the label's, and all are finite.
+  /// Whether the first of the largest outputs is the label's and all are finite.
   constexpr bool has_label_largest() const {
     std::int64_t best = 0;
     for (std::int64_t k = 0; k < width; ++k) {

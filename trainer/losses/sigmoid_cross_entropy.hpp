@@ -1,4 +1,4 @@
-// Each output is asked by itself whether its class is there: PyTorch's BCEWithLogitsLoss.
+// Each output is an independent yes/no decision: PyTorch's BCEWithLogitsLoss.
 #pragma once
 
 #include <cmath>
@@ -23,8 +23,8 @@ struct SigmoidCrossEntropy {
     return (1 - y.smoothing) * y.target(k) + y.smoothing / 2;
   }
 
-  /// Right where a label's output is the largest, or all outputs are above 0, a probability above
-  /// one half, exactly where the target is 1.
+  /// Correct if the label's output is the largest, or if exactly the outputs with target 1 are
+  /// above 0 (probability above one half).
   template <typename Real>
   static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
     double sum = 0;

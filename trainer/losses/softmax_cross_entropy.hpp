@@ -16,7 +16,7 @@ struct SoftmaxCrossEntropy {
   static constexpr TargetKind targets[] = {TargetKind::class_index};
   static constexpr bool smooths = true;
 
-  /// Outputs are shifted by the largest, so that exp() cannot overflow; its own term is exp(0) = 1.
+  /// Outputs are shifted by the largest, so that exp() cannot overflow; its term is exp(0) = 1.
   template <typename Real>
   static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
     Real largest = y[0];

@@ -11,7 +11,7 @@ inline std::vector<std::string_view> adam_states(const OptimizerOptions&) {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-/// Both start at zero, which is made up for in the first steps.
+/// Moments start at zero; this corrects for it in the first steps.
 struct BiasCorrection {
   BiasCorrection(const OptimizerOptions& options, std::int64_t step)
       : first(1 - std::pow(options.betas[0], static_cast<double>(step))),

@@ -47,7 +47,7 @@ double sum_of_squares(const Real* values, std::size_t count) {
   return sum;
 }
 
-/// By value, so that nothing in the loop can change what they hold. `of_slot`: none, or one.
+/// By value, so that the loop cannot modify them. `of_slot`: none or one.
 template <typename Real, typename Step, typename... OfSlot>
 void for_elements(std::size_t begin, std::size_t end, Elements<Real> of, Step step,
                   OfSlot... of_slot) {
@@ -87,7 +87,7 @@ SquareSums measure_on_host(DType type, const OptimizerOptions& options, const St
       sums.gradients += sum_of_squares(of.gradients + begin, end - begin);
     };
     if constexpr (Directs<Optimizer>) {
-      // Few enough to be in the cache still when they are measured: memory is read once.
+      // Small enough to stay in the cache until measured: memory is read once.
       constexpr std::size_t chunk = 1024;
       const auto direct = Optimizer::template direct<Real>(options, now);
       const auto of_slot = Optimizer::template of_slot<Real>(options, now, {slot.one_dimensional});

@@ -30,13 +30,13 @@ struct Lamb {
   template <typename Real>
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
-    // Gradients are u by now.
+    // Gradients hold u here.
     const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
     return {static_cast<Real>(now.lr * (compared ? norms.weights / norms.gradients : 1)),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }
 
-  /// Gradients become u.
+  /// Replaces gradients by u.
   template <typename Real>
   struct Direct {
     Real b1;

@@ -1,4 +1,5 @@
-// How weights follow gradients. One file an optimiser in trainer/optimizers/.
+// Optimizers: how gradients update weights, one file each in trainer/optimizers/.
+// They know arrays and options, not the network or how ranks share the work.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@
 
 namespace dllaunch {
 
-/// Options of all optimisers; each has some of them (OptimizerEntry::options). What they mean to
-/// the user stands in optimizer_keys.cpp, what they do in the optimiser's own file.
+/// Options of all optimisers; each uses some (OptimizerEntry::options). optimizer_keys.cpp
+/// documents them for users.
 struct OptimizerOptions {
   double lr = 0.01;
   double momentum = 0;
@@ -33,57 +34,57 @@ struct OptimizerOptions {
   double period_epochs = 5;
 };
 
-/// The step whose gradients are applied. Everything an update depends on beside its arrays: there
-/// is no hidden count that a resumed run would have to restore.
+/// The step whose gradients are applied: all an update depends on besides its arrays. There is no
+/// hidden counter that a resumed run would have to restore.
 struct StepInfo {
-  double lr = 0;           // the schedule's
-  std::int64_t step = 1;   // 1-based, since the beginning of the run
-  double epoch = 0;        // epochs done before it, with the part of the current one
-  double previous_lr = 0;  // of the step before; 0: there was none
+  double lr = 0;           // from the schedule
+  std::int64_t step = 1;   // 1-based, over the whole run
+  double epoch = 0;        // epochs completed before it, with the fraction of the current one
+  double previous_lr = 0;  // of the previous step; 0: none
 };
 
 /// A piece of one parameter's slice of every arena: `elements` each, all of the same dtype. Pieces
-/// are whole slices, but for a sharded optimiser, where each rank updates only its own pieces.
-/// So an update looks at no other element; norms of a whole parameter come as values.
+/// are whole slices, except with a sharded optimiser, where each rank updates only its own pieces.
+/// An update therefore uses no other elements; norms of a whole parameter are passed as values.
 struct ParameterUpdate {
   std::size_t elements = 0;
   void* weights = nullptr;
   void* gradients = nullptr;           // only measure() may write to them
   std::span<void* const> states = {};  // in the order of OptimizerEntry::states
-  bool one_dimensional = false;        // the parameter is a bias or of batch-norm
-  double weight_norm = 0;              // of the whole parameter, where the optimiser measures
+  bool one_dimensional = false;        // a bias or a batch-norm parameter
+  double weight_norm = 0;              // of the whole parameter, if the optimiser measures
   double gradient_norm = 0;
 };
 
-/// Of one piece.
+/// Sums of squares of one piece.
 struct SquareSums {
   double weights = 0;
   double gradients = 0;
 };
 
-/// One optimiser; the table follows from table.hpp.
+/// One optimiser; table.hpp lists them.
 struct OptimizerEntry {
-  std::string_view name;  // what the user types
+  std::string_view name;  // name in the job file
   std::string_view summary;
-  std::span<const std::string_view> options;  // those it has: keys of optimizer_keys()
+  std::span<const std::string_view> options;  // keys of optimizer_keys()
   OptimizerOptions defaults;
-  /// Names of the state arenas these options need; they start at zero. PyTorch's names.
+  /// Returns the names (PyTorch's) of the state arenas for these options; they start at zero.
   std::vector<std::string_view> (*states)(const OptimizerOptions& options);
-  /// What pads a slot is zero and must stay zero, in weights and in states.
+  /// A slot's padding is zero and must stay zero, in weights and states.
   void (*update)(DType type, const OptimizerOptions& options, const StepInfo& now,
                  const ParameterUpdate& slot);
-  /// nullptr, or what runs over all pieces before the first update: sums of squares, which
-  /// ParameterArenas adds up over a parameter and over ranks and hands to update() as norms. It may
-  /// turn gradients into directions in place, which are measured instead (LAMB).
+  /// nullptr, or what runs on all pieces before the first update. Returns sums of squares;
+  /// ParameterArenas adds them up per parameter over all ranks and passes them to update() as
+  /// norms. May replace gradients by directions in place, which are then measured (LAMB).
   SquareSums (*measure)(DType type, const OptimizerOptions& options, const StepInfo& now,
                         const ParameterUpdate& slot) = nullptr;
-  bool directs = false;  // measure() does so: after an update the gradients are gone
-  /// nullptr, or what is wrong with options that are fine each by itself; empty: nothing.
+  bool directs = false;  // measure() replaces gradients
+  /// nullptr, or what reports options that conflict; empty: none do.
   std::string_view (*problem)(const OptimizerOptions& options) = nullptr;
 };
 std::span<const OptimizerEntry> optimizers();
 
-/// nullptr: no such optimiser.
+/// Returns nullptr if there is no such optimiser.
 const OptimizerEntry* find_optimizer(std::string_view name);
 
 }  // namespace dllaunch

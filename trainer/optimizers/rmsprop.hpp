@@ -42,7 +42,7 @@ struct Rmsprop {
         Real* const average = with_momentum ? of.third : of.second;
         const Real a = alpha * average[i] + rest * d;
         average[i] = a;
-        // Of a gradient that never changes, rounding may leave less than nothing.
+        // Rounding may make the variance of a constant gradient negative.
         variance = s - a * a;
         variance = variance < 0 ? Real(0) : variance;
       }

@@ -13,21 +13,21 @@ namespace dllaunch {
 struct ScheduleOptions {
   std::string scaling = "none";  // a name of lr_scalings()
   double warmup_epochs = 0;
-  std::optional<double> warmup_lr = {};  // of step 0; absent: the rate before scaling
+  std::optional<double> warmup_lr = {};  // at step 0; absent: the rate before scaling
   std::string decay = "none";            // a name of lr_decays()
   double epochs = 1;                     // of the whole training
-  // Each of some decays, as their options say:
+  // Options of particular decays:
   double gamma = 0.1;
   double step_epochs = 1;
   std::vector<double> milestones = {};  // epochs, ascending
-  std::vector<double> factors = {};     // one a milestone, or none: powers of gamma
+  std::vector<double> factors = {};     // one per milestone, or none: powers of gamma
   double power = 1;
   double end_lr = 0;
-  std::optional<double> decay_epochs = {};  // absent: to the end of the training
+  std::optional<double> decay_epochs = {};  // absent: until the end of the training
   double decay_rate = 0;
 };
 
-/// How the rate grows with the number of ranks.
+/// How the rate scales with the number of ranks.
 struct ScalingEntry {
   std::string_view name;
   std::string_view summary;
@@ -35,23 +35,23 @@ struct ScalingEntry {
 };
 std::span<const ScalingEntry> lr_scalings();
 
-/// Where a step after the warm-up stands.
+/// The position of a step after the warm-up.
 struct DecayMoment {
-  double full_lr = 0;   // the scaled rate, which decays
+  double full_lr = 0;   // the scaled rate before decay
   double epochs = 0;    // since the beginning of the training
   double decaying = 0;  // epochs since the end of the warm-up
-  double progress = 0;  // 0 .. 1 of the way from there to the end of the decay
-  double steps = 0;     // since the end of the warm-up, as many as were taken
+  double progress = 0;  // 0 .. 1 of the decay period
+  double steps = 0;     // steps taken since the end of the warm-up
 };
 
-/// A key of `lr_schedule:` that a decay has.
+/// A key of `lr_schedule:` used by a decay.
 struct DecayOption {
   std::string_view name;
-  std::optional<double> initial = {};  // what it is when not given
+  std::optional<double> initial = {};  // default
   bool needed = false;                 // must be given
 };
 
-/// What becomes of the rate after the warm-up.
+/// How the rate decays after the warm-up.
 struct DecayEntry {
   std::string_view name;
   std::string_view summary;
@@ -72,7 +72,7 @@ double learning_rate(const ScheduleOptions& options, double base, int ranks,
                      std::int64_t steps_per_epoch, std::int64_t step,
                      std::optional<std::int64_t> taken = {});
 
-/// Empty, or what is wrong with options that are fine each by itself.
+/// Returns which options conflict; empty: none.
 std::string schedule_problem(const ScheduleOptions& options);
 
 }  // namespace dllaunch

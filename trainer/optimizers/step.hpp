@@ -21,25 +21,24 @@
 
 namespace dllaunch {
 
-/// Arenas, from the first element that is updated on.
+/// Pointers into the arenas at the first element to update.
 template <typename Real>
 struct Elements {
   Real* weights;
   Real* gradients;
-  Real* first;  // states, in the optimiser's order; nullptr: it has fewer
+  Real* first;  // states, in the optimiser's order; nullptr: absent
   Real* second;
   Real* third;
 };
 
-/// A parameter as an optimiser that measures knows it.
+/// A parameter's norms, for an optimiser that measures.
 struct SlotNorms {
-  bool one_dimensional = false;  // a bias or a parameter of batch normalisation
+  bool one_dimensional = false;  // a bias or a batch-norm parameter
   double weights = 0;
   double gradients = 0;
 };
 
-/// Never zero, whatever is left of it in `Real`: where gradient and state are zero, as they are in
-/// a slot's padding, 0 / (0 + eps) has to be zero.
+/// Never rounds to zero in `Real`: in a slot's padding, 0 / (0 + eps) must be zero.
 template <typename Real>
 Real eps_of(const OptimizerOptions& options) {
   return std::max(static_cast<Real>(options.eps), std::numeric_limits<Real>::min());

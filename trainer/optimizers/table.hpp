@@ -1,4 +1,4 @@
-// The table of optimisers. A new one: its include and its place in the list.
+// The table of optimisers. To add one, include its file and list it here.
 #pragma once
 
 #include "support/type_list.hpp"

@@ -1,6 +1,6 @@
 #include "trainer/parameters/buffers.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

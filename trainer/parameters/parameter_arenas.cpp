@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/graph/initial_weights.hpp"
 

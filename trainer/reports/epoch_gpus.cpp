@@ -1,6 +1,6 @@
 #include "trainer/reports/epoch_gpus.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

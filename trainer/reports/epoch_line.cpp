@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/data/skipped_images.hpp"
 

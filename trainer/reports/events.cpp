@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "support/run_file.hpp"

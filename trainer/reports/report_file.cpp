@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/run_file.hpp"
 

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/reports/crc32c.hpp"
 #include "trainer/reports/report_file.hpp"

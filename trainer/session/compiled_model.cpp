@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/backends/table/backends.hpp"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "support/whole_file.hpp"

@@ -1,6 +1,6 @@
 #include "trainer/training/announce.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/graph/frozen_parameters.hpp"
 #include "trainer/session/step_info.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/held_folder.hpp"
 #include "trainer/checkpoints/checkpoint_interval.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/same_table.hpp"
 #include "trainer/config/loss_choice.hpp"

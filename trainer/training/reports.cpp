@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/reports/parameter_histograms.hpp"
 #include "trainer/reports/report_file.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "trainer/data/loader.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/opening/communicators.hpp"
 #include "trainer/data/loader.hpp"

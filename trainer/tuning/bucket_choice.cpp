@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include "runtime/rank/measured.hpp"

@@ -1,5 +1,5 @@
 // Ends a run: its ranks are asked to save first, as Ctrl-C does.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <chrono>
@@ -41,7 +41,7 @@ bool lives(pid_t pid) {
 }
 
 /// The dllaunch that owns the ranks asks them to save and ends them, as at Ctrl-C; a second signal
-/// hurries it.
+/// speeds it up.
 Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
@@ -91,7 +91,7 @@ FollowSettings settings_for(const StoredRun& run) {
   return {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s};
 }
 
-/// The array's other tasks go on, and so does whoever follows them: no summary is written.
+/// The array's other tasks and their followers go on: no summary is written.
 Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
                         System& system) {
   const std::string words = fmt::format("task {} of job {}", task, run.job_id);
@@ -149,7 +149,7 @@ Result<int> cancel_run(const Options& options, System& system) {
   const bool slurm = run_state.run.plan.launcher == Launcher::slurm;
   const bool over = is_over(run_state) || (slurm && run_state.jobs.empty());
   const auto task = task_of(options, run_state.run);
-  // What it waits to submit again is over for Slurm, but not for its user.
+  // For Slurm the run has ended, but the daemon may be about to resubmit it.
   const bool told = slurm && !task && tell_daemon(system, *path, over ? "cancel" : "leave");
   if (over && told) {
     system.print(fmt::format("{} is not submitted again: the daemon was told\n", *path));

@@ -1,5 +1,5 @@
-// The daemon of a user: started, asked, ended. It is a program of its own beside this one.
-#include <fmt/format.h>
+// Starts, queries and stops the user's daemon, which is a separate program.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Result<int> start(Options options, System& system) {
   }
   const auto program =
       (std::filesystem::path(paths->dllaunch).parent_path() / "dllaunch-daemon").string();
-  // Not as an argument, which everybody on this machine can read: a webhook's address is a secret.
+  // Not as an argument, which all users can read: a webhook's address is a secret.
   setenv(settings_variable, settings_text(settings).c_str(), 1);
   std::string name = program;
   char* argv[] = {name.data(), nullptr};
@@ -166,8 +166,7 @@ Result<int> stop(System& system) {
   if (holder->host != system.host_name()) return elsewhere(*holder, system);
   const auto asked = ask_daemon(*paths, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
   if (!asked) kill(holder->pid, SIGTERM);
-  // It may be waiting for Slurm; one that does not even answer hangs. Whenever it is killed,
-  // nothing is lost.
+  // It may be waiting for Slurm; one that does not respond at all hangs. Killing it loses nothing.
   const std::chrono::seconds patience(asked ? 15 : 3);
   if (!ends_within(*paths, patience)) {
     kill(holder->pid, SIGKILL);

@@ -1,6 +1,6 @@
 // The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +83,7 @@ std::vector<std::string> own_names(const SiteSettings& site, const std::string& 
   return names;
 }
 
-/// What stops us from binding is said and survived: a slow rank is better than none.
+/// Failing to bind is reported, not fatal: a slow rank is better than none.
 RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, System& system) {
   const auto complain = [&](const Error& error) {
     system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
@@ -128,7 +128,7 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
                ""};
 }
 
-/// What the ranks tell each other before they start; an empty rendezvous where they need not.
+/// Joins the rendezvous; returns an empty one if the ranks need none.
 Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene& scene,
                                const SiteSettings& site, const std::string& run_dir,
                                System& system) {
@@ -153,7 +153,7 @@ Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene&
                                                 scene.host, sentence));
                        }});
   const bool needed = scene.framework != "none" && scene.framework != "mpi";
-  // Only what concerns all ranks alike: else those who go on are waited for in vain.
+  // Fails only for reasons common to all ranks: otherwise the others would wait in vain.
   if (rendezvous || needed || rendezvous.error().kind != ErrorKind::unavailable) return rendezvous;
   if (scene.rank.rank == 0) {
     system.log(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
@@ -177,7 +177,7 @@ void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
   }
 }
 
-/// Standard output and error from here on; the old standard error is kept for last words.
+/// Redirects standard output and error; returns the old standard error for final messages.
 int redirect_to_log(const std::string& run_dir, const std::string& path, System& system) {
   const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
@@ -248,8 +248,8 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   return folder;
 }
 
-/// The built-in trainer switches its timeline by SIGUSR1, but not before it has come up: until then
-/// the signal, which everybody gets at once, would end the rank.
+/// The built-in trainer toggles its timeline on SIGUSR1 once it is up. Until then, the signal,
+/// which all ranks get at once, would terminate the rank.
 void survive_the_timeline_signal(const std::vector<std::string>& command) {
   if (std::filesystem::path(command.front()).filename() == "dltrain") {
     std::signal(SIGUSR1, SIG_IGN);

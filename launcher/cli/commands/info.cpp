@@ -1,5 +1,5 @@
 // What this build contains and what it finds here.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,5 @@
-// In a batch script, before the ranks start: from here on this incarnation owns the directory.
-#include <fmt/format.h>
+// Run in a batch script before the ranks start: takes run ownership for this incarnation.
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <memory>

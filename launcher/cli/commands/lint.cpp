@@ -1,4 +1,4 @@
-// Somebody's sbatch script, and what is wrong with it.
+// Checks a user's sbatch script and reports problems.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // What the ranks of a run wrote, merged; of a run that goes on, as it is written.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>
@@ -154,10 +154,10 @@ int exit_code_of(const std::string& status) {
   return status == "completed" ? exit_code::success : exit_code::job_failed;
 }
 
-/// Whoever sees the end of a run that nobody else follows writes its summary.
+/// Writes the summary of an ended run that has no other follower.
 Result<int> tell_end(const std::string& path, System& system) {
   auto stored = read_stored_run(system, path);
-  // Who follows it writes the summary; its last look may come after ours.
+  // A follower writes the summary; its last poll may come after ours.
   const auto deadline = Clock::now() + std::chrono::seconds(15);
   while (stored && stored->summary.is_null() && owner_of(stored->dir) && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -166,7 +166,7 @@ Result<int> tell_end(const std::string& path, System& system) {
   if (!stored) return std::move(stored).error();
   auto final_state = finalize_run(system, *stored);
   if (!final_state) return std::move(final_state).error();
-  // Its owner may be stopped, or on a machine that is gone: Slurm knows the end all the same.
+  // The owner may be stopped, or on a lost machine: Slurm knows the end anyway.
   if (!*final_state && stored->summary.is_null()) final_state = read_final_state(system, *stored);
   if (!final_state) return std::move(final_state).error();
   if (*final_state) {

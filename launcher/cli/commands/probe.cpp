@@ -1,5 +1,5 @@
 // Look at the nodes that jobs get, from inside, and remember them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <ctime>

@@ -1,5 +1,5 @@
 // The user's runs: those in the queue, those on this machine, those that are over.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <memory>

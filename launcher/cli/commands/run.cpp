@@ -65,7 +65,7 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
   return paths;
 }
 
-/// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
+/// Stops at what Slurm would refuse or what would fail at once; logs doubts.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
@@ -128,7 +128,7 @@ StopChoice ask_at_terminal() {
   std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
   pollfd keyboard{STDIN_FILENO, POLLIN, 0};
   constexpr int limit_ms = 60'000;
-  // A second Ctrl-C ends the wait: whoever presses it twice wants an end.
+  // A second Ctrl-C ends the wait.
   const int ready = poll(&keyboard, 1, limit_ms);
   if (ready < 0) return StopChoice::cancel;
   std::string answer;
@@ -217,7 +217,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   return finish(options, planned, run, folder, *outcome, follower.totals(), system);
 }
 
-/// `run` again while the job is still there goes on following it, as if we had never left.
+/// A repeated `run` follows the job that is still queued or running.
 Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunDir& run,
                                               System& system) {
   auto job = job_of_run(plan, run, system);

@@ -14,8 +14,8 @@ constexpr std::string_view examples =
   dllaunch script train.yaml --facts lumi.json   for a cluster that is not here
 )";
 
-/// By hand nobody has made the run's directory yet when Slurm opens the output, and Slurm makes
-/// none: the job would fail without a word. So the output goes where sbatch is called.
+/// Submitted by hand, the job starts without a run directory, and Slurm fails silently if the
+/// output's folder is missing. The output therefore goes to the directory of the sbatch call.
 void keep_output_here(LaunchPlan& plan) {
   const auto there = escape_file_pattern(plan.paths.run_dir) + "/";
   for (auto& [option, value] : plan.sbatch)

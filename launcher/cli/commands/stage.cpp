@@ -1,6 +1,6 @@
 // Inside a job: data and programs onto every node's own disk, and away again at the end.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -43,10 +43,10 @@ Result<std::string> job_id(System& system) {
                "salloc, or put the line into a batch script"};
 }
 
-/// Until the other end of standard input is closed or Slurm ends the step: then it is all removed.
+/// Keeps the copies until standard input is closed or Slurm ends the step, then removes them.
 Result<int> keep(const std::string& folder) {
   const StopSignals signals;
-  // Meant for the ranks, where somebody signals every step of the job.
+  // Meant for the ranks, but sent to every step of the job.
   for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
   pollfd input{STDIN_FILENO, POLLIN, 0};
   std::array<char, 256> text{};

@@ -1,5 +1,5 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 
@@ -47,7 +47,7 @@ void add_ended_tasks(System& system, RunStatusView& status) {
   status.tasks.insert(status.tasks.end(), outcome.others.begin(), outcome.others.end());
 }
 
-/// A run that ended while nobody looked gets its summary now.
+/// Writes the summary of a run that ended while it was not followed.
 Result<RunStatusView> look(const std::string& path, System& system) {
   auto stored = read_stored_run(system, path);
   if (!stored) return std::move(stored).error();

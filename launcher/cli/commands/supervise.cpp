@@ -41,7 +41,7 @@ Result<int> watch_from_another_node(const SuperviseOptions& options, System& sys
   return exit_code::success;
 }
 
-/// Only Slurm knows the job of a script that the user submitted himself.
+/// For a script the user submitted directly, only Slurm knows the job.
 void know_own_script(const SupervisedRun& run, System& system) {
   const auto& allocation = run.allocation;
   const bool first = allocation.restarts == 0 && allocation.name.empty();

@@ -1,4 +1,4 @@
-// The option that several commands share: whose node they are about.
+// The --topology option, shared by several commands: which node they are about.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Is this job file right? Looks at no cluster.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

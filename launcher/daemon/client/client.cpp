@@ -1,7 +1,7 @@
 #include "launcher/daemon/client/client.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -50,7 +50,7 @@ bool wait_for(int fd, short what, Clock::time_point deadline) {
   return left > 0 && poll(&watched, 1, static_cast<int>(std::min<long long>(left, 60'000))) > 0;
 }
 
-/// A path may be longer than an address of a socket: its folder then goes by a descriptor.
+/// A path may exceed the length of a socket address: the folder is then addressed by a descriptor.
 int connect_to(int fd, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -82,7 +82,7 @@ bool write_all(int fd, std::string_view text, Clock::time_point deadline) {
   return true;
 }
 
-/// Until the daemon closes, as every answer of it ends.
+/// Reads until the daemon closes the connection, which ends every response.
 Result<std::string> read_all(int fd, Clock::time_point deadline) {
   std::string text;
   std::array<char, 16384> piece{};
@@ -115,7 +115,7 @@ std::optional<DaemonAnswer> parse_answer(const std::string& text) {
 
 constexpr std::chrono::milliseconds at_once(500);
 
-/// One word of a URL's path.
+/// Escapes one component of a URL path.
 std::string escaped(const std::string& word) {
   std::string text;
   for (const unsigned char c : word) {
@@ -133,7 +133,7 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
   const Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.fd() < 0) return no_daemon(std::strerror(errno));
   while (connect_to(socket.fd(), paths.socket()) != 0) {
-    // Its queue is full: it is there.
+    // EAGAIN: the daemon runs, its accept queue is full.
     if (errno != EAGAIN || Clock::now() >= deadline) return no_daemon(std::strerror(errno));
     poll(nullptr, 0, 5);
   }
@@ -157,7 +157,8 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
 
 namespace {
 
-/// As the daemon has it; an empty object: it has none, or none answers at once.
+/// Returns the daemon's record of the run; empty object: it has none, or no daemon responds at
+/// once.
 Json run_of_daemon(System& system, const std::string& run_dir) {
   auto nothing = Json::object();
   const auto paths = daemon_paths(system);
@@ -168,7 +169,7 @@ Json run_of_daemon(System& system, const std::string& run_dir) {
   auto run = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!run.is_object()) return nothing;
   const auto dir = run.find("run_dir");
-  // Another run may have a folder of the same name.
+  // Another run may have a directory of the same name.
   const bool same = dir != run.end() && dir->is_string() && dir->get<std::string>() == run_dir;
   return same ? run : nothing;
 }

@@ -1,7 +1,7 @@
 #include "launcher/daemon/client/daemon_lock.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,8 +41,8 @@ std::string own_host() {
   return host.data();
 }
 
-/// When the signature was renewed last, by the file system's clock. Opened anew: a network file
-/// system may answer for an open file from its cache.
+/// Returns when the signature was last renewed, by the file system's clock. Opens the file again: a
+/// network file system may answer for an open file from its cache.
 std::pair<long, long> renewed_at(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info {};
@@ -73,7 +73,7 @@ Result<DaemonLock> DaemonLock::take(const std::string& path, std::chrono::millis
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return cannot(path, errno);
   DaemonLock lock(fd, path);
-  // Who only looks (holder_of) holds it for an instant.
+  // holder_of() takes the lock briefly.
   constexpr int tries = 5;
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
     if (errno != EWOULDBLOCK) return cannot(path, errno);
@@ -83,7 +83,7 @@ Result<DaemonLock> DaemonLock::take(const std::string& path, std::chrono::millis
     }
     return held(signature_in(fd), path);
   }
-  // Where each node has locks of its own we have it, and another node has it too.
+  // If locks are local to a node, another node may hold this one as well.
   const auto last = signature_in(fd);
   const bool elsewhere = !last.host.empty() && last.host != own_host();
   if (elsewhere && is_renewed_within(path, watch)) return held(last, path);
@@ -93,7 +93,7 @@ Result<DaemonLock> DaemonLock::take(const std::string& path, std::chrono::millis
 
 void DaemonLock::sign() const {
   const std::string text = fmt::format("{} {}\n", static_cast<long>(getpid()), own_host());
-  // Only for those who look: a full disk must not stop the daemon.
+  // Informational only: a full disk must not stop the daemon.
   if (ftruncate(fd_, 0) != 0) return;
   if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;
 }

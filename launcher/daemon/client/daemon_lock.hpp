@@ -1,4 +1,4 @@
-// One daemon per user: who holds the lock is it, whatever a pid file says.
+// One daemon per user: the holder of the lock is the daemon, whatever a pid file says.
 #pragma once
 
 #include <sys/types.h>
@@ -14,28 +14,28 @@ namespace dllaunch {
 
 struct LockHolder {
   pid_t pid = 0;
-  std::string host = {};  // where the pid means something
+  std::string host = {};  // host the pid belongs to
 };
 
-/// A lock on a file, let go by the kernel when the last process that has it open is gone. On NFS
-/// it holds for all login nodes, unless that is mounted with locks of each node's own: then the
-/// signature that its holder renews tells.
+/// A file lock that the kernel releases when the last process with the file open exits. On NFS it
+/// holds across login nodes, unless locks are local to each node. Then the signature, which the
+/// holder renews, decides.
 class DaemonLock {
  public:
-  /// bad_request: another process holds it, whose name and host are told. unavailable: the file
-  /// system has no locks, without which two daemons would submit everything twice.
-  /// `watch`: how long a signature of another host is looked at before it is taken for a dead
-  /// one's; bad_request too when it is renewed meanwhile. No clocks are compared.
+  /// bad_request: another process holds the lock; the error names it and its host. unavailable: the
+  /// file system has no locks, and two daemons would submit every job twice. `watch`: how long to
+  /// observe a signature of another host before it is considered dead; bad_request too if it is
+  /// renewed in that time. Clocks are not compared.
   static Result<DaemonLock> take(const std::string& path, std::chrono::milliseconds watch = {});
 
-  /// Writes into the file who holds it: this process, after a fork the child.
+  /// Writes this process into the file as its holder; after a fork, the child.
   void sign() const;
-  /// Says that its holder lives. False: the file was removed or replaced, and whoever comes next
-  /// will lock another one.
+  /// Renews the signature. Returns false if the file was removed or replaced: the next daemon would
+  /// lock another file.
   bool renew() const;
-  /// Nobody needs to look at our signature any more.
+  /// Removes the signature.
   void forget() const;
-  /// Children that are started from now on hold it too, until they end; or no longer.
+  /// Whether children started from now on inherit the lock until they exit.
   void share_with_children(bool share) const;
 
   DaemonLock(DaemonLock&& other) noexcept
@@ -53,7 +53,7 @@ class DaemonLock {
   std::string path_;
 };
 
-/// Nothing when nobody holds it.
+/// Returns the holder; nullopt: none.
 std::optional<LockHolder> holder_of(const std::string& path);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/daemon/client/settings.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <string_view>

@@ -1,11 +1,11 @@
 #include "launcher/daemon/client/unit.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {
 
-/// systemd's own quoting: % means something to it even inside quotes, in a command $ too.
+/// Quotes for systemd: % is special even inside quotes, and so is $ in a command.
 std::string unit_quote(const std::string& word, bool doubles_dollars) {
   std::string quoted = "\"";
   for (const char c : word) {
@@ -50,8 +50,8 @@ std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& sett
   for (const auto& [name, value] : environment)
     variables +=
         fmt::format("Environment={}\n", unit_quote(fmt::format("{}={}", name, value), false));
-  // KillMode: a submission that is under way is to end by itself; its outcome is found again. Exit
-  // code 2: another daemon runs, or the store is damaged.
+  // KillMode: a running submission may finish; its outcome is found later. Exit code 2: another
+  // daemon runs, or the store is damaged.
   return fmt::format(
       "[Unit]\n"
       "Description=dllaunch: keeps your training runs going\n"

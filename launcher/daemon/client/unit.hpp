@@ -1,4 +1,4 @@
-// The daemon under systemd, where there is one.
+// The daemon as a systemd user service, where systemd is available.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace dllaunch {
 
-/// The words of `dllaunch daemon start` that mean these settings.
+/// Returns the arguments of `dllaunch daemon start` for these settings.
 std::vector<std::string> start_argv(const std::string& dllaunch, const DaemonSettings& settings);
 
-/// A unit of the user's, ~/.config/systemd/user/dllaunch.service. `environment`: what of it the
-/// daemon needs, NAME and value, since a unit gets nothing of a shell's.
+/// Returns a user unit, for ~/.config/systemd/user/dllaunch.service. `environment`: NAME and value
+/// of the variables the daemon needs; a unit does not inherit a shell's environment.
 std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& settings,
                          const std::vector<std::pair<std::string, std::string>>& environment);
 

@@ -32,7 +32,7 @@ std::vector<Text> ShellRunner::expand(const Word& word) {
   return std::move(fields.words);
 }
 
-/// As in an assignment: nothing is split.
+/// Expands without word splitting, as in an assignment.
 Text ShellRunner::expand_whole(const std::vector<Part>& parts) {
   Fields fields;
   for (const Part& part : parts) {
@@ -55,7 +55,7 @@ Text ShellRunner::expand_whole(const std::vector<Part>& parts) {
 
 Text ShellRunner::literal(const Part& part) const {
   if (!frame_) return Text(part.text, part.begin);
-  // A single byte may stand for an escape; longer text stands as it is written.
+  // A single byte may come from an escape; longer text is verbatim.
   const bool verbatim = frame_->bytes().compare(part.begin, part.text.size(), part.text) == 0;
   return verbatim ? frame_->part(part.begin, part.text.size())
                   : Text(part.text, frame_->source(part.begin));
@@ -95,7 +95,7 @@ void ShellRunner::add_hole(const std::string& name, const Part& part, Fields& fi
   fields.started = true;
 }
 
-/// A known value: in one piece inside quotes, else word by word.
+/// Adds a known value: as one word inside quotes, else split.
 void ShellRunner::add_value(const Text& value, bool quoted, Fields& fields) {
   steps_ += value.bytes().size() / 64;
   if (quoted) {
@@ -136,7 +136,7 @@ void ShellRunner::note_read(const std::string& name, std::size_t at) {
   if (places.size() < most_places) places.push_back(at);
 }
 
-/// "$@" of a function, "${array[@]}": one word an element.
+/// "$@" in a function, "${array[@]}": one word per element.
 bool ShellRunner::expand_list(const Part& part, Fields& fields) {
   const std::vector<Text>* elements = nullptr;
   ValuePtr value;
@@ -197,8 +197,8 @@ void ShellRunner::expand_variable(const Part& part, Fields& fields) {
   add_value(value->text, part.quoted, fields);
 }
 
-/// ${a:-b} and its like. A name that only the environment could hold is taken for absent: the
-/// script says itself what it means then.
+/// ${a:-b} and the like. A name that only the environment could set counts as unset, since the
+/// script states the default.
 void ShellRunner::expand_operation(const Part& part, Fields& fields) {
   if (part.operation == "other") {
     for (const Part& inner : part.operand) {

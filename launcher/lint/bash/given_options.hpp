@@ -1,4 +1,4 @@
-// The options of sbatch and srun in a script, with values that know where they were written.
+// The options of sbatch and srun in a script; values know where they were written.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dllaunch::lint {
 
-/// One option as somebody wrote it.
+/// One option as written.
 struct GivenOption : ReadOption {
   Text value = {};
 };
@@ -18,15 +18,15 @@ struct GivenOption : ReadOption {
 struct ParsedOptions {
   std::vector<GivenOption> options = {};
   std::vector<OptionProblem> problems = {};
-  std::vector<std::size_t> others = {};  // words that are no options (sbatch)
-  std::size_t program = 0;               // srun: the first word behind the options
-  bool complete = true;                  // false: a word is unknown and may be any option
+  std::vector<std::size_t> others = {};  // words that are not options (sbatch)
+  std::size_t program = 0;               // srun: the first word after the options
+  bool complete = true;                  // false: an unknown word may be any option
 };
 
-/// read_slurm_options() of the script's words.
+/// Applies read_slurm_options() to the script's words.
 ParsedOptions parse_slurm_options(std::span<const Text> words, SlurmProgram program);
 
-/// The last one counts. Null where it is not given.
+/// The last occurrence of an option, which takes effect; null if not given.
 const GivenOption* last_option(const ParsedOptions& parsed, std::string_view name);
 
 }  // namespace dllaunch::lint

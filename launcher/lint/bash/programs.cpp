@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 17> wrappers = {
     "env",    "timeout", "stdbuf", "numactl",  "taskset",  "setsid",
     "ionice", "sudo",    "strace", "xvfb-run", "catchsegv"};
 
-/// Options of wrappers whose value is a word of its own.
+/// Whether a wrapper's option takes its value as a separate word.
 bool takes_word(std::string_view wrapper, std::string_view option) {
   if (wrapper == "nice") return option == "-n";
   if (wrapper == "env") return option == "-u" || option == "-C";
@@ -37,7 +37,7 @@ bool is_env_assignment(const std::string& word) {
   return equals != std::string::npos && is_name(std::string_view(word).substr(0, equals));
 }
 
-/// Behind `dllaunch supervise --run-dir DIR --`; `begin` where there is no such thing.
+/// The index after `dllaunch supervise --run-dir DIR --`; `begin` if it is not there.
 std::size_t skip_supervisor(std::span<const Text> words, std::size_t begin) {
   const bool supervises = begin + 1 < words.size() && base_name(words[begin]) == "dllaunch" &&
                           words[begin + 1].bytes() == "supervise";

@@ -6,7 +6,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// The word's bytes where it is written without any expansion or quote; else empty.
+/// The word's bytes if it has no expansions or quotes; else empty.
 std::string bare(const Word& word) {
   if (word.parts.size() != 1) return "";
   const Part& part = word.parts.front();
@@ -24,7 +24,7 @@ ShellTree ShellReader::read() {
   while (!done()) {
     Node list = read_list();
     for (Node& child : list.children) tree_.root.children.push_back(std::move(child));
-    // A closing word that closes nothing: step over it.
+    // Skip an unmatched closing word.
     if (!done() && take_reserved(reserved_word())) continue;
     if (!done()) ++pos_;
   }
@@ -43,7 +43,7 @@ bool ShellReader::skips(std::string_view word) {
   return true;
 }
 
-/// Blanks, joined lines and a comment; a newline stays.
+/// Skips blanks, joined lines and a comment, but not a newline.
 void ShellReader::skip_blanks() {
   while (!done()) {
     if (is_blank(here())) {
@@ -58,7 +58,7 @@ void ShellReader::skip_blanks() {
   }
 }
 
-/// Blanks, newlines, and what a here-document holds.
+/// Skips blanks, newlines and here-documents.
 void ShellReader::skip_separators() {
   for (;;) {
     skip_blanks();
@@ -68,7 +68,7 @@ void ShellReader::skip_separators() {
   }
 }
 
-/// The plain word at the reading point, if bash could take it for a reserved one.
+/// The next plain word, if bash could take it for a reserved word.
 std::string ShellReader::reserved_word() const {
   std::size_t end = pos_;
   while (end < end_ && end - pos_ < 9 && !is_meta(text_[end])) ++end;
@@ -112,7 +112,7 @@ Node ShellReader::read_list() {
       ++pos_;
     }
     list.children.push_back(std::move(node));
-    if (pos_ == before) ++pos_;  // nothing that bash could read
+    if (pos_ == before) ++pos_;  // not parseable as bash
   }
   list.end = pos_;
   return list;
@@ -183,7 +183,7 @@ Node ShellReader::read_command() {
   return read_simple();
 }
 
-/// [NAME()] after which the body comes.
+/// Reads a function's body, after NAME().
 Node ShellReader::read_function(std::string name, std::size_t begin) {
   Node node;
   node.kind = NodeKind::function;
@@ -352,7 +352,7 @@ Node ShellReader::read_simple() {
   return node;
 }
 
-/// [[ ... ]] as one command whose words are what is compared.
+/// Reads [[ ... ]] as one command whose words are the operands.
 void ShellReader::read_double_brackets(Node& node) {
   Word name;
   name.begin = pos_ - 2;
@@ -374,8 +374,8 @@ void ShellReader::read_double_brackets(Node& node) {
   }
 }
 
-/// NAME=, NAME+=, NAME[i]= or NAME=(...) in front of a command, or as an argument of export and its
-/// like.
+/// Reads NAME=, NAME+=, NAME[i]= or NAME=(...) before a command, or as an argument of export and
+/// the like.
 bool ShellReader::read_assignment(Node& node) {
   if (!node.words.empty()) {
     static const std::array<std::string_view, 5> declaring = {"export", "declare", "typeset",

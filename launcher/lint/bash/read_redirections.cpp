@@ -26,7 +26,7 @@ bool ShellReader::read_redirection(Node& node) {
   return true;
 }
 
-/// The body comes after the line; it is read here and now, and stepped over at the line's end.
+/// The body follows the line; it is read immediately and skipped at the line's end.
 void ShellReader::read_here_document(Node& node, Redirection& redirection) {
   std::string delimiter;
   HereDocument document;
@@ -57,8 +57,7 @@ void ShellReader::read_here_document(Node& node, Redirection& redirection) {
   node.documents.push_back(std::move(document));
 }
 
-/// The beginning of the line that holds the delimiter and nothing else; the end where there is
-/// none.
+/// The start of the line that holds only the delimiter; the end of the text if there is none.
 std::size_t ShellReader::find_delimiter(const std::string& delimiter, bool strips_tabs,
                                         std::size_t begin) {
   for (std::size_t line = begin; line < end_;) {
@@ -80,7 +79,7 @@ void ShellReader::read_redirections(Node& node) {
   while (!done() && read_redirection(node)) skip_blanks();
 }
 
-/// After a newline: on to behind the bodies that were read with their commands.
+/// After a newline, skips the here-documents that were read with their commands.
 void ShellReader::read_documents() {
   pos_ = std::max(pos_, documents_end_);
   documents_end_ = 0;

@@ -33,7 +33,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The byte that \c means inside $'...'; 0 for what is not a single letter.
+/// The byte that \c means in $'...'; 0 if it is not a single-letter escape.
 char ansi_escape(char c) {
   switch (c) {
     case 'n':
@@ -225,13 +225,13 @@ void ShellReader::read_double_quotes(std::vector<Part>& parts) {
   if (done()) return;
   const std::size_t open = pos_;
   ++pos_;
-  add_text(parts, "", pos_, true);  // "" is a word, too
+  add_text(parts, "", pos_, true);  // "" is also a word
   while (!done() && here() != '"') read_quoted(parts, "$`\"\\");
   if (done()) unclosed(open, "quote \"");
   pos_ = std::min(end_, pos_ + 1);
 }
 
-/// $a, ${...}, $(...), $((...)) and `...`.
+/// Reads $a, ${...}, $(...), $((...)) or `...`.
 bool ShellReader::read_expansion(std::vector<Part>& parts, bool quoted) {
   if (here() == '`') {
     read_backquotes(parts, quoted);
@@ -259,7 +259,7 @@ bool ShellReader::read_expansion(std::vector<Part>& parts, bool quoted) {
   } else if (is_digit(next) || (next != '\0' && is_special_parameter(next))) {
     ++end;
   } else {
-    return false;  // a dollar sign
+    return false;  // a literal dollar sign
   }
   part.text = text_.substr(pos_ + 1, end - pos_ - 1);
   part.end = pos_ = end;
@@ -267,7 +267,7 @@ bool ShellReader::read_expansion(std::vector<Part>& parts, bool quoted) {
   return true;
 }
 
-/// The reading point stands on the `$` of `${`.
+/// At the `$` of `${`.
 void ShellReader::read_braced(std::vector<Part>& parts, bool quoted) {
   const Level level(*this);
   if (done()) return;
@@ -305,7 +305,7 @@ void ShellReader::read_braced(std::vector<Part>& parts, bool quoted) {
   parts.push_back(std::move(part));
 }
 
-/// From behind the name up to the closing brace, which stays.
+/// Reads from after the name up to the closing brace, exclusive.
 void ShellReader::read_operation(Part& part, bool quoted) {
   if (done() || here() == '}') return;
   const std::size_t colon = here() == ':' ? 1 : 0;
@@ -331,7 +331,7 @@ std::vector<Part> ShellReader::read_operand(bool quoted) {
   return parts;
 }
 
-/// Skips to the closing brace and keeps the names and commands on the way.
+/// Skips to the closing brace; collects names and commands.
 void ShellReader::read_computed(Part& part) {
   for (Part& inner : read_operand(false)) {
     if (inner.kind == PartKind::variable) part.names.push_back(inner.text);
@@ -339,7 +339,7 @@ void ShellReader::read_computed(Part& part) {
   }
 }
 
-/// The reading point stands on the `(` of $( or <(.
+/// At the `(` of $( or <(.
 void ShellReader::read_output(std::vector<Part>& parts, bool quoted) {
   const Level level(*this);
   if (done()) return;
@@ -391,14 +391,14 @@ void ShellReader::read_backquotes(std::vector<Part>& parts, bool quoted) {
   parts.push_back(std::move(part));
 }
 
-/// $((...)); false, and nothing read, where the parentheses do not close as a pair.
+/// Reads $((...)); returns false and reads nothing if the parentheses do not close as a pair.
 bool ShellReader::read_arithmetic(std::vector<Part>& parts, bool quoted) {
   int open = 0;
   std::size_t i = pos_ + 1;
   for (; i < end_; ++i) {
     if (text_[i] == '(') ++open;
     if (text_[i] == ')' && --open == 0) break;
-    // bash, too, looks for the end on this line or a few more; a script is no arithmetic.
+    // bash too looks only a few lines ahead; a longer text is not arithmetic.
     if (i - pos_ > 4096) return false;
   }
   if (i >= end_ || text_[i - 1] != ')') return false;
@@ -427,7 +427,7 @@ std::vector<Part> ShellReader::read_document(std::size_t begin, std::size_t end)
   return parts;
 }
 
-/// From an opening bracket to behind the one that closes it.
+/// Skips from an opening bracket to after its closing one.
 void ShellReader::skip_brackets(char open, char close) {
   const std::size_t begin = pos_;
   int depth = 0;

@@ -11,7 +11,7 @@ bool is_option(const Text& word) {
   return word.bytes().size() > 1 && word.bytes()[0] == '-';
 }
 
-/// Files that set up a tool and no variable of the script's own.
+/// Whether a file only sets up a tool, not the script's own variables.
 bool is_setup_file(const Text& word) {
   if (word.bytes().starts_with("/etc/")) return true;
   static const std::array<std::string_view, 17> known = {
@@ -36,7 +36,7 @@ bool is_setup_output(const Text& text) {
 
 }  // namespace
 
-/// Nothing where the command is none of those that change the shell.
+/// nullopt if the command is not one that changes the shell.
 std::optional<bool> ShellRunner::run_builtin(const Node& node, const std::vector<Text>& words) {
   const std::string& name = words[0].bytes();
   if (name == "exit") ++exits_;
@@ -84,7 +84,7 @@ std::optional<bool> ShellRunner::run_builtin(const Node& node, const std::vector
   return std::nullopt;
 }
 
-/// A handler may run at any time; what it changes is not known to have changed.
+/// A handler may run at any time, so variables it changes become unknown.
 void ShellRunner::walk_handler(const Text& handler) {
   const std::size_t mark = variables_.mark();
   run_text(handler, per_rank_);
@@ -144,7 +144,7 @@ void ShellRunner::run_source(const std::vector<Text>& words) {
   if (words.size() > 1 && !is_setup_file(words[1])) run_.sources_files = true;
 }
 
-/// Commands whose words name the variables they set.
+/// Handles commands whose words name the variables they set.
 void ShellRunner::run_assigning(const std::vector<Text>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name(leading_name(words[i].bytes()));

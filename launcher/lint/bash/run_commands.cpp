@@ -7,7 +7,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// What rules want to know of the environment of a launcher.
+/// Variables of a launcher's environment that rules examine.
 constexpr std::array<const char*, 20> inherited_names = {"OMP_NUM_THREADS",
                                                          "SRUN_CPUS_PER_TASK",
                                                          "SLURM_CPUS_PER_TASK",
@@ -29,7 +29,7 @@ constexpr std::array<const char*, 20> inherited_names = {"OMP_NUM_THREADS",
                                                          "MASTER_ADDR",
                                                          "MASTER_PORT"};
 
-/// The name that a script is written and called by, holes as they are; empty where all is unknown.
+/// The name by which a script is written and called, including holes; empty if entirely unknown.
 std::string file_name(const Text& path) {
   const std::string& bytes = path.bytes();
   const std::size_t slash = bytes.rfind('/');
@@ -107,7 +107,7 @@ bool ShellRunner::run_words(const Node& node, const std::vector<Text>& words) {
   return false;
 }
 
-/// Whether there is room to remember one more command or value.
+/// Whether the limit allows one more command or value.
 bool ShellRunner::keeps(std::span<const Text> words) {
   constexpr std::size_t most_bytes = 16'000'000;
   for (const Text& word : words)
@@ -115,7 +115,7 @@ bool ShellRunner::keeps(std::span<const Text> words) {
   return kept_bytes_ < most_bytes;
 }
 
-/// What every rank runs, where it is a script of its own.
+/// Follows the script that every rank runs.
 void ShellRunner::run_ranks(const std::vector<Text>& words) {
   const std::span<const Text> behind = std::span(words).subspan(1);
   const bool slurm = base_name(words[0]) == "srun";
@@ -161,14 +161,14 @@ std::map<std::string, ValuePtr> ShellRunner::inherited() const {
   std::map<std::string, ValuePtr> environment;
   for (const char* name : inherited_names) {
     const ValuePtr value = variables_.find(name);
-    // Slurm exported its own already.
+    // Slurm exports its own variables.
     const bool exported = value && (value->exported || std::string(name).starts_with("SLURM_"));
     if (exported && value->set) environment[name] = value;
   }
   return environment;
 }
 
-/// Scripts that are written on the way: cat > wrapper << END.
+/// Records generated scripts: cat > wrapper << END.
 void ShellRunner::keep_documents(const Node& node) {
   for (const HereDocument& document : node.documents) {
     const Text body = expand_whole(document.parts);
@@ -225,7 +225,7 @@ void ShellRunner::assign_array(const Assignment& assignment, Value& value) {
   if (assignment.append && before && before->set) {
     if (before->array) value.elements = before->elements;
     if (!before->array) value.elements.push_back(before->text);
-    if (!before->array && !before->text.known()) {  // one element, or any number of them
+    if (!before->array && !before->text.known()) {  // one element, or any number
       value.array = false;
       value.text = before->text;
       return;

@@ -1,4 +1,4 @@
-// How read_shell() works; nobody else needs it.
+// The implementation of read_shell(); private to it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace dllaunch::lint {
 
-/// Recursive descent over the script's bytes. read_words.cpp: words and what is inside them;
-/// read_commands.cpp: commands and what holds them together; read_redirections.cpp: here-documents.
+/// A recursive-descent parser over the script's bytes. read_words.cpp: words and their parts;
+/// read_commands.cpp: simple and compound commands; read_redirections.cpp: here-documents.
 class ShellReader {
  public:
   explicit ShellReader(std::string_view text) : text_(text), end_(text.size()) {}
@@ -24,7 +24,7 @@ class ShellReader {
   bool read_expansion(std::vector<Part>& parts, bool quoted);
   void read_single_quotes(std::vector<Part>& parts);
   void read_ansi_quotes(std::vector<Part>& parts);
-  /// One character, escape or expansion of a text in double quotes or of a here-document.
+  /// Reads one character, escape or expansion in double quotes or a here-document.
   void read_quoted(std::vector<Part>& parts, std::string_view escapable);
   void read_double_quotes(std::vector<Part>& parts);
   void read_braced(std::vector<Part>& parts, bool quoted);
@@ -60,7 +60,7 @@ class ShellReader {
   std::size_t find_delimiter(const std::string& delimiter, bool strips_tabs, std::size_t begin);
   void read_documents();
 
-  // The text under the reading point.
+  // The byte at offset `i`.
   char at(std::size_t i) const { return i < end_ ? text_[i] : '\0'; }
   char here() const { return at(pos_); }
   bool done() const { return pos_ >= end_; }
@@ -72,7 +72,7 @@ class ShellReader {
   bool ends_list() const;
   void unclosed(std::size_t begin, std::string what);
 
-  /// Counts how deep the reading is; too deep, it stops at the end of the text.
+  /// Tracks the nesting depth; beyond the limit, skips to the end of the text.
   class Level {
    public:
     explicit Level(ShellReader& reader) : reader_(reader) {
@@ -95,16 +95,16 @@ class ShellReader {
   std::size_t pos_ = 0;
   int depth_ = 0;
   ShellTree tree_;
-  std::size_t documents_end_ = 0;  // behind the here-documents of the line being read
-  std::size_t searched_ = 0;       // bytes searched for delimiters; bounded, whatever the script
+  std::size_t documents_end_ = 0;  // after the here-documents of the current line
+  std::size_t searched_ = 0;       // bytes searched for delimiters; bounded
 };
 
 bool is_name_start(char c);
 bool is_name_byte(char c);
 bool is_blank(char c);
-/// Ends an unquoted word.
+/// Whether the character ends an unquoted word.
 bool is_meta(char c);
-/// Names in arithmetic text: those that are read, or may be changed.
+/// The variables that an arithmetic expression reads or may change.
 std::vector<std::string> names_in(std::string_view arithmetic);
 
 }  // namespace dllaunch::lint

@@ -1,4 +1,4 @@
-// How run_shell() works; nobody else needs it.
+// The implementation of run_shell(); private to it.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace dllaunch::lint {
 
-/// An abstract interpreter. expand_words.cpp: words; walk_commands.cpp: what holds commands
-/// together; run_commands.cpp: simple commands; run_builtins.cpp: those of bash itself.
+/// An abstract interpreter. expand_words.cpp: words; walk_commands.cpp: compound commands;
+/// run_commands.cpp: simple commands; run_builtins.cpp: builtins.
 class ShellRunner {
  public:
   ShellRunner(const ShellTree& tree, std::string_view script);
@@ -22,12 +22,12 @@ class ShellRunner {
   ShellRun run();
 
  private:
-  /// Walking a body needs the text that it stands in.
+  /// A function's body and the text that contains it.
   struct Function {
     const Node* body = nullptr;
     const Text* frame = nullptr;
   };
-  /// Goes over to another text, and back at the end.
+  /// Switches to another text, and back in the destructor.
   class InFrame {
    public:
     InFrame(ShellRunner& runner, const Text* frame) : runner_(runner), outer_(runner.frame_) {
@@ -42,13 +42,13 @@ class ShellRunner {
     const Text* outer_;
   };
 
-  // Words to text.
+  // Expansion of words.
   struct Fields {
     std::vector<Text> words = {};
     Text current = {};
     bool started = false;
-    bool empty_quotes = false;  // "" makes a word
-    bool empty_list = false;    // "${none[@]}" makes none
+    bool empty_quotes = false;  // "" is a word
+    bool empty_list = false;    // "${none[@]}" is no word
 
     void finish();
   };
@@ -62,11 +62,11 @@ class ShellRunner {
   void add_hole(const std::string& name, const Part& part, Fields& fields);
   Text literal(const Part& part) const;
   std::string source_text(const Part& part) const;
-  /// Null: unknown. A value that is not set: known to be nothing.
+  /// Null: unknown. An unset variable is known to be empty.
   ValuePtr look_up(const std::string& name) const;
   void note_read(const std::string& name, std::size_t at);
 
-  // Commands. False: what comes after is never reached.
+  // Commands. They return false if what follows is never reached.
   bool walk(const Node& node);
   bool walk_foreground(const Node& node);
   bool walk_all(const std::vector<Node>& nodes);
@@ -94,7 +94,7 @@ class ShellRunner {
   void walk_handler(const Text& handler);
   bool call_function(const Function& function, const std::vector<Text>& words);
 
-  // Text that becomes a script.
+  // Text that is run as a script.
   bool run_text(const Text& text, bool per_rank);
   void run_ranks(const std::vector<Text>& words);
   std::map<std::string, ValuePtr> inherited() const;
@@ -112,15 +112,15 @@ class ShellRunner {
   std::map<std::string, Function> functions_;
   std::set<const Node*> called_;
   std::map<std::string, Text> files_;         // written from here-documents, by base name
-  std::vector<std::vector<Text>> arguments_;  // of the functions being called
+  std::vector<std::vector<Text>> arguments_;  // of the active functions
   std::vector<std::map<std::string, ValuePtr>> locals_;
-  /// Text that became script.
+  /// Text that is run as a script.
   struct Frame {
     Text text = {};
     ShellTree tree = {};
   };
   std::vector<std::unique_ptr<Frame>> frames_;
-  const Text* frame_ = nullptr;  // the text being walked, if not the script
+  const Text* frame_ = nullptr;  // the current text; null: the script itself
   std::size_t steps_ = 0;
   std::size_t kept_bytes_ = 0;
   int calls_ = 0;

@@ -1,4 +1,4 @@
-// A shell script as a tree: what bash sees before it runs anything.
+// A shell script as a tree: what bash parses before it runs anything.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ enum class PartKind {
 /// A piece of a word.
 struct Part {
   PartKind kind = PartKind::text;
-  bool quoted = false;    // not split into words, no pattern
+  bool quoted = false;    // no word splitting, no globbing
   std::size_t begin = 0;  // offsets in the script
   std::size_t end = 0;
   std::string text = {};           // text: its bytes, byte i at begin + i; variable: its name
-  std::string operation = {};      // variable: ":-", "=", "+", ...; "other" for one that computes
+  std::string operation = {};      // variable: ":-", "=", "+", ...; "other" if it computes a value
   std::string index = {};          // variable: "3", "@" of ${a[...]}
-  std::vector<Part> operand = {};  // variable: what follows the operation
-  std::vector<std::string> names = {};  // arithmetic, index and "other": variables that are read
+  std::vector<Part> operand = {};  // variable: the text after the operation
+  std::vector<std::string> names = {};  // arithmetic, index and "other": variables read
   std::shared_ptr<Node> body = {};      // output: the commands
 };
 
@@ -64,13 +64,13 @@ struct Redirection {
 
 enum class NodeKind {
   command,   // assignments, words, redirections
-  sequence,  // children one after the other
+  sequence,  // children in order
   and_or,    // children joined by `joints` ("&&", "||")
-  pipeline,  // children side by side, each in a process of its own where there are several
+  pipeline,  // children in parallel, in subshells if there are several
   subshell,  // one child
   group,     // { ...; }: one child
   choice,    // if: condition, body, condition, body, ..., [else body]
-  cases,     // case: one child an arm
+  cases,     // case: one child per arm
   loop,      // while, until: condition and body
   each,      // for, select: `name` over `words`, one child
   function,  // `name` and its body
@@ -91,7 +91,7 @@ struct Node {
   std::vector<std::string> names = {};  // ((...)): variables it may change
 };
 
-/// Something that bash cannot read to its end.
+/// A construct that is not closed.
 struct Unclosed {
   std::size_t at = 0;
   std::string what = {};  // "quote \"", "$("
@@ -100,15 +100,15 @@ struct Unclosed {
 struct ShellTree {
   Node root = {};
   std::vector<Unclosed> unclosed = {};  // in the order found
-  bool too_deep = false;                // the rest of the script was not read
+  bool too_deep = false;                // the rest of the script was not parsed
 };
 
-/// Never fails: what makes no sense is skipped. Linear in the length of the text.
+/// Parses a script in linear time. Never fails: skips what it cannot parse.
 ShellTree read_shell(std::string_view text);
 
 /// [A-Za-z_][A-Za-z0-9_]*
 bool is_name(std::string_view text);
-/// The name that the text begins with; may be empty.
+/// The longest name at the start of the text; may be empty.
 std::string_view leading_name(std::string_view text);
 
 }  // namespace dllaunch::lint

@@ -1,4 +1,4 @@
-// Text as the shell would hand it on, every byte knowing where in the script it was written.
+// Text after expansion; every byte knows where in the script it was written.
 #pragma once
 
 #include <cstddef>
@@ -8,25 +8,25 @@
 
 namespace dllaunch::lint {
 
-/// A value that bash would build while the script runs. Pieces that nobody can know before then are
-/// holes; expansions of variables that are never set leave gaps, which are empty.
+/// A value that bash would compute at run time. Parts that cannot be known are holes; expansions of
+/// variables that are never set are gaps, which are empty.
 class Text {
  public:
-  /// Stands in bytes() for a piece of unknown length.
+  /// In bytes(), a part of unknown length.
   static constexpr char hole = '\0';
-  /// What grows beyond this is one hole.
+  /// Longer values become one hole.
   static constexpr std::size_t most_bytes = 16384;
 
-  /// Where a variable or a command left something unknown (in a hole) or nothing (in a gap).
+  /// Where an expansion left a hole (unknown) or a gap (empty).
   struct Mark {
     std::size_t at = 0;      // in bytes()
-    std::string name = {};   // of the variable; empty: a command's output, arithmetic
-    std::size_t source = 0;  // where the expansion stands in the script
+    std::string name = {};   // of the variable; empty: command output, arithmetic
+    std::size_t source = 0;  // offset of the expansion in the script
     bool gap = false;
   };
 
   Text() = default;
-  /// `bytes` stand as they are at `source`.
+  /// `bytes` as written at `source`.
   Text(std::string_view bytes, std::size_t source) { add(bytes, source); }
 
   void add(std::string_view bytes, std::size_t source);
@@ -40,9 +40,9 @@ class Text {
   bool empty() const { return bytes_.empty(); }
   bool known() const { return bytes_.find(hole) == std::string::npos; }
   bool has_gap() const;
-  /// Offset in the script of byte `at`; of the end for at == size.
+  /// The script offset of byte `at`, or of the end for at == size.
   std::size_t source(std::size_t at) const;
-  /// The bytes stand in the script exactly so, in one piece.
+  /// Whether the text is one unmodified piece of the script.
   bool is_verbatim() const { return pieces_.size() == 1 && marks_.empty(); }
 
  private:
@@ -58,7 +58,7 @@ class Text {
   std::vector<Mark> marks_;
 };
 
-/// Decimal number without sign; -1 where it is none, unknown or too large.
+/// An unsigned decimal number; -1 if it is none, unknown or too large.
 long number_of(const Text& text);
 long number_of(std::string_view text);
 

@@ -1,4 +1,4 @@
-// The variables of a shell while its script is walked, with a way back to what they were.
+// The variables of a shell during the walk, with undo.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Value {
   bool set = true;  // false: after `unset`
   bool exported = false;
   bool array = false;
-  Text text = {};  // of an array: its first element
+  Text text = {};  // for an array, its first element
   std::vector<Text> elements = {};
 };
 
@@ -27,7 +27,7 @@ class Variables {
   /// Changes since a mark; null: not assigned.
   using Changes = std::map<std::string, ValuePtr>;
 
-  /// Null where the script has not touched the name so far.
+  /// Null if the script has not touched the name yet.
   ValuePtr find(const std::string& name) const;
   void set(const std::string& name, ValuePtr value);
 
@@ -35,7 +35,7 @@ class Variables {
   Changes changes_since(std::size_t mark) const;
   void roll_back(std::size_t mark);
 
-  /// Where a script went one of several ways: what all of them agree on is known, the rest is not.
+  /// Merges alternative branches: values on which all agree stay known, others become unknown.
   void join(const std::vector<Changes>& ways);
 
  private:
@@ -48,7 +48,7 @@ class Variables {
   std::vector<Entry> journal_;
 };
 
-/// A variable that has some value.
+/// A set variable with an unknown value.
 ValuePtr unknown_value(const std::string& name, std::size_t source, bool exported);
 
 }  // namespace dllaunch::lint

@@ -5,7 +5,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// Names that a command sets without an `=`: read a b, mapfile x, printf -v x, getopts o x.
+/// The names that a command sets without `=`: read a b, mapfile x, printf -v x, getopts o x.
 void names_set_by_words(const Node& node, std::set<std::string>& names) {
   if (node.words.empty() || node.words[0].parts.empty()) return;
   const std::string& command = node.words[0].parts[0].text;
@@ -46,7 +46,8 @@ ShellRun ShellRunner::run() {
   return std::move(run_);
 }
 
-/// Handlers of signals, and functions that only another file calls: everything may have changed.
+/// Walks signal handlers, and functions that only another file calls: any variable may have
+/// changed.
 void ShellRunner::run_unseen_functions() {
   const auto functions = functions_;
   for (const auto& [name, function] : functions) {
@@ -107,7 +108,7 @@ bool ShellRunner::walk_foreground(const Node& node) {
   return true;
 }
 
-/// In a process of its own: what it changes is gone.
+/// Walks a subshell: its changes are lost.
 void ShellRunner::walk_aside(const Node& node) {
   const std::size_t mark = variables_.mark();
   walk(node);
@@ -147,7 +148,7 @@ bool ShellRunner::walk_cases(const Node& node) {
   return true;
 }
 
-/// What follows && or || may be left out.
+/// Commands after && or || may be skipped.
 bool ShellRunner::walk_and_or(const Node& node) {
   if (!walk(node.children[0])) return false;
   for (std::size_t i = 1; i < node.children.size(); ++i) {
@@ -196,7 +197,7 @@ void ShellRunner::store(const std::string& name, Value value) {
   variables_.set(name, std::make_shared<const Value>(std::move(value)));
 }
 
-/// Some value, but nobody knows which.
+/// Sets the value to unknown.
 void ShellRunner::forget(const std::string& name) {
   const ValuePtr before = variables_.find(name);
   variables_.set(

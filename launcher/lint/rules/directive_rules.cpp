@@ -1,5 +1,5 @@
-// The #SBATCH lines.
-#include <fmt/format.h>
+// Rules for #SBATCH lines.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@ std::string_view line_at(std::string_view text, std::size_t begin) {
   return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
 }
 
-/// Inside a here-document or a quoted text, where a line is somebody else's.
+/// Whether the offset is in a here-document or quoted text, where a line belongs to another script.
 bool stands_in_text(const Node& node, std::size_t at) {
   const auto holds = [at](const auto& range) { return range.begin <= at && at < range.end; };
   if (std::any_of(node.documents.begin(), node.documents.end(), holds)) return true;
@@ -198,7 +198,7 @@ void check_time(const Subject& subject, Report& report) {
              "add #SBATCH --time=HH:MM:SS");
 }
 
-/// Where Slurm would open the file: the folder, or nothing where patterns or variables decide.
+/// The folder in which Slurm would open the file; empty if patterns or variables decide.
 std::string folder_of(std::string_view pattern) {
   const std::size_t slash = pattern.rfind('/');
   if (slash == std::string_view::npos) return "";
@@ -224,7 +224,7 @@ void check_folder(const Subject& subject, Report& report) {
     const bool absolute = folder.starts_with('/');
     const std::string path = absolute || name == "chdir" ? folder : root + folder;
     if (std::find(told.begin(), told.end(), path) != told.end() || is_folder(path)) continue;
-    // Another machine's file system: nobody here can tell.
+    // Another machine's file system cannot be checked here.
     if (path.starts_with('/') && !is_folder("/" + path.substr(1, path.find('/', 1) - 1))) continue;
     told.push_back(path);
     report.add(

@@ -1,5 +1,5 @@
-// How ranks come to their GPUs, and what they can reach of the others.
-#include <fmt/format.h>
+// Rules for how ranks get their GPUs, and how they reach the others.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ bool says_tasks(const ParsedOptions& options) {
                      [&](std::string_view name) { return last_option(options, name) != nullptr; });
 }
 
-/// Whether anybody says how many tasks there are; otherwise Slurm starts one a node.
+/// Whether the number of tasks is given; Slurm's default is one per node.
 bool says_tasks(const Script& script) {
   return says_tasks(script.directives.parsed) ||
          std::any_of(script.launches.begin(), script.launches.end(),
@@ -33,7 +33,7 @@ bool one_task_a_node(const Request& request) {
   return request.tasks_per_node() == 1;
 }
 
-/// The value without "verbose," in front.
+/// The value without a leading "verbose,".
 std::string binding_of(const GivenOption& option) {
   std::string value = option.value.bytes();
   for (const std::string_view prefix : {"verbose,", "v,", "quiet,", "q,"}) {

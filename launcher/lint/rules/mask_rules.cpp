@@ -1,5 +1,5 @@
-// Explicit CPU lists of srun, as far as they can be judged without the node.
-#include <fmt/format.h>
+// Rules for srun's explicit CPU lists that need no knowledge of the node.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -11,13 +11,13 @@
 namespace dllaunch::lint {
 namespace {
 
-/// A mask list that the script builds and never uses.
+/// A mask list that the script builds but never uses.
 struct UnusedList {
   std::string name;
   const Assigned* assigned = nullptr;
 };
 
-/// Elsewhere than in what it is built of: M="$M,0xfe".
+/// Whether the name is read other than to build itself: M="$M,0xfe".
 bool is_read_elsewhere(const Script& script, const std::string& name) {
   const auto places = script.run.read.find(name);
   if (places == script.run.read.end()) return false;
@@ -47,7 +47,7 @@ std::vector<UnusedList> unused_lists(const Script& script) {
   return unused;
 }
 
-/// Names in the value that nothing in the script sets, and the environment hardly.
+/// Names in the value that the script never sets and the environment is unlikely to.
 std::vector<Text::Mark> unset_names(const Script& script, const CpuBind& bind) {
   std::vector<Text::Mark> names;
   for (const Text::Mark& mark : bind.value.marks()) {
@@ -65,7 +65,7 @@ bool all_hex(const std::string& name) {
   return name.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
 }
 
-/// The list that the user most likely meant by a name that nothing sets.
+/// The list that an unset name most likely stands for.
 const UnusedList* meant(const std::vector<UnusedList>& unused, const std::string& name) {
   std::vector<std::string> names;
   names.reserve(unused.size());
@@ -88,7 +88,7 @@ std::string first_broken(const CpuBind& bind, std::size_t& count) {
   return first;
 }
 
-/// Replaces every `${fe}` by the digits it spells: nothing else can be meant.
+/// Replaces every `${fe}` by the digits it spells, the only possible meaning.
 std::vector<Edit> spell_out(const Script& script, const CpuBind& bind, const std::string& name) {
   std::vector<Edit> edits;
   for (const Text::Mark& mark : bind.value.marks()) {
@@ -155,7 +155,7 @@ void check_unset(const Subject& subject, Report& report) {
 
 void check_unused(const Subject& subject, Report& report) {
   const Script& script = subject.script;
-  // An unset name that stands for the list tells it better.
+  // If an unset name stands for the list, that rule reports it better.
   const std::vector<UnusedList> unused = unused_lists(script);
   for (const CpuBind& bind : subject.binds) {
     for (const Text::Mark& mark : unset_names(script, bind)) {
@@ -230,7 +230,7 @@ void check_overlap(const Subject& subject, Report& report) {
   }
 }
 
-/// Tasks that share the list, where they are known.
+/// The tasks that share the list, if known.
 long listed_tasks(const Subject& subject, const CpuBind& bind) {
   if (bind.items.empty() || !bind.known()) return -1;
   return step_request(subject.script, *bind.launch).tasks_per_node();

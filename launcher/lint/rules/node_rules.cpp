@@ -1,5 +1,5 @@
-// What the job asks for against the node it would run on (--topology).
-#include <fmt/format.h>
+// Rules that compare the job's request with the node (--topology).
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ IdSet present_cpus(const Topology& node) {
   return node.present_cpus.empty() ? node.cpus() : node.present_cpus;
 }
 
-/// The list that this node's placement would give, as srun takes it; empty where there is none.
+/// The list for this node's placement in srun's syntax; empty if there is none.
 std::string right_list(const Subject& subject, const CpuBind& bind) {
   PlacementRequest request;
   const long tasks = step_request(subject.script, *bind.launch).tasks_per_node();
@@ -24,7 +24,7 @@ std::string right_list(const Subject& subject, const CpuBind& bind) {
   if (request.ranks < 1 || request.ranks > 4096) return "";
   auto placement = place_ranks(*subject.around.topology, request);
   if (!placement) return "";
-  // A binding must leave a rank the CPUs that it asked Slurm for, no fewer.
+  // A binding must leave a rank at least the CPUs that it requested.
   const bool enough =
       std::all_of(placement->ranks.begin(), placement->ranks.end(), [&](const RankPlacement& rank) {
         return bind.map || cpus < 1 || static_cast<long>(rank.cpus.size()) <= cpus;
@@ -36,10 +36,10 @@ std::string right_list(const Subject& subject, const CpuBind& bind) {
   return bind.map ? srun_map_cpu(*placement) : srun_cpu_bind(*placement);
 }
 
-/// One rule's complaint about some ranks of a list: told once, where the first of them stands.
+/// A finding about some ranks of a list, reported once, at the first of them.
 struct BadRanks {
   IdSet ranks = {};
-  IdSet cpus = {};  // of all of them
+  IdSet cpus = {};  // of all those ranks
   const BindItem* first = nullptr;
   IdSet first_cpus = {};
 
@@ -91,13 +91,13 @@ void check_outside(const Subject& subject, Report& report) {
   }
 }
 
-/// "the first core of each L3" where that is what the CPUs are.
+/// "the first core of each L3" if that describes the CPUs.
 std::string reserved_how(const Topology& node, const IdSet& cpus) {
   IdSet first;
   for (const Core& core : node.cores) {
     if (core.opens_l3) first |= core.cpus;
   }
-  // Cores that are taken away wholly leave no entry: their neighbours tell by opening none.
+  // Cores that are removed entirely leave no entry: no remaining core then begins an L3.
   const bool every_l3_starts_late = std::none_of(node.cores.begin(), node.cores.end(),
                                                  [](const Core& core) { return core.opens_l3; });
   const bool outside = !cpus.intersects(node.cpus());
@@ -126,7 +126,7 @@ void check_reserved(const Subject& subject, Report& report) {
   }
 }
 
-/// Local rank i drives GPU i: nothing in the script says otherwise.
+/// Whether local rank i uses GPU i: nothing in the script says otherwise.
 bool ranks_follow_gpus(const Subject& subject, const CpuBind& bind, long tasks) {
   const Script& script = subject.script;
   const auto gpus = static_cast<long>(subject.around.topology->gpus.size());
@@ -145,7 +145,7 @@ bool ranks_follow_gpus(const Subject& subject, const CpuBind& bind, long tasks) 
   return true;
 }
 
-/// One CPU of each core that jobs may use and of which no mask names any.
+/// One CPU of each usable core that no mask contains.
 IdSet cores_without_mask(const Topology& node, const IdSet& masks) {
   IdSet idle;
   for (const Core& core : node.cores) {
@@ -161,8 +161,8 @@ IdSet cpus_of(const CpuBind& bind) {
   return all;
 }
 
-/// A mask of near CPUs and then some that are beside no GPU, where the masks leave no near core
-/// over: the node has no better ones to give.
+/// Whether a mask holds near CPUs and CPUs near no GPU, while the masks leave no near core unused:
+/// the node has no better ones.
 bool filled_up(const Topology& node, const CpuBind& bind, const IdSet& mask, const IdSet& near,
                const IdSet& far) {
   IdSet beside_any;
@@ -181,8 +181,8 @@ void check_far(const Subject& subject, Report& report) {
     BadRanks bad;
     for (std::size_t rank = 0; rank < bind.items.size() && rank < node.gpus.size(); ++rank) {
       const IdSet& near = node.gpus[rank].cpus;
-      if (!near.intersects(node.allowed_cpus)) continue;  // nothing better is to be had
-      // CPUs that no job may use are told of elsewhere.
+      if (!near.intersects(node.allowed_cpus)) continue;  // nothing better is available
+      // Another rule reports CPUs that no job may use.
       const IdSet far = (bind.items[rank].cpus & node.allowed_cpus) - near;
       if (filled_up(node, bind, bind.items[rank].cpus, near, far)) continue;
       bad.add(rank, bind.items[rank], far);
@@ -202,8 +202,8 @@ void check_far(const Subject& subject, Report& report) {
   }
 }
 
-/// How many of these cores no site keeps for itself: a node's description need not say that it
-/// keeps the first one of each L3.
+/// How many of these cores are certainly usable: a node's description may omit that the site
+/// reserves the first core of each L3.
 int surely_usable(const Topology& node, IdSet cores) {
   for (const Core& core : node.cores)
     if (core.opens_l3) cores -= core.cpus;
@@ -214,20 +214,20 @@ void check_idle(const Subject& subject, Report& report) {
   const Script& script = subject.script;
   if (!subject.around.topology || !script.request.exclusive) return;
   const Topology& node = *subject.around.topology;
-  // Steps beside each other may divide the node.
+  // Concurrent steps may divide the node.
   IdSet masks;
   const CpuBind* widest = nullptr;
   for (const CpuBind& bind : subject.binds) {
     if (!bind.good()) return;
     masks |= cpus_of(bind);
     const bool wider = widest == nullptr || bind.items.size() > widest->items.size();
-    // map_cpu names where a rank begins, and for many programs that is all they need.
+    // map_cpu sets only where a rank begins, which is enough for many programs.
     if (!bind.map && wider && does_work(subject.script, *bind.launch)) widest = &bind;
   }
   if (widest == nullptr) return;
   const IdSet idle = cores_without_mask(node, masks);
   const auto ranks = static_cast<int>(widest->items.size());
-  if (surely_usable(node, idle) < ranks) return;  // not one for each
+  if (surely_usable(node, idle) < ranks) return;  // fewer than one for each
   report.add(
       widest->items.front().text.source(0),
       fmt::format("the CPU masks leave {} of {} cores idle (CPU{} {}), which this job has "

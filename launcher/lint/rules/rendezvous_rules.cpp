@@ -1,5 +1,5 @@
-// How ranks find each other, what they take for their numbers, and the signals they get.
-#include <fmt/format.h>
+// Rules for rendezvous, rank numbers and signals.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// What the batch shell holds for rank 0 and every rank for itself.
+/// Whether each rank has its own value, while the batch shell has rank 0's.
 bool is_rank_number(const std::string& name) {
   static const std::set<std::string_view> names = {"SLURM_PROCID",
                                                    "SLURM_LOCALID",
@@ -26,7 +26,7 @@ bool is_rank_number(const std::string& name) {
   return names.contains(name);
 }
 
-/// Whether every rank has the same number anyway.
+/// Whether the number is the same for every rank.
 bool is_constant(const std::string& name, const Request& request) {
   if (request.tasks() == 1) return true;
   if (name == "SLURM_NODEID") return request.nodes == 1;
@@ -66,7 +66,7 @@ void check_early(const Subject& subject, Report& report) {
 
 const std::string first_node = "$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)";
 
-/// Why the address is no place to meet; empty where it may be one.
+/// Why ranks cannot meet at the address; empty if they may.
 std::string address_fault(const Assigned& assigned) {
   const std::string& value = assigned.value.bytes();
   if (value == "localhost" || value == "127.0.0.1" || value == "0.0.0.0") {
@@ -157,7 +157,7 @@ void check_port(const Subject& subject, Report& report) {
         if (colon == std::string::npos) continue;
         value = value.part(colon + 1);
       }
-      // A value that came through $MASTER_PORT is told where that is set.
+      // A value from $MASTER_PORT is reported where that is set.
       const bool told = std::any_of(subject.script.run.assignments.begin(),
                                     subject.script.run.assignments.end(), [&](const Assigned& a) {
                                       return a.begin <= value.source(0) &&

@@ -1,5 +1,5 @@
-// What sbatch and bash refuse before anything runs.
-#include <fmt/format.h>
+// Rules for what sbatch and bash refuse before anything runs.
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void check_interpreter(const Subject& subject, Report& report) {
 }
 
 void check_nul(const Subject& subject, Report& report) {
-  // lint() has put \x01 where a NUL stood.
+  // lint() has replaced NUL with \x01.
   const std::size_t at = subject.script.text.find('\x01');
   if (at == std::string_view::npos) return;
   report.add(at,
@@ -51,7 +51,7 @@ void check_line_ends(const Subject& subject, Report& report) {
 void check_unclosed(const Subject& subject, Report& report) {
   const auto& unclosed = subject.script.tree.unclosed;
   if (unclosed.empty()) return;
-  // The first is the cause of those behind it.
+  // The first one causes those after it.
   const auto first =
       std::min_element(unclosed.begin(), unclosed.end(),
                        [](const Unclosed& a, const Unclosed& b) { return a.at < b.at; });

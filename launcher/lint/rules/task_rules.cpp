@@ -1,5 +1,5 @@
-// Tasks, their CPUs, and how they are started.
-#include <fmt/format.h>
+// Rules for tasks, their CPUs, and how they are started.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -65,7 +65,7 @@ void check_idle_gpus(const Subject& subject, Report& report) {
     const long tasks = step.tasks_per_node();
     const long gpus = step.node_gpus();
     if (tasks < 1 || gpus < 1 || tasks >= gpus || step.gpus_per_task > 0) continue;
-    // One process that drives every GPU is a way to work, too; its word is the only sign of it.
+    // One process may also use every GPU; only its arguments tell.
     const bool one_drives_all =
         tasks == 1 && gpus > 1 && subject.script.directive("ntasks-per-node");
     if (one_drives_all && launch.command->per_rank) continue;
@@ -83,7 +83,7 @@ bool is_training(const RanCommand& command) {
   if (program >= command.words.size()) return false;
   const std::string name = base_name(command.words[program]);
   if (is_python(name)) {
-    // python -c "import torch; print(...)", python -m venv: no training.
+    // python -c "import torch; print(...)", python -m venv: not training.
     const bool module = program + 1 < command.words.size() &&
                         command.words[program + 1].bytes().starts_with("-") &&
                         !starts_workers(command.words);
@@ -130,7 +130,7 @@ void check_no_srun(const Subject& subject, Report& report) {
       "write srun in front of it");
 }
 
-/// torchrun and its like start the workers of a node by themselves.
+/// torchrun and the like start a node's workers themselves.
 void check_torchrun(const Subject& subject, Report& report) {
   for (const Launch& launch : subject.script.launches) {
     if (!is_step(launch) || !launch.options.complete) continue;

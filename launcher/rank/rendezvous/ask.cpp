@@ -37,7 +37,7 @@ struct Candidate {
 
 std::vector<Candidate> candidates_of(const std::vector<ServerAddress>& servers) {
   std::vector<Candidate> candidates;
-  // A name is looked up once, however many ports there are.
+  // Resolve a name once, not once per port.
   std::string host;
   std::vector<SocketAddress> addresses;
   for (const auto& server : servers) {
@@ -105,7 +105,7 @@ class Asker {
     next_call_ = Clock::now();
   }
 
-  /// False: it leads to nothing.
+  /// Returns false if the call failed.
   bool attend(Call& call) {
     if (!call.connected) {
       int error = 0;

@@ -1,4 +1,5 @@
-// One question over the network to whoever of several proves that he is of this start.
+// Sends one question to several servers and returns the first answer proven to belong to this
+// start.
 #pragma once
 
 #include <chrono>
@@ -16,18 +17,18 @@ struct ServerAddress {
 
 struct Inquiry {
   std::string start_name = {};
-  Question question = {};  // what it says to each place, and proves, is filled in
+  Question question = {};  // address and proof are filled in for each server
   std::string secret = {};
 };
 
 struct Heard {
-  std::string answer = {};    // proven; empty: there is none
+  std::string answer = {};    // proven; empty: none
   std::string unproven = {};  // "n1:61234", who did not prove to be of this start; empty: nobody
 };
 
-/// Asks them in their order. The next is asked as soon as one refuses, and after a quarter of a
-/// second of silence beside those that were asked already: whoever says nothing keeps nobody up.
-/// Returns with the first proven answer, when all have refused, or at the deadline.
+/// Asks the servers in order. The next one is asked when one refuses, or after a quarter of a
+/// second of silence, while earlier questions stay open. Returns at the first proven answer, when
+/// all have refused, or at the deadline.
 Heard ask_servers(const std::vector<ServerAddress>& servers, const Inquiry& inquiry,
                   std::chrono::steady_clock::time_point deadline);
 

@@ -1,7 +1,7 @@
 #include "launcher/rank/rendezvous/local_listener.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t longest_usual_name = 74;  // a dot and a nonce still fit
+constexpr std::size_t longest_usual_name = 74;  // leaves room for a dot and a nonce
 
 std::string usual_name(const std::string& start_name, int node) {
   auto name = fmt::format("dllaunch-{}-{}-{}", geteuid(), node, start_name);
@@ -50,8 +50,8 @@ int listening_at(const std::string& name) {
   return bound_and_listening(new_socket(), local.get(), local.size);
 }
 
-/// -1 where nobody is there (ECONNREFUSED), too many ask (EAGAIN: a stranger need not take any
-/// visitor), or it is somebody else's (EPERM).
+/// Returns -1 if there is no listener (ECONNREFUSED), its backlog is full (EAGAIN: another user's
+/// process may never accept), or it belongs to another user (EPERM).
 int connected_at(const std::string& name) {
   const LocalAddress local(name);
   const int made = new_socket();

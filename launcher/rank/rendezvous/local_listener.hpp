@@ -1,4 +1,4 @@
-// The sockets by which ranks of one user on one node find each other.
+// Abstract unix sockets by which one user's ranks on a node find each other.
 #pragma once
 
 #include <istream>
@@ -7,19 +7,20 @@
 
 namespace dllaunch {
 
-/// -1: none; errno says why, EADDRINUSE where this user has such a listener already. Does not
-/// block, closes on exec(). Abstract, so nothing is left in a file system. Anybody may hold the
-/// usual name of a start first: then it gets one with a random end.
+/// Returns a listening socket, or -1 with errno; EADDRINUSE: this user has such a listener already.
+/// Non-blocking, closed on exec(). Abstract, so it leaves no file. If another user holds the usual
+/// name, a random suffix is added.
 int listen_here(const std::string& start_name, int node);
 
-/// A listener of this user, or -1. `look_around`: whether to search for a name with a random end
-/// even if the usual one is free, because who held it may have left.
+/// Returns a connection to this user's listener, or -1. `look_around`: search for a name with a
+/// random suffix even if the usual one is free, because its holder may have exited.
 int connect_here(const std::string& start_name, int node, bool look_around);
 
-/// Whether the other end of a connection on this node is a process of this user.
+/// Whether the peer on this node is a process of this user.
 bool is_ours(int socket);
 
-/// Pure: the abstract names that begin so and are listened at, in the format of /proc/net/unix.
+/// Pure. Returns the listening abstract names with this prefix, from text in the format of
+/// /proc/net/unix.
 std::vector<std::string> listening_names(std::istream& sockets, const std::string& beginning);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/messages.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,8 @@ Json parse(std::string_view line) {
   return Json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
-/// Letters that cannot break a variable such as TF_CONFIG or a line of ours.
+/// Whether the text has only characters that are safe in a variable such as TF_CONFIG or in a
+/// message.
 bool is_address(const std::string& text) {
   return !text.empty() && text.size() <= longest_address &&
          std::all_of(text.begin(), text.end(), [](char c) {
@@ -39,7 +40,7 @@ std::optional<std::string> text_at(const Json& object, const char* key) {
   return found->get<std::string>();
 }
 
-/// Empty: there is none, or no such thing.
+/// Returns the digits; empty: missing or invalid.
 std::string digits_at(const Json& object, const char* key, std::size_t count) {
   auto text = text_at(object, key).value_or("");
   const bool hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {

@@ -1,4 +1,4 @@
-// What ranks say to each other before their program starts, as text. Pure.
+// The messages ranks exchange before their program starts, as text. Pure.
 #pragma once
 
 #include <optional>
@@ -10,33 +10,33 @@
 
 namespace dllaunch {
 
-/// Where the ranks of one start meet.
+/// Where the ranks of a start meet.
 struct RendezvousPoint {
-  std::string address = {};  // of rank 0's node: a name or a number
-  int port = 0;              // held by rank 0 for its program: MASTER_PORT
+  std::string address = {};  // of rank 0's node: name or number
+  int port = 0;              // MASTER_PORT, held by rank 0 for its program
   int server_port = 0;       // where rank 0 answers ranks of other nodes; 0: it does not
-  std::string secret = {};   // of the start: what they prove there to know; empty: not in it
+  std::string secret = {};   // shared by the ranks of the start; empty: not included
 };
 
 /// One line of JSON.
 std::string to_line(const RendezvousPoint& point, std::string_view start_name);
-/// bad_request: not such a line, or one of another start.
+/// bad_request: malformed, or of another start.
 Result<RendezvousPoint> parse_rendezvous_point(std::string_view line, std::string_view start_name);
 
-/// "I am rank N of this start; where do we meet?", and with `worker`, "HOST:PORT is me".
+/// "I am rank N of this start; where do we meet?" With `worker`: "my address is HOST:PORT".
 struct Question {
   int rank = 0;
-  std::string worker = {};  // empty: only asks
+  std::string worker = {};  // empty: question only
   std::string to = {};      // "HOST:PORT" of whom it asks; empty: the server of its own node
-  std::string nonce = {};   // the answer proves that it is one to this question
+  std::string nonce = {};   // ties the answer's proof to this question
 };
 
-/// What a line is for is part of its proof (proof.hpp).
+/// The purpose of a line is part of its proof (proof.hpp).
 constexpr std::string_view question_purpose = "question";
 std::string_view answer_purpose(const Question& question);
 
 std::string to_line(const Question& question, std::string_view start_name);
-/// Nothing for what is not such a line of this start: anybody can connect to a port.
+/// Returns nullopt if the line is not a question of this start: any process can connect to a port.
 std::optional<Question> parse_question(std::string_view line, std::string_view start_name);
 
 /// All workers' addresses, by rank.

@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/proof.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sodium.h>
 
 #include <array>
@@ -27,14 +27,14 @@ std::string digits_of(std::span<const unsigned char> bytes) {
 }
 
 std::string random_digits(std::size_t bytes) {
-  // Again and again is free; it fails only where the kernel has no random numbers.
+  // Repeated calls are free. It fails only if the kernel has no random numbers.
   if (sodium_init() < 0) std::abort();
   std::string random(bytes, '\0');
   randombytes_buf(random.data(), random.size());
   return digits_of({bytes_of(random), random.size()});
 }
 
-/// BLAKE2b with a key, which may have up to 64 bytes. Lengths go first: no two texts read alike.
+/// Keyed BLAKE2b; keys up to 64 bytes. Lengths are hashed first, so that the parts are unambiguous.
 Hash keyed_hash(std::string_view key, std::initializer_list<std::string_view> texts) {
   crypto_generichash_state state{};
   crypto_generichash_init(&state, bytes_of(key), key.size(), hash_bytes);
@@ -48,7 +48,7 @@ Hash keyed_hash(std::string_view key, std::initializer_list<std::string_view> te
   return hash;
 }
 
-/// Secrets are typed by users, too, and have any length.
+/// Hashes the secret: users also choose secrets, of any length.
 Hash key_of(std::string_view secret) {
   return keyed_hash("", {"dllaunch", secret});
 }
@@ -83,7 +83,7 @@ std::string_view body_of(std::string_view line) {
 
 std::optional<std::string> unseal(std::string_view secret, std::string_view purpose,
                                   std::string_view nonce, std::string_view line) {
-  // An empty secret is known to everybody.
+  // An empty secret proves nothing.
   if (secret.empty() || line.size() <= proof_digits || line[proof_digits] != ' ')
     return std::nullopt;
   const auto body = body_of(line);

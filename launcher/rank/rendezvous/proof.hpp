@@ -1,4 +1,4 @@
-// Lines that prove that their writer knows a secret, without showing it. By libsodium.
+// Authenticated lines: they prove knowledge of a secret without revealing it. Uses libsodium.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,22 @@
 
 namespace dllaunch {
 
-/// Random bits as hexadecimal digits: 256 for a secret, 128 for what is used once.
+/// Returns random hexadecimal digits: 256 bits for a secret, 128 for a nonce.
 std::string new_secret();
 std::string new_nonce();
 
-/// The secret of one start, from something that serves for many; always of the same length.
+/// Derives the secret of one start from a lasting secret; the length is fixed.
 std::string secret_of(std::string_view lasting_secret, std::string_view start_name);
 
-/// "PROOF BODY\n". The proof covers what the line is for, whom it answers (the nonce of the
-/// question; empty: it is no answer) and the body, which has no line end.
+/// Returns "PROOF BODY\n". The proof covers the purpose, the nonce of the question it answers
+/// (empty: not an answer) and the body, which must not contain a newline.
 std::string seal(std::string_view secret, std::string_view purpose, std::string_view nonce,
                  std::string_view body);
-/// The body; nothing where the proof is not that of this secret, purpose and nonce. `line`: without
-/// its end. Compares in constant time.
+/// Returns the body; nullopt if the proof does not match secret, purpose and nonce. `line`: without
+/// newline. Compares in constant time.
 std::optional<std::string> unseal(std::string_view secret, std::string_view purpose,
                                   std::string_view nonce, std::string_view line);
-/// What stands in the place of the body, proven or not.
+/// Returns the body without checking the proof.
 std::string_view body_of(std::string_view line);
 
 }  // namespace dllaunch

@@ -41,7 +41,7 @@ bool is_ip(const sockaddr* address) {
   return address != nullptr && (address->sa_family == AF_INET || address->sa_family == AF_INET6);
 }
 
-/// Calls `look` with each address of `name` until it says true.
+/// Calls `look` for each address of `name` until it returns true.
 template <typename Look>
 void each_address(const std::string& name, Look look) {
   addrinfo wanted{};
@@ -54,7 +54,7 @@ void each_address(const std::string& name, Look look) {
   freeaddrinfo(list);
 }
 
-/// The address that the kernel would send from; a datagram socket sends nothing when it connects.
+/// Returns the kernel's source address; connecting a datagram socket sends nothing.
 std::string address_towards(const std::string& peer) {
   std::string found;
   each_address(peer, [&](const addrinfo& at) {

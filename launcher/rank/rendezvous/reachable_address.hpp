@@ -1,4 +1,4 @@
-// How other nodes call this one.
+// The address by which other nodes reach this one.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace dllaunch {
 
 struct NetworkInterface {
   std::string name = {};
-  std::string address = {};  // as a number
+  std::string address = {};  // numeric
   bool loopback = false;
   bool up = true;
 };
@@ -19,17 +19,17 @@ struct ResolvedName {
   std::vector<std::string> addresses = {};
 };
 
-/// Pure. The first name that resolves to an interface which others can reach: many machines map
-/// their own name to 127.0.1.1. Else `towards_peer`, the address this node has on its way to
-/// another one; else that of the first interface that is no bridge of containers or virtual
-/// machines; else the first name as it is.
+/// Pure. Returns the first name that resolves to an interface reachable from other nodes: many
+/// machines map their own name to 127.0.1.1. Otherwise `towards_peer`, the local address on the
+/// route to another node; otherwise the address of the first interface that is not a bridge of
+/// containers or virtual machines; otherwise the first name.
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces);
 
-/// Each address of each interface; none where the kernel does not say.
+/// Returns every address of every interface; empty if the kernel does not report them.
 std::vector<NetworkInterface> interfaces_here();
 
-/// `names`: what Slurm and the machine call this node, the best first. `peer`: another node of the
+/// `names`: this node's names by Slurm and the machine, best first. `peer`: another node of the
 /// job; may be empty.
 std::string reachable_address(const std::vector<std::string>& names, const std::string& peer);
 

@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,7 @@ bool one_node(const RankEnv& rank) {
   return rank.nodes == 1 || rank.local_world_size == rank.world_size;
 }
 
-/// Otherwise every rank asks rank 0 itself.
+/// Otherwise every rank asks rank 0 directly.
 bool nodes_are_known(const RankEnv& rank) {
   return rank.nodes > 0 && rank.node_rank >= 0;
 }
@@ -45,7 +45,7 @@ std::string own_address(const RendezvousRequest& request) {
   return reachable_address(request.names, peer == hosts.end() ? "" : *peer);
 }
 
-/// What ranks of several nodes prove to each other to know. Empty: what rank 0 writes into the run
+/// Returns the secret shared by ranks of different nodes. Empty: the one rank 0 writes into the run
 /// directory.
 Result<std::string> agreed_secret(const RendezvousRequest& request) {
   constexpr std::size_t shortest_token = 16;
@@ -61,7 +61,7 @@ Result<std::string> agreed_secret(const RendezvousRequest& request) {
   return secret_of(*key, request.start_name);
 }
 
-/// Attempts, ever more rarely, until one succeeds, one fails for good, or the deadline.
+/// Retries with growing pauses until an attempt succeeds or fails for good, or the deadline.
 template <typename T>
 Result<std::optional<T>> attempt_until(
     Deadline deadline, milliseconds longest_pause,
@@ -91,7 +91,7 @@ class Inquirer {
       : request_(request), secret_(std::move(secret)) {}
 
   Result<std::optional<RendezvousPoint>> attempt(std::size_t number, Deadline deadline) {
-    // Long enough for a busy server; a stranger on an old port must not keep us for ever.
+    // Long enough for a busy server; a foreign process on an old port must not block forever.
     const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
     std::string secret = secret_;
     std::vector<ServerAddress> servers;
@@ -113,14 +113,14 @@ class Inquirer {
     return std::optional<RendezvousPoint>(*std::move(found));
   }
 
-  /// Who answered or hung up without proof at last; empty: nobody.
+  /// Returns the last server that answered or hung up without proof; empty: none.
   const std::string& unproven() const { return unproven_; }
 
  private:
-  /// Nearly always rank 0 is on the first node. Under `srun -m arbitrary` it is not, and Slurm does
-  /// not say where: later attempts look at one other node each.
+  /// Rank 0 is nearly always on the first node. Under `srun -m arbitrary` it is not, and Slurm does
+  /// not say where: later attempts try one other node each.
   std::vector<ServerAddress> agreed_servers(std::size_t attempt) const {
-    constexpr std::size_t patient_attempts = 7;  // a quarter of a second
+    constexpr std::size_t patient_attempts = 7;  // together a quarter of a second
     const auto& hosts = request_.hosts;
     std::vector<ServerAddress> servers;
     add_agreed_ports(request_, hosts.front(), servers);
@@ -143,7 +143,8 @@ Error within(const RendezvousRequest& request, std::string what, const std::stri
           hint.empty() ? not_all_run_this : hint};
 }
 
-/// How ranks of other nodes may name this one; empty: Slurm's list has it under another name.
+/// Returns the names by which ranks of other nodes may call this one; empty: Slurm's list has
+/// another name for it.
 std::vector<std::string> called_names(const RendezvousRequest& request,
                                       const std::string& address) {
   auto names = request.names;
@@ -183,7 +184,7 @@ Result<Rendezvous> lead(const RendezvousRequest& request, Deadline deadline) {
   auto known_here = rendezvous.point;
   known_here.secret = agreed->empty() ? new_secret() : *agreed;
   if (!alone && !request.run_dir.empty()) {
-    // Where all know it from elsewhere, no file needs to.
+    // Without the secret if the ranks know it from elsewhere.
     auto written = publish(request.run_dir, request.start_name,
                            agreed->empty() ? known_here : rendezvous.point);
     if (!written) return std::move(written).error();
@@ -204,7 +205,7 @@ Result<Rendezvous> lead(const RendezvousRequest& request, Deadline deadline) {
   return rendezvous;
 }
 
-/// From the first rank of this node.
+/// Asks the first rank of this node.
 Result<RendezvousPoint> ask_own_node(const RendezvousRequest& request, Deadline deadline) {
   constexpr std::size_t looks_around_each = 8;
   const auto question = to_line(question_of(request), request.start_name);
@@ -223,7 +224,7 @@ Result<RendezvousPoint> ask_own_node(const RendezvousRequest& request, Deadline 
   return within(request, "the first rank of this node did not say where the ranks meet");
 }
 
-/// The rendezvous point, and for the other ranks of this node an answer.
+/// Returns the rendezvous point, and answers the other ranks of this node.
 Result<RendezvousPoint> follow(const RendezvousRequest& request, Deadline deadline) {
   const auto& rank = request.rank;
   const bool direct = !one_node(rank) && (rank.local_rank == 0 || !nodes_are_known(rank));

@@ -1,7 +1,7 @@
 #include "launcher/rank/rendezvous/rendezvous_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ constexpr mode_t others_write = 022;
 constexpr mode_t others_at_all = 077;
 constexpr std::size_t most_bytes = 65536;
 
-/// Closes itself.
+/// Closes the descriptor in its destructor.
 struct Descriptor {
   explicit Descriptor(int opened) : fd(opened) {}
   ~Descriptor() {
@@ -52,8 +52,8 @@ Result<Ok> check(int fd, const std::string& path, mode_t forbidden) {
   return Ok{};
 }
 
-/// The folder; -1: it is not there. A look at it also corrects NFS, which remembers for half a
-/// minute that a file was not there.
+/// Returns the folder; -1: it does not exist. Opening it also refreshes NFS, which caches for half
+/// a minute that a file does not exist.
 Result<int> open_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
@@ -89,7 +89,7 @@ Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
   const Descriptor file(openat(folder.fd, unfinished.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.fd < 0) return cannot();
-  // Inherited access lists of a file system may have opened it.
+  // Inherited access lists may have widened the mode.
   fchmod(file.fd, 0600);
   auto good = check(file.fd, path, point.secret.empty() ? others_write : others_at_all);
   const std::string line = to_line(point, start_name);

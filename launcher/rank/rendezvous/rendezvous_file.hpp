@@ -1,4 +1,4 @@
-// RUN/.rendezvous/START: where ranks of other nodes find rank 0, and the secret of the start.
+// RUN/.rendezvous/START: tells ranks of other nodes rank 0's address and the start's secret.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@ namespace dllaunch {
 
 std::string meeting_file(const std::string& run_dir, const std::string& start_name);
 
-/// unavailable: it cannot be written. bad_request: the folder is not this user's alone to write, or
-/// the file system shows the secret to others.
+/// unavailable: it cannot be written. bad_request: other users can write the folder, or the file
+/// system exposes the secret.
 Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
                    const RendezvousPoint& point);
 
-/// Nothing yet: no such file, or one of another start. bad_request: folder or file are links,
-/// somebody else's, or others can write them, or read the secret.
+/// Returns nullopt if there is no file yet, or one of another start. bad_request: folder or file is
+/// a link, belongs to another user, or is accessible to others.
 Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
                                                  const std::string& start_name);
 

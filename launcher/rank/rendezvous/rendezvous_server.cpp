@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/rendezvous_server.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -32,19 +32,20 @@ constexpr std::chrono::milliseconds rest(100);
 
 struct Visitor {
   int socket = -1;
-  bool local = false;  // and of this user
+  bool local = false;  // same node and user
   Deadline asks_until = {};
   std::string said = {};
   std::string nonce = {};
-  std::string answer = {};   // still to be sent
-  bool wants_table = false;  // and waits for it
+  std::string answer = {};   // not sent yet
+  bool wants_table = false;  // waits for the table
   int rank = -1;
   bool done = false;
 
   bool unproven() const { return !local && rank < 0 && !done; }
 };
 
-/// More open files while ranks of thousands of nodes wait; the program gets its own limit back.
+/// Raises the limit of open files while ranks of thousands of nodes wait; restores it for the
+/// program.
 class ManyFiles {
  public:
   ManyFiles() {
@@ -61,10 +62,10 @@ class ManyFiles {
   rlimit before_{};
 };
 
-/// All that a server does while it is open.
+/// The server's event loop.
 class Service {
  public:
-  /// The first listener is the one for ranks of this node.
+  /// The first listener serves ranks of this node.
   Service(const RendezvousDuty& duty, std::vector<int> listeners)
       : duty_(duty), listeners_(std::move(listeners)), workers_(duty.workers) {
     if (listeners_.size() > 1) port_ = port_of(listeners_[1]);
@@ -117,7 +118,7 @@ class Service {
 
   void wait(int milliseconds) {
     std::vector<pollfd> all;
-    // poll() skips what is negative.
+    // poll() skips negative descriptors.
     const bool rests = std::chrono::steady_clock::now() < resting_until_;
     for (const int listener : listeners_) all.push_back({rests ? -1 : listener, POLLIN, 0});
     if (rests) milliseconds = std::min(milliseconds, milliseconds_until(resting_until_));
@@ -151,7 +152,7 @@ class Service {
       const int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0 && errno == EAGAIN) return;
       if (came < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
-      // Mostly, there are no descriptors left.
+      // Usually the process is out of descriptors.
       if (came < 0 && refuse_oldest()) continue;
       if (came < 0) {
         resting_until_ = std::chrono::steady_clock::now() + rest;
@@ -170,11 +171,11 @@ class Service {
                          [](const Visitor& visitor) { return visitor.unproven(); });
   }
 
-  /// Of those who have not proven anything; false: there is none.
+  /// Refuses the oldest unproven connection; returns false if there is none.
   bool refuse_oldest() {
     for (auto& visitor : visitors_) {
       if (!visitor.unproven()) continue;
-      // A rank among very many others has perhaps not been listened to.
+      // Under load, a rank's question may not have been read yet.
       attend(visitor);
       if (visitor.unproven()) refuse(visitor);
       if (!visitor.done) continue;
@@ -198,7 +199,7 @@ class Service {
                     who));
   }
 
-  /// Somebody who could know the name of the start from its number, or a rank without its key.
+  /// Refuses a process that guessed the start's name, or a rank without its key.
   void refuse_of_other_key(Visitor& visitor, const Question& question) {
     if (++of_other_key_ == 1)
       tell(fmt::format("{} says to be rank {} of this start and has not its key ({}): refused; {}",
@@ -206,7 +207,7 @@ class Service {
     refuse(visitor);
   }
 
-  /// Ranks of this node are known by their user.
+  /// Ranks of this node are identified by user id.
   std::optional<Question> question_of(Visitor& visitor, const std::string& line) {
     if (visitor.local) {
       auto question = parse_question(line, duty_.start_name);
@@ -224,7 +225,8 @@ class Service {
     return std::nullopt;
   }
 
-  /// Whoever holds another port could pass a question on, and keep the answer.
+  /// Whether the question names this node and port: a process on another port could relay it and
+  /// keep the answer.
   bool is_to_us(const Question& question) const {
     const auto is_called_so = [&](const std::string& name) {
       return question.to == with_port(name, port_);
@@ -246,7 +248,7 @@ class Service {
     std::string piece(longest_question, '\0');
     const ssize_t got = recv(visitor.socket, piece.data(), piece.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // Whoever leaves while waiting for the table comes again.
+    // A rank that disconnects while waiting for the table asks again.
     if (got <= 0) {
       visitor.done = true;
       return;
@@ -321,10 +323,10 @@ class Service {
   std::set<int> told_;
   std::set<std::string> nonces_;
   Deadline resting_until_ = {};
-  int port_ = 0;  // of the second listener
+  int port_ = 0;  // of the listener for other nodes
   int strangers_ = 0;
-  int of_other_key_ = 0;  // of these strangers
-  // Workers that were not known when the server opened: each wants the table.
+  int of_other_key_ = 0;  // of them with another key
+  // Workers unknown when the server opened: each waits for the table.
   int to_tell_ = static_cast<int>(std::count(duty_.workers.begin(), duty_.workers.end(), ""));
 };
 

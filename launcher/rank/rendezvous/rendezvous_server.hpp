@@ -1,4 +1,5 @@
-// Where ranks ask before their program starts: rank 0's, and on each other node its first rank's.
+// Answers ranks before their program starts: rank 0's server, and on each other node that of its
+// first rank.
 #pragma once
 
 #include <chrono>
@@ -13,30 +14,30 @@ namespace dllaunch {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// What the server is for. It closes when all have been served.
+/// The server's task. It closes when all ranks have been served.
 struct RendezvousDuty {
   std::string start_name = {};
-  std::string answer = {};                // one line, for everybody who asks
+  std::string answer = {};                // one line, the same for all
   std::string answer_here = {};           // for ranks of this node; empty: the same
-  int askers = 0;                         // so many ranks will ask
+  int askers = 0;                         // number of ranks that will ask
   std::vector<std::string> workers = {};  // by rank: addresses that are known; "": still to come
-  /// What a rank of another node must prove to know. Ranks of this node are known by their user.
+  /// Secret that ranks of other nodes must prove. Ranks of this node are identified by user id.
   std::string secret = {};
-  /// What others call this node: a question to another one is a stranger's who passes it on. Empty:
-  /// not known.
+  /// Names of this node. A question to another name was relayed by a foreign process. Empty:
+  /// unknown.
   std::vector<std::string> called = {};
-  /// Takes a sentence for the user when the first stranger came, and the first rank with another
-  /// secret. May be empty.
+  /// Called with a message for the user at the first foreign connection, and at the first rank with
+  /// another secret. May be empty.
   std::function<void(const std::string&)> tell = {};
 };
 
-/// A socket for the ranks of this node and, where wanted, one for those of others. Both end with
-/// this process's program: what is left behind is nothing.
+/// A socket for ranks of this node and optionally one for other nodes. Both end with this process
+/// and leave nothing behind.
 class RendezvousServer {
  public:
-  /// `node`: counted within the start. `ports`: for ranks of other nodes, the first free one; 0:
-  /// any; none: no such socket.
-  /// unavailable: no port is free, or this node has such a server already.
+  /// `node`: index within the start. `ports`: candidates for ranks of other nodes, the first free
+  /// one is used; 0: any; empty: no such socket. unavailable: no port is free, or this node has
+  /// such a server already.
   static Result<RendezvousServer> open(const std::string& start_name, int node,
                                        const std::vector<int>& ports);
 
@@ -49,9 +50,9 @@ class RendezvousServer {
 
   int port() const { return port_; }  // for ranks of other nodes; 0: none
 
-  /// Answers until every asker has its answer and every worker the table of all; returns the table.
-  /// Strangers are turned away and counted; a visitor who says nothing for long is one, or while
-  /// many others come. timeout: says how many did not come, and how many strangers did.
+  /// Serves until every asker has its answer and every worker the table of all; returns the table.
+  /// Foreign connections are refused and counted, and so are silent ones, sooner under load.
+  /// timeout: says how many ranks did not connect, and how many foreign connections there were.
   Result<std::vector<std::string>> serve(const RendezvousDuty& duty, Deadline deadline) const;
 
  private:
@@ -62,8 +63,8 @@ class RendezvousServer {
   int port_ = 0;
 };
 
-/// One question to the server of this node. Empty: nobody is there yet, or it is not ours.
-/// `look_around`: see connect_here().
+/// Asks the server of this node. Empty: not there yet, or another user's. `look_around`: see
+/// connect_here().
 std::string ask_here(const std::string& start_name, int node, const std::string& question,
                      bool look_around, Deadline deadline);
 

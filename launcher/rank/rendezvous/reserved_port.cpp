@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/reserved_port.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

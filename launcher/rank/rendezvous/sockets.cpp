@@ -39,7 +39,7 @@ int closed_with_reason(int socket) {
 
 int bound_and_listening(int socket, const sockaddr* address, socklen_t size) {
   if (socket < 0 || bind(socket, address, size) != 0) return closed_with_reason(socket);
-  constexpr int backlog = 8192;  // the kernel lowers it to its own limit
+  constexpr int backlog = 8192;  // the kernel caps it
   return listen(socket, backlog) == 0 ? socket : closed_with_reason(socket);
 }
 
@@ -78,7 +78,7 @@ int port_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  // Both families keep the port in the same place.
+  // The port is at the same offset for both families.
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
@@ -112,7 +112,7 @@ std::vector<SocketAddress> addresses_of(const std::string& host, int port) {
 }
 
 SocketAddress at_port(SocketAddress address, int port) {
-  // Both families keep the port in the same place.
+  // The port is at the same offset for both families.
   reinterpret_cast<sockaddr_in&>(address.address).sin_port = htons(static_cast<in_port_t>(port));
   return address;
 }

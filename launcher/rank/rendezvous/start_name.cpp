@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/start_name.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 namespace dllaunch {
 namespace {
 
-constexpr int first_port = 61000;  // Linux gives out 32768 to 60999
+constexpr int first_port = 61000;  // Linux's ephemeral range is 32768 to 60999
 constexpr int last_port = 65000;
 constexpr int port_candidates = 24;
 
-/// FNV-1a: the same in every process on every machine, which std::hash need not be.
+/// FNV-1a: identical on every machine, unlike std::hash.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -43,7 +43,7 @@ std::string start_name(const RankEnv& rank, const EnvLookup& lookup, std::string
     const auto restart = lookup("SLURM_RESTART_COUNT").value_or("0");
     return plain(fmt::format("slurm-{}.{}-r{}", job, step, restart));
   }
-  // The first is random in every start of Open MPI 4; PMIx's names its mpirun.
+  // Open MPI 4 sets the first to a random value per start; PMIx's contains its mpirun.
   std::string common;
   for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "PALS_APID",
                            "FLUX_JOB_ID", "PMI_JOBID", "PMI_KVS"}) {

@@ -1,4 +1,4 @@
-// What the ranks of one start have in common and no other start has. Pure.
+// A name shared by the ranks of one start and by no other start. Pure.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace dllaunch {
 
-/// "slurm-12.0-r1" (job, step, restart count: a requeued job never reads what its former self left
-/// behind), "openmpi-<hash of what mpirun gave all its ranks>", else of `parent`, which is the same
-/// for ranks of one node only. Safe as a file's name.
+/// Returns "slurm-12.0-r1" (job, step, restart count: a requeued job does not read files of its
+/// earlier start), "openmpi-<hash of what mpirun passes to all ranks>", else a name from `parent`,
+/// which only ranks of one node share. Safe as a file name.
 std::string start_name(const RankEnv& rank, const EnvLookup& lookup, std::string_view parent);
 
-/// The nodes of this Slurm step, that of rank 0 first; empty where Slurm did not start us.
+/// Returns the nodes of this Slurm step, rank 0's first; empty without Slurm.
 std::vector<std::string> step_hosts(const RankEnv& rank, const EnvLookup& lookup);
 
-/// Where rank 0 may be asked by ranks of other nodes when there is no run directory: ports above
-/// those that kernels give out by themselves, in an order that every start has for itself.
+/// Returns the ports on which rank 0 may answer other nodes without a run directory: above the
+/// ephemeral range, in an order derived from the start's name.
 std::vector<int> agreed_ports(std::string_view start_name);
 
 }  // namespace dllaunch

@@ -1,7 +1,7 @@
 #include "launcher/rank/rendezvous/user_key.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,13 +19,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t key_bytes = 64;  // 256 bits as digits
+constexpr std::size_t key_bytes = 64;  // 256 bits as hexadecimal digits
 
 Error no_key(const std::string& what) {
   return {ErrorKind::bad_request, "ranks of several nodes need a key: " + what, token_remedy};
 }
 
-/// Nothing: there is no such file.
+/// Returns nullopt if the file does not exist.
 std::optional<Result<std::string>> read_key(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0 && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<Result<std::string>> read_key(const std::string& path) {
   return key;
 }
 
-/// link() makes it whole or not at all, and never in the place of another node's. 0, or errno.
+/// Uses link(), which is atomic and never replaces another node's key. Returns 0 or errno.
 int make_key(const std::string& folder, const std::string& path) {
   if (const int why = make_private_folder(folder); why != 0) return why;
   const auto unfinished = fmt::format("{}.{}", path, new_nonce());
@@ -65,12 +65,12 @@ Result<std::string> user_key(const std::string& folder) {
   if (folder.empty()) return no_key("there is no HOME to keep one in");
   const auto path = folder + "/rendezvous.key";
   if (auto key = read_key(path)) return *std::move(key);
-  // Over NFS an error may be the answer to a call that was repeated after it had been done.
+  // NFS may report an error for a call that was retried after it had succeeded.
   const int why = make_key(folder, path);
   constexpr int looks = 20;
   for (int i = 0; i < looks; ++i) {
     if (auto key = read_key(path)) return *std::move(key);
-    // NFS remembers for a while that a file was not there; a look at its folder corrects that.
+    // NFS caches that a file does not exist; opening its folder refreshes the cache.
     const int looked = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (looked < 0) break;
     close(looked);

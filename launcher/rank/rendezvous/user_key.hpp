@@ -1,4 +1,4 @@
-// A key that all programs of one user can read and nobody else: where nothing better is agreed on.
+// A key readable by all programs of one user only, used if no other secret is agreed on.
 #pragma once
 
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace dllaunch {
 
-/// What to do where the ranks of a start have no key, or not the same.
+/// Hint for ranks of a start without a key, or with different keys.
 constexpr const char* token_remedy =
     "before srun: export DLLAUNCH_START_TOKEN=$(uuidgen), or another text of 16 characters or more";
 
 constexpr const char* why_keys_differ =
     "a stranger, or homes or DLLAUNCH_START_TOKEN that differ between the nodes";
 
-/// The bytes of FOLDER/rendezvous.key, which is made where there is none: by several nodes at once,
-/// too. bad_request: something else stands there, or others can read or change it, or it cannot be
-/// made.
+/// Returns the content of FOLDER/rendezvous.key; creates it if missing, safely from several nodes
+/// at once. bad_request: the file is invalid or accessible to others, or cannot be created.
 Result<std::string> user_key(const std::string& folder);
 
 }  // namespace dllaunch

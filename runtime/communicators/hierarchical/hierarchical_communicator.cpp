@@ -1,6 +1,6 @@
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <unistd.h>
 

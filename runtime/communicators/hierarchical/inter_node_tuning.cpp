@@ -1,6 +1,6 @@
 #include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>

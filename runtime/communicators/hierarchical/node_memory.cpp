@@ -1,6 +1,6 @@
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "runtime/communicators/host/host_communicator.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 #include "runtime/communicators/mpi/library.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #include "runtime/communicators/mpi/segment_names.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "runtime/communicators/nccl/nccl.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

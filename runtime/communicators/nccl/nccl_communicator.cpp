@@ -1,6 +1,6 @@
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

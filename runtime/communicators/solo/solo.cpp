@@ -1,6 +1,6 @@
 #include "runtime/communicators/solo/solo.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/aligned_memory.hpp"
 

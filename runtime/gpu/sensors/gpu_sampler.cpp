@@ -1,6 +1,6 @@
 #include "runtime/gpu/sensors/gpu_sampler.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "runtime/gpu/sensors/nvml_sensors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "runtime/gpu/sensors/rocm_smi_sensors.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

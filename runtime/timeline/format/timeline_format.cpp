@@ -1,6 +1,6 @@
 #include "runtime/timeline/format/timeline_format.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -30,7 +30,7 @@ TEST_F(RunWatchTest, OneQuestionForAllRuns) {
 
 TEST_F(RunWatchTest, NobodyIsAskedWhenNothingRuns) {
   look(5);
-  EXPECT_TRUE(paths_.system.ran.empty());
+  EXPECT_TRUE(place_.system.ran.empty());
   EXPECT_EQ(watch_->next_s(), now_s_ + 10);
 }
 
@@ -114,9 +114,9 @@ TEST_F(RunWatchTest, WhoCancelledDecides) {
 }
 
 TEST_F(RunWatchTest, WhatEndedBeforeItsFirstDayIsLeftAlone) {
-  store_ = *Store::open(paths_.path_of("later.db"), 4e9);
-  watch_ = std::make_unique<RunWatch>(paths_.system, *store_,
-                                      DaemonPaths{.folder = paths_.path_of("")}, DaemonSettings{});
+  store_ = *Store::open(place_.path_of("later.db"), 4e9);
+  watch_ = std::make_unique<RunWatch>(place_.system, *store_,
+                                      DaemonPaths{.folder = place_.path_of("")}, DaemonSettings{});
   save_checkpoint(add("old", "10"));
   jobs_["10"].state = "TIMEOUT";
   const auto dir = add("going", "11");
@@ -139,7 +139,7 @@ TEST_F(RunWatchTest, TheNextDaemonGoesOn) {
   look();
   const auto restart = [&] {
     watch_ = std::make_unique<RunWatch>(
-        paths_.system, *store_, DaemonPaths{.folder = paths_.path_of("")}, DaemonSettings{});
+        place_.system, *store_, DaemonPaths{.folder = place_.path_of("")}, DaemonSettings{});
   };
   restart();
   jobs_["10"].state = "TIMEOUT";
@@ -201,7 +201,7 @@ TEST_F(RunWatchTest, ManyEndsAreSpreadOverRounds) {
 TEST_F(RunWatchTest, ProgressIsSeenButNotStored) {
   const auto dir = add("r", "10");
   look();
-  paths_.append(dir, "events.jsonl",
+  place_.append(dir, "events.jsonl",
                 R"({"time": 9e9, "event": "step", "epoch": 2, "step": 30, "loss": 0.5, )"
                 R"("images_per_s": 100})"
                 "\n");
@@ -217,9 +217,9 @@ TEST_F(RunWatchTest, ProgressIsSeenButNotStored) {
 
 /// Its list shows what earlier runs came to, without reading their events.
 TEST_F(RunWatchTest, OfWhatWasOverBeforeItTheSummaryTells) {
-  store_ = *Store::open(paths_.path_of("later.db"), 4e9);
-  watch_ = std::make_unique<RunWatch>(paths_.system, *store_,
-                                      DaemonPaths{.folder = paths_.path_of("")}, DaemonSettings{});
+  store_ = *Store::open(place_.path_of("later.db"), 4e9);
+  watch_ = std::make_unique<RunWatch>(place_.system, *store_,
+                                      DaemonPaths{.folder = place_.path_of("")}, DaemonSettings{});
   std::ofstream(add("old", "10") + "/summary.json")
       << R"({"status": "completed", "seconds": 61.5, "epochs": 5, "val_accuracy": 0.75})";
   std::ofstream(add("odd", "11") + "/summary.json")
@@ -242,7 +242,7 @@ TEST_F(RunWatchTest, ARunWhoseDirectoryHangsIsLeftAndOthersGoOn) {
   };
   const auto gate = std::make_shared<Gate>();
   watch_ = std::make_unique<RunWatch>(
-      paths_.system, *store_, DaemonPaths{.folder = paths_.path_of("")}, DaemonSettings{},
+      place_.system, *store_, DaemonPaths{.folder = place_.path_of("")}, DaemonSettings{},
       [gate](const std::string& path) -> std::optional<dev_t> {
         std::unique_lock lock(gate->mutex);
         const bool there = gate->opened.wait_for(lock, std::chrono::seconds(60),

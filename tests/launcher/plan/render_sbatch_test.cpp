@@ -383,7 +383,8 @@ Job hostile_job(Hostile& hostile, const fs::path& prefix) {
 
 /// What srun is to be started with: task 4 knows its number.
 Words expected_words(const LaunchPlan& plan) {
-  Words words(plan.start.begin() + 1, plan.start.end());
+  Words words = plan.start.argv();
+  words.erase(words.begin());
   const std::string pattern = plan.array ? task_dir(plan) : "";
   const auto end = std::find(words.begin(), words.end(), "exec") + 3;
   for (auto word = words.begin(); !pattern.empty() && word != end; ++word)

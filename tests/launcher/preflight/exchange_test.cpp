@@ -1,6 +1,6 @@
 #include "launcher/preflight/exchange.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/isolated_call.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"

@@ -1,6 +1,6 @@
 #include "launcher/slurm/allocation.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Runs on 1, 2, 3, 4 and 7 real ranks.
 #include "runtime/gradients/gradient_reducer.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 //
 // WHERE says when the rank sleeps, once, in its 20th round: before a collective, begun (between its
 // start and its wait), inside (its wait), after (the last one, before it leaves).
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>

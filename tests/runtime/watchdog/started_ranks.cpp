@@ -1,7 +1,7 @@
 #include "tests/runtime/watchdog/started_ranks.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -32,6 +32,24 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->states.tensors[0].shape, (Shape{2, 2}));
 }
 
+/// Written by the trainer of commit 9192368.
+TEST(CheckpointRead, ReadsAnEarlierTrainers) {
+  const fs::path folder = DLLAUNCH_SOURCE_DIR "/tests/fixtures/runs/9192368/checkpoints";
+  const CheckpointSearch search = find_newest_checkpoint(folder);
+  ASSERT_TRUE(search.found);
+  EXPECT_TRUE(search.refused.empty());
+  EXPECT_EQ(search.found->path.filename(), "step-00400000");
+  const Checkpoint& checkpoint = search.found->checkpoint;
+  EXPECT_EQ(checkpoint.position.epoch, 8);
+  EXPECT_EQ(checkpoint.position.step, 400000);
+  EXPECT_EQ(checkpoint.optimizer, "sgd");
+  EXPECT_EQ(checkpoint.ranks, 2);
+  ASSERT_EQ(checkpoint.weights.tensors.size(), 2u);
+  for (const Tensor& tensor : checkpoint.weights.tensors) {
+    EXPECT_EQ(tensor.shape, tensor.name == "dense1.bias" ? Shape{4} : (Shape{4, 64}));
+  }
+}
+
 TEST(CheckpointRead, FindsTheNewestValidOneAndNamesTheDamaged) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4}) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"

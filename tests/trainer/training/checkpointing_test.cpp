@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/checkpoints/size_limit.hpp"

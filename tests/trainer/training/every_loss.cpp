@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "tests/support/crash_states.hpp"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/training/torch_question.hpp"

@@ -1,6 +1,6 @@
 #include "trainer/tuning/batch_size.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

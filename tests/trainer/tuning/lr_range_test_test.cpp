@@ -1,6 +1,6 @@
 #include "trainer/tuning/lr_range_test.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <cmath>

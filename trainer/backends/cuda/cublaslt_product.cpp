@@ -1,6 +1,6 @@
 #include "trainer/backends/cuda/cublaslt_product.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <utility>

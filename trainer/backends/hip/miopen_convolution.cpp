@@ -1,6 +1,6 @@
 #include "trainer/backends/hip/miopen_convolution.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "trainer/backends/hip/miopen_folder.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "trainer/backends/hip/rocblas_product.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 // Graphs on oneDNN: blocked layouts kept from layer to layer, activations run inside the
 // primitives that produce their input, weights kept in the layout of their gradients.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <omp.h>
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 // Node by node, image by image, in order: what a graph means. One thread, no cleverness.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

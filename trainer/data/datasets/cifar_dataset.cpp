@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/random.hpp"
 #include "trainer/data/codecs/random_access_file.hpp"

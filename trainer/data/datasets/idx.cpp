@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "trainer/data/codecs/gzip.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/random.hpp"
 #include "trainer/data/codecs/jpeg.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "support/random.hpp"
 #include "trainer/data/codecs/random_access_file.hpp"

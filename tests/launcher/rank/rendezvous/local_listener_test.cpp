@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/local_listener.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // Memory of the GPU in one piece, given out by a plan.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
 #include <new>

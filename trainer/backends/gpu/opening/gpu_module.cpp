@@ -1,7 +1,7 @@
 #include "trainer/backends/gpu/opening/gpu_module.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <system_error>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #include "trainer/backends/gpu/step/graph_capture.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

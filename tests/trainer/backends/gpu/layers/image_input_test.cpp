@@ -13,7 +13,7 @@
 #include <random>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/data/codecs/jpeg_bytes.hpp"
