@@ -16,9 +16,9 @@ namespace {
 std::string_view words_for(TargetKind targets) {
   switch (targets) {
     case TargetKind::class_index:
-      return "one class an image";
+      return "one class per image";
     case TargetKind::class_set:
-      return "a set of classes an image";
+      return "a set of classes per image";
     case TargetKind::values:
       return "real numbers";
   }

@@ -8,8 +8,8 @@ namespace dllaunch {
 struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
   static constexpr std::string_view summary =
-      "mean over images and outputs of (output - target)^2; of a class, its output "
-      "should be 1 and the others 0";
+      "mean over images and outputs of (output - target)^2; for classes the target is 1 for the "
+      "class, else 0";
   static constexpr TargetKind targets[] = {TargetKind::class_index, TargetKind::class_set,
                                            TargetKind::values};
   static constexpr bool smooths = false;

@@ -13,7 +13,7 @@ namespace dllaunch {
 struct SigmoidCrossEntropy {
   static constexpr std::string_view name = "sigmoid_cross_entropy";
   static constexpr std::string_view summary =
-      "any number of classes an image: mean over images and classes of the cross-entropy "
+      "any number of classes per image: mean over images and classes of the cross-entropy "
       "of each class with sigmoid(output)";
   static constexpr TargetKind targets[] = {TargetKind::class_index, TargetKind::class_set};
   static constexpr bool smooths = true;

@@ -12,7 +12,7 @@ namespace dllaunch {
 struct SoftmaxCrossEntropy {
   static constexpr std::string_view name = "softmax_cross_entropy";
   static constexpr std::string_view summary =
-      "one class an image: mean of -log softmax(outputs)[label]";
+      "one class per image: mean of -log softmax(outputs)[label]";
   static constexpr TargetKind targets[] = {TargetKind::class_index};
   static constexpr bool smooths = true;
 

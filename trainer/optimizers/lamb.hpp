@@ -17,7 +17,7 @@ namespace dllaunch {
 struct Lamb {
   static constexpr std::string_view name = "lamb";
   static constexpr std::string_view summary =
-      "LAMB: Adam, each layer's step in proportion to its weights (You et al. 2020)";
+      "LAMB: Adam, each layer's step scaled by the norm of its weights (You et al. 2020)";
   static constexpr std::string_view options[] = {"lr", "betas", "eps", "weight_decay"};
   static constexpr OptimizerOptions defaults{.lr = 0.001, .eps = 1e-6};
   static constexpr auto states = adam_states;

@@ -18,7 +18,7 @@ namespace dllaunch {
 struct Lars {
   static constexpr std::string_view name = "lars";
   static constexpr std::string_view summary =
-      "LARS: each layer's step in proportion to its weights (You et al. 2017)";
+      "LARS: each layer's step scaled by the norm of its weights (You et al. 2017)";
   static constexpr std::string_view options[] = {
       "lr",           "momentum",       "trust_coefficient",
       "weight_decay", "lr_in_momentum", "momentum_correction"};

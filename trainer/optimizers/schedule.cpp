@@ -84,8 +84,7 @@ std::span<const ScalingEntry> lr_scalings() {
 std::span<const DecayEntry> lr_decays() {
   static const DecayEntry table[] = {
       {"none", "constant after the warm-up", {}, stay},
-      {"exponential", "times gamma for each epoch, a little each step", exponential_options,
-       exponential},
+      {"exponential", "times gamma per epoch, applied each step", exponential_options, exponential},
       {"step", "times gamma every step_epochs, at once", step_options, staircase},
       {"piecewise", "times gamma, or the factors, at the milestones", piecewise_options, piecewise},
       {"polynomial", "to end_lr along (1 - progress)^power", polynomial_options, polynomial},

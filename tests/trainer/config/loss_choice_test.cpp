@@ -33,7 +33,7 @@ TEST(LossChoice, RealNumbersAndClassesAreNotConfused) {
             "loss softmax_cross_entropy does not fit a data set with real numbers | use loss: "
             "mean_squared_error");
   EXPECT_EQ(chosen("softmax_cross_entropy", "", TargetKind::class_set),
-            "loss softmax_cross_entropy does not fit a data set with a set of classes an image | "
+            "loss softmax_cross_entropy does not fit a data set with a set of classes per image | "
             "use loss: sigmoid_cross_entropy or mean_squared_error");
 }
 

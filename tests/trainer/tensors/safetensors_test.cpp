@@ -127,7 +127,7 @@ TEST(Safetensors, RejectsOtherLayouts) {
       {with_header("{" + entry("a", "[2]", "[0,4]") + "}", 4), "does not fill 4 bytes"},
       {with_header("{" + entry("a", "[1]", "[4,0]") + "}", 4), "lie outside"},
       {with_header("{" + entry("a", "[-1]", "[0,4]") + "}", 4), "is not a count"},
-      {with_header("{" + entry("a", "[1e400]", "[0,4]") + "}", 4), "no JSON object"},
+      {with_header("{" + entry("a", "[1e400]", "[0,4]") + "}", 4), "not a JSON object"},
       {with_header("{" + entry("a", "[1.5]", "[0,4]") + "}", 4), "is not a count"},
       {with_header("{" + entry("a", "[4294967296,4294967296,4]", "[0,0]") + "}", 0), "not fill 0"},
       {with_header("{" + entry("a", "[4611686018427387905]", "[0,4]") + "}", 4), "not fill 4"},
