@@ -9,8 +9,8 @@
 
 #include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
-#include "launcher/slurm/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json.hpp"
 
@@ -37,10 +37,10 @@ struct RunState {
   StoredRun run;
   std::string state;
   std::vector<QueuedJob> jobs = {};  // in the queue; several for an array
-  bool number_taken = false;  // the queue has a different job with this id
+  bool number_taken = false;         // the queue has a different job with this id
   std::optional<RunLockHolder> owner = {};
   std::optional<double> seconds = {};  // run time
-  std::string where = {};  // nodes, or this machine
+  std::string where = {};              // nodes, or this machine
   RunProgress progress = {};
 };
 

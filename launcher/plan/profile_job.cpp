@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/slurm/slurm_options.hpp"
 #include "launcher/plan/external_scheduler.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
 namespace {

@@ -173,7 +173,7 @@ Result<int> tell_end(const std::string& path, System& system) {
     system.log(render_failure((*final_state)->outcome));
     return (*final_state)->outcome.exit_code;
   }
-  if (stored->summary.is_null()) system.log("dllaunch: nobody wrote down how the run ended\n");
+  if (stored->summary.is_null()) system.log("dllaunch: there is no record of how the run ended\n");
   return exit_code_of(stored_status(*stored));
 }
 

@@ -28,11 +28,14 @@ bool take(const Json& object, const char* key, T& value) {
 }  // namespace
 
 std::string settings_text(const DaemonSettings& settings) {
-  return Json{
-      {"foreground", settings.foreground},         {"interval_s", settings.interval_s},
-      {"most_gpu_hours", settings.most_gpu_hours}, {"most_jobs", settings.most_jobs},
-      {"most_submissions", settings.most_submissions}, {"notify", settings.notify},
-      {"port", settings.port}, {"settle_s", settings.settle_s}}
+  return Json{{"foreground", settings.foreground},
+              {"interval_s", settings.interval_s},
+              {"most_gpu_hours", settings.most_gpu_hours},
+              {"most_jobs", settings.most_jobs},
+              {"most_submissions", settings.most_submissions},
+              {"notify", settings.notify},
+              {"port", settings.port},
+              {"settle_s", settings.settle_s}}
       .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 

@@ -27,7 +27,7 @@ Result<RendezvousPoint> parse_rendezvous_point(std::string_view line, std::strin
 struct Question {
   int rank = 0;
   std::string worker = {};  // empty: question only
-  std::string to = {};      // "HOST:PORT" of whom it asks; empty: the server of its own node
+  std::string to = {};      // "HOST:PORT" of the peer it asks; empty: the server of its own node
   std::string nonce = {};   // ties the answer's proof to this question
 };
 

@@ -11,8 +11,7 @@
 
 namespace dllaunch {
 
-inline std::map<std::string, Json> option_fields(
-    const OptimizerOptions& options) {
+inline std::map<std::string, Json> option_fields(const OptimizerOptions& options) {
   const std::string block = "optimizer.";
   std::map<std::string, Json> fields;
   for (const ConfigKey& key : optimizer_keys()) {

@@ -179,7 +179,7 @@ std::unique_ptr<Impostor> foreign_desk(int port, const std::string& name) {
   return std::make_unique<Impostor>(port, [=](const std::string& line) {
     const auto evil = to_line({.address = "evil", .port = 29500, .server_port = port}, name);
     const auto question = parse_question(body_of(line.substr(0, line.find('\n'))), name);
-    // To whoever asks without a proof, in the way of such servers.
+    // Answers a request without a proof, as such servers do.
     if (!question) return evil;
     return seal(new_secret(), "answer", question->nonce, evil.substr(0, evil.size() - 1));
   });
@@ -268,7 +268,7 @@ TEST_F(RendezvousTest, WithATokenNoSecretStandsInTheRunDirectory) {
   EXPECT_TRUE(parse_rendezvous_point(line, name_)->secret.empty()) << line;
 }
 
-// One server for the ranks of a node, whoever holds its name.
+// One server serves the ranks of a node, whichever rank holds its name.
 TEST_F(RendezvousTest, AnotherUserWithTheNameOfTheLocalDoorStopsNobody) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto name = "dllaunch-" + std::to_string(geteuid()) + "-0-" + name_;
