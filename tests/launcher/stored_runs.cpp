@@ -16,8 +16,15 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-RunPlace::RunPlace() {
+RunPlace::RunPlace() : started_in_(fs::current_path()) {
   system.variables["XDG_STATE_HOME"] = folder_.path() + "/state";
+  fs::create_directory(path_of("started-here"));
+  fs::current_path(path_of("started-here"));
+}
+
+RunPlace::~RunPlace() {
+  std::error_code ignored;
+  fs::current_path(started_in_, ignored);
 }
 
 std::string RunPlace::store(const RunToStore& run) {

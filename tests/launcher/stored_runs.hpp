@@ -1,6 +1,7 @@
 // Run directories as `run` leaves them, and a world that reads them from the disk.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "tests/launcher/disk_system.hpp"
@@ -18,9 +19,14 @@ struct RunToStore {
 };
 
 /// A home with an index, and a place for run directories.
+/// Its folder is the working directory too: runs are also looked for in ./runs, which is the
+/// developer's own where tests start in a clone's root.
 class RunPlace {
  public:
   RunPlace();
+  ~RunPlace();
+  RunPlace(const RunPlace&) = delete;
+  RunPlace& operator=(const RunPlace&) = delete;
 
   /// Writes the directory and remembers it, later ones as newer ones. Returns its path.
   std::string store(const RunToStore& run);
@@ -31,6 +37,7 @@ class RunPlace {
 
  private:
   TemporaryFolder folder_;
+  std::filesystem::path started_in_;
   int stored_ = 0;
 };
 
