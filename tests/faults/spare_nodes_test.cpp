@@ -47,7 +47,7 @@ TEST_P(SpareNodes, ASpareNodeTakesOver) {
     EXPECT_THAT(journal(), HasSubstr("lost node n2; restart 1 of 3"));
     const double trained = seconds_to_next_step(down);
     std::cout << "trained again after " << trained << " s\n";
-    EXPECT_LT(trained, 10);
+    EXPECT_LT(trained, longest_recovery());
   } else {
     lost_.emplace_back("n2");
     ASSERT_TRUE(cluster_->tell("kill-node", {"n2"}));

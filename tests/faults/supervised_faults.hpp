@@ -173,6 +173,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   }
   void start_training(const std::vector<std::string>& sets = {},
                       const std::string& text = training) {
+    started_ = unix_seconds();
     work_->start(words(*work_, text, sets));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
@@ -263,6 +264,13 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return 1e9;
   }
 
+  /// Seconds that a recovery may take: 10, or twice the job's first start on a machine that is busy.
+  double longest_recovery() const {
+    const auto steps = events_of(work_->run_dir(), "step");
+    const double first = steps.empty() ? started_ : steps.front()["time"].get<double>();
+    return std::max(10.0, 2 * (first - started_));
+  }
+
   /// Told to Slurm, which would notice by itself after some 17 s.
   void lose(const std::string& node) {
     lost_.push_back(node);
@@ -273,6 +281,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   static inline TemporaryFolder small_disk_;  // of its own, which can be full
   std::unique_ptr<Workplace> work_;
   int epochs_ = 5;                 // of the training
+  double started_ = 0;             // unix time of `dllaunch run`
   std::vector<std::string> lost_;  // nodes to be revived at the end
 };
 
