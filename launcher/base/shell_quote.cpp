@@ -13,7 +13,7 @@ bool is_letter_or_digit(char c) {
 }
 
 /// Characters without a special meaning in bash, at any position in a word.
-bool is_plain(char c) {
+bool needs_no_quotes(char c) {
   return is_letter_or_digit(c) || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
 
@@ -54,7 +54,8 @@ std::string single_quote(std::string_view word) {
 
 std::string shell_quote(std::string_view word) {
   assert(word.find('\0') == std::string_view::npos);
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  if (!word.empty() && std::all_of(word.begin(), word.end(), needs_no_quotes))
+    return std::string(word);
   if (std::any_of(word.begin(), word.end(), is_control)) return ansi_c_quote(word);
   return single_quote(word);
 }
@@ -87,7 +88,7 @@ std::string shell_lines(std::span<const std::string> argv, std::size_t command_a
 
 std::string sbatch_quote(std::string_view argument) {
   assert(argument.find('\n') == std::string_view::npos);
-  const auto plain = [](char c) { return is_plain(c) || c == '[' || c == ']'; };
+  const auto plain = [](char c) { return needs_no_quotes(c) || c == '[' || c == ']'; };
   if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain))
     return std::string(argument);
   std::string text = "\"";

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A cluster has about ten node types: further files are ignored.
-constexpr std::size_t most_files = 500;
+constexpr std::size_t most_probes = 500;
 constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
 
 /// A valid folder name; never empty, never only dots.
@@ -39,7 +39,7 @@ std::vector<std::string> entries_of(const std::string& folder) {
     // Names that begin with a dot are temporary files.
     if (at->path().filename().string().starts_with('.')) continue;
     paths.push_back(at->path().string());
-    if (paths.size() == most_files) break;
+    if (paths.size() == most_probes) break;
   }
   std::sort(paths.begin(), paths.end());
   return paths;

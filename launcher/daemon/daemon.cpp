@@ -162,7 +162,7 @@ Result<TcpListener> listen_on_tcp(const DaemonPaths& paths, int port) {
   auto listening = listen_on_loopback(port);
   if (!listening) return std::move(listening).error();
   TcpListener tcp{.fd = listening->first,
-                  .listener = {.port = listening->second, .token = new_secret()}};
+                  .listener = {.port = listening->second, .token = new_access_token()}};
   if (auto kept = write_secret(paths.token(), tcp.listener.token); !kept) {
     close(tcp.fd);
     return std::move(kept).error();

@@ -64,7 +64,7 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0 && !a.empty();
 }
 
-std::string new_secret() {
+std::string new_access_token() {
   std::array<unsigned char, 32> bytes{};
   // getrandom() never returns fewer than requested up to 256 bytes. Without random bytes there is
   // no secret.

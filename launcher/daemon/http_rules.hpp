@@ -41,6 +41,6 @@ std::optional<Refusal> refuse_body(std::string_view body);
 bool same_secret(std::string_view a, std::string_view b);
 
 /// Returns 64 random hexadecimal digits from the kernel.
-std::string new_secret();
+std::string new_access_token();
 
 }  // namespace dllaunch

@@ -38,7 +38,7 @@ std::string with_nonce(std::string page, const std::string& nonce) {
 }
 
 MHD_Result send(MHD_Connection* connection, ApiAnswer answer) {
-  const auto nonce = new_secret().substr(0, 32);
+  const auto nonce = new_access_token().substr(0, 32);
   if (answer.type.starts_with("text/html")) answer.body = with_nonce(std::move(answer.body), nonce);
   auto* response = MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
                                                    MHD_RESPMEM_MUST_COPY);

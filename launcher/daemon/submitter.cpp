@@ -21,7 +21,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::chrono::seconds query_limit(20);
-constexpr double week_s = 7 * 86400.0;
+constexpr double failed_nodes_within_s = 7 * 86400.0;
 constexpr std::ptrdiff_t most_never_sent = 5;  // consecutive, per run
 
 /// Returns the directory the script changes to in its line "cd -- DIR || exit 3": relative names in
@@ -114,7 +114,7 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   const RunDir dir{.path = run.dir};
   const auto script = system_.read_file(dir.sbatch_script());
   if (!script) return script.error();
-  auto failed = store_.failed_nodes(now_s - week_s, 2);
+  auto failed = store_.failed_nodes(now_s - failed_nodes_within_s, 2);
   if (!failed) return std::move(failed).error();
   // Without the failed nodes there may be too few: after a refusal, allow all nodes.
   if (submission.takes_all_nodes) failed->clear();

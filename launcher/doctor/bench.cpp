@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int most_threads = 4;
+constexpr int most_timed_threads = 4;
 constexpr std::size_t most_sources = 16;
 
 /// Returns the first allowed thread of up to four cores of `cpus`, spread out.
@@ -24,7 +24,7 @@ IdSet measuring_cpus(const Topology& topology, const IdSet& cpus) {
     if (!usable.empty()) firsts.push_back(usable.first());
   }
   IdSet chosen;
-  const auto count = std::min<std::size_t>(firsts.size(), most_threads);
+  const auto count = std::min<std::size_t>(firsts.size(), most_timed_threads);
   for (std::size_t i = 0; i < count; ++i) chosen.insert(firsts[i * firsts.size() / count]);
   return chosen;
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int most = 4096;  // exceeds any node
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -40,7 +40,7 @@ int count_of(std::string_view text) {
 /// The number of digits from `at` on.
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && is_digit(text[end])) ++end;
+  while (end < text.size() && is_decimal_digit(text[end])) ++end;
   return end - at;
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes first
+constexpr std::chrono::hours node_copy_limit(24);  // the job's own limit comes first
 constexpr std::string_view folder_stem = "dllaunch-stage-";
 
 bool has_plain_name(std::string_view path) {
@@ -79,7 +79,7 @@ Error failed(System& system, const std::string& what, const std::string& why,
 
 Result<Ok> call(System& system, const std::vector<std::string>& argv, const std::string& what,
                 const std::string& folder) {
-  const auto output = system.run(argv, copy_limit);
+  const auto output = system.run(argv, node_copy_limit);
   if (!output) {
     const bool missing = output.error().kind == ErrorKind::unavailable;
     return failed(system, what, output.error().what, folder,

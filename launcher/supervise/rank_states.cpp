@@ -19,7 +19,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds patience(10);
+constexpr std::chrono::seconds query_limit(10);
 
 std::vector<pid_t> all_pids() {
   std::vector<pid_t> pids;
@@ -99,7 +99,7 @@ std::string states_of_ranks(System& system, const RunDir& run, const JobAllocati
       system.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
                   "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
                   "--cpus-per-task=1", *program, "supervise", "--states", "--run-dir", run.path},
-                 patience);
+                 query_limit);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;
 }

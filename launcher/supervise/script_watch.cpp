@@ -16,15 +16,15 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds patience(10);  // per query to Slurm
+constexpr std::chrono::seconds script_query_limit(10);  // per query to Slurm
 
 class ScriptWatch {
  public:
   ScriptWatch(System& system, const WatchedScript& script) : system_(system), script_(script) {}
 
   ScriptNode look() const {
-    return judge_script_node(ask_of_job(system_, script_.allocation, patience), script_.allocation,
-                             script_.host);
+    return judge_script_node(ask_of_job(system_, script_.allocation, script_query_limit),
+                             script_.allocation, script_.host);
   }
 
   /// Returns true when done.
@@ -55,7 +55,7 @@ class ScriptWatch {
     write(Next::stop, why);
     const auto& ours = script_.allocation;
     const auto output =
-        system_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, patience);
+        system_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, script_query_limit);
     return output && output->exit_code == 0;
   }
 

@@ -19,12 +19,12 @@ namespace {
 
 constexpr int most = 1 << 24;  // ranks or nodes; a larger number is garbage
 
-using Names = std::vector<std::string>;  // the first that is set counts
+using VariableNames = std::vector<std::string>;  // the first that is set counts
 
 /// A launcher's variables. An empty list: it has none.
 struct Dialect {
   std::string launcher;
-  Names rank, world_size, local_rank, local_world_size, node_rank, nodes;
+  VariableNames rank, world_size, local_rank, local_world_size, node_rank, nodes;
 };
 
 const Dialect openmpi = {.launcher = "openmpi",
@@ -93,7 +93,7 @@ Result<int> parse_number(const std::string& name, std::string_view text, int lea
 }
 
 /// Reads the first of `names` that is set; nullopt if none is.
-Result<std::optional<Number>> read(const EnvLookup& lookup, const Names& names, int least) {
+Result<std::optional<Number>> read(const EnvLookup& lookup, const VariableNames& names, int least) {
   for (const std::string& name : names) {
     const auto text = lookup(name);
     if (!text) continue;
@@ -104,7 +104,7 @@ Result<std::optional<Number>> read(const EnvLookup& lookup, const Names& names, 
   return std::optional<Number>();
 }
 
-Result<Number> require(const EnvLookup& lookup, const Names& names, int least,
+Result<Number> require(const EnvLookup& lookup, const VariableNames& names, int least,
                        const std::string& because) {
   auto found = read(lookup, names, least);
   if (!found) return std::move(found).error();

@@ -43,7 +43,7 @@ Error refused(const fs::path& run_dir, std::string_view what, int why) {
           "check that the run directory exists and is writable, then start again"};
 }
 
-struct Names {
+struct TakenNames {
   std::vector<std::int64_t> generations;  // ascending
   std::vector<std::string> temporaries;
 
@@ -51,11 +51,11 @@ struct Names {
 };
 
 /// Lists the names. One that exists throughout the call is included. A missing folder has none.
-Result<Names> look(const fs::path& run_dir) {
+Result<TakenNames> look(const fs::path& run_dir) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(run_dir).c_str()),
                                                    &::closedir);
-  Names names;
-  if (!folder) return errno == ENOENT ? Result<Names>(names) : refused(run_dir, "read", errno);
+  TakenNames names;
+  if (!folder) return errno == ENOENT ? Result<TakenNames>(names) : refused(run_dir, "read", errno);
   while (true) {
     errno = 0;
     const dirent* entry = ::readdir(folder.get());

@@ -21,7 +21,7 @@ constexpr std::int64_t term_to_kill_ns = 5'000'000'000;
 /// Limit for the final messages, whose terminal or file system may hang.
 constexpr unsigned longest_end_seconds = 10;
 constexpr std::size_t most_threads = 16;
-constexpr std::chrono::milliseconds stack_within(50);
+constexpr std::chrono::milliseconds stack_at_the_end_within(50);
 
 /// Returns this process's threads, lowest ids first.
 std::vector<pid_t> own_threads() {
@@ -66,7 +66,7 @@ void EndOfNode::dump() const {
   const auto here = static_cast<pid_t>(::syscall(SYS_gettid));
   for (const pid_t thread : own_threads()) {
     if (thread == here) continue;
-    std::string text = stack_of(thread, stack_within);
+    std::string text = stack_of(thread, stack_at_the_end_within);
     if (text.empty()) text = describe(look_at_thread(self.pid, thread));
     print(fmt::format("rank {} on {}: thread {}{}: {}", roster_.rank, self.host, thread,
                       thread == self.thread ? " (training)" : "", text));

@@ -21,7 +21,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::int64_t answer_within_ns = 350'000'000;
-constexpr std::chrono::milliseconds stack_within(200);
+constexpr std::chrono::milliseconds stack_of_a_stall_within(200);
 
 /// linux/pidfd.h of Linux 6.15: distributions' headers lag behind their kernels.
 struct PidfdInfo {
@@ -196,7 +196,7 @@ void NodeWatch::answer_for_self() const {
   const std::uint64_t asked = record.stack_asked.load(std::memory_order_acquire);
   if (asked == record.stack_answered.load(std::memory_order_relaxed)) return;
   const Member& self = roster_.members[static_cast<std::size_t>(roster_.rank)];
-  std::string text = stack_of(self.thread, stack_within);
+  std::string text = stack_of(self.thread, stack_of_a_stall_within);
   if (text.empty()) text = describe(look_at_thread(self.pid, self.thread));
   store_text(record, text);
   record.stack_answered.store(asked, std::memory_order_release);

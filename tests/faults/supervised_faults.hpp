@@ -264,7 +264,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return 1e9;
   }
 
-  /// Seconds that a recovery may take: 10, or twice the job's first start on a machine that is busy.
+  /// Seconds that a recovery may take: 10, or on a busy machine twice the job's first start.
   double longest_recovery() const {
     const auto steps = events_of(work_->run_dir(), "step");
     const double first = steps.empty() ? started_ : steps.front()["time"].get<double>();

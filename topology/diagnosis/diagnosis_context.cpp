@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/core.h>
 
@@ -133,6 +134,12 @@ const std::string* variable(const DiagnosisContext& context, int i, const char* 
   const auto& environment = context.rank(i).environment;
   const auto found = environment.find(name);
   return found == environment.end() ? nullptr : &found->second;
+}
+
+int number_in(const std::string* text) {
+  int number = 0;
+  if (text != nullptr) std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
 }
 
 }  // namespace dllaunch

@@ -19,6 +19,7 @@
 #include "support/file_text.hpp"
 #include "support/isolated_call.hpp"
 #include "support/json.hpp"
+#include "topology/discovery/discover_hwloc_handle.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/sysfs_gpus.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -28,10 +29,6 @@
 namespace dllaunch {
 namespace {
 
-struct DestroyTopology {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using Loaded = std::unique_ptr<hwloc_topology, DestroyTopology>;
 using PciDevice = decltype(hwloc_obj_attr_u::pcidev);
 
 // ---- sets, addresses, names -----------------------------------------------------------------
@@ -349,14 +346,10 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
 
 // ---- loading --------------------------------------------------------------------------------
 
-Error unavailable(std::string what) {
-  return {ErrorKind::unavailable, std::move(what), "check whether lstopo works here"};
-}
-
-Result<Loaded> new_topology() {
+Result<HwlocTopology> new_topology() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc cannot start");
-  Loaded loaded(raw);
+  if (hwloc_topology_init(&raw) != 0) return hwloc_unavailable("hwloc cannot start");
+  HwlocTopology loaded(raw);
   // By default hwloc drops all PCI devices. L1, L2 and instruction caches are not needed.
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -426,9 +419,10 @@ Result<Topology> discover_topology() {
   for (const auto* slow : {"gl", "opencl", "cuda", "nvml", "x86"})
     hwloc_topology_set_components(loaded->get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow);
   if (hwloc_topology_load(loaded->get()) != 0)
-    return unavailable(fmt::format("hwloc cannot read this machine: {}", std::strerror(errno)));
+    return hwloc_unavailable(
+        fmt::format("hwloc cannot read this machine: {}", std::strerror(errno)));
   auto topology = read_topology(loaded->get());
-  if (topology.cores.empty()) return unavailable("hwloc finds no CPU on this machine");
+  if (topology.cores.empty()) return hwloc_unavailable("hwloc finds no CPU on this machine");
   topology.source = "this machine";
   // HWLOC_XMLFILE may show another machine, where this process's binding means nothing.
   if (hwloc_topology_is_thissystem(loaded->get()) == 0) {

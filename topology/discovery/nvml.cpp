@@ -12,7 +12,6 @@ namespace {
 using Device = NvmlDevice;
 using PciInfo = NvmlPciInfo;
 
-constexpr int success = nvml_success;
 constexpr unsigned on = 1;
 constexpr unsigned p2p_read = 0;
 constexpr unsigned p2p_ok = 0;
@@ -54,7 +53,7 @@ void find_functions(const NvmlLibrary& library, Nvml& nvml) {
 bool mig_is_on(const Nvml& nvml, Device device) {
   unsigned current = 0;
   unsigned pending = 0;
-  return nvml.mig_mode != nullptr && nvml.mig_mode(device, &current, &pending) == success &&
+  return nvml.mig_mode != nullptr && nvml.mig_mode(device, &current, &pending) == nvml_success &&
          current == on;
 }
 
@@ -67,11 +66,11 @@ std::vector<Gpu> gpus_of(const Nvml& nvml, Device device, const std::string& pci
   std::vector<Gpu> parts;
   unsigned slots = 0;
   if (nvml.mig_count == nullptr || nvml.mig_device == nullptr ||
-      nvml.mig_count(device, &slots) != success)
+      nvml.mig_count(device, &slots) != nvml_success)
     return {whole};
   for (unsigned slot = 0; slot < std::min(slots, most_links); ++slot) {
     Device instance = nullptr;
-    if (nvml.mig_device(device, slot, &instance) != success) continue;
+    if (nvml.mig_device(device, slot, &instance) != nvml_success) continue;
     auto part = whole;
     part.partition = static_cast<int>(parts.size());
     part.uuid = nvml_text(nvml.uuid, instance);
@@ -95,12 +94,13 @@ NvLinks nvlinks_of(const Nvml& nvml, Device device) {
   for (unsigned link = 0; link < most_links; ++link) {
     unsigned active = 0;
     // Past the last link every query fails; a link that is down does not.
-    if (nvml.link_state(device, link, &active) != success) break;
+    if (nvml.link_state(device, link, &active) != nvml_success) break;
     if (active != on) continue;
     PciInfo remote{};
-    if (nvml.link_remote(device, link, &remote) != success) continue;
+    if (nvml.link_remote(device, link, &remote) != nvml_success) continue;
     unsigned type = remote_is_gpu;
-    if (nvml.link_remote_type != nullptr && nvml.link_remote_type(device, link, &type) != success)
+    if (nvml.link_remote_type != nullptr &&
+        nvml.link_remote_type(device, link, &type) != nvml_success)
       continue;
     if (type == remote_is_switch) ++links.to_switch;
     if (type == remote_is_gpu) ++links.to_gpu[nvml_pci_text(remote)];
@@ -110,7 +110,8 @@ NvLinks nvlinks_of(const Nvml& nvml, Device device) {
 
 std::string path_between(const Nvml& nvml, Device a, Device b) {
   unsigned level = 0;
-  if (nvml.common_ancestor == nullptr || nvml.common_ancestor(a, b, &level) != success) return "";
+  if (nvml.common_ancestor == nullptr || nvml.common_ancestor(a, b, &level) != nvml_success)
+    return "";
   switch (level) {
     case 0:
     case 10:
@@ -149,7 +150,7 @@ std::vector<GpuLink> links_of(const Nvml& nvml, const Whole& from, const std::ve
     link.path = path_between(nvml, from.device, to.device);
     unsigned status = p2p_ok + 1;
     link.p2p = nvml.p2p_status != nullptr &&
-               nvml.p2p_status(from.device, to.device, p2p_read, &status) == success &&
+               nvml.p2p_status(from.device, to.device, p2p_read, &status) == nvml_success &&
                status == p2p_ok;
     links.push_back(std::move(link));
   }
@@ -199,7 +200,7 @@ VendorLibrary read_nvml(const std::string& file) {
   find_functions(library, nvml);
   std::array<char, 128> driver{};
   if (nvml.driver_version != nullptr &&
-      nvml.driver_version(driver.data(), driver.size() - 1) == success)
+      nvml.driver_version(driver.data(), driver.size() - 1) == nvml_success)
     answer.driver = driver.data();
   read_devices(library, nvml, answer);
   return answer;

@@ -11,11 +11,11 @@
 namespace dllaunch {
 namespace {
 
-constexpr int success = 0;
+constexpr int rsmi_success = 0;
 constexpr int driver_component = 0;
 constexpr int link_is_pcie = 1;
 constexpr int link_is_xgmi = 2;
-constexpr std::uint32_t most_devices = 1024;
+constexpr std::uint32_t most_rsmi_devices = 1024;
 
 struct RocmSmi {
   int (*init)(std::uint64_t flags) = nullptr;
@@ -66,7 +66,7 @@ Gpu at_address(std::uint64_t bdf) {
 
 std::string mode_text(int (*ask)(std::uint32_t, char*, std::uint32_t), std::uint32_t device) {
   std::array<char, 32> text{};
-  if (ask == nullptr || ask(device, text.data(), text.size() - 1) != success) return "";
+  if (ask == nullptr || ask(device, text.data(), text.size() - 1) != rsmi_success) return "";
   const std::string mode = text.data();
   return mode == "UNKNOWN" ? "" : mode;
 }
@@ -75,17 +75,17 @@ Gpu gpu_of(const RocmSmi& smi, std::uint32_t device, std::uint64_t bdf) {
   auto gpu = at_address(bdf);
   gpu.index = static_cast<int>(device);
   std::array<char, 256> name{};
-  if (smi.name != nullptr && smi.name(device, name.data(), name.size() - 1) == success)
+  if (smi.name != nullptr && smi.name(device, name.data(), name.size() - 1) == rsmi_success)
     gpu.name = name.data();
   std::uint64_t id = 0;
-  if (smi.unique_id != nullptr && smi.unique_id(device, &id) == success && id != 0)
+  if (smi.unique_id != nullptr && smi.unique_id(device, &id) == rsmi_success && id != 0)
     gpu.uuid = fmt::format("GPU-{:016x}", id);
   const auto compute = mode_text(smi.compute_partition, device);
   const auto memory = mode_text(smi.memory_partition, device);
   gpu.mode = compute + (compute.empty() || memory.empty() ? "" : "/") + memory;
   std::uint32_t partition = 0;
   // Whole devices return all bits set.
-  if (smi.partition_id != nullptr && smi.partition_id(device, &partition) == success &&
+  if (smi.partition_id != nullptr && smi.partition_id(device, &partition) == rsmi_success &&
       partition < 64)
     gpu.partition = static_cast<int>(partition);
   return gpu;
@@ -109,7 +109,7 @@ std::vector<GpuLink> links_of(const RocmSmi& smi, const Gpu& from, const std::ve
     const auto b = static_cast<std::uint32_t>(to.index);
     std::uint64_t hops = 0;
     int type = 0;
-    if (smi.link_type(a, b, &hops, &type) != success) continue;
+    if (smi.link_type(a, b, &hops, &type) != rsmi_success) continue;
     if (type != link_is_pcie && type != link_is_xgmi) continue;
     GpuLink link{.pci = to.pci, .partition = to.partition};
     link.kind = type == link_is_xgmi ? "xgmi" : "pcie";
@@ -117,10 +117,10 @@ std::vector<GpuLink> links_of(const RocmSmi& smi, const Gpu& from, const std::ve
     std::uint64_t least = 0;
     std::uint64_t most = 0;
     if (type == link_is_xgmi && hops == 1 && smi.bandwidth != nullptr &&
-        smi.bandwidth(a, b, &least, &most) == success && least > 0)
+        smi.bandwidth(a, b, &least, &most) == rsmi_success && least > 0)
       link.count = static_cast<int>(std::min<std::uint64_t>(most / least, 64));
     bool reachable = false;
-    link.p2p = smi.p2p != nullptr && smi.p2p(a, b, &reachable) == success && reachable;
+    link.p2p = smi.p2p != nullptr && smi.p2p(a, b, &reachable) == rsmi_success && reachable;
     links.push_back(std::move(link));
   }
   return links;
@@ -141,22 +141,22 @@ VendorLibrary read_rocm_smi(const std::string& file) {
     answer.why = fmt::format("{} has no {}", file, missing);
     return answer;
   }
-  if (const int status = smi.init(0); status != success) {
+  if (const int status = smi.init(0); status != rsmi_success) {
     answer.why = fmt::format("rsmi_init failed with {}: is the amdgpu driver loaded?", status);
     return answer;
   }
   std::array<char, 256> driver{};
   if (smi.version != nullptr &&
-      smi.version(driver_component, driver.data(), driver.size() - 1) == success)
+      smi.version(driver_component, driver.data(), driver.size() - 1) == rsmi_success)
     answer.driver = driver.data();
   std::uint32_t count = 0;
-  if (const int status = smi.device_count(&count); status != success) {
+  if (const int status = smi.device_count(&count); status != rsmi_success) {
     answer.why = fmt::format("rsmi_num_monitor_devices failed with {}", status);
     return answer;
   }
-  for (std::uint32_t device = 0; device < std::min(count, most_devices); ++device) {
+  for (std::uint32_t device = 0; device < std::min(count, most_rsmi_devices); ++device) {
     std::uint64_t bdf = 0;
-    if (smi.pci(device, &bdf) == success) answer.gpus.push_back(gpu_of(smi, device, bdf));
+    if (smi.pci(device, &bdf) == rsmi_success) answer.gpus.push_back(gpu_of(smi, device, bdf));
   }
   number_partitions(answer.gpus);
   for (auto& gpu : answer.gpus) gpu.links = links_of(smi, gpu, answer.gpus);

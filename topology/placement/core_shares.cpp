@@ -4,12 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "support/position.hpp"
+
 namespace dllaunch {
 namespace {
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 // The cost of putting adjacent units `left` and `right` into one share.
 int border_weight(const ShareUnit& left, const ShareUnit& right, Borders borders) {

@@ -8,14 +8,11 @@
 
 #include <fmt/core.h>
 
+#include "support/position.hpp"
 #include "topology/placement/fill_cores.hpp"
 
 namespace dllaunch {
 namespace {
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 // Ranks with the same domain.
 struct Group {

@@ -6,12 +6,10 @@
 #include <queue>
 #include <utility>
 
+#include "support/position.hpp"
+
 namespace dllaunch {
 namespace {
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 int most_cores(const PlacementRequest& request) {
   if (request.mode == BindMode::core) return 1;

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "support/position.hpp"
 #include "topology/placement/deal_cores.hpp"
 #include "topology/placement/nearest_nic.hpp"
 #include "topology/placement/reserved_cpus.hpp"
@@ -13,10 +14,6 @@
 
 namespace dllaunch {
 namespace {
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 Error bad_request(std::string what, std::string hint = "") {
   return {ErrorKind::bad_request, std::move(what), std::move(hint)};

@@ -7,12 +7,10 @@
 
 #include <fmt/core.h>
 
+#include "support/position.hpp"
+
 namespace dllaunch {
 namespace {
-
-std::size_t at(int position) {
-  return static_cast<std::size_t>(position);
-}
 
 std::vector<ShareUnit> usable_cores(const Topology& topology, const IdSet& usable) {
   std::vector<int> numa_by_cpu(at(std::max(usable.last(), 0) + 1), -1);

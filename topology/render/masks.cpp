@@ -7,13 +7,10 @@
 #include <fmt/core.h>
 
 #include "support/json.hpp"
+#include "support/position.hpp"
 
 namespace dllaunch {
 namespace {
-
-const Gpu& gpu_at(const Topology& topology, int position) {
-  return topology.gpus[static_cast<std::size_t>(position)];
-}
 
 // Whether one NUMA node with usable memory contains all of `cpus`.
 bool has_own_memory(const Topology& topology, const IdSet& cpus) {
@@ -58,7 +55,7 @@ Json to_json(const Topology& topology, const Placement& placement) {
   for (const auto& rank : placement.ranks) {
     Json gpus = Json::array();
     for (const int g : rank.gpus)
-      gpus.push_back({{"index", gpu_at(topology, g).index}, {"pci", gpu_at(topology, g).pci}});
+      gpus.push_back({{"index", topology.gpus[at(g)].index}, {"pci", topology.gpus[at(g)].pci}});
     ranks.push_back({{"local_rank", rank.local_rank},
                      {"gpus", std::move(gpus)},
                      {"cpus", to_list(rank.cpus)},
@@ -83,7 +80,7 @@ std::string render_placement(const Topology& topology, const Placement& placemen
   for (const auto& rank : placement.ranks) {
     std::string gpus;
     for (const int g : rank.gpus)
-      gpus += fmt::format("{}{}", gpus.empty() ? "" : ",", gpu_at(topology, g).index);
+      gpus += fmt::format("{}{}", gpus.empty() ? "" : ",", topology.gpus[at(g)].index);
     rows.push_back({std::to_string(rank.local_rank), gpus.empty() ? "-" : gpus, to_list(rank.cpus),
                     to_mask(rank.cpus), rank.numa.empty() ? "-" : to_list(rank.numa),
                     rank.nic.empty() ? "-" : rank.nic, rank.why});

@@ -6,14 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "support/position.hpp"
 #include "topology/placement/nearest_nic.hpp"
 
 namespace dllaunch {
 namespace {
-
-const Gpu& gpu_at(const Topology& topology, int position) {
-  return topology.gpus[static_cast<std::size_t>(position)];
-}
 
 // "{7}", "{0:2:64}" (start, count, stride), else "{0,1,3}".
 std::string place_of(const std::vector<int>& threads) {
@@ -90,7 +87,7 @@ Variables device_variables(const Topology& topology, const RankPlacement& rank) 
   for (const auto& [vendor, name] : names) {
     std::string numbers;
     for (const int position : rank.gpus) {
-      const auto& gpu = gpu_at(topology, position);
+      const auto& gpu = topology.gpus[at(position)];
       if (gpu.vendor != vendor || (vendor == "nvidia" && gpu.partition >= 0)) continue;
       numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", gpu.index);
     }
@@ -104,7 +101,7 @@ Variables device_variables(const Topology& topology, const RankPlacement& rank) 
 Variables nccl_variables(const Topology& topology, const Placement& placement) {
   std::set<std::string> names;
   for (const auto& rank : placement.ranks)
-    for (const int position : rank.gpus) add_nearest(topology, gpu_at(topology, position), names);
+    for (const int position : rank.gpus) add_nearest(topology, topology.gpus[at(position)], names);
   // In the topology's order, which puts mlx5_2 before mlx5_10; the set's does not.
   std::string interfaces;
   std::string adapters;

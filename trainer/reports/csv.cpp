@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-std::string row_of(const std::vector<std::string>& fields) {
+std::string csv_row(const std::vector<std::string>& fields) {
   return fmt::format("{}\n", fmt::join(fields, ","));
 }
 
@@ -44,13 +44,13 @@ std::string csv_field(std::optional<double> number) {
 std::string render_confusion(const Metrics& metrics, std::span<const std::string> class_names) {
   std::vector<std::string> fields{"actual"};
   for (const auto& name : class_names) fields.push_back(csv_field(name));
-  std::string text = row_of(fields);
+  std::string text = csv_row(fields);
   for (int actual = 0; actual < metrics.classes(); ++actual) {
     fields.assign(1, csv_field(class_names[static_cast<std::size_t>(actual)]));
     for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
       fields.push_back(std::to_string(metrics.confused(actual, predicted)));
     }
-    text += row_of(fields);
+    text += csv_row(fields);
   }
   return text;
 }
@@ -59,10 +59,10 @@ std::string render_classes(const Metrics& metrics, std::span<const std::string> 
   std::string text = "class,images,predicted,precision,recall,f1\n";
   for (int number = 0; number < metrics.classes(); ++number) {
     const ClassCounts counts = metrics.of_class(number);
-    text +=
-        row_of({csv_field(class_names[static_cast<std::size_t>(number)]),
-                std::to_string(counts.actual), std::to_string(counts.predicted),
-                csv_field(counts.precision()), csv_field(counts.recall()), csv_field(counts.f1())});
+    text += csv_row({csv_field(class_names[static_cast<std::size_t>(number)]),
+                     std::to_string(counts.actual), std::to_string(counts.predicted),
+                     csv_field(counts.precision()), csv_field(counts.recall()),
+                     csv_field(counts.f1())});
   }
   return text;
 }
@@ -93,7 +93,7 @@ Result<Ok> MetricsCsv::append(std::int64_t epoch, std::span<const std::optional<
   begun_ = true;
   std::vector<std::string> fields{std::to_string(epoch)};
   for (const auto& number : numbers) fields.push_back(csv_field(number));
-  auto written = append_to_file(file_, row_of(fields));
+  auto written = append_to_file(file_, csv_row(fields));
   size_ = std::filesystem::file_size(file_, unknown);
   if (unknown) size_.reset();
   return written;

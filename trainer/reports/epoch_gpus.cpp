@@ -37,11 +37,11 @@ Known energy_of(const GpuUse& use) {
   return use.power.readings > 0 ? Known(use.power.sum) : std::nullopt;
 }
 
-struct Column {
+struct GpuColumn {
   const char* name;
   Known (*of)(const GpuUse&);
 };
-constexpr Column columns[] = {
+constexpr GpuColumn gpu_columns[] = {
     {"utilisation", [](const GpuUse& use) { return use.utilisation.mean(); }},
     {"memory_bytes", [](const GpuUse& use) { return most_of(use.memory); }},
     {"power_w", [](const GpuUse& use) { return use.power.mean(); }},
@@ -51,7 +51,7 @@ constexpr Column columns[] = {
     {"throttled", [](const GpuUse& use) { return use.slowed_share(); }},
     {"idle_between_steps", [](const GpuUse& use) { return use.idle_share(); }},
     {"exposed_ms", [](const GpuUse& use) { return use.exposed_ms(); }}};
-constexpr Column row_columns[] = {
+constexpr GpuColumn row_columns[] = {
     {"most_power_w", [](const GpuUse& use) { return most_of(use.power); }},
     {"power_limit_w", [](const GpuUse& use) { return if_any(use.power_limit); }},
     {"energy_j", energy_of},
@@ -95,7 +95,7 @@ std::vector<double> values_of(const EpochGpus& gpus,
 }
 
 /// Returns minimum, 5 %, median, 95 %, maximum; null without values.
-Json quantiles(const EpochGpus& gpus, const Column& column) {
+Json quantiles(const EpochGpus& gpus, const GpuColumn& column) {
   const std::vector<double> values = values_of(gpus, column.of);
   if (values.empty()) return {};
   Json found = Json::array();
@@ -147,8 +147,8 @@ Json reasons_of(const GpuUse& use) {
 Json row_of(const EpochGpus& gpus, std::size_t rank) {
   const GpuUse& use = gpus.ranks[rank];
   Json row = {{"rank", rank}, {"host", gpus.hosts[rank]}, {"pci", gpus.pci[rank]}};
-  for (const Column& column : columns) row[column.name] = milli(column.of(use));
-  for (const Column& column : row_columns) row[column.name] = milli(column.of(use));
+  for (const GpuColumn& column : gpu_columns) row[column.name] = milli(column.of(use));
+  for (const GpuColumn& column : row_columns) row[column.name] = milli(column.of(use));
   row["throttled_seconds"] = reasons_of(use);
   row["ecc_errors"] = milli(ecc_errors_of(use));
   row["xids"] = use.xids_known > 0 ? Json::array() : Json();
@@ -197,7 +197,7 @@ Json gpu_fields(const EpochGpus& gpus) {
   Json fields = {{"ranks", ranks.size()},
                  {"answered", answered},
                  {"quantiles", Json::array({0, 0.05, 0.5, 0.95, 1})}};
-  for (const Column& column : columns) fields[column.name] = quantiles(gpus, column);
+  for (const GpuColumn& column : gpu_columns) fields[column.name] = quantiles(gpus, column);
   fields["energy_j"] = milli(sum_over(gpus, energy_of));
   GpuUse all;
   for (const std::size_t i : one_rank_a_gpu(gpus)) {

@@ -26,11 +26,11 @@ namespace {
 constexpr std::size_t most_ranks_listed = 8;
 constexpr std::size_t most_notes = 3;
 
-struct Column {
+struct SecondsColumn {
   const char* name;
   double (*of)(const RankSeconds&);
 };
-constexpr std::array<Column, 8> columns = {{
+constexpr std::array<SecondsColumn, 8> seconds_columns = {{
     {"data", [](const RankSeconds& rank) { return rank.data; }},
     {"forward", [](const RankSeconds& rank) { return rank.forward; }},
     {"backward", [](const RankSeconds& rank) { return rank.backward; }},
@@ -46,7 +46,7 @@ double micro(double seconds) {
 }
 
 /// Returns minimum, 5 %, median, 95 %, maximum of the column over ranks.
-Json quantiles(const std::vector<RankSeconds>& ranks, const Column& column) {
+Json quantiles(const std::vector<RankSeconds>& ranks, const SecondsColumn& column) {
   std::vector<double> values;
   values.reserve(ranks.size());
   for (const RankSeconds& rank : ranks) values.push_back(column.of(rank));
@@ -77,7 +77,8 @@ std::vector<int> slowest(const std::vector<RankSeconds>& ranks) {
 Json rank_row(const EpochRanks& event, int rank) {
   const auto index = static_cast<std::size_t>(rank);
   Json row = {{"rank", rank}, {"host", event.hosts[index]}};
-  for (const Column& column : columns) row[column.name] = micro(column.of(event.ranks[index]));
+  for (const SecondsColumn& column : seconds_columns)
+    row[column.name] = micro(column.of(event.ranks[index]));
   return row;
 }
 
@@ -237,7 +238,8 @@ void EventLog::epoch(const EpochEvent& event) {
 void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
   if (file_ < 0 || event.ranks.empty()) return;
   Json seconds;
-  for (const Column& column : columns) seconds[column.name] = quantiles(event.ranks, column);
+  for (const SecondsColumn& column : seconds_columns)
+    seconds[column.name] = quantiles(event.ranks, column);
   Json listed = Json::array();
   for (const int rank : slowest(event.ranks)) listed.push_back(rank_row(event, rank));
   Json stragglers = Json::array();

@@ -236,7 +236,7 @@ void check_folder(const Subject& subject, Report& report) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule directive_table[] = {
     {"directive-late", Severity::error, "`#SBATCH` after the first command: sbatch ignores it.",
      check_late},
     {"directive-mistyped", Severity::warning,
@@ -259,7 +259,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> directive_rules() {
-  return table;
+  return directive_table;
 }
 
 }  // namespace dllaunch::lint

@@ -186,7 +186,7 @@ void check_clash(const Subject& subject, Report& report) {
       "set one of them, or neither");
 }
 
-constexpr Rule table[] = {
+constexpr Rule gpu_table[] = {
     {"gpus-hidden", Severity::warning,
      "`--gpus-per-task` or `--gpu-bind=closest|single|per_task|map_gpu|mask_gpu`: ranks cannot see "
      "each other's GPUs.",
@@ -202,7 +202,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> gpu_rules() {
-  return table;
+  return gpu_table;
 }
 
 }  // namespace dllaunch::lint

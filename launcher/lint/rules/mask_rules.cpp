@@ -282,7 +282,7 @@ void check_shared_node(const Subject& subject, Report& report) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule mask_table[] = {
     {"mask-unset", Severity::error,
      "A mask list uses a variable that is never set; suggests the intended one.", check_unset},
     {"mask-unused", Severity::warning, "A variable holds masks that no srun uses.", check_unused},
@@ -301,7 +301,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> mask_rules() {
-  return table;
+  return mask_table;
 }
 
 }  // namespace dllaunch::lint

@@ -296,7 +296,7 @@ void check_memory(const Subject& subject, Report& report) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule node_table[] = {
     {"mask-outside-node", Severity::error,
      "With `--topology`: a mask names CPUs that the node does not have.", check_outside},
     {"mask-reserved", Severity::error,
@@ -316,7 +316,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> node_rules() {
-  return table;
+  return node_table;
 }
 
 }  // namespace dllaunch::lint

@@ -213,7 +213,7 @@ void check_signal(const Subject& subject, Report& report) {
       "write USR2: --signal=B:USR2@120, with a trap that forwards it", std::move(edits));
 }
 
-constexpr Rule table[] = {
+constexpr Rule rendezvous_table[] = {
     {"rank-expanded-early", Severity::error,
      "`$SLURM_PROCID` or similar in double quotes on the srun line: every rank gets 0.",
      check_early},
@@ -227,7 +227,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> rendezvous_rules() {
-  return table;
+  return rendezvous_table;
 }
 
 }  // namespace dllaunch::lint

@@ -65,7 +65,7 @@ void check_unclosed(const Subject& subject, Report& report) {
                       : "close it; `bash -n` tells where bash gave up");
 }
 
-constexpr Rule table[] = {
+constexpr Rule script_table[] = {
     {"not-a-script", Severity::error, "The script is empty or has no `#!` line: sbatch refuses it.",
      check_interpreter},
     {"control-character", Severity::error, "A NUL or 0x01 character: the file is not text.",
@@ -79,7 +79,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> script_rules() {
-  return table;
+  return script_table;
 }
 
 }  // namespace dllaunch::lint

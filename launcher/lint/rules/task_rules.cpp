@@ -250,7 +250,7 @@ void check_srun_option(const Subject& subject, Report& report) {
   }
 }
 
-constexpr Rule table[] = {
+constexpr Rule task_table[] = {
     {"tasks-nodes", Severity::warning, "`--nodes` x `--ntasks-per-node` is not `--ntasks`.",
      check_tasks_nodes},
     {"tasks-gpus", Severity::error, "More tasks than GPUs on a node: NCCL refuses.",
@@ -278,7 +278,7 @@ constexpr Rule table[] = {
 }  // namespace
 
 std::span<const Rule> task_rules() {
-  return table;
+  return task_table;
 }
 
 }  // namespace dllaunch::lint

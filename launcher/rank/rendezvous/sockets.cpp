@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int connect_patience_ms = 3000;
-constexpr std::size_t longest_answer = std::size_t{16} << 20;
+constexpr std::size_t longest_reply = std::size_t{16} << 20;
 
 bool wait_for(int socket, short what, int milliseconds) {
   pollfd one{socket, what, 0};
@@ -148,7 +148,7 @@ std::string exchange(int socket, const std::string& line, Clock::time_point dead
   std::string answer;
   const bool sent =
       send(socket, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
-  while (sent && answer.size() < longest_answer && !answer.ends_with('\n')) {
+  while (sent && answer.size() < longest_reply && !answer.ends_with('\n')) {
     if (!wait_for(socket, POLLIN, milliseconds_until(deadline))) break;
     std::string piece(65536, '\0');
     const ssize_t got = recv(socket, piece.data(), piece.size(), 0);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds patience{250};
 constexpr std::size_t most_xids_told = 16;
-constexpr std::string_view replace = "leave the node out and tell the site: the GPU needs a reset";
 
 double seconds_now() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -108,7 +107,7 @@ std::vector<std::string> GpuAlarms::of(const GpuReading& reading) {
     if (*reading.ecc_errors > *ecc_errors_ && !told_ecc_) {
       told_ecc_ = true;
       lines.push_back(fmt::format("GPU {}: {} memory errors that could not be corrected; {}", pci_,
-                                  *reading.ecc_errors - *ecc_errors_, replace));
+                                  *reading.ecc_errors - *ecc_errors_, replace_gpu));
     }
   }
   if (!reading.trouble.empty() && !told_trouble_) {

@@ -28,19 +28,19 @@ constexpr unsigned gpu_sensor = 0;
 constexpr unsigned long long xid_event = 0x8;
 constexpr int most_events = 64;  // per reading
 
-struct Reason {
+struct ClockEventReason {
   unsigned long long bit;
   GpuSlowdown slowdown;
 };
 // nvmlClocksEventReasons, without idle (0x1), user-set clocks (0x2) and display clocks (0x100).
-constexpr Reason reasons[] = {
+constexpr ClockEventReason clock_event_reasons[] = {
     {0x4, GpuSlowdown::power_cap},   {0x8, GpuSlowdown::hardware},
     {0x10, GpuSlowdown::sync_boost}, {0x20, GpuSlowdown::thermal},  // by software
     {0x40, GpuSlowdown::thermal},                                   // by hardware
     {0x80, GpuSlowdown::power_brake}};
 
-/// Functions that an old driver may lack.
-struct Functions {
+/// NvmlFunctions that an old driver may lack.
+struct NvmlFunctions {
   int (*utilization)(NvmlDevice, Utilization*) = nullptr;
   int (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
   int (*power)(NvmlDevice, unsigned* milliwatts) = nullptr;
@@ -56,8 +56,8 @@ struct Functions {
   int (*free_events)(void*) = nullptr;
 };
 
-Functions functions_of(const NvmlLibrary& library) {
-  Functions found;
+NvmlFunctions functions_of(const NvmlLibrary& library) {
+  NvmlFunctions found;
   library.find("nvmlDeviceGetUtilizationRates", found.utilization);
   library.find("nvmlDeviceGetMemoryInfo", found.memory);
   library.find("nvmlDeviceGetPowerUsage", found.power);
@@ -152,7 +152,7 @@ class NvmlSensors final : public GpuSensors {
     unsigned long long bits = 0;
     if (ask(nvml_.slowed, &bits)) {
       GpuSlowdowns slowdowns;
-      for (const auto& [bit, slowdown] : reasons) {
+      for (const auto& [bit, slowdown] : clock_event_reasons) {
         if ((bits & bit) != 0) slowdowns.add(slowdown);
       }
       reading.slowdowns = slowdowns;
@@ -177,7 +177,7 @@ class NvmlSensors final : public GpuSensors {
 
   NvmlLibrary library_;
   NvmlDevice device_;
-  Functions nvml_;
+  NvmlFunctions nvml_;
   void* events_ = nullptr;
   int trouble_ = nvml_success;
 };

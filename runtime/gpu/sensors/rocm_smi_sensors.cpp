@@ -53,20 +53,20 @@ struct Metrics {
 static_assert(offsetof(Metrics, slowed) == 112);
 constexpr std::size_t most_metrics = 16384;
 
-struct Reason {
+struct Throttler {
   int first, last;  // bits
   GpuSlowdown slowdown;
 };
 // The kernel's amdgpu_smu.h, SMU_THROTTLER_*_BIT: power, current, temperatures and hot voltage
 // regulators, PROCHOT, the rest.
-constexpr Reason reasons[] = {{0, 7, GpuSlowdown::power_cap},
-                              {16, 23, GpuSlowdown::power_cap},
-                              {32, 45, GpuSlowdown::thermal},
-                              {46, 47, GpuSlowdown::hardware},
-                              {56, 57, GpuSlowdown::other}};
+constexpr Throttler throttlers[] = {{0, 7, GpuSlowdown::power_cap},
+                                    {16, 23, GpuSlowdown::power_cap},
+                                    {32, 45, GpuSlowdown::thermal},
+                                    {46, 47, GpuSlowdown::hardware},
+                                    {56, 57, GpuSlowdown::other}};
 
-/// Functions that a release may lack.
-struct Functions {
+/// RocmSmiFunctions that a release may lack.
+struct RocmSmiFunctions {
   int (*busy)(std::uint32_t, std::uint32_t* percent) = nullptr;
   int (*memory_total)(std::uint32_t, int kind, std::uint64_t* bytes) = nullptr;
   int (*memory_used)(std::uint32_t, int kind, std::uint64_t* bytes) = nullptr;
@@ -80,8 +80,8 @@ struct Functions {
   int (*ecc_errors)(std::uint32_t, std::uint64_t block, ErrorCount*) = nullptr;
 };
 
-Functions functions_of(const SharedLibrary& library) {
-  Functions found;
+RocmSmiFunctions functions_of(const SharedLibrary& library) {
+  RocmSmiFunctions found;
   library.find("rsmi_dev_busy_percent_get", found.busy);
   library.find("rsmi_dev_memory_total_get", found.memory_total);
   library.find("rsmi_dev_memory_usage_get", found.memory_used);
@@ -176,7 +176,7 @@ class RocmSmiSensors final : public GpuSensors {
     std::memcpy(&metrics, metrics_.data(), sizeof metrics);
     if (metrics.format != 1 || metrics.content != 3 || ~metrics.slowed == 0) return std::nullopt;
     GpuSlowdowns found;
-    for (const auto& [first, last, slowdown] : reasons) {
+    for (const auto& [first, last, slowdown] : throttlers) {
       for (int bit = first; bit <= last; ++bit) {
         if (((metrics.slowed >> bit) & 1) != 0) found.add(slowdown);
       }
@@ -198,7 +198,7 @@ class RocmSmiSensors final : public GpuSensors {
   }
 
   std::uint32_t device_;
-  Functions smi_;
+  RocmSmiFunctions smi_;
   alignas(8) std::array<std::byte, most_metrics> metrics_ = {};
 };
 

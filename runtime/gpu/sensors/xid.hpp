@@ -10,6 +10,10 @@ struct XidWords {
   std::string_view advice = {};
 };
 
+/// The advice for a broken GPU.
+inline constexpr std::string_view replace_gpu =
+    "leave the node out and tell the site: the GPU needs a reset";
+
 /// Describes the errors that trainings meet; refers to NVIDIA's list for others.
 XidWords xid_words(unsigned xid);
 

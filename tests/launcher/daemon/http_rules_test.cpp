@@ -85,8 +85,8 @@ TEST(HttpRules, Secrets) {
   EXPECT_FALSE(same_secret("", ""));
   EXPECT_FALSE(same_secret("a", "ab"));
   EXPECT_FALSE(same_secret("ab", "aa"));
-  EXPECT_EQ(new_secret().size(), 64u);
-  EXPECT_NE(new_secret(), new_secret());
+  EXPECT_EQ(new_access_token().size(), 64u);
+  EXPECT_NE(new_access_token(), new_access_token());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-Error wrong(std::string what, std::string hint = "") {
+Error bad_header(std::string what, std::string hint = "") {
   return {ErrorKind::bad_request, std::move(what), std::move(hint)};
 }
 
@@ -30,13 +30,13 @@ class DictionaryReader {
     }
     if (!descr_ || !fortran_ || !shape_) return malformed();
     if (*fortran_) {
-      return wrong("is in Fortran order", "save numpy.ascontiguousarray(x)");
+      return bad_header("is in Fortran order", "save numpy.ascontiguousarray(x)");
     }
     return header_of(*descr_);
   }
 
  private:
-  static Error malformed() { return wrong("damaged .npy header"); }
+  static Error malformed() { return bad_header("damaged .npy header"); }
 
   void skip_blanks() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size()));
@@ -106,12 +106,12 @@ class DictionaryReader {
         (size == 1 || size == 2 || size == 4 || size == 8) &&
         (descr[1] == 'u' || descr[1] == 'i' || descr[1] == 'f' || (descr[1] == 'b' && size == 1));
     if (!known) {
-      return wrong(fmt::format("type {} is not supported", descr),
-                   "save .astype('uint8') or .astype('float32')");
+      return bad_header(fmt::format("type {} is not supported", descr),
+                        "save .astype('uint8') or .astype('float32')");
     }
     if (descr[0] == '>' && size > 1) {
-      return wrong(fmt::format("type {} is big-endian", descr),
-                   fmt::format("save .astype('<{}')", descr.substr(1)));
+      return bad_header(fmt::format("type {} is big-endian", descr),
+                        fmt::format("save .astype('<{}')", descr.substr(1)));
     }
     header.kind = descr[1];
     header.item_bytes = size;
@@ -129,16 +129,16 @@ class DictionaryReader {
 Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> beginning) {
   constexpr std::string_view magic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
-  if (!text.starts_with(magic) || text.size() < 10) return wrong("is not a .npy file");
+  if (!text.starts_with(magic) || text.size() < 10) return bad_header("is not a .npy file");
   const int version = beginning[6];
-  if (version < 1 || version > 3) return wrong(fmt::format("has .npy version {}", version));
+  if (version < 1 || version > 3) return bad_header(fmt::format("has .npy version {}", version));
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   const std::size_t begin = 8 + length_bytes;
-  if (text.size() < begin) return wrong("truncated: ends within the .npy header");
+  if (text.size() < begin) return bad_header("truncated: ends within the .npy header");
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | beginning[8 + i];
-  if (length > npy_header_bytes_max - begin) return wrong("damaged .npy header");
-  if (text.size() < begin + length) return wrong("truncated: ends within the .npy header");
+  if (length > npy_header_bytes_max - begin) return bad_header("damaged .npy header");
+  if (text.size() < begin + length) return bad_header("truncated: ends within the .npy header");
   auto header = DictionaryReader(text.substr(begin, length)).read();
   if (header) header->data_begin = begin + length;
   return header;
