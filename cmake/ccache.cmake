@@ -8,7 +8,7 @@ if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     execute_process(COMMAND ${CCACHE} --show-stats RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   endif()
   if(ccache_status EQUAL 0)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "env;CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR};${CCACHE}"
+    set(CMAKE_CXX_COMPILER_LAUNCHER "env;CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR};CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_PCH_EXTSUM=1;${CCACHE}"
       CACHE STRING "what starts the compiler")
   endif()
 endif()

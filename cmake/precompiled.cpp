@@ -1,0 +1,1 @@
+// Gives the owners of precompiled headers (precompiled.cmake) a source.
