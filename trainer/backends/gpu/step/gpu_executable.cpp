@@ -43,12 +43,12 @@ class GpuExecutable final : public Executable {
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
         images_(shape(0), memory_),
         masks_(graph_, memory_),
-        heavy_(memory_),
+        library_layers_(memory_),
         compute_weights_(graph_.parameters.size(), -1),
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
-    if (auto error = heavy_.make(library, graph_, plan_, numerics())) return error;
+    if (auto error = library_layers_.make(library, graph_, plan_, numerics())) return error;
     reserve();
     const std::size_t bytes = memory_.place();
     std::size_t free = 0;
@@ -201,7 +201,7 @@ class GpuExecutable final : public Executable {
   template <typename Op>
   void forward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
-      heavy_forward(n);
+      library_forward(n);
     } else {
       over(static_cast<int>(n), LayerKernels<Op, T>::forward(op, view(n)));
     }
@@ -209,7 +209,7 @@ class GpuExecutable final : public Executable {
   template <typename Op>
   void backward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
-      heavy_backward(n);
+      library_backward(n);
     } else {
       View<T> v = view(n);
       if (v.dx == nullptr) return;
@@ -218,9 +218,9 @@ class GpuExecutable final : public Executable {
     }
   }
   View<T> view(std::size_t n) const;
-  HeavyPass<T> heavy_pass(std::size_t n) const;
-  void heavy_forward(std::size_t n);
-  void heavy_backward(std::size_t n);
+  LibraryPass<T> library_pass(std::size_t n) const;
+  void library_forward(std::size_t n);
+  void library_backward(std::size_t n);
   const T* compute_weight(int parameter) const;
   void add_bias(std::size_t n);
   void bias_backward(std::size_t n);
@@ -245,7 +245,7 @@ class GpuExecutable final : public Executable {
   LossLayer loss_;
   ImageInput images_;
   DropoutMasks masks_;
-  HeavyLayers heavy_;
+  LibraryLayers library_layers_;
   std::vector<int> values_;  // pieces of memory_, by node
   std::vector<int> deltas_;
   std::vector<int> best_;             // of max poolings
@@ -273,7 +273,7 @@ void GpuExecutable<T>::reserve() {
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
     best_.push_back(place(both, elements * sizeof(std::uint16_t)));
-    if (!heavy_.has(n) || dtype_of(T{}) == DType::f32) continue;
+    if (!library_layers_.has(n) || dtype_of(T{}) == DType::f32) continue;
     const int weight = graph_.nodes[n].parameters.front();
     const auto weights =
         static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
@@ -393,7 +393,7 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
 }
 
 template <typename T>
-HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
+LibraryPass<T> GpuExecutable<T>::library_pass(std::size_t n) const {
   const int x = input(n);
   const int y = static_cast<int>(n);
   const int parameter = graph_.nodes[n].parameters[0];
@@ -408,17 +408,17 @@ HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
 }
 
 template <typename T>
-void GpuExecutable<T>::heavy_forward(std::size_t n) {
-  heavy_.forward(n, heavy_pass(n));
+void GpuExecutable<T>::library_forward(std::size_t n) {
+  library_layers_.forward(n, library_pass(n));
   add_bias(n);
 }
 
 template <typename T>
-void GpuExecutable<T>::heavy_backward(std::size_t n) {
-  HeavyPass<T> pass = heavy_pass(n);
+void GpuExecutable<T>::library_backward(std::size_t n) {
+  LibraryPass<T> pass = library_pass(n);
   if (pass.dx != nullptr) pass.add = adds(input(n));
   bias_backward(n);
-  heavy_.backward(n, pass);
+  library_layers_.backward(n, pass);
 }
 
 template <typename T>
