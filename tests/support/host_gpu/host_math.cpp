@@ -12,8 +12,8 @@ constexpr std::size_t workspace_bytes = 96;
 
 /// Like a library that cannot be captured: nothing was done.
 bool library_refuses() {
-  if (!host_gpus().refuses_library_calls || !host_gpu_records()) return false;
-  refused("host math", "not supported while a stream is recorded");
+  if (!host_gpus().refuses_library_calls || !host_gpu_captures()) return false;
+  library_failed("host math", "not supported during stream capture");
   return true;
 }
 

@@ -87,7 +87,7 @@ class CublasProduct final : public gpu::Product {
         handle_->raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c,
         result_.raw(), c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
     if (status != CUBLAS_STATUS_SUCCESS) {
-      gpu::refused("cuBLASLt", cublasLtGetStatusString(status));
+      gpu::library_failed("cuBLASLt", cublasLtGetStatusString(status));
     }
   }
 

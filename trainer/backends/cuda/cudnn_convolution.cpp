@@ -105,7 +105,7 @@ std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream str
 void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
              const void* y, void* workspace) {
   std::string why = try_to_execute(handle, plan, stream, x, w, y, workspace);
-  if (!why.empty()) gpu::refused("cuDNN", std::move(why));
+  if (!why.empty()) gpu::library_failed("cuDNN", std::move(why));
 }
 
 /// Of plans that are all welcome.

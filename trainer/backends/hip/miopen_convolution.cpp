@@ -289,7 +289,7 @@ class MiopenConvolution final : public gpu::Convolution {
            void* workspace) {
     const miopenStatus_t status = try_to_run(pass, stream, first, second, result, workspace);
     if (status != miopenStatusSuccess) {
-      gpu::refused("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
+      gpu::library_failed("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
     }
   }
 

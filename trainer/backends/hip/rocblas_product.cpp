@@ -58,7 +58,7 @@ class RocblasProduct final : public gpu::Product {
           rocblas_gemm_algo_standard, 0, rocblas_gemm_flags_none);
     }
     if (status != rocblas_status_success) {
-      gpu::refused("rocBLAS", rocblas_status_to_string(status));
+      gpu::library_failed("rocBLAS", rocblas_status_to_string(status));
     }
   }
 

@@ -33,10 +33,10 @@ std::size_t index(int of) {
 template <typename T>
 class GpuExecutable final : public Executable {
  public:
-  GpuExecutable(Graph graph, CompileOptions options, bool records)
+  GpuExecutable(Graph graph, CompileOptions options, bool captures)
       : graph_(std::move(graph)),
         options_(std::move(options)),
-        records_(records),
+        captures_(captures),
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
@@ -67,7 +67,7 @@ class GpuExecutable final : public Executable {
   DType dtype() const override { return DType::f32; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
     parameters_.attach(std::move(weights), std::move(gradients));
-    recordings_.clear();
+    graph_capture_.clear();
   }
   void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }
   void to_plain(int slot, const void* arena, void* plain) const override {
@@ -85,7 +85,7 @@ class GpuExecutable final : public Executable {
     loss_.take(stream_, outputs, batch);
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
-    run({.kind = trains ? Take::Kind::train : Take::Kind::evaluate}, [&] {
+    run({.kind = trains ? CaptureKey::Kind::train : CaptureKey::Kind::evaluate}, [&] {
       take_weights();
       for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
         run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
@@ -104,7 +104,7 @@ class GpuExecutable final : public Executable {
     accumulate_ = accumulate;
     loss_.set_scale(stream_, scale);
     for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
-      run({Take::Kind::backward, piece.first_node, piece.last_node, accumulate},
+      run({CaptureKey::Kind::backward, piece.first_node, piece.last_node, accumulate},
           [&] { run_backward(piece); });
       for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
         if (trains(parameters_.slots()[index(slot)].parameter)) {
@@ -159,16 +159,15 @@ class GpuExecutable final : public Executable {
   void take(const Batch& batch, Phase phase);
   void take_weights();
 
-  /// Whether the kernels of this batch are those of the others: nothing of it is on the host, or
-  /// goes there on its way.
+  /// Whether this batch can be captured: a full batch, with nothing computed or stored on the host.
   bool repeats() const {
-    return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
+    return captures_ && count_ == options_.batch && !options_.sum_over_ranks &&
            parameters_.are_on_device();
   }
   template <typename Enqueue>
-  void run(const Take& take, const Enqueue& enqueue) {
+  void run(const CaptureKey& key, const Enqueue& enqueue) {
     if (!repeats()) return enqueue();
-    recordings_.run(take, [&](GpuStream stream) {
+    graph_capture_.run(key, [&](GpuStream stream) {
       stream_ = stream;
       enqueue();
       stream_ = nullptr;
@@ -233,7 +232,7 @@ class GpuExecutable final : public Executable {
 
   Graph graph_;
   CompileOptions options_;
-  bool records_;
+  bool captures_;
   StepPlan plan_;
   GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
   PinnedPool pinned_;
@@ -253,7 +252,7 @@ class GpuExecutable final : public Executable {
   int outputs_ = -1;                  // float [batch, classes]
   int found_ = -1;                    // int
   BackwardSchedule schedule_;
-  Recordings recordings_;
+  GraphCapture graph_capture_;
   bool accumulate_ = false;
   bool has_targets_ = false;
   Phase phase_ = Phase::train;
@@ -290,7 +289,7 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   count_ = batch.count;
   phase_ = phase;
   // Kernels of the loss know which of the two they read.
-  if (has_targets_ != !batch.targets.empty()) recordings_.clear();
+  if (has_targets_ != !batch.targets.empty()) graph_capture_.clear();
   has_targets_ = !batch.targets.empty();
   images_.send(batch);
   parameters_.fetch_weights(stream_);
@@ -468,8 +467,8 @@ void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
 template <typename T>
 Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOptions& options,
                                              MathLibrary& library) {
-  const bool records = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
-  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, records);
+  const bool captures = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
+  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, captures);
   if (auto error = executable->prepare(library)) return *std::move(error);
   return std::unique_ptr<Executable>(std::move(executable));
 }
