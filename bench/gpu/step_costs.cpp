@@ -67,7 +67,7 @@ class StepWalk {
     return static_cast<double>(elements_of(graph_.parameters[at(parameter)].shape));
   }
   bool trains(int parameter) const { return !graph_.parameters[at(parameter)].frozen; }
-  bool has_delta(int n) const { return plan_.deltas[at(n)].first <= plan_.deltas[at(n)].last; }
+  bool has_grad(int n) const { return plan_.grads[at(n)].first <= plan_.grads[at(n)].last; }
   /// Returns whether node n's gradient is added to an existing one.
   bool adds(int n) {
     const bool there = written_[at(n)];
@@ -148,7 +148,7 @@ void StepWalk::heavy_backward(std::size_t n) {
     pass(node.name + " backward weights", read_by(n) + dy + result, products(n));
     if (!dense) pass(node.name + " gradient", weights(weight) * (wide_ + single));
   }
-  if (!has_delta(x)) return;
+  if (!has_grad(x)) return;
   const bool add = adds(x);
   const double factors = dy + weights(weight) * wide_;
   const double result = bytes(x) * (dense && add ? 2 : 1);
@@ -169,10 +169,10 @@ void StepWalk::norm_backward(std::size_t n) {
   const Node& norm = graph_.nodes[at(plan.norm)];
   const double all = bytes(static_cast<int>(n));
   const double read = all * (plan.relu ? 3 : 2);  // dy, x, and y if it determines ReLU's mask
-  pass(norm.name + " slopes", read);
+  pass(norm.name + " grad sums", read);
   double written = 0;
   const auto give = [&](int to) {
-    if (to >= 0 && has_delta(to)) written += adds(to) ? 2 * all : all;
+    if (to >= 0 && has_grad(to)) written += adds(to) ? 2 * all : all;
   };
   give(norm.inputs.front());
   give(plan.other);
@@ -200,7 +200,7 @@ void StepWalk::backward(std::size_t n) {
   const int y = static_cast<int>(n);
   const double more = places(n) + (traits_of(node.op).rereads_output ? bytes(y) : 0);
   for (const int input : node.inputs) {
-    if (!has_delta(input)) continue;
+    if (!has_grad(input)) continue;
     pass(node.name + " backward", bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1));
   }
 }

@@ -23,8 +23,8 @@ ForwardResult evaluate(const LossChoice& choice, std::span<const double> outputs
         output_row(outputs.data(), width, of, static_cast<std::int64_t>(n), choice.label_smoothing);
     assert(y.label < width);
     const LossRow<double> row = Loss::row(y);
-    double* const slopes = gradient.data() + static_cast<std::int64_t>(n) * width;
-    for (std::int64_t k = 0; k < width; ++k) slopes[k] = Loss::slope(y, row, k);
+    double* const grads = gradient.data() + static_cast<std::int64_t>(n) * width;
+    for (std::int64_t k = 0; k < width; ++k) grads[k] = Loss::grad(y, row, k);
     result.loss_sum += row.loss;
     result.correct += row.right;
   }

@@ -26,7 +26,7 @@ struct MeanSquaredError {
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
     return 2 * (y[k] - y.target(k)) / static_cast<Real>(y.width);
   }
 };

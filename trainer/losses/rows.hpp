@@ -5,7 +5,7 @@
 // A loss is a struct with
 //   name, summary, targets, smooths: see LossEntry
 //   row(outputs): the LossRow of a row
-//   slope(outputs, row, k): d(the row's loss)/d(output k). `row` is what row() gave.
+//   grad(outputs, row, k): d(the row's loss)/d(output k). `row` is what row() gave.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RowTargets {
   const float* values;         // [rows, outputs]
 };
 
-/// One row's loss, whether it is correct, and what its slopes need.
+/// One row's loss, whether it is correct, and what its gradient needs.
 template <typename Real>
 struct LossRow {
   double loss;

@@ -8,7 +8,7 @@
 namespace dllaunch {
 
 /// Of an output x and its target t: -t log s(x) - (1 - t) log(1 - s(x)) with s the logistic
-/// function, written so that exp() cannot overflow; its slope is s(x) - t.
+/// function, written so that exp() cannot overflow; its gradient is s(x) - t.
 /// label_smoothing e moves t towards one half: (1 - e) t + e / 2, as Keras does.
 struct SigmoidCrossEntropy {
   static constexpr std::string_view name = "sigmoid_cross_entropy";
@@ -40,7 +40,7 @@ struct SigmoidCrossEntropy {
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
     const Real x = y[k];
     const Real e = std::exp(x < 0 ? x : -x);
     return ((x < 0 ? e : 1) / (1 + e) - smoothed(y, k)) / static_cast<Real>(y.width);

@@ -8,7 +8,7 @@
 namespace dllaunch {
 
 /// label_smoothing e: the label's share of the target is 1 - e, and every class has e / outputs
-/// more (Szegedy et al. 2016). The slopes are softmax(outputs) - target.
+/// more (Szegedy et al. 2016). The gradient is softmax(outputs) - target.
 struct SoftmaxCrossEntropy {
   static constexpr std::string_view name = "softmax_cross_entropy";
   static constexpr std::string_view summary =
@@ -37,10 +37,10 @@ struct SoftmaxCrossEntropy {
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
     const Real share = y.smoothing / static_cast<Real>(y.width);
-    const Real slope = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
-    return k == y.label ? slope - (1 - y.smoothing) : slope;
+    const Real grad = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
+    return k == y.label ? grad - (1 - y.smoothing) : grad;
   }
 };
 

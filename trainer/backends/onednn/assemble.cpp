@@ -167,12 +167,12 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
   return all;
 }
 
-/// The last node's output as the loss reads it, and the slope in the output's extents.
+/// Adds the logits as the loss reads them, and their gradients in the extents of the last output.
 void add_logits(Assembled& assembled, Program& program, const memory& y) {
   // A flattened image at the end of the graph is [n,c,h,w] here; plain, that is [n,c*h*w].
   const memory::desc plain = plain_layout(y.get_desc().dims());
   assembled.logits = program.allocate_for_good(plain);
-  assembled.slope = program.allocate_for_good(plain);
+  assembled.logit_grads = program.allocate_for_good(plain);
   program.copy(assembled.forward, "logits", y, assembled.logits);
 }
 
@@ -217,7 +217,7 @@ class Assembler {
 
   void compile_backward() {
     std::vector<Memories> dys(graph_.nodes.size());
-    dys.back() = {assembled_.slope};
+    dys.back() = {assembled_.logit_grads};
     int slot = 0;
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
       BackwardOfNode steps;

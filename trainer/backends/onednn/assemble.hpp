@@ -18,9 +18,9 @@ struct Done {
 };
 
 struct Assembled {
-  dnnl::memory input;   // [batch, c, h, w], plain
-  dnnl::memory logits;  // [batch, classes], plain
-  dnnl::memory slope;   // [batch, classes], plain: d(loss)/d(logits), where backward starts
+  dnnl::memory input;        // [batch, c, h, w], plain
+  dnnl::memory logits;       // [batch, classes], plain
+  dnnl::memory logit_grads;  // [batch, classes], plain: d(loss)/d(logits), where backward starts
   std::vector<Step> forward;
   std::vector<Done> done;                // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots

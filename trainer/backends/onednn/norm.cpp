@@ -41,8 +41,8 @@ class NormRun {
         inv_std_(layout_.channels()),
         scale_(layout_.channels()),
         shift_(layout_.channels()),
-        offset_(layout_.channels()),
-        slope_(layout_.channels()),
+        grad_mean_(layout_.channels()),
+        proj_scale_(layout_.channels()),
         first_(layout_.rows * layout_.channels()),
         second_(layout_.rows * layout_.channels()) {}
 
@@ -105,8 +105,8 @@ class NormRun {
     }
     if (program_.sum_over_ranks()) program_.sum_over_ranks()(sums);
     for (std::size_t c = 0; c < channels_ && count_ > 0; ++c) {
-      offset_[c] = static_cast<float>(sums[c] / count_);
-      slope_[c] = static_cast<float>(sums[channels_ + c] / count_ * inv_std_[c]);
+      grad_mean_[c] = static_cast<float>(sums[c] / count_);
+      proj_scale_[c] = static_cast<float>(sums[channels_ + c] / count_ * inv_std_[c]);
     }
   }
 
@@ -145,8 +145,8 @@ class NormRun {
       piece.inv_std = &inv_std_[channel];
       piece.scale = &scale_[channel];
       piece.shift = &shift_[channel];
-      piece.offset = &offset_[channel];
-      piece.slope = &slope_[channel];
+      piece.grad_mean = &grad_mean_[channel];
+      piece.proj_scale = &proj_scale_[channel];
       piece.relu = group_.relu;
       run(piece, at, row * layout_.channels() + channel);
     }
@@ -229,10 +229,10 @@ class NormRun {
   std::vector<float> inv_std_;
   std::vector<float> scale_;
   std::vector<float> shift_;
-  std::vector<float> offset_;  // dbias / n
-  std::vector<float> slope_;   // dweight / n * inv_std
-  std::vector<float> first_;   // [rows, channels]: of one image, the mean, or the sum of dy
-  std::vector<float> second_;  // and the squared distances, or the sum of dy z
+  std::vector<float> grad_mean_;   // dbias / n
+  std::vector<float> proj_scale_;  // dweight / n * inv_std
+  std::vector<float> first_;       // [rows, channels]: of one image, the mean, or the sum of dy
+  std::vector<float> second_;      // and the squared distances, or the sum of dy z
 };
 
 class Norm final : public Layer {

@@ -30,11 +30,11 @@ struct NormPiece {
   std::array<const std::byte*, 2> parts = {};  // the second may be absent
   const float* inv_std = nullptr;
   std::byte* masked = nullptr;  // where dy goes; may be absent, or the memory of a part
-  /// dx = (dy - offset - (x - mean) * slope) * scale, with dy 0 where the y of x is not above 0 if
-  /// `relu`.
+  /// dx = (dy - grad_mean - (x - mean) * proj_scale) * scale, with dy 0 where the y of x is not
+  /// above 0 if `relu`.
   const std::byte* dy = nullptr;
-  const float* offset = nullptr;
-  const float* slope = nullptr;
+  const float* grad_mean = nullptr;
+  const float* proj_scale = nullptr;
   std::byte* dx = nullptr;
 };
 

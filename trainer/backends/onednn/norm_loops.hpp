@@ -243,11 +243,11 @@ template <typename T, std::size_t width, bool relu>
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
         Affine<lanes()> affine;
-        V offset;
-        V slope;
+        V grad_mean;
+        V proj_scale;
         load_affine<lanes()>(piece, run, affine);
-        load_channels<lanes()>(piece, piece.offset, run, offset);
-        load_channels<lanes()>(piece, piece.slope, run, slope);
+        load_channels<lanes()>(piece, piece.grad_mean, run, grad_mean);
+        load_channels<lanes()>(piece, piece.proj_scale, run, proj_scale);
         for (std::size_t i = 0; i < run.count; ++i) {
           const std::size_t at = run.first + i * run.step;
           V x;
@@ -259,7 +259,7 @@ template <typename T, std::size_t width, bool relu>
             apply<lanes()>(affine, x, y);
             dy = y <= 0 ? V{} : dy;
           }
-          const V dx = (dy - offset - (x - affine.mean) * slope) * affine.scale;
+          const V dx = (dy - grad_mean - (x - affine.mean) * proj_scale) * affine.scale;
           store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
         }
       });

@@ -135,7 +135,7 @@ class OneDnnExecutable final : public Executable {
       slot.layout = onednn::describe(layout);
     }
     logits_.resize(static_cast<std::size_t>(batch_ * classes_));
-    slopes_.resize(logits_.size());
+    logit_grads_.resize(logits_.size());
   }
 
   const std::vector<ParameterSlot>& slots() const override { return slots_; }
@@ -180,19 +180,19 @@ class OneDnnExecutable final : public Executable {
 
     const auto size = static_cast<std::size_t>(count_ * classes_);
     std::copy_n(floats(assembled_.logits), size, logits_.begin());
-    ForwardResult result =
-        evaluate_loss(loss_, batch, std::span(logits_).first(size), std::span(slopes_).first(size));
+    ForwardResult result = evaluate_loss(loss_, batch, std::span(logits_).first(size),
+                                         std::span(logit_grads_).first(size));
     if (hides_non_finite()) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     omp_set_num_threads(threads_);
-    float* slope = floats(assembled_.slope);
+    float* logit_grads = floats(assembled_.logit_grads);
     const auto present = count_ * classes_;
-    std::transform(slopes_.begin(), slopes_.begin() + present, slope,
+    std::transform(logit_grads_.begin(), logit_grads_.begin() + present, logit_grads,
                    [scale](double value) { return static_cast<float>(scale * value); });
-    std::fill(slope + present, slope + batch_ * classes_, 0.F);
+    std::fill(logit_grads + present, logit_grads + batch_ * classes_, 0.F);
 
     for (BackwardOfNode& node : assembled_.backward) {
       accumulate ? add_gradients(node) : run(node.parameters);
@@ -363,7 +363,7 @@ class OneDnnExecutable final : public Executable {
   onednn::Assembled assembled_;
   std::unordered_map<int, memory> fresh_gradients_;  // per parameter, made by the first accumulate
   std::vector<double> logits_;                       // [batch, classes]
-  std::vector<double> slopes_;                       // [batch, classes]: d(loss_sum)/d(logits)
+  std::vector<double> logit_grads_;                  // [batch, classes]: d(loss_sum)/d(logits)
   int count_ = 0;                                    // images of the latest forward()
 };
 

@@ -40,15 +40,15 @@ class Weighted : public Layer {
     const auto dy = program.sum(first, node_.name + " dy", dys);
     const auto x = program.in_layout(first, node_.name + " x", program.again(first, x_),
                                      gradient_desc_.src_desc());
-    const auto slope =
+    const auto diff_dst =
         program.in_layout(first, node_.name + " dy", dy, gradient_desc_.diff_dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x},
-                        {DNNL_ARG_DIFF_DST, slope},
+                        {DNNL_ARG_DIFF_DST, diff_dst},
                         {DNNL_ARG_DIFF_WEIGHTS, parameter(program, 0).gradient}};
     if (has_bias()) arguments.insert({DNNL_ARG_DIFF_BIAS, parameter(program, 1).gradient});
     program.add(first, node_.name + " backward weights", gradient_desc_, Gradient(gradient_desc_),
                 std::move(arguments));
-    return {around_.wants_dx ? compile_backward_data(program, steps.input, slope) : dy};
+    return {around_.wants_dx ? compile_backward_data(program, steps.input, diff_dst) : dy};
   }
 
  protected:
@@ -81,15 +81,16 @@ class Weighted : public Layer {
  private:
   dnnl::memory compile_backward_data(Program& program, std::vector<Step>& steps,
                                      const dnnl::memory& dy) {
-    const auto slope =
+    const auto diff_dst =
         program.in_layout(steps, node_.name + " dy", dy, backward_desc_.diff_dst_desc());
     // The forward pass may have made the very copy of the weights that is needed here.
     const auto layout = backward_desc_.weights_desc();
     const auto& nearest = weight_.get_desc() == layout ? weight_ : parameter(program, 0).weight;
     const auto weight = program.in_layout(steps, node_.name + " weight", nearest, layout);
     auto dx = program.allocate(backward_desc_.diff_src_desc());
-    program.add(steps, node_.name + " backward data", backward_desc_, BackwardData(backward_desc_),
-                {{DNNL_ARG_DIFF_DST, slope}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
+    program.add(
+        steps, node_.name + " backward data", backward_desc_, BackwardData(backward_desc_),
+        {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
     return dx;
   }
 

@@ -99,7 +99,7 @@ TEST(StepCosts, NormsAreCountedWithWhatIsJoinedToThem) {
   EXPECT_DOUBLE_EQ(passes.at("bn1 moments").bytes, all);
   EXPECT_DOUBLE_EQ(passes.at("bn1 forward").bytes, 2 * all);
   EXPECT_DOUBLE_EQ(passes.at("bn2 forward").bytes, 3 * all) << "and what is added";
-  EXPECT_DOUBLE_EQ(passes.at("bn2 slopes").bytes, 3 * all) << "and where the ReLU has cut";
+  EXPECT_DOUBLE_EQ(passes.at("bn2 grad sums").bytes, 3 * all) << "and the ReLU's mask";
   EXPECT_DOUBLE_EQ(passes.at("bn2 backward").bytes, 5 * all) << "to both that were added";
   EXPECT_DOUBLE_EQ(passes.at("conv2 backward data").bytes, 2 * all + w);
   EXPECT_DOUBLE_EQ(passes.at("conv2 addition").bytes, 3 * all) << "relu1 has a gradient already";
@@ -116,7 +116,7 @@ TEST(StepCosts, WhatIsFrozenOrJumpedOverCostsNothing) {
     parameter.frozen = !parameter.name.starts_with("conv2") && !parameter.name.starts_with("bn2");
   }
   const auto passes = by_name(graph, {.batch = 2, .type = DType::f32});
-  EXPECT_FALSE(passes.contains("bn1 slopes"));
+  EXPECT_FALSE(passes.contains("bn1 grad sums"));
   EXPECT_FALSE(passes.contains("conv2 backward data"));
   EXPECT_TRUE(passes.contains("conv2 backward weights"));
   EXPECT_DOUBLE_EQ(passes.at("update").bytes, (9 + 6) * 20);

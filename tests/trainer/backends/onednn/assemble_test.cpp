@@ -96,7 +96,7 @@ TEST(OneDnnAssemble, GivesTheLossPlainLogits) {
   const onednn::Assembled assembled = onednn::assemble(*graph, 7, program);
   EXPECT_EQ(assembled.input.get_desc(), onednn::plain_layout({7, 2, 5, 5}));
   EXPECT_EQ(assembled.logits.get_desc(), onednn::plain_layout({7, 3, 2, 2}));
-  EXPECT_EQ(assembled.slope.get_desc(), assembled.logits.get_desc());
+  EXPECT_EQ(assembled.logit_grads.get_desc(), assembled.logits.get_desc());
   ASSERT_EQ(assembled.backward.size(), 1U);
   ASSERT_EQ(assembled.backward[0].slots.size(), 2U);
   EXPECT_EQ(assembled.backward[0].slots[1].slot, 1);

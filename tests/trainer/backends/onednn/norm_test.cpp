@@ -56,7 +56,7 @@ struct Case {
 struct Piece {
   Case of;
   Elements x, skip, y, part, other;
-  std::vector<float> mean, scale, shift, inv_std, offset, slope;
+  std::vector<float> mean, scale, shift, inv_std, grad_mean, proj_scale;
 
   Piece(const Case& one, std::mt19937& random)
       : of(one),
@@ -69,8 +69,8 @@ struct Piece {
         scale(channels(random)),
         shift(channels(random)),
         inv_std(channels(random)),
-        offset(channels(random)),
-        slope(channels(random)) {}
+        grad_mean(channels(random)),
+        proj_scale(channels(random)) {}
 
   std::size_t size() const { return of.pixels * of.lanes; }
   NormPiece bound() const {
@@ -80,8 +80,8 @@ struct Piece {
     piece.scale = scale.data();
     piece.shift = shift.data();
     piece.inv_std = inv_std.data();
-    piece.offset = offset.data();
-    piece.slope = slope.data();
+    piece.grad_mean = grad_mean.data();
+    piece.proj_scale = proj_scale.data();
     piece.relu = of.relu;
     return piece;
   }
@@ -263,9 +263,9 @@ TEST(NormKernels, GoBack) {
     kernels.backward(bound);
     for (std::size_t i = 0; i < piece.size(); ++i) {
       const std::size_t lane = i % piece.of.lanes;
-      const double z = (piece.x[i] - piece.mean_of(i)) * piece.slope[lane];
+      const double z = (piece.x[i] - piece.mean_of(i)) * piece.proj_scale[lane];
       const double dy = piece.of.relu && y[i] <= 0 ? 0 : piece.part[i];
-      const double expected = (dy - piece.offset[lane] - z) * piece.scale[lane];
+      const double expected = (dy - piece.grad_mean[lane] - z) * piece.scale[lane];
       ASSERT_NEAR(dx[i], expected, tolerance(piece.of.type) * (1 + std::abs(expected)));
     }
   });

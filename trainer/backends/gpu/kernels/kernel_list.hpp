@@ -39,8 +39,8 @@ constexpr auto of_layers(std::variant<Kinds...>*) {
 template <typename Loss>
 struct OfLoss {
   template <typename T>
-  using Slopes = LossSlopes<Loss, T>;
-  using Kernels = decltype(TypeList<LossRows<Loss>>{} + OfEachType<Slopes>{});
+  using Grads = LossGrads<Loss, T>;
+  using Kernels = decltype(TypeList<LossRows<Loss>>{} + OfEachType<Grads>{});
 };
 template <typename... Listed>
 constexpr auto of_losses(TypeList<Listed...>) {
@@ -53,7 +53,7 @@ using BackwardOfNorm = NormBackward<T, double>;
 using Kernels = decltype(
     of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
     OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments, NormForward,
-               ChunkSlopes, BackwardOfNorm>{} +
+               ChunkGradSums, BackwardOfNorm>{} +
     TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
              Convert<BFloat16, float>, Convert<Float16, float>, Convert<BFloat16, BFloat16>,
              Convert<Float16, Float16>, ToChannelsLast<float, float>,

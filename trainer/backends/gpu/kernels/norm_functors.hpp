@@ -149,7 +149,7 @@ struct NormForward {
 
 /// What comes back through the ReLU.
 template <typename T>
-struct NormSlope {
+struct MaskedGrad {
   const T* dy;
   const T* y;  // nullptr: no ReLU
   constexpr float operator()(std::int64_t i) const {
@@ -159,8 +159,8 @@ struct NormSlope {
 
 /// sums [2, chunks, channels]: of dy, then of dy z, z being the normalised x.
 template <typename T>
-struct ChunkSlopes {
-  NormSlope<T> slope;
+struct ChunkGradSums {
+  MaskedGrad<T> masked_dy;
   const T* x;  // nullptr: of dy alone
   NormChannel of;
   Chunks chunks;
@@ -172,7 +172,7 @@ struct ChunkSlopes {
     float product = 0;
     for (std::int64_t p = chunks.first(chunk); p < chunks.first(chunk + 1); ++p) {
       const std::int64_t at = p * chunks.channels + c;
-      const float dy = slope(at);
+      const float dy = masked_dy(at);
       sum += dy;
       if (x != nullptr) product += dy * ((get(x[at]) - of.mean[c]) * of.inv_std[c]);
     }
@@ -213,7 +213,7 @@ struct PutSums {
 /// no gradient.
 template <typename T, typename Real>
 struct NormBackward {
-  NormSlope<T> slope;
+  MaskedGrad<T> masked_dy;
   const T* x;
   NormChannel of;
   const Real* sums;  // [2, channels], of all ranks
@@ -227,7 +227,7 @@ struct NormBackward {
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t c = i % channels;
     const bool there = i / channels < present;
-    const float dy = there ? slope(i) : 0;
+    const float dy = there ? masked_dy(i) : 0;
     if (other != nullptr) put(other[i], dy, add_other);
     if (dx == nullptr) return;
     float value = 0;

@@ -73,10 +73,10 @@ void LossLayer::set_scale(GpuStream stream, double scale) {
 }
 
 template <typename T>
-void LossLayer::backward(GpuStream stream, T* slopes) {
+void LossLayer::backward(GpuStream stream, T* grads) {
   visit_named(Losses{}, choice_.name, [&]<typename Loss>(const Loss&) {
     launch(stream, batch_ * width_,
-           LossSlopes<Loss, T>{inputs(), present_, memory_.at<float>(scale_piece_), slopes});
+           LossGrads<Loss, T>{inputs(), present_, memory_.at<float>(scale_piece_), grads});
   });
 }
 

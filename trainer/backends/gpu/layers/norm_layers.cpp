@@ -136,9 +136,9 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   const Chunks chunks = chunks_of(present, layer.channels);
   auto* const partial = memory_.at<float>(partial_);
   auto* const sums = memory_.at<double>(joined_);
-  const NormSlope<T> slope{pass.dy, pass.relu ? pass.y : nullptr};
+  const MaskedGrad<T> masked_dy{pass.dy, pass.relu ? pass.y : nullptr};
   launch(stream, chunks.count * chunks.channels,
-         ChunkSlopes<T>{slope, pass.x, of, chunks, partial});
+         ChunkGradSums<T>{masked_dy, pass.x, of, chunks, partial});
   launch(stream, 2 * layer.channels, JoinSums<double>{partial, chunks, sums});
   if (pass.dweight != nullptr) {
     launch(stream, layer.channels,
@@ -153,7 +153,7 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   }
   if (pass.dx == nullptr && pass.dother == nullptr) return;
   launch(stream, pass.shape.elements(),
-         NormBackward<T, double>{slope, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
+         NormBackward<T, double>{masked_dy, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
                                  layer.channels, present, pass.dx, pass.dother, pass.add,
                                  pass.add_other});
 }
@@ -165,7 +165,7 @@ void NormLayers::bias_backward(GpuStream stream, const Volume& shape, const T* d
   auto* const partial = memory_.at<float>(partial_);
   auto* const sums = memory_.at<double>(joined_);
   launch(stream, chunks.count * chunks.channels,
-         ChunkSlopes<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
+         ChunkGradSums<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
   launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums});
   launch(stream, shape.channels, PutSums<double>{sums, gradient, add});
 }

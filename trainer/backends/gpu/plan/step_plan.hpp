@@ -29,7 +29,7 @@ struct Use {
 struct StepPlan {
   std::vector<NodePlan> nodes;
   std::vector<Use> values;  // of node n's output
-  std::vector<Use> deltas;  // of its gradient
+  std::vector<Use> grads;   // of its gradient
   int steps = 0;
 };
 

@@ -144,7 +144,7 @@ class GpuExecutable final : public Executable {
  private:
   T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
   /// nullptr: nobody asks for it.
-  T* delta(int n) const { return memory_.at<T>(deltas_[index(n)]); }
+  T* grad(int n) const { return memory_.at<T>(grads_[index(n)]); }
   const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
@@ -152,7 +152,7 @@ class GpuExecutable final : public Executable {
     return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
   }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
-  /// Whether what goes into delta(n) adds to what is there.
+  /// Whether what goes into grad(n) adds to what is there.
   bool adds(int n) { return schedule_.adds(n); }
 
   void reserve();
@@ -246,7 +246,7 @@ class GpuExecutable final : public Executable {
   DropoutMasks masks_;
   LibraryLayers library_layers_;
   std::vector<int> values_;  // pieces of memory_, by node
-  std::vector<int> deltas_;
+  std::vector<int> grads_;
   std::vector<int> best_;             // of max poolings
   std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
   int outputs_ = -1;                  // float [batch, classes]
@@ -267,7 +267,7 @@ void GpuExecutable<T>::reserve() {
       return use.last < use.first ? -1 : memory_.add(bytes, use.first, use.last);
     };
     values_.push_back(place(plan_.values[n], elements * sizeof(T)));
-    deltas_.push_back(place(plan_.deltas[n], elements * sizeof(T)));
+    grads_.push_back(place(plan_.grads[n], elements * sizeof(T)));
     const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
@@ -313,7 +313,7 @@ template <typename T>
 void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
   schedule_.begin(piece);
   if (piece.first_node == last() && plan_.nodes.back().trains) {
-    loss_.backward(stream_, delta(last()));
+    loss_.backward(stream_, grad(last()));
     adds(last());
   }
   for (int n = piece.first_node; n >= piece.last_node; --n) {
@@ -357,10 +357,10 @@ void GpuExecutable<T>::run_norm_backward(std::size_t n) {
   const Node& norm = graph_.nodes[index(plan.norm)];
   const int x = norm.inputs.front();
   NormPass<T> pass = norm_pass(n);
-  pass.dy = delta(static_cast<int>(n));
-  pass.dx = delta(x);
+  pass.dy = grad(static_cast<int>(n));
+  pass.dx = grad(x);
   if (pass.dx != nullptr) pass.add = adds(x);
-  if (plan.other >= 0) pass.dother = delta(plan.other);
+  if (plan.other >= 0) pass.dother = grad(plan.other);
   if (pass.dother != nullptr) pass.add_other = adds(plan.other);
   if (trains(norm.parameters[0])) pass.dweight = parameters_.gradient(norm.parameters[0]);
   if (trains(norm.parameters[1])) pass.dbias = parameters_.gradient(norm.parameters[1]);
@@ -387,7 +387,7 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   if (node.parameters.size() < 2 || !trains(node.parameters[1])) return;
   const int y = static_cast<int>(n);
-  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(delta(y)),
+  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(grad(y)),
                        parameters_.gradient(node.parameters[1]), accumulate_);
 }
 
@@ -400,8 +400,8 @@ LibraryPass<T> GpuExecutable<T>::library_pass(std::size_t n) const {
           .x = value(x),
           .weight = compute_weight(parameter),
           .y = value(y),
-          .dy = delta(y),
-          .dx = delta(x),
+          .dy = grad(y),
+          .dx = grad(x),
           .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
           .add_weights = accumulate_};
 }
@@ -428,8 +428,8 @@ View<T> GpuExecutable<T>::view(std::size_t n) const {
           .out = shape(y),
           .x = value(x),
           .y = value(y),
-          .dy = delta(y),
-          .dx = delta(x),
+          .dy = grad(y),
+          .dx = grad(x),
           .best = memory_.at<std::uint16_t>(best_[n])};
 }
 
@@ -442,8 +442,8 @@ void GpuExecutable<T>::forward_of(const Add&, std::size_t n) {
 template <typename T>
 void GpuExecutable<T>::backward_of(const Add&, std::size_t n) {
   for (const int x : graph_.nodes[n].inputs) {
-    if (delta(x) == nullptr) continue;
-    over(x, Convert<T, T>{delta(static_cast<int>(n)), delta(x), adds(x)});
+    if (grad(x) == nullptr) continue;
+    over(x, Convert<T, T>{grad(static_cast<int>(n)), grad(x), adds(x)});
   }
 }
 

@@ -64,7 +64,7 @@ TEST(StepPlan, WhatNothingBeforeTrainsHasNoGradient) {
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const bool last = n + 1 == plan.nodes.size();
     EXPECT_EQ(plan.nodes[n].trains, last) << graph.nodes[n].name;
-    EXPECT_EQ(plan.deltas[n].first <= plan.deltas[n].last, last) << graph.nodes[n].name;
+    EXPECT_EQ(plan.grads[n].first <= plan.grads[n].last, last) << graph.nodes[n].name;
   }
 }
 
@@ -83,12 +83,12 @@ TEST(StepPlan, ArraysLiveAsLongAsTheyAreRead) {
       if (node.absorbed) continue;
       const int backward = 2 * count - 1 - n;
       EXPECT_TRUE(lives(plan.values[static_cast<std::size_t>(n)], n));
-      EXPECT_TRUE(!node.trains || lives(plan.deltas[static_cast<std::size_t>(n)], backward));
+      EXPECT_TRUE(!node.trains || lives(plan.grads[static_cast<std::size_t>(n)], backward));
       if (node.norm >= 0) continue;
       for (const int input : graph.nodes[static_cast<std::size_t>(n)].inputs) {
         const auto at = static_cast<std::size_t>(input);
         EXPECT_TRUE(lives(plan.values[at], n)) << input;
-        EXPECT_TRUE(!plan.nodes[at].trains || lives(plan.deltas[at], backward)) << input;
+        EXPECT_TRUE(!plan.nodes[at].trains || lives(plan.grads[at], backward)) << input;
       }
     }
   }
