@@ -19,7 +19,7 @@ struct CeilingSizes {
   int rounds = 5;                             // the fastest counts
 };
 
-using MakeProduct = std::function<Result<std::unique_ptr<Product>>(const ProductShape&)>;
+using MakeProduct = std::function<Result<std::unique_ptr<Matmul>>(const MatmulShape&)>;
 
 /// Returns operations per second, two per multiply-add, and bytes per second, read plus written:
 /// the faster of the driver's copy and a kernel's. unavailable: not enough memory, or no such

@@ -111,9 +111,9 @@ class HostConvolution final : public Convolution {
 };
 
 template <typename In, typename Out>
-class HostProduct final : public Product {
+class HostMatmul final : public Matmul {
  public:
-  explicit HostProduct(const ProductShape& shape) : shape_(shape) {}
+  explicit HostMatmul(const MatmulShape& shape) : shape_(shape) {}
   std::size_t workspace() const override { return workspace_bytes; }
 
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
@@ -141,13 +141,13 @@ class HostProduct final : public Product {
     }
   }
 
-  ProductShape shape_;
+  MatmulShape shape_;
 };
 
 template <typename T>
-std::unique_ptr<Product> product_of(const ProductShape& shape) {
-  if (shape.out == DType::f32) return std::make_unique<HostProduct<T, float>>(shape);
-  return std::make_unique<HostProduct<T, T>>(shape);
+std::unique_ptr<Matmul> product_of(const MatmulShape& shape) {
+  if (shape.out == DType::f32) return std::make_unique<HostMatmul<T, float>>(shape);
+  return std::make_unique<HostMatmul<T, T>>(shape);
 }
 
 class HostMath final : public MathLibrary {
@@ -162,7 +162,7 @@ class HostMath final : public MathLibrary {
         return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
     }
   }
-  Result<std::unique_ptr<Product>> product(const ProductShape& shape) override {
+  Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) override {
     switch (shape.in) {
       case DType::f16:
         return product_of<Float16>(shape);

@@ -1,7 +1,7 @@
 // The module's one entry. dltrain and the module are built together: C++ passes between them.
 #include <utility>
 
-#include "trainer/backends/cuda/cublaslt_product.hpp"
+#include "trainer/backends/cuda/cublaslt_matmul.hpp"
 #include "trainer/backends/cuda/cudnn_convolution.hpp"
 #include "trainer/backends/gpu/opening/gpu_backend.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
@@ -20,8 +20,8 @@ class CudaMath final : public gpu::MathLibrary {
       const gpu::ConvolutionShape& shape) override {
     return cudnn::make_convolution(cudnn_, choice_, shape);
   }
-  Result<std::unique_ptr<gpu::Product>> product(const gpu::ProductShape& shape) override {
-    return cublaslt::make_product(cublaslt_, shape);
+  Result<std::unique_ptr<gpu::Matmul>> matmul(const gpu::MatmulShape& shape) override {
+    return cublaslt::make_matmul(cublaslt_, shape);
   }
 
  private:

@@ -58,7 +58,7 @@ class Convolution {
 
 /// c[rows, columns] = a b, or += where run() is told so. Row by row; a is [rows, depth], transposed
 /// [depth, rows]; b is [depth, columns], transposed [columns, depth].
-struct ProductShape {
+struct MatmulShape {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
@@ -69,9 +69,9 @@ struct ProductShape {
   bool tf32 = false;
 };
 
-class Product {
+class Matmul {
  public:
-  virtual ~Product() = default;
+  virtual ~Matmul() = default;
   virtual std::size_t workspace() const = 0;
   virtual void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
                    void* workspace) = 0;
@@ -82,7 +82,7 @@ class MathLibrary {
  public:
   virtual ~MathLibrary() = default;
   virtual Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) = 0;
-  virtual Result<std::unique_ptr<Product>> product(const ProductShape& shape) = 0;
+  virtual Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) = 0;
 };
 
 }  // namespace dllaunch::gpu

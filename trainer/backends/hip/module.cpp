@@ -6,7 +6,7 @@
 #include "trainer/backends/gpu/opening/gpu_backend.hpp"
 #include "trainer/backends/hip/miopen_convolution.hpp"
 #include "trainer/backends/hip/precisions.hpp"
-#include "trainer/backends/hip/rocblas_product.hpp"
+#include "trainer/backends/hip/rocblas_matmul.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,8 +27,8 @@ class HipMath final : public gpu::MathLibrary {
       const gpu::ConvolutionShape& shape) override {
     return miopen::make_convolution(miopen_, choice_, shape);
   }
-  Result<std::unique_ptr<gpu::Product>> product(const gpu::ProductShape& shape) override {
-    return rocblas::make_product(rocblas_, shape);
+  Result<std::unique_ptr<gpu::Matmul>> matmul(const gpu::MatmulShape& shape) override {
+    return rocblas::make_matmul(rocblas_, shape);
   }
 
  private:

@@ -18,6 +18,6 @@ struct ColumnMajor {
   std::int64_t result_rows = 0;
   std::int64_t result_columns = 0;
 };
-ColumnMajor by_columns(const ProductShape& shape);
+ColumnMajor to_column_major(const MatmulShape& shape);
 
 }  // namespace dllaunch::gpu

@@ -112,16 +112,16 @@ std::optional<Error> LibraryLayers::make_dense(MathLibrary& library, const Graph
   const std::int64_t units = plan.nodes[n].shape.channels;
   const auto [type, tf32] = numerics;
   // Gradients of weights go into the arena, which is of float.
-  const std::pair<ProductShape, std::unique_ptr<Product>*> wanted[] = {
+  const std::pair<MatmulShape, std::unique_ptr<Matmul>*> wanted[] = {
       {{x.rows, units, x.channels, false, true, type, type, tf32}, &layers_[n].forward},
       {{x.rows, x.channels, units, false, false, type, type, tf32}, &layers_[n].backward_data},
       {{units, x.channels, x.rows, true, false, type, DType::f32, tf32},
        &layers_[n].backward_weights}};
-  for (const auto& [shape, product] : wanted) {
-    auto made = library.product(shape);
+  for (const auto& [shape, matmul] : wanted) {
+    auto made = library.matmul(shape);
     if (!made) return std::move(made).error();
     workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
-    *product = *std::move(made);
+    *matmul = *std::move(made);
   }
   return std::nullopt;
 }

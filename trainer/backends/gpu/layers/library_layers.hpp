@@ -16,9 +16,9 @@ struct LibraryLayer {
   std::unique_ptr<Convolution> convolution = nullptr;
   std::int64_t weights = 0;  // elements of the convolution's
   std::int64_t inputs = 0;   // and of its input
-  std::unique_ptr<Product> forward = nullptr;
-  std::unique_ptr<Product> backward_data = nullptr;
-  std::unique_ptr<Product> backward_weights = nullptr;
+  std::unique_ptr<Matmul> forward = nullptr;
+  std::unique_ptr<Matmul> backward_data = nullptr;
+  std::unique_ptr<Matmul> backward_weights = nullptr;
 };
 
 /// What a node reads and writes: arrays of T, the weights' gradient of float.

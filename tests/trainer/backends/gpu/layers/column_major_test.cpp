@@ -36,7 +36,7 @@ std::vector<double> by_definition(const ColumnMajor& by, const std::vector<doubl
 TEST(ColumnMajor, ColumnsGiveTheRowsThatWereAskedFor) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      const ProductShape s{3, 4, 5, transpose_a, transpose_b, DType::f32, DType::f32};
+      const MatmulShape s{3, 4, 5, transpose_a, transpose_b, DType::f32, DType::f32};
       std::vector<double> a(15);
       std::vector<double> b(20);
       std::iota(a.begin(), a.end(), 1);
@@ -51,7 +51,7 @@ TEST(ColumnMajor, ColumnsGiveTheRowsThatWereAskedFor) {
         }
       }
       // Row by row is column by column of the transpose.
-      EXPECT_EQ(by_definition(by_columns(s), b, a), wanted) << transpose_a << transpose_b;
+      EXPECT_EQ(by_definition(to_column_major(s), b, a), wanted) << transpose_a << transpose_b;
     }
   }
 }

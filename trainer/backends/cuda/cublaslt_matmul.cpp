@@ -1,4 +1,4 @@
-#include "trainer/backends/cuda/cublaslt_product.hpp"
+#include "trainer/backends/cuda/cublaslt_matmul.hpp"
 
 #include <fmt/core.h>
 
@@ -44,34 +44,34 @@ class Layout {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-class CublasProduct final : public gpu::Product {
+class CublasltMatmul final : public gpu::Matmul {
  public:
-  CublasProduct(std::shared_ptr<const Handle> handle, const gpu::ProductShape& shape)
+  CublasltMatmul(std::shared_ptr<const Handle> handle, const gpu::MatmulShape& shape)
       : handle_(std::move(handle)),
         tf32_(shape.tf32),
-        by_(gpu::by_columns(shape)),
+        by_(gpu::to_column_major(shape)),
         first_(shape.in, by_.first_rows, by_.first_columns),
         second_(shape.in, by_.second_rows, by_.second_columns),
         result_(shape.out, by_.result_rows, by_.result_columns) {}
-  ~CublasProduct() override {
-    if (product_ != nullptr) cublasLtMatmulDescDestroy(product_);
+  ~CublasltMatmul() override {
+    if (matmul_ != nullptr) cublasLtMatmulDescDestroy(matmul_);
   }
-  CublasProduct(const CublasProduct&) = delete;
-  CublasProduct& operator=(const CublasProduct&) = delete;
+  CublasltMatmul(const CublasltMatmul&) = delete;
+  CublasltMatmul& operator=(const CublasltMatmul&) = delete;
 
   Result<Ok> prepare() {
     for (const Layout* layout : {&first_, &second_, &result_}) {
       if (layout->status() != CUBLAS_STATUS_SUCCESS) return refusal("layout", layout->status());
     }
     cublasStatus_t status = cublasLtMatmulDescCreate(
-        &product_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        &matmul_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     const std::pair<cublasLtMatmulDescAttributes_t, bool> transposed[] = {
         {CUBLASLT_MATMUL_DESC_TRANSA, by_.first_transposed},
         {CUBLASLT_MATMUL_DESC_TRANSB, by_.second_transposed}};
     for (const auto& [name, is_transposed] : transposed) {
       const cublasOperation_t op = is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-      status = cublasLtMatmulDescSetAttribute(product_, name, &op, sizeof op);
+      status = cublasLtMatmulDescSetAttribute(matmul_, name, &op, sizeof op);
       if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     }
     return choose();
@@ -84,8 +84,8 @@ class CublasProduct final : public gpu::Product {
     const float alpha = 1;
     const float beta = add ? 1 : 0;
     const cublasStatus_t status = cublasLtMatmul(
-        handle_->raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c,
-        result_.raw(), c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
+        handle_->raw(), matmul_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c, result_.raw(),
+        c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
     if (status != CUBLAS_STATUS_SUCCESS) {
       gpu::library_failed("cuBLASLt", cublasLtGetStatusString(status));
     }
@@ -107,7 +107,7 @@ class CublasProduct final : public gpu::Product {
     int count = 0;
     if (status == CUBLAS_STATUS_SUCCESS) {
       status =
-          cublasLtMatmulAlgoGetHeuristic(handle_->raw(), product_, first_.raw(), second_.raw(),
+          cublasLtMatmulAlgoGetHeuristic(handle_->raw(), matmul_, first_.raw(), second_.raw(),
                                          result_.raw(), result_.raw(), wish, 1, &chosen_, &count);
     }
     cublasLtMatmulPreferenceDestroy(wish);
@@ -122,7 +122,7 @@ class CublasProduct final : public gpu::Product {
   Layout first_;
   Layout second_;
   Layout result_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t matmul_ = nullptr;
   cublasLtMatmulHeuristicResult_t chosen_ = {};
 };
 
@@ -135,12 +135,12 @@ Result<Ok> Handle::open() {
   return refusal("start", status);
 }
 
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
-                                                   const gpu::ProductShape& shape) {
-  auto made = std::make_unique<CublasProduct>(std::move(handle), shape);
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<const Handle> handle,
+                                                 const gpu::MatmulShape& shape) {
+  auto made = std::make_unique<CublasltMatmul>(std::move(handle), shape);
   auto prepared = made->prepare();
   if (!prepared) return std::move(prepared).error();
-  return std::unique_ptr<gpu::Product>(std::move(made));
+  return std::unique_ptr<gpu::Matmul>(std::move(made));
 }
 
 }  // namespace dllaunch::cublaslt

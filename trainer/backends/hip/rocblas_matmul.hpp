@@ -34,7 +34,7 @@ class Handle {
 };
 
 /// It keeps the handle. Sums are in float. bad_request: TF32, or a matrix beyond 2^31.
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<Handle> handle,
-                                                   const gpu::ProductShape& shape);
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
+                                                 const gpu::MatmulShape& shape);
 
 }  // namespace dllaunch::rocblas

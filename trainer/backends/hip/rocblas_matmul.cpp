@@ -1,4 +1,4 @@
-#include "trainer/backends/hip/rocblas_product.hpp"
+#include "trainer/backends/hip/rocblas_matmul.hpp"
 
 #include <fmt/core.h>
 
@@ -32,11 +32,11 @@ Error refusal(std::string_view call, rocblas_status status) {
           fmt::format("rocBLAS: {}: {}", call, rocblas_status_to_string(status)), ""};
 }
 
-class RocblasProduct final : public gpu::Product {
+class RocblasMatmul final : public gpu::Matmul {
  public:
-  RocblasProduct(std::shared_ptr<Handle> handle, const gpu::ProductShape& shape)
+  RocblasMatmul(std::shared_ptr<Handle> handle, const gpu::MatmulShape& shape)
       : handle_(std::move(handle)),
-        by_(gpu::by_columns(shape)),
+        by_(gpu::to_column_major(shape)),
         in_(type_of(shape.in)),
         out_(type_of(shape.out)),
         depth_(shape.depth) {}
@@ -111,8 +111,8 @@ rocblas_status Handle::use(GpuStream stream, void* workspace, std::size_t bytes)
   return status;
 }
 
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<Handle> handle,
-                                                   const gpu::ProductShape& shape) {
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
+                                                 const gpu::MatmulShape& shape) {
   if (shape.tf32) {
     return Error{ErrorKind::bad_request, "rocBLAS: products in TF32 are not asked for", ""};
   }
@@ -123,7 +123,7 @@ Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<Handle> handl
                              shape.columns, shape.depth),
                  ""};
   }
-  return std::unique_ptr<gpu::Product>(std::make_unique<RocblasProduct>(std::move(handle), shape));
+  return std::unique_ptr<gpu::Matmul>(std::make_unique<RocblasMatmul>(std::move(handle), shape));
 }
 
 }  // namespace dllaunch::rocblas

@@ -26,7 +26,7 @@ class Handle {
 
 /// It keeps the handle. Sums are in float and products not rounded to TF32. unavailable: no
 /// algorithm takes this shape.
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
-                                                   const gpu::ProductShape& shape);
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<const Handle> handle,
+                                                 const gpu::MatmulShape& shape);
 
 }  // namespace dllaunch::cublaslt
