@@ -12,7 +12,7 @@ namespace dllaunch::cublaslt {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-constexpr std::uint32_t alignment = 64;  // bytes, of slots in an arena: the least of all matrices
+constexpr std::uint32_t alignment = 64;  // bytes: of arena slots, the least aligned matrices
 
 cudaDataType_t type_of(DType type) {
   if (type == DType::f16) return CUDA_R_16F;
@@ -24,7 +24,7 @@ Error refusal(std::string_view call, cublasStatus_t status) {
           fmt::format("cuBLASLt: {}: {}", call, cublasLtGetStatusString(status)), ""};
 }
 
-/// A matrix by columns, without gaps.
+/// A dense column-major matrix.
 class Layout {
  public:
   Layout(DType type, std::int64_t rows, std::int64_t columns) {
@@ -93,24 +93,25 @@ class CublasltMatmul final : public gpu::Matmul {
 
  private:
   Result<Ok> choose() {
-    cublasLtMatmulPreference_t wish = nullptr;
-    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
+    cublasLtMatmulPreference_t preference = nullptr;
+    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("preference", status);
-    status = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                  &workspace_bytes, sizeof workspace_bytes);
+    status =
+        cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace_bytes, sizeof workspace_bytes);
     for (const auto name :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
       if (status != CUBLAS_STATUS_SUCCESS) break;
-      status = cublasLtMatmulPreferenceSetAttribute(wish, name, &alignment, sizeof alignment);
+      status = cublasLtMatmulPreferenceSetAttribute(preference, name, &alignment, sizeof alignment);
     }
     int count = 0;
     if (status == CUBLAS_STATUS_SUCCESS) {
-      status =
-          cublasLtMatmulAlgoGetHeuristic(handle_->raw(), matmul_, first_.raw(), second_.raw(),
-                                         result_.raw(), result_.raw(), wish, 1, &chosen_, &count);
+      status = cublasLtMatmulAlgoGetHeuristic(handle_->raw(), matmul_, first_.raw(), second_.raw(),
+                                              result_.raw(), result_.raw(), preference, 1, &chosen_,
+                                              &count);
     }
-    cublasLtMatmulPreferenceDestroy(wish);
+    cublasLtMatmulPreferenceDestroy(preference);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("choice of an algorithm", status);
     if (count == 0) return refusal("choice of an algorithm", CUBLAS_STATUS_NOT_SUPPORTED);
     return Ok{};

@@ -41,8 +41,7 @@ class RocblasMatmul final : public gpu::Matmul {
         out_(type_of(shape.out)),
         depth_(shape.depth) {}
 
-  /// rocBLAS does not say what a product would like; it does with less, and slower. As much as
-  /// cuBLASLt's are given.
+  /// rocBLAS does not report what it needs, and is slower with less. The same size as for cuBLASLt.
   std::size_t workspace() const override { return workspace_bytes; }
 
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
@@ -80,7 +79,7 @@ int loaded_version() {
   int version = 0;
   const char* at = text.data();
   const char* const end = at + text.size();
-  for (const int unit : {10000, 100, 1}) {  // "2.47.0.", and what is behind
+  for (const int unit : {10000, 100, 1}) {  // "2.47.0." and a commit
     int part = 0;
     const auto read = std::from_chars(at, end, part);
     if (read.ec != std::errc{}) return 0;

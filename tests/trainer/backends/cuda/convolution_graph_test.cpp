@@ -40,7 +40,7 @@ TEST(ConvolutionGraph, CudnnSeesWhatDoesNotFit) {
 TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreNotWelcome) {
   const auto welcome = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type,
                           bool tf32 = false) {
-    return is_welcome(notes, {.type = type, .tf32 = tf32});
+    return is_allowed(notes, {.type = type, .tf32 = tf32});
   };
   EXPECT_TRUE(welcome({}, DType::f32));
   EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::bf16));

@@ -93,7 +93,7 @@ class MiopenConvolution : public testing::Test {
   }
   void TearDown() override { fake_miopen() = {}; }
 
-  gpu::PlanChoice choice() const {
+  gpu::AutotuneCache cache() const {
     return {[this](const std::string& name) -> std::optional<std::string> {
               if (name == "XDG_CACHE_HOME") return folder.path();
               return std::nullopt;
@@ -101,7 +101,7 @@ class MiopenConvolution : public testing::Test {
             "gfx90a"};
   }
   std::unique_ptr<gpu::Convolution> convolution(const ConvolutionShape& shape) {
-    auto made = make_convolution(handle, choice(), shape);
+    auto made = make_convolution(handle, cache(), shape);
     EXPECT_TRUE(made) << (made ? "" : made.error().what);
     return *std::move(made);
   }
@@ -147,11 +147,11 @@ TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
   for (const auto& [slow, fast] :
        {std::pair(fake_implicit, fake_direct), std::pair(fake_direct, fake_implicit)}) {
     const TemporaryFolder own;
-    const gpu::PlanChoice kept{[&own](const std::string& name) -> std::optional<std::string> {
-                                 if (name == "XDG_CACHE_HOME") return own.path();
-                                 return std::nullopt;
-                               },
-                               "gfx90a"};
+    const gpu::AutotuneCache kept{[&own](const std::string& name) -> std::optional<std::string> {
+                                    if (name == "XDG_CACHE_HOME") return own.path();
+                                    return std::nullopt;
+                                  },
+                                  "gfx90a"};
     ConvolutionShape shape = image;
     shape.backward_data = false;
     shape.backward_weights = false;
@@ -181,9 +181,9 @@ TEST_F(MiopenConvolution, SolutionsThatFailAreOut) {
   results(*made, image);
   fake_miopen().fails = {fake_direct, fake_implicit};
   fake_miopen().version = {3, 9, 9};  // of which nothing is remembered
-  auto none = make_convolution(handle, choice(), image);
+  auto none = make_convolution(handle, cache(), image);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("every solution of MIOpen fails at convolution"));
+  EXPECT_THAT(none.error().what, HasSubstr("all MIOpen solutions fail for convolution"));
 }
 
 TEST_F(MiopenConvolution, WhatWasRememberedAndIsGoneIsTriedAnew) {
@@ -225,7 +225,7 @@ TEST_F(MiopenConvolution, TellsAStreamOnce) {
 
 TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
   fake_miopen().solutions = {fake_winograd, fake_fft};
-  const auto none = make_convolution(handle, choice(), image);
+  const auto none = make_convolution(handle, cache(), image);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::unavailable);
   EXPECT_EQ(none.error().what,
@@ -233,12 +233,12 @@ TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
             "s1x2x1,p0x1x1");
   ConvolutionShape rounded = image;
   rounded.tf32 = true;
-  const auto tf32 = make_convolution(handle, choice(), rounded);
+  const auto tf32 = make_convolution(handle, cache(), rounded);
   ASSERT_FALSE(tf32);
   EXPECT_EQ(tf32.error().kind, ErrorKind::bad_request);
   ConvolutionShape large = image;
   large.x.rows = large.y.rows = std::int64_t{1} << 31;
-  const auto beyond = make_convolution(handle, choice(), large);
+  const auto beyond = make_convolution(handle, cache(), large);
   ASSERT_FALSE(beyond);
   EXPECT_THAT(beyond.error().what, HasSubstr("does not fit its numbers"));
 }
@@ -253,11 +253,11 @@ TEST(MiopenHandle, SaysThatItCannotStart) {
 }
 
 TEST(MiopenAlgorithms, OnlyDirectSumsAreWelcome) {
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoGEMM));
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoDirect));
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoImplicitGEMM));
-  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoFFT));
-  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoWinograd));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoGEMM));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoDirect));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoImplicitGEMM));
+  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoFFT));
+  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoWinograd));
 }
 
 }  // namespace

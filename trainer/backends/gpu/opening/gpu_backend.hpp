@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/gpu/device_choice.hpp"
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
@@ -19,7 +19,7 @@ struct GpuVendor {
   std::span<const Precision> precisions = {};
   std::vector<LibraryVersion> libraries = {};  // as they are loaded
   /// On the current device.
-  Result<std::unique_ptr<MathLibrary>> (*open_math)(PlanChoice choice) = nullptr;
+  Result<std::unique_ptr<MathLibrary>> (*open_math)(AutotuneCache cache) = nullptr;
 };
 
 /// unavailable: a library of another version, no GPU for this rank, or what a library says; the
