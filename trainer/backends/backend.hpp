@@ -37,7 +37,7 @@ struct CompileOptions {
   /// Where given, a batch normalisation is over the present images of all ranks, and forward(train)
   /// and backward() are collective: every rank calls them as often, with an empty batch if need be.
   SumOverRanks sum_over_ranks = {};
-  bool clocked = false;  // look at the clock after every step: for profiles
+  bool profile = false;  // look at the clock after every step: for profiles
 };
 
 /// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
@@ -152,8 +152,8 @@ class Executable {
   virtual bool takes_bytes(const ImageRecipe&) const { return false; }
 
   /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
-  virtual void share(int count, const std::function<void(int)>& body) const {
-    for (int i = 0; i < count; ++i) body(i);
+  virtual void parallel_for(int count, const std::function<void(int)>& function) const {
+    for (int i = 0; i < count; ++i) function(i);
   }
 
   /// A line for people about what they asked for; empty: nothing to say.
@@ -163,7 +163,7 @@ class Executable {
   /// Empty where there is nothing to tell.
   virtual std::vector<std::string> steps() const { return {}; }
 
-  /// Seconds that each of steps() has taken in all calls so far, with CompileOptions::clocked; else
+  /// Seconds that each of steps() has taken in all calls so far, with CompileOptions::profile; else
   /// empty.
   virtual std::vector<double> step_seconds() const { return {}; }
 };

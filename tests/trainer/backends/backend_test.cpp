@@ -452,7 +452,7 @@ TEST_P(EveryBackend, SharesWorkOutOnce) {
     Compiled under_test = compiled(graph, {.batch = 1, .threads = threads});
     for (const int count : {0, 1, 1000}) {
       std::vector<int> calls(static_cast<std::size_t>(count));
-      under_test->share(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
+      under_test->parallel_for(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
       EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
     }
   }

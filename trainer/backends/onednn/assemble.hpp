@@ -10,7 +10,7 @@
 namespace dllaunch::onednn {
 
 /// What the forward pass has done once `steps` steps are run.
-struct Done {
+struct NodeOutput {
   std::size_t steps = 0;
   std::string node;             // what was run, by its last node
   std::vector<int> parameters;  // that were read for it
@@ -22,7 +22,7 @@ struct Assembled {
   dnnl::memory logits;       // [batch, classes], plain
   dnnl::memory logit_grads;  // [batch, classes], plain: d(loss)/d(logits), where backward starts
   std::vector<Step> forward;
-  std::vector<Done> done;                // in order
+  std::vector<NodeOutput> outputs;       // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots
 };
 

@@ -88,13 +88,13 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
     forward_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_forward::primitive_desc(
           {dnnl::prop_kind::forward_training, how, x, w, b, y, strides, padding, padding},
-          with_activation(around_), engine);
+          with_activation(context_), engine);
     });
     gradient_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_backward_weights::primitive_desc(
           {how, x, dw, b, dy, strides, padding, padding}, user_scratchpad(), engine, forward_desc_);
     });
-    if (!around_.wants_dx) return;
+    if (!context_.wants_dx) return;
     backward_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_backward_data::primitive_desc({how, x, w, dy, strides, padding, padding},
                                                        user_scratchpad(), engine, forward_desc_);
@@ -109,8 +109,8 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
 
 }  // namespace
 
-std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around) {
-  return std::make_unique<ConvolutionLayer>(node, around);
+std::unique_ptr<Layer> make_convolution(const Node& node, const FusionContext& context) {
+  return std::make_unique<ConvolutionLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

@@ -36,10 +36,10 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
     const auto y = any_layout(y_dims, output_type(program));
     const auto dy = any_layout(y_dims, type);
     forward_desc_ = {inner_product_forward::desc(dnnl::prop_kind::forward_training, x, w, b, y),
-                     with_activation(around_), engine};
+                     with_activation(context_), engine};
     gradient_desc_ = {inner_product_backward_weights::desc(x, dw, b, dy), user_scratchpad(), engine,
                       forward_desc_};
-    if (!around_.wants_dx) return;
+    if (!context_.wants_dx) return;
     backward_desc_ = {inner_product_backward_data::desc(x, w, dy), user_scratchpad(), engine,
                       forward_desc_};
   }
@@ -47,8 +47,8 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
 
 }  // namespace
 
-std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around) {
-  return std::make_unique<DenseLayer>(node, around);
+std::unique_ptr<Layer> make_dense(const Node& node, const FusionContext& context) {
+  return std::make_unique<DenseLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

@@ -41,23 +41,23 @@ memory::desc layout_for(const memory::desc& layout) {
 /// The mask is made again for the backward pass: nothing is kept.
 class DropoutLayer final : public Layer {
  public:
-  DropoutLayer(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+  DropoutLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     layout_ = layout_for(xs[0].get_desc());
-    const memory x = program.in_layout(steps, node_.name + " x", xs[0], layout_);
+    const memory x = program.reorder_to(steps, node_.name + " x", xs[0], layout_);
     memory y = program.allocate(layout_);
-    program.add_own(steps, node_.name + " forward", "own", {x, y},
-                    [x, y, drop_all = dropper(program)] { drop_all(x, y); });
+    program.add_loop(steps, node_.name + " forward", "own", {x, y},
+                     [x, y, drop_all = dropper(program)] { drop_all(x, y); });
     return y;
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    if (!around_.wants_dx) return {dys[0]};
+    if (!context_.wants_dx) return {dys[0]};
     const memory dy = program.sum(steps.input, node_.name + " dy", dys, layout_);
     const memory dx = program.is_shared(dy) ? program.allocate(layout_) : dy;
-    program.add_own(steps.input, node_.name + " backward", "own", {dy, dx},
-                    [dy, dx, drop_all = dropper(program)] { drop_all(dy, dx); });
+    program.add_loop(steps.input, node_.name + " backward", "own", {dy, dx},
+                     [dy, dx, drop_all = dropper(program)] { drop_all(dy, dx); });
     return {dx};
   }
 
@@ -74,14 +74,14 @@ class DropoutLayer final : public Layer {
   }
 
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   memory::desc layout_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_dropout(const Node& node, const Surroundings& around) {
-  return std::make_unique<DropoutLayer>(node, around);
+std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context) {
+  return std::make_unique<DropoutLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

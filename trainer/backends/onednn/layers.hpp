@@ -11,14 +11,14 @@
 namespace dllaunch::onednn {
 
 /// What its neighbours let an operation do.
-struct Surroundings {
-  bool activation_follows = false;  // run the reader's activation in my forward primitive
-  Operation next;                   // that activation
-  bool relu_precedes = false;       // of max pooling: apply the ReLU's backward pass as well
-  bool done_by_neighbour = false;   // of an activation: its producer runs its forward pass
-  bool masked_by_pool = false;      // of a ReLU: the max pooling that reads it runs its backward
-  bool wants_dx = true;             // false: nobody reads the gradient of the input
-  bool gives_logits = false;        // the last node: the loss reads f32
+struct FusionContext {
+  bool fuses_activation = false;     // run the reader's activation in my forward primitive
+  Operation activation;              // that activation
+  bool fuses_relu_backward = false;  // of max pooling: apply the ReLU's backward pass as well
+  bool forward_fused = false;        // of an activation: its producer runs its forward pass
+  bool backward_fused = false;       // of a ReLU: the max pooling that reads it runs its backward
+  bool wants_dx = true;              // false: nobody reads the gradient of the input
+  bool gives_logits = false;         // the last node: the loss reads f32
 };
 
 using Memories = std::vector<dnnl::memory>;
@@ -49,16 +49,16 @@ struct NormGroup {
   std::string name;   // of all of it
 };
 
-std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around);
-std::unique_ptr<Layer> make_dropout(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_convolution(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_dense(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_max_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_avg_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_activation(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context);
+std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_add(const Node& node);
-std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& context);
 /// Where the reader does not take an image for a vector.
 std::unique_ptr<Layer> make_flatten(const Node& node);
 /// A layer that gives images, and a flatten after it; both are `node`.
@@ -74,7 +74,7 @@ struct ActivationKind {
 ActivationKind activation_kind(const Operation& op);
 
 /// Attributes of a convolution or dense layer: user scratchpad, and the activation that follows.
-dnnl::primitive_attr with_activation(const Surroundings& around);
+dnnl::primitive_attr with_activation(const FusionContext& context);
 
 /// Appends the backward pass of an activation: dx may be dy's own memory.
 dnnl::memory add_activation_backward(Program& program, std::vector<Step>& steps,

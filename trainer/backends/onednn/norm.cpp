@@ -52,8 +52,8 @@ class NormRun {
 
   void forward() {
     if (!program_.call().train) {
-      take_running();
-    } else if (!program_.call().again) {
+      use_running_stats();
+    } else if (!program_.call().repeat) {
       measure();
     }
     const float* weight = floats_of(parameter(0).weight);
@@ -72,16 +72,16 @@ class NormRun {
       piece.y = bytes_of(to) + at;
       kernels_.normalise(piece);
     });
-    clear_absent(to);
+    zero_absent(to);
   }
 
   /// May the backward pass compute y from x, where the ReLU asks for its sign? Then y is not kept
   /// for this.
-  bool knows_y() const { return !group_.add; }
+  bool recomputes_y() const { return !group_.add; }
   /// Is dy written, in passing, for those who read it after sum()? The sum of several is, and what
   /// another branch gets. Else backward() applies the ReLU to it once more.
-  bool stores(const Memories& parts) const {
-    return parts.size() > 1 || (group_.relu && !knows_y());
+  bool stores_dy(const Memories& parts) const {
+    return parts.size() > 1 || (group_.relu && !recomputes_y());
   }
 
   /// The parameters' gradients, of this rank's images; what backward() needs, of all ranks'.
@@ -89,11 +89,11 @@ class NormRun {
   void sum(const Memories& parts, const memory& masked) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
       for (std::size_t i = 0; i < parts.size(); ++i) piece.parts[i] = bytes_of(parts[i]) + at;
-      if (stores(parts)) piece.masked = bytes_of(masked) + at;
-      if (!knows_y()) piece.y = bytes_of(y) + at;
+      if (stores_dy(parts)) piece.masked = bytes_of(masked) + at;
+      if (!recomputes_y()) piece.y = bytes_of(y) + at;
       kernels_.sum(piece, &first_[sums], &second_[sums]);
     });
-    if (stores(parts)) clear_absent(masked);
+    if (stores_dy(parts)) zero_absent(masked);
     float* dweight = floats_of(parameter(0).gradient);
     float* dbias = floats_of(parameter(1).gradient);
     std::vector<double> sums(2 * channels_);  // of dy, then of dy z
@@ -117,7 +117,7 @@ class NormRun {
       piece.dx = bytes_of(dx) + at;
       kernels_.backward(piece);
     });
-    clear_absent(dx);
+    zero_absent(dx);
   }
 
  private:
@@ -205,7 +205,7 @@ class NormRun {
     running = static_cast<float>(running + op_.momentum * (towards - running));
   }
 
-  void take_running() {
+  void use_running_stats() {
     for (std::size_t c = 0; c < channels_; ++c) {
       mean_[c] = static_cast<float>(buffer(0)[c]);
       inv_std_[c] = static_cast<float>(1 / std::sqrt(buffer(1)[c] + op_.eps));
@@ -213,7 +213,7 @@ class NormRun {
   }
 
   /// Absent images give nothing to anyone: zero is what the next layers must find.
-  void clear_absent(const memory& memory) const {
+  void zero_absent(const memory& memory) const {
     std::memset(bytes_of(memory) + rows() * layout_.row_bytes, 0,
                 (layout_.rows - rows()) * layout_.row_bytes);
   }
@@ -237,13 +237,14 @@ class NormRun {
 
 class Norm final : public Layer {
  public:
-  Norm(NormGroup group, const Surroundings& around) : group_(std::move(group)), around_(around) {}
+  Norm(NormGroup group, const FusionContext& context)
+      : group_(std::move(group)), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     memory x = xs[0];
     if (!channel_layout(x.get_desc())) {
-      x = program.in_layout(steps, group_.name + " x", x,
-                            plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
+      x = program.reorder_to(steps, group_.name + " x", x,
+                             plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
     }
     const auto vector = plain_layout({group_.norm.shape[0]});
     for (const int parameter : group_.norm.parameters) {
@@ -254,14 +255,15 @@ class Norm final : public Layer {
     run_->y = program.allocate(x.get_desc());
     Memories used = {x, run_->y};
     if (group_.add) {
-      run_->skip = program.in_layout(steps, group_.name + " skip", xs[1], x.get_desc());
+      run_->skip = program.reorder_to(steps, group_.name + " skip", xs[1], x.get_desc());
       used.push_back(run_->skip);
     }
-    program.add_own(steps, group_.name + " forward", "own", used, [run = run_] { run->forward(); });
+    program.add_loop(steps, group_.name + " forward", "own", used,
+                     [run = run_] { run->forward(); });
     // Half the memory, and the reader finds y in the cache: x is about to be read anyway.
-    if (run_->knows_y()) {
-      program.offer_again(run_->y,
-                          [this, &program](auto& more) { return once_more(program, more); });
+    if (run_->recomputes_y()) {
+      program.offer_recompute(run_->y,
+                              [this, &program](auto& more) { return recompute_y(program, more); });
     }
     return run_->y;
   }
@@ -269,32 +271,32 @@ class Norm final : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
     auto& first = steps.parameters;
     const memory::desc layout = run_->x.get_desc();
-    Memories parts = {program.in_layout(first, group_.name + " dy", dys[0], layout)};
+    Memories parts = {program.reorder_to(first, group_.name + " dy", dys[0], layout)};
     if (dys.size() > 1) {
       const Memories others(dys.begin() + 1, dys.end());
       parts.push_back(program.sum(first, group_.name + " dy", others, layout));
     }
-    const bool stores = run_->stores(parts);
-    const memory dy = stores ? writable(program, parts, layout) : parts[0];
+    const bool stores_dy = run_->stores_dy(parts);
+    const memory dy = stores_dy ? writable(program, parts, layout) : parts[0];
     Memories used = {run_->x, dy};
     used.insert(used.end(), parts.begin(), parts.end());
-    if (group_.relu && !run_->knows_y()) used.push_back(run_->y);
-    program.add_own(first, group_.name + " backward weights", "own", used,
-                    [run = run_, parts, dy] { run->sum(parts, dy); });
-    if (!around_.wants_dx) return {dy, dy};
+    if (group_.relu && !run_->recomputes_y()) used.push_back(run_->y);
+    program.add_loop(first, group_.name + " backward weights", "own", used,
+                     [run = run_, parts, dy] { run->sum(parts, dy); });
+    if (!context_.wants_dx) return {dy, dy};
     // The other branch gets dy as it is; without one, dx may take its place.
     const bool in_place = !group_.add && !program.is_shared(dy);
     const memory dx = in_place ? dy : program.allocate(layout);
-    program.add_own(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
-                    [run = run_, dy, stores, dx] { run->backward(dy, stores, dx); });
+    program.add_loop(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
+                     [run = run_, dy, stores_dy, dx] { run->backward(dy, stores_dy, dx); });
     return {dx, dy};
   }
 
  private:
-  memory once_more(Program& program, std::vector<Step>& steps) const {
+  memory recompute_y(Program& program, std::vector<Step>& steps) const {
     memory y = program.allocate(run_->y.get_desc());
-    program.add_own(steps, group_.name + " once more", "own", {run_->x, y},
-                    [run = run_, y] { run->normalise(y); });
+    program.add_loop(steps, group_.name + " recompute", "own", {run_->x, y},
+                     [run = run_, y] { run->normalise(y); });
     return y;
   }
 
@@ -305,14 +307,14 @@ class Norm final : public Layer {
   }
 
   NormGroup group_;
-  Surroundings around_;
+  FusionContext context_;
   std::shared_ptr<NormRun> run_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around) {
-  return std::make_unique<Norm>(std::move(group), around);
+std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context) {
+  return std::make_unique<Norm>(std::move(group), context);
 }
 
 }  // namespace dllaunch::onednn

@@ -1,4 +1,4 @@
-// The loops of batch normalisation, with the addition and the ReLU around it, over one piece of an
+// The loops of batch normalisation, with the addition and the ReLU context it, over one piece of an
 // image: as wide as the CPU's vectors.
 #pragma once
 
@@ -43,7 +43,7 @@ struct NormKernels {
   /// The mean of each lane, and the sum of squared distances from it.
   void (*measure)(const NormPiece& piece, float* mean, float* squares);
   void (*normalise)(const NormPiece& piece);
-  /// The sums of dy and of dy * (x - mean) * inv_std over each lane; stores dy.
+  /// The sums of dy and of dy * (x - mean) * inv_std over each lane; stores_dy dy.
   void (*sum)(const NormPiece& piece, float* dy, float* dy_z);
   void (*backward)(const NormPiece& piece);
 };

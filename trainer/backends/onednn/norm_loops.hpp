@@ -18,23 +18,24 @@ struct VectorRun {
 
 /// Calls run(lanes, VectorRun) for runs that cover the piece, `lanes` a compile-time number.
 /// With one channel a vector holds neighbouring pixels, otherwise neighbouring channels.
-template <std::size_t width, typename Body>
-[[gnu::always_inline]] inline void for_each_run(const NormPiece& piece, const Body& body) {
+template <std::size_t width, typename Function>
+[[gnu::always_inline]] inline void for_each_run(const NormPiece& piece, const Function& function) {
   constexpr std::size_t lanes = width / sizeof(float);
   constexpr std::integral_constant<std::size_t, lanes> wide;
   constexpr std::integral_constant<std::size_t, 1> one;
   if (piece.lanes == 1) {
     const std::size_t whole = piece.pixels / lanes;
-    if (whole > 0) body(wide, VectorRun{0, lanes, whole, 0});
+    if (whole > 0) function(wide, VectorRun{0, lanes, whole, 0});
     const std::size_t rest = whole * lanes;
-    if (rest < piece.pixels) body(one, VectorRun{rest, 1, piece.pixels - rest, 0});
+    if (rest < piece.pixels) function(one, VectorRun{rest, 1, piece.pixels - rest, 0});
     return;
   }
   std::size_t lane = 0;
   for (; lane + lanes <= piece.lanes; lane += lanes) {
-    body(wide, VectorRun{lane, piece.lanes, piece.pixels, lane});
+    function(wide, VectorRun{lane, piece.lanes, piece.pixels, lane});
   }
-  for (; lane < piece.lanes; ++lane) body(one, VectorRun{lane, piece.lanes, piece.pixels, lane});
+  for (; lane < piece.lanes; ++lane)
+    function(one, VectorRun{lane, piece.lanes, piece.pixels, lane});
 }
 
 template <typename T, std::size_t lanes>

@@ -32,10 +32,10 @@ using onednn::Step;
 constexpr std::int64_t worth_threads = 1 << 15;
 
 /// Runs what must not fail once it is compiled.
-template <typename Body>
-void or_die(std::string_view what, const Body& body) {
+template <typename Function>
+void or_die(std::string_view what, const Function& function) {
   try {
-    body();
+    function();
   } catch (const dnnl::error& error) {
     die(what, error.what());
   }
@@ -118,7 +118,7 @@ class OneDnnExecutable final : public Executable {
   OneDnnExecutable(const Graph& graph, const CompileOptions& options)
       : batch_(options.batch),
         threads_(options.threads > 0 ? options.threads : usable_cpus()),
-        clocked_(options.clocked),
+        profile_(options.profile),
         pixels_(elements_of(graph.input_shape())),
         classes_(graph.classes()),
         loss_(graph.loss),
@@ -210,23 +210,23 @@ class OneDnnExecutable final : public Executable {
     take_images(batch);
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return "input";
     // Outputs share memory, so all are computed again, with the statistics that are there.
-    program_.call().again = true;
+    program_.call().repeat = true;
     std::string first;
     std::size_t next = 0;
-    for (const onednn::Done& done : assembled_.done) {
-      while (next < done.steps) run(assembled_.forward[next++]);
+    for (const onednn::NodeOutput& output : assembled_.outputs) {
+      while (next < output.steps) run(assembled_.forward[next++]);
       stream_.wait();
       if (!first.empty()) continue;
       // A ReLU would hide what its weights are.
-      const bool weights = std::ranges::any_of(done.parameters, [this](int parameter) {
+      const bool weights = std::ranges::any_of(output.parameters, [this](int parameter) {
         return is_non_finite(program_.parameters()[static_cast<std::size_t>(parameter)].weight);
       });
-      if (weights || is_non_finite(done.y)) first = done.node;
+      if (weights || is_non_finite(output.y)) first = output.node;
     }
     // The rest too: a backward pass may follow, and must not find half of another forward pass.
     while (next < assembled_.forward.size()) run(assembled_.forward[next++]);
     stream_.wait();
-    program_.call().again = false;
+    program_.call().repeat = false;
     return first;
   }
 
@@ -234,9 +234,9 @@ class OneDnnExecutable final : public Executable {
     return {logits_.begin(), logits_.begin() + count_ * classes_};
   }
 
-  void share(int count, const std::function<void(int)>& body) const override {
+  void parallel_for(int count, const std::function<void(int)>& function) const override {
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
-    for (int i = 0; i < count; ++i) body(i);
+    for (int i = 0; i < count; ++i) function(i);
   }
 
   std::string remark() const override {
@@ -255,7 +255,7 @@ class OneDnnExecutable final : public Executable {
 
   std::vector<double> step_seconds() const override {
     std::vector<double> seconds;
-    if (clocked_) for_each_step([&](const Step& step) { seconds.push_back(step.seconds); });
+    if (profile_) for_each_step([&](const Step& step) { seconds.push_back(step.seconds); });
     return seconds;
   }
 
@@ -286,7 +286,7 @@ class OneDnnExecutable final : public Executable {
   }
 
   void run(Step& step) {
-    if (!clocked_) return or_die(step.name, [&] { step.run(stream_); });
+    if (!profile_) return or_die(step.name, [&] { step.run(stream_); });
     using Clock = std::chrono::steady_clock;
     const auto before = Clock::now();
     or_die(step.name, [&] {
@@ -307,7 +307,7 @@ class OneDnnExecutable final : public Executable {
       for (const auto& [slot, parameter] : node.slots) {
         memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
         memory& fresh = fresh_gradients_[parameter];
-        if (!fresh) fresh = program_.allocate_for_good(gradient.get_desc());
+        if (!fresh) fresh = program_.allocate_persistent(gradient.get_desc());
         homes.push_back(gradient.get_data_handle());
         gradient.set_data_handle(fresh.get_data_handle());
       }
@@ -352,7 +352,7 @@ class OneDnnExecutable final : public Executable {
 
   int batch_;
   int threads_;
-  bool clocked_;
+  bool profile_;
   std::int64_t pixels_;  // of an image, all channels
   std::int64_t classes_;
   LossChoice loss_;

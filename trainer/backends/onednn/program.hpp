@@ -19,11 +19,11 @@ struct Step {
   std::string implementation;  // "brgconv:avx512_core"
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
-  std::function<void()> own = {};  // instead of the primitive
-  double seconds = 0;              // in all calls so far, where somebody clocks them
+  std::function<void()> loop = {};  // instead of the primitive
+  double seconds = 0;               // in all calls so far, where somebody clocks them
 
   void run(const dnnl::stream& stream) const {
-    if (own) return own();
+    if (loop) return loop();
     primitive.execute(stream, arguments);
   }
 };
@@ -32,7 +32,7 @@ struct Step {
 struct CallState {
   int rows = 0;              // present images
   bool train = false;        // the latest forward pass was for training
-  bool again = false;        // that pass once more: what it measured stands
+  bool repeat = false;       // that pass once more: what it measured stands
   std::uint64_t random = 0;  // Batch::random of that pass
 };
 
@@ -83,15 +83,15 @@ class Program {
   /// allocate_planned(), and with one only from the first step that uses it to the last.
   dnnl::memory allocate(const dnnl::memory::desc& layout);
   /// Memory for what is read or written outside steps too: always there.
-  dnnl::memory allocate_for_good(const dnnl::memory::desc& layout) const;
+  dnnl::memory allocate_persistent(const dnnl::memory::desc& layout) const;
 
   /// `from` itself where it has that layout already, else a copy that a new step of `steps` writes.
-  dnnl::memory in_layout(std::vector<Step>& steps, const std::string& name,
-                         const dnnl::memory& from, const dnnl::memory::desc& layout);
+  dnnl::memory reorder_to(std::vector<Step>& steps, const std::string& name,
+                          const dnnl::memory& from, const dnnl::memory::desc& layout);
 
   /// A step that brings `from` into the layout of `to`.
-  void copy(std::vector<Step>& steps, const std::string& name, const dnnl::memory& from,
-            const dnnl::memory& to);
+  void reorder(std::vector<Step>& steps, const std::string& name, const dnnl::memory& from,
+               const dnnl::memory& to);
 
   /// Declares where parameter `index` lives; its memories are bound by attach().
   const BoundParameter& bind_parameter(int index, const dnnl::memory::desc& plain,
@@ -120,8 +120,9 @@ class Program {
   }
 
   /// A loop of our own, and all memories that it reads or writes.
-  void add_own(std::vector<Step>& steps, const std::string& name, const std::string& implementation,
-               const std::vector<dnnl::memory>& memories, std::function<void()> loop);
+  void add_loop(std::vector<Step>& steps, const std::string& name,
+                const std::string& implementation, const std::vector<dnnl::memory>& memories,
+                std::function<void()> loop);
 
   /// The sum of `parts`, at least one, in `layout` or in the first part's. May be the memory of the
   /// first part, unless that is shared.
@@ -131,13 +132,13 @@ class Program {
   /// `y` can be computed once more from what is kept anyway: `compute` appends the step that does
   /// it to those it is given, and returns where it is then.
   using Compute = std::function<dnnl::memory(std::vector<Step>&)>;
-  void offer_again(const dnnl::memory& y, Compute compute);
+  void offer_recompute(const dnnl::memory& y, Compute compute);
   /// For a backward pass that reads what a forward pass wrote: `y`, or what computed it once more
   /// wrote, for the first who asks.
-  dnnl::memory again(std::vector<Step>& steps, const dnnl::memory& y);
+  dnnl::memory recompute(std::vector<Step>& steps, const dnnl::memory& y);
 
   /// Read by several from now on: nobody may write to it.
-  void share(const dnnl::memory& memory) { shared_.push_back(memory); }
+  void mark_shared(const dnnl::memory& memory) { shared_.push_back(memory); }
   bool is_shared(const dnnl::memory& memory) const;
 
   /// Once all steps are added: gives all memories their place.
@@ -163,9 +164,9 @@ class Program {
   std::vector<Planned> planned_;
   std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN's handle
   std::vector<dnnl::memory> shared_;
-  std::unordered_map<const void*, Compute> offered_again_;  // by the handle of y
-  std::unordered_map<const void*, dnnl::memory> again_;     // what was
-  dnnl::memory arena_;                                      // what is planned
+  std::unordered_map<const void*, Compute> recomputable_;     // by the handle of y
+  std::unordered_map<const void*, dnnl::memory> recomputed_;  // what was
+  dnnl::memory arena_;                                        // what is planned
   std::size_t planned_bytes_ = 0;
 };
 

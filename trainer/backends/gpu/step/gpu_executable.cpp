@@ -225,9 +225,9 @@ class GpuExecutable final : public Executable {
   void bias_backward(std::size_t n);
 
   /// A kernel with an index for each element of node n's output.
-  template <typename Body>
-  void over(int n, const Body& body) {
-    launch(stream_, shape(n).elements(), body);
+  template <typename Functor>
+  void over(int n, const Functor& functor) {
+    launch(stream_, shape(n).elements(), functor);
   }
 
   Graph graph_;
