@@ -11,7 +11,7 @@ using dnnl::eltwise_backward;
 using dnnl::eltwise_forward;
 using dnnl::memory;
 
-/// Each activation in the form whose backward pass reads y, not x: x need not be kept.
+/// Uses the variants whose backward pass reads y instead of x, so that x need not be kept.
 ActivationKind kind_of(const Relu&) {
   return {algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd};
 }
@@ -83,7 +83,7 @@ dnnl::primitive_attr with_activation(const FusionContext& context) {
 
 memory add_activation_backward(Program& program, std::vector<Step>& steps, const std::string& name,
                                const Operation& op, const memory& y, const memory& dy) {
-  // Only where y and dy have the same layout is this vectorised code.
+  // oneDNN vectorises this only if y and dy have the same layout.
   const memory::desc layout = y.get_desc();
   const memory from = program.reorder_to(steps, name + " dy", dy, layout);
   memory dx = program.is_shared(from) ? program.allocate(layout) : from;

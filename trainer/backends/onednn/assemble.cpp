@@ -27,31 +27,31 @@ bool is_activation(const Node& node) {
   return traits_of(node.op).activation;
 }
 
-/// Has a primitive that can apply an activation to what it writes.
+/// Whether the node's primitive can apply an activation to its output.
 bool is_weighted(const Node& node) {
   return traits_of(node.op).weighted;
 }
 
-/// Who reads whom, and whose gradients are read.
+/// Queries about a graph's edges.
 class Readers {
  public:
   explicit Readers(const Graph& graph)
       : graph_(graph), readers_(readers_of(graph)), trained_(trained_nodes(graph)) {}
 
-  /// Does a parameter that is trained lie at or before node n?
+  /// Whether node n or one before it has a trained parameter.
   bool wants_gradient(int n) const { return trained_[at(n)]; }
 
-  /// Is node n + 1 there, and the only one that reads n?
+  /// Returns node n + 1 if it is the only reader of n, else nullptr.
   const Node* next(int n) const {
     return readers_[at(n)] == std::vector{n + 1} ? &graph_.nodes[at(n + 1)] : nullptr;
   }
-  /// Is node n - 1 read by n alone?
+  /// Returns node n - 1 if n is its only reader, else nullptr.
   const Node* previous(int n) const {
     const bool alone = n > 0 && readers_[at(n - 1)] == std::vector{n};
     return alone && graph_.nodes[at(n)].inputs.size() == 1 ? &graph_.nodes[at(n - 1)] : nullptr;
   }
 
-  /// Does a reader tell an image from a vector, be it of one pixel? The loss does not.
+  /// Whether a reader distinguishes an image, even of one pixel, from a vector. The loss does not.
   bool tells_flattened(int n) const {
     return std::ranges::any_of(readers_[at(n)], [this](int reader) {
       switch (traits_of(graph_.nodes[at(reader)].op).flattening) {
@@ -74,9 +74,9 @@ class Readers {
 
 /// A layer, and the nodes that it runs.
 struct Placed {
-  std::vector<int> nodes;        // in their order
+  std::vector<int> nodes;        // in graph order
   std::vector<int> inputs;       // nodes
-  std::unique_ptr<Layer> layer;  // null: y is x as it is
+  std::unique_ptr<Layer> layer;  // nullptr: y is x
 
   int last() const { return nodes.back(); }
 };
@@ -88,7 +88,7 @@ FusionContext fusion_context(const Graph& graph, const Readers& readers, int n) 
   context.gives_logits = at(n) + 1 == graph.nodes.size();
   const Node* previous = readers.previous(n);
   context.forward_fused = is_activation(node) && previous != nullptr && is_weighted(*previous);
-  // A max pool takes over the backward pass of the ReLU it reads, if the two are a pair.
+  // A max pooling runs the backward pass of the ReLU it reads if it is the only reader.
   context.fuses_relu_backward = is<MaxPool2d>(node) && previous != nullptr && is<Relu>(*previous) &&
                                 std::get<MaxPool2d>(node.op).padding == 0;
   const Node* next = readers.next(n);
@@ -115,7 +115,7 @@ Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& f
   return placed;
 }
 
-/// The layer of node n; nullptr: y is x as it is. A kind without a case stops the compiler.
+/// Returns the layer of node n; nullptr: y is x. A kind without a case does not compile.
 struct LayerMaker {
   using Made = std::unique_ptr<Layer>;
   const Readers& readers;
@@ -124,7 +124,7 @@ struct LayerMaker {
   FusionContext context;
 
   Made operator()(const Input&) const { return nullptr; }
-  Made operator()(const BatchNorm&) const { return nullptr; }  // place_norm() runs all of them
+  Made operator()(const BatchNorm&) const { return nullptr; }  // see place_norm()
   Made operator()(const Conv2d&) const { return make_convolution(node, context); }
   Made operator()(const Conv3d&) const { return make_convolution(node, context); }
   Made operator()(const Dense&) const { return make_dense(node, context); }
@@ -139,7 +139,7 @@ struct LayerMaker {
   Made operator()(const Dropout&) const { return make_dropout(node, context); }
   Made operator()(const Add&) const { return make_add(node); }
   Made operator()(const Flatten&) const {
-    // Most readers take an image as it lies.
+    // Most readers accept an image in its own layout.
     return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
   }
   template <typename Kind>
@@ -169,7 +169,8 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
 
 /// Adds the logits as the loss reads them, and their gradients in the extents of the last output.
 void add_logits(Assembled& assembled, Program& program, const memory& y) {
-  // A flattened image at the end of the graph is [n,c,h,w] here; plain, that is [n,c*h*w].
+  // A flattened image at the end of the graph is still [n,c,h,w] here, which in plain layout equals
+  // [n,c*h*w].
   const memory::desc plain = plain_layout(y.get_desc().dims());
   assembled.logits = program.allocate_persistent(plain);
   assembled.logit_grads = program.allocate_persistent(plain);
@@ -221,7 +222,6 @@ class Assembler {
     int slot = 0;
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
       BackwardOfNode steps;
-      // Else nothing in it or before it is trained.
       if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
       for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
         for (const int parameter : graph_.nodes[at(*n)].parameters) {

@@ -10,7 +10,7 @@ namespace {
 
 using dnnl::memory;
 
-/// What is kept is scaled, so that the sum stays what it is on average. Padding becomes zero.
+/// Scales the kept elements, so that the expected sum does not change. Padding becomes zero.
 void drop(const memory& from, const memory& to, const DropoutMask& mask, float scale) {
   const ChannelLayout layout = *channel_layout(from.get_desc());
   const auto channels = static_cast<std::size_t>(from.get_desc().dims()[1]);
@@ -31,14 +31,14 @@ void drop(const memory& from, const memory& to, const DropoutMask& mask, float s
   }
 }
 
-/// The layout itself, in single precision, if its channels can be told apart; else the plain one.
+/// Returns the layout in f32 if it is a ChannelLayout, else the plain one.
 memory::desc layout_for(const memory::desc& layout) {
   memory::desc single = layout;
   single.data.data_type = dnnl_f32;
   return channel_layout(single) ? single : plain_layout(layout.dims());
 }
 
-/// The mask is made again for the backward pass: nothing is kept.
+/// Regenerates the mask in the backward pass instead of keeping it.
 class DropoutLayer final : public Layer {
  public:
   DropoutLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}

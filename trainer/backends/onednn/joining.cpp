@@ -1,5 +1,4 @@
-// Layers that only move or add numbers: the sum of two branches, zeros context an image, an image
-// as a vector.
+// Layers that only copy or add: Add, ZeroPad2d, Flatten.
 #include <cstring>
 #include <utility>
 
@@ -35,7 +34,7 @@ class AddLayer final : public Layer {
   Node node_;
 };
 
-/// Through plain layouts: it stands where images are few and small.
+/// In plain layouts: the layer is used only for few, small images.
 class ZeroPadLayer final : public Layer {
  public:
   ZeroPadLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
@@ -69,7 +68,7 @@ class ZeroPadLayer final : public Layer {
     return {x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]};
   }
 
-  /// Copies the rows of an image into the middle of the padded one, or back.
+  /// Returns a copy of an image's rows into the middle of the padded image, or back.
   std::function<void(const memory&, const memory&, bool)> rows() const {
     const auto pixels = static_cast<memory::dim>(std::get<ZeroPad2d>(node_.op).pixels);
     const auto size = static_cast<memory::dim>(memory::data_type_size(type_));

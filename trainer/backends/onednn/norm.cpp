@@ -1,6 +1,6 @@
-// Batch normalisation with loops of our own: it leaves absent images out, adds the other branch and
-// applies the ReLU while a number is in a register, and needs one look at memory for the mean and
-// the variance. oneDNN 2.6 has no such fusion.
+// Batch normalisation with our own loops, because oneDNN 2.6 does not fuse as much: they skip
+// absent images, add the other branch and apply the ReLU in registers, and compute mean and
+// variance in one pass over memory.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -25,8 +25,8 @@ float* floats_of(const memory& memory) {
   return static_cast<float*>(memory.get_data_handle());
 }
 
-/// Lives as long as the steps that run it. Arrays are per channel, those that pad included, which
-/// have scale and shift 0: what pads stays zero.
+/// Lives as long as the steps that run it. Arrays are per channel, including padding channels;
+/// these have scale and shift 0, so padding stays zero.
 class NormRun {
  public:
   NormRun(NormGroup group, Program& program, const memory::desc& layout)
@@ -65,7 +65,7 @@ class NormRun {
     normalise(y);
   }
 
-  /// Once the statistics are there.
+  /// Applies the current statistics.
   void normalise(const memory& to) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
       if (skip) piece.skip = bytes_of(skip) + at;
@@ -75,17 +75,16 @@ class NormRun {
     zero_absent(to);
   }
 
-  /// May the backward pass compute y from x, where the ReLU asks for its sign? Then y is not kept
-  /// for this.
+  /// Whether the backward pass recomputes y from x for the ReLU's mask, so that y need not be kept.
   bool recomputes_y() const { return !group_.add; }
-  /// Is dy written, in passing, for those who read it after sum()? The sum of several is, and what
-  /// another branch gets. Else backward() applies the ReLU to it once more.
+  /// Whether sum() stores the masked dy: if it is a sum of several parts, or if the other branch
+  /// needs it. If not, backward() masks it again.
   bool stores_dy(const Memories& parts) const {
     return parts.size() > 1 || (group_.relu && !recomputes_y());
   }
 
-  /// The parameters' gradients, of this rank's images; what backward() needs, of all ranks'.
-  /// `masked` gets dy, where that is stored.
+  /// Computes the parameters' gradients over this rank's images, and backward()'s coefficients over
+  /// all ranks' images. Writes dy to `masked` if stores_dy().
   void sum(const Memories& parts, const memory& masked) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
       for (std::size_t i = 0; i < parts.size(); ++i) piece.parts[i] = bytes_of(parts[i]) + at;
@@ -152,7 +151,7 @@ class NormRun {
     }
   }
 
-  /// Over the present images, in their order: the same sum with any number of threads.
+  /// Sums over the present images in order, so the result does not depend on the number of threads.
   double total(const std::vector<float>& of_rows, std::size_t channel) const {
     double sum = 0;
     for (std::size_t row = 0; row < rows(); ++row) {
@@ -161,7 +160,7 @@ class NormRun {
     return sum;
   }
 
-  /// Of this rank's images.
+  /// Returns the moments of this rank's images.
   ChannelMoments own_moments() {
     ChannelMoments own{.count = static_cast<double>(rows() * layout_.pixels),
                        .mean = std::vector<double>(channels_),
@@ -173,7 +172,7 @@ class NormRun {
     const auto images = static_cast<double>(rows());
     const auto pixels = static_cast<double>(layout_.pixels);
     for (std::size_t c = 0; c < channels_; ++c) {
-      // All images have as many pixels: Chan, Golub, LeVeque 1983.
+      // Combines images of equal size (Chan, Golub and LeVeque 1983).
       const double mean = total(first_, c) / images;
       double squares = total(second_, c);
       for (std::size_t row = 0; row < rows(); ++row) {
@@ -212,7 +211,7 @@ class NormRun {
     }
   }
 
-  /// Absent images give nothing to anyone: zero is what the next layers must find.
+  /// Zeroes absent images, as the next layers expect.
   void zero_absent(const memory& memory) const {
     std::memset(bytes_of(memory) + rows() * layout_.row_bytes, 0,
                 (layout_.rows - rows()) * layout_.row_bytes);
@@ -224,15 +223,15 @@ class NormRun {
   ChannelLayout layout_;
   std::size_t channels_;
   const NormKernels& kernels_;
-  double count_ = 0;  // values of a channel that measure() has seen, over all ranks
+  double count_ = 0;  // values per channel in the latest measure(), over all ranks
   std::vector<float> mean_;
   std::vector<float> inv_std_;
   std::vector<float> scale_;
   std::vector<float> shift_;
   std::vector<float> grad_mean_;   // dbias / n
   std::vector<float> proj_scale_;  // dweight / n * inv_std
-  std::vector<float> first_;       // [rows, channels]: of one image, the mean, or the sum of dy
-  std::vector<float> second_;      // and the squared distances, or the sum of dy z
+  std::vector<float> first_;       // [rows, channels]: per image, the mean, or the sum of dy
+  std::vector<float> second_;      // the same: sum of squared deviations, or the sum of dy z
 };
 
 class Norm final : public Layer {
@@ -260,7 +259,7 @@ class Norm final : public Layer {
     }
     program.add_loop(steps, group_.name + " forward", "own", used,
                      [run = run_] { run->forward(); });
-    // Half the memory, and the reader finds y in the cache: x is about to be read anyway.
+    // Recomputing halves the memory and leaves y in the cache for its reader; x is read anyway.
     if (run_->recomputes_y()) {
       program.offer_recompute(run_->y,
                               [this, &program](auto& more) { return recompute_y(program, more); });
@@ -284,7 +283,7 @@ class Norm final : public Layer {
     program.add_loop(first, group_.name + " backward weights", "own", used,
                      [run = run_, parts, dy] { run->sum(parts, dy); });
     if (!context_.wants_dx) return {dy, dy};
-    // The other branch gets dy as it is; without one, dx may take its place.
+    // dy itself is the other branch's gradient; without one, dx may overwrite it.
     const bool in_place = !group_.add && !program.is_shared(dy);
     const memory dx = in_place ? dy : program.allocate(layout);
     program.add_loop(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},

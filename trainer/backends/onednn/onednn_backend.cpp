@@ -1,5 +1,5 @@
-// Graphs on oneDNN: blocked layouts kept from layer to layer, activations run inside the
-// primitives that produce their input, weights kept in the layout of their gradients.
+// Backend onednn. Blocked layouts are kept from layer to layer, activations are fused into the
+// primitives that produce their input, and weights have the layout of their gradients.
 #include <fmt/core.h>
 #include <omp.h>
 #include <sched.h>
@@ -31,7 +31,7 @@ using onednn::Step;
 /// Below this many elements a parallel loop costs more than it saves.
 constexpr std::int64_t worth_threads = 1 << 15;
 
-/// Runs what must not fail once it is compiled.
+/// Calls a function whose oneDNN calls cannot fail once compiled; dies if one does.
 template <typename Function>
 void or_die(std::string_view what, const Function& function) {
   try {
@@ -43,7 +43,7 @@ void or_die(std::string_view what, const Function& function) {
 
 int usable_cpus() {
   cpu_set_t cpus;
-  // Refused where the machine has more CPUs than the set has room for: OpenMP counts them then.
+  // Fails if the machine has more CPUs than cpu_set_t can hold.
   return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
 }
 
@@ -51,7 +51,7 @@ float* floats(const memory& memory) {
   return static_cast<float*>(memory.get_data_handle());
 }
 
-/// NaN and infinity are the values that do not cancel themselves.
+/// x - x is 0 exactly for finite x.
 bool has_non_finite(const float* values, std::int64_t count) {
   int found = 0;
 #pragma omp parallel for simd reduction(| : found) if (count > worth_threads)
@@ -70,14 +70,14 @@ onednn::Numerics numerics_of(const CompileOptions& options) {
           .convolution = options.convolution};
 }
 
-/// Has the CPU all of these instructions? What is meant, not what is newer: values are sets.
+/// Whether the CPU has all of these instructions. cpu_isa values are bit sets, not ordered.
 bool has_isa(dnnl::cpu_isa wanted) {
   const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const auto set = static_cast<unsigned>(wanted);
   return (have & set) == set;
 }
 
-/// What keeps a graph from being computed in this precision here.
+/// Returns why this precision is not available on this CPU; nullopt if it is.
 std::optional<Error> refusal(Precision precision) {
   const std::string what =
       fmt::format("backend onednn does not compute in {}", to_string(precision));
@@ -103,8 +103,8 @@ std::optional<Error> refusal(Precision precision) {
   return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
 }
 
-/// Signals never run on a stack that oneDNN computes on (support/signal_stack.hpp): the calling
-/// thread gets one for them, OpenMP's others are started without signals.
+/// Keeps signal handlers off the stacks that oneDNN computes on (support/signal_stack.hpp): the
+/// calling thread gets a signal stack, OpenMP's other threads start with signals blocked.
 void keep_signals_off(int threads) {
   use_signal_stack();
   const AllSignalsBlocked blocked;
@@ -126,7 +126,7 @@ class OneDnnExecutable final : public Executable {
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
         program_(engine_, graph.parameters.size(), numerics_of(options), options.sum_over_ranks) {
-    omp_set_num_threads(threads_);  // primitives are planned for the threads there are
+    omp_set_num_threads(threads_);  // primitives are created for the current number
     keep_signals_off(threads_);
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
@@ -209,7 +209,7 @@ class OneDnnExecutable final : public Executable {
     omp_set_num_threads(threads_);
     take_images(batch);
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return "input";
-    // Outputs share memory, so all are computed again, with the statistics that are there.
+    // Outputs share memory, so all are recomputed, with the statistics of that pass.
     program_.call().repeat = true;
     std::string first;
     std::size_t next = 0;
@@ -217,13 +217,13 @@ class OneDnnExecutable final : public Executable {
       while (next < output.steps) run(assembled_.forward[next++]);
       stream_.wait();
       if (!first.empty()) continue;
-      // A ReLU would hide what its weights are.
+      // Check the weights too: a fused ReLU would hide a NaN.
       const bool weights = std::ranges::any_of(output.parameters, [this](int parameter) {
         return is_non_finite(program_.parameters()[static_cast<std::size_t>(parameter)].weight);
       });
       if (weights || is_non_finite(output.y)) first = output.node;
     }
-    // The rest too: a backward pass may follow, and must not find half of another forward pass.
+    // Finish the pass: backward() may follow.
     while (next < assembled_.forward.size()) run(assembled_.forward[next++]);
     stream_.wait();
     program_.call().repeat = false;
@@ -260,7 +260,7 @@ class OneDnnExecutable final : public Executable {
   }
 
  private:
-  /// Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
+  /// Zeroes absent images: their gradients are zero too, but 0 * NaN would not be.
   void take_images(const Batch& batch) {
     assert(batch.count >= 0 && batch.count <= batch_);
     assert(static_cast<std::int64_t>(batch.images.size()) >= batch.count * pixels_);
@@ -299,9 +299,9 @@ class OneDnnExecutable final : public Executable {
     for (Step& step : steps) run(step);
   }
 
-  /// oneDNN overwrites gradients: lets it write elsewhere, then adds.
+  /// Accumulates. oneDNN overwrites gradients, so it writes to fresh memory that is then added.
   void add_gradients(BackwardOfNode& node) {
-    if (node.parameters.empty()) return;  // frozen, as all before it
+    if (node.parameters.empty()) return;  // frozen, like all before it
     or_die("accumulate", [&] {
       std::vector<void*> homes;
       for (const auto& [slot, parameter] : node.slots) {
@@ -323,8 +323,8 @@ class OneDnnExecutable final : public Executable {
     });
   }
 
-  /// x86 takes the larger of NaN and 0 to be 0, so oneDNN's ReLU and max pooling swallow NaN:
-  /// look for it where it comes in. `reference` lets it pass.
+  /// Whether the input or a weight is not finite. On x86 max(NaN, 0) is 0, so oneDNN's ReLU and max
+  /// pooling would hide it; `reference` passes NaN through.
   bool hides_non_finite() const {
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return true;
     return std::any_of(slots_.begin(), slots_.end(), [this](const ParameterSlot& slot) {
@@ -353,7 +353,7 @@ class OneDnnExecutable final : public Executable {
   int batch_;
   int threads_;
   bool profile_;
-  std::int64_t pixels_;  // of an image, all channels
+  std::int64_t pixels_;  // elements of an image: all channels
   std::int64_t classes_;
   LossChoice loss_;
   std::vector<ParameterSlot> slots_;
@@ -361,7 +361,7 @@ class OneDnnExecutable final : public Executable {
   dnnl::stream stream_;
   onednn::Program program_;
   onednn::Assembled assembled_;
-  std::unordered_map<int, memory> fresh_gradients_;  // per parameter, made by the first accumulate
+  std::unordered_map<int, memory> fresh_gradients_;  // per parameter, allocated on first use
   std::vector<double> logits_;                       // [batch, classes]
   std::vector<double> logit_grads_;                  // [batch, classes]: d(loss_sum)/d(logits)
   int count_ = 0;                                    // images of the latest forward()

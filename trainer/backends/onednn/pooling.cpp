@@ -11,12 +11,12 @@ using dnnl::pooling_forward;
 
 struct Window {
   dnnl::algorithm algorithm;
-  memory::dims kernel;  // empty: the whole image
+  memory::dims kernel;  // empty: global pooling
   memory::dims stride;
   memory::dims padding;
 };
 
-/// Both pools keep their input's layout, so a chain of blocked layers stays blocked.
+/// Max and average pooling. y has the layout of x, so a chain of blocked layers stays blocked.
 class Pooling final : public Layer {
  public:
   Pooling(const Node& node, const FusionContext& context, const Window& window)
@@ -27,7 +27,7 @@ class Pooling final : public Layer {
     const memory::dims x_dims = x.get_desc().dims();
     memory::dims y_dims{x_dims[0]};
     y_dims.insert(y_dims.end(), node_.shape.begin(), node_.shape.end());
-    y_dims.resize(x_dims.size(), 1);  // of a global pool one pixel is left
+    y_dims.resize(x_dims.size(), 1);  // a global pooling leaves one pixel
     x_layout_ = x.get_desc();
     if (window_.kernel.empty()) {
       window_.kernel = window_.stride = memory::dims(x_dims.begin() + 2, x_dims.end());
@@ -50,8 +50,8 @@ class Pooling final : public Layer {
     const memory dy = program.sum(steps.input, node_.name + " dy", dys);
     memory from = dy;
     if (context_.fuses_relu_backward) {
-      // The largest input is above zero exactly where the output is: masking the few outputs'
-      // gradients is the same as masking every input's.
+      // The largest input is positive exactly where the output is, so it is enough to mask the
+      // outputs' gradients, which are fewer.
       from = add_activation_backward(program, steps.input, node_.name + " relu", Relu{}, y_, dy);
     }
     from = program.reorder_to(steps.input, node_.name + " dy", from, y_.get_desc());
@@ -73,7 +73,7 @@ class Pooling final : public Layer {
   memory::desc x_layout_;
   pooling_forward::primitive_desc forward_;
   memory y_;
-  memory workspace_;  // max: which input of each window was the largest
+  memory workspace_;  // max pooling: argmax of each window
 };
 
 }  // namespace

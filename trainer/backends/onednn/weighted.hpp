@@ -1,4 +1,4 @@
-// What convolutions and dense layers share: three primitives context one weight and one bias.
+// Common base of convolutions and dense layers: three primitives with one weight and one bias.
 #pragma once
 
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace dllaunch::onednn {
 
-/// Forward, Gradient and BackwardData are oneDNN's primitives of one kind. The derived class
-/// describes them for the given input, leaving all layouts open.
+/// Forward, Gradient and BackwardData are oneDNN primitives of one kind. The derived class creates
+/// their descriptors for a given input, leaving all layouts to oneDNN.
 template <typename Forward, typename Gradient, typename BackwardData>
 class Weighted : public Layer {
  public:
@@ -57,14 +57,14 @@ class Weighted : public Layer {
   /// Fills weight_dims_ and the primitive descriptors; backward_desc_ only if wants_dx.
   virtual void describe_primitives(const Program& program, const dnnl::memory::desc& x) = 0;
 
-  /// Of what it writes.
+  /// Returns the data type of y.
   dnnl::memory::data_type output_type(const Program& program) const {
     return context_.gives_logits ? dnnl::memory::data_type::f32 : program.numerics().type;
   }
 
   bool has_bias() const { return node_.parameters.size() == 2; }
 
-  /// Has one of the primitives fallen back to oneDNN's unvectorised reference code?
+  /// Whether one of the primitives fell back to oneDNN's unvectorised reference code.
   bool is_slow() const {
     return is_reference(forward_desc_.impl_info_str()) ||
            is_reference(gradient_desc_.impl_info_str()) ||
@@ -83,7 +83,7 @@ class Weighted : public Layer {
                                      const dnnl::memory& dy) {
     const auto diff_dst =
         program.reorder_to(steps, node_.name + " dy", dy, backward_desc_.diff_dst_desc());
-    // The forward pass may have made the very copy of the weights that is needed here.
+    // The forward pass may already have reordered the weights to this layout.
     const auto layout = backward_desc_.weights_desc();
     const auto& nearest = weight_.get_desc() == layout ? weight_ : parameter(program, 0).weight;
     const auto weight = program.reorder_to(steps, node_.name + " weight", nearest, layout);
