@@ -60,7 +60,7 @@ class StepWalk {
   }
   /// Returns the bytes of the indices that max pooling stores.
   double places(std::size_t n) const {
-    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
+    const bool chooses = traits_of(graph_.nodes[n].op).stores_argmax;
     return chooses ? elements(static_cast<int>(n)) * sizeof(std::uint16_t) : 0;
   }
   double weights(int parameter) const {

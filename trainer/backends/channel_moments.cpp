@@ -6,7 +6,7 @@
 
 namespace dllaunch {
 
-void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum) {
+void allreduce_moments(ChannelMoments& moments, const SumOverRanks& sum) {
   if (!sum) return;
   const std::size_t channels = moments.mean.size();
   assert(moments.squares.size() == channels);

@@ -16,6 +16,6 @@ struct ChannelMoments {
 
 /// Those of all ranks' values; every rank ends with the same bits. One collective. Nothing happens
 /// where `sum` is empty.
-void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum);
+void allreduce_moments(ChannelMoments& moments, const SumOverRanks& sum);
 
 }  // namespace dllaunch

@@ -187,7 +187,7 @@ class NormRun {
 
   void measure() {
     ChannelMoments all = own_moments();
-    add_other_ranks(all, program_.sum_over_ranks());
+    allreduce_moments(all, program_.sum_over_ranks());
     count_ = all.count;
     if (count_ == 0) return;
     for (std::size_t c = 0; c < channels_; ++c) {

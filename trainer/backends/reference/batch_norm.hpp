@@ -69,7 +69,7 @@ template <typename Real>
 void measure(const BatchNorm& op, const Rows<Real>& v, const SumOverRanks& sum,
              BatchStatistics& statistics) {
   ChannelMoments all = own_moments(v);
-  add_other_ranks(all, sum);
+  allreduce_moments(all, sum);
   const double n = all.count;
   statistics.count = n;
   if (n == 0) return;

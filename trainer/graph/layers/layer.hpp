@@ -72,7 +72,7 @@ struct LayerTraits {
   bool weighted = false;
   bool rereads_input = true;   // backward() reads x
   bool rereads_output = true;  // backward() reads y
-  bool notes_largest = false;  // forward() notes which input of each window is the largest
+  bool stores_argmax = false;  // forward() notes which input of each window is the largest
   Flattening flattening = Flattening::seen;
 };
 

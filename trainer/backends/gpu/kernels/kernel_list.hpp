@@ -1,6 +1,5 @@
-// The table of kernels: the functors that launch() takes. A new one: its place in the list. Those
-// of layers and losses follow from the tables of these; optimisers have theirs from
-// optimizer_launches.hpp.
+// The table of kernels: the functors that launch() accepts. To add one, list it here. Functors of
+// layers and losses follow from their tables; those of optimisers are in optimizer_launches.hpp.
 #pragma once
 
 #include <variant>
@@ -16,7 +15,7 @@
 
 namespace dllaunch::gpu {
 
-/// Each functor over each type that activations are stored as.
+/// Each functor with each storage type of activations.
 template <template <typename> typename... Functors>
 using OfEachType = decltype((TypeList<>{} + ... +
                              TypeList<Functors<float>, Functors<BFloat16>, Functors<Float16>>{}));

@@ -111,7 +111,7 @@ std::optional<Error> LibraryLayers::make_dense(MathLibrary& library, const Graph
   const Volume& x = plan.nodes[index(graph.nodes[n].inputs.front())].shape;
   const std::int64_t units = plan.nodes[n].shape.channels;
   const auto [type, tf32] = numerics;
-  // Gradients of weights go into the arena, which is of float.
+  // Weight gradients are written to the arena, which is float.
   const std::pair<MatmulShape, std::unique_ptr<Matmul>*> wanted[] = {
       {{x.rows, units, x.channels, false, true, type, type, tf32}, &layers_[n].forward},
       {{x.rows, x.channels, units, false, false, type, type, tf32}, &layers_[n].backward_data},

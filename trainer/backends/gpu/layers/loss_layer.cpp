@@ -46,7 +46,7 @@ void LossLayer::compute(GpuStream stream) {
   assert(found);
 }
 
-void LossLayer::take(GpuStream stream, const float* outputs, const Batch& batch) {
+void LossLayer::set_batch(GpuStream stream, const float* outputs, const Batch& batch) {
   outputs_ = outputs;
   present_ = batch.count;
   if (present_ > 0) take_targets(stream, batch);

@@ -19,7 +19,7 @@ class LossLayer {
   /// The forward pass, in three parts, over the first batch.count rows of outputs [batch, outputs]
   /// on the device. Only compute() can be captured: it only launches kernels, always the same for a
   /// given count and kind of targets. result() waits for them. NaN and infinity pass through.
-  void take(GpuStream stream, const float* outputs, const Batch& batch);
+  void set_batch(GpuStream stream, const float* outputs, const Batch& batch);
   void compute(GpuStream stream);
   ForwardResult result(GpuStream stream);
 

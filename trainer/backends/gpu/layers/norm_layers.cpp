@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// To the host, through a function, and back.
+/// Copies the values to the host, applies `change`, and copies them back.
 template <typename Change>
 void change_on_host(GpuStream stream, double* values, std::size_t count, const Change& change) {
   std::vector<double> here(count);
@@ -98,7 +98,7 @@ void NormLayers::measure(GpuStream stream, const NormPass<T>& pass, Layer& layer
     change_on_host(stream, moments, 2 * channels, [&](std::vector<double>& values) {
       const auto middle = values.begin() + static_cast<std::ptrdiff_t>(channels);
       ChannelMoments all{layer.count, {values.begin(), middle}, {middle, values.end()}};
-      add_other_ranks(all, sum_over_ranks_);
+      allreduce_moments(all, sum_over_ranks_);
       layer.count = all.count;
       std::ranges::copy(all.mean, values.begin());
       std::ranges::copy(all.squares, middle);

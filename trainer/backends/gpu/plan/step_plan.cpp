@@ -26,7 +26,7 @@ void extend(Use& use, int step) {
   use.last = std::max(use.last, step);
 }
 
-/// What node n reads when it runs: its inputs, or those of what it has absorbed.
+/// Returns the nodes that node n reads: its inputs, or those of its fused group.
 std::vector<int> read_by(const Graph& graph, const StepPlan& plan, int n) {
   const NodePlan& node = plan.nodes[at(n)];
   if (node.norm < 0) return graph.nodes[at(n)].inputs;

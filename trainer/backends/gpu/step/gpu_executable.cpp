@@ -28,8 +28,8 @@ std::size_t index(int of) {
   return static_cast<std::size_t>(of);
 }
 
-/// Absent images are zeros on their way in, go through all layers and give no gradient: plans are
-/// made for a whole batch, and nothing there is ever NaN that is not NaN elsewhere.
+/// Always computes a full batch, since library plans are made for it. Absent images are zeros at
+/// the input and have no gradient; values there are NaN only if others are.
 template <typename T>
 class GpuExecutable final : public Executable {
  public:
@@ -57,7 +57,7 @@ class GpuExecutable final : public Executable {
     if (bytes > free || memory_.allocate() != gpu_success) {
       throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
     }
-    arenas_.lie_beside(options_.batch, bytes);
+    arenas_.set_activation_memory(options_.batch, bytes);
     norms_.start();
     images_.start();
     return std::nullopt;
@@ -82,7 +82,7 @@ class GpuExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     take(batch, phase);
     auto* const outputs = memory_.at<float>(outputs_);
-    loss_.take(stream_, outputs, batch);
+    loss_.set_batch(stream_, outputs, batch);
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
     run({.kind = trains ? CaptureKey::Kind::train : CaptureKey::Kind::evaluate}, [&] {
@@ -95,7 +95,7 @@ class GpuExecutable final : public Executable {
     });
     check(gpu_last_error(), "forward");
     const ForwardResult result = loss_.result(stream_);
-    images_.send_ahead(batch);  // travel while the GPU does the rest of the step
+    images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
   }
 
@@ -122,7 +122,7 @@ class GpuExecutable final : public Executable {
     take(batch, Phase::train);
     take_weights();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (n > 0) run_forward(n, NormLayers::Statistics::as_they_are);
+      if (n > 0) run_forward(n, NormLayers::Statistics::unchanged);
       if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
     }
     return {};
@@ -131,9 +131,9 @@ class GpuExecutable final : public Executable {
   DeviceArenas* device_arenas() override { return &arenas_; }
   StepTimes take_step_times() override { return clock_.take(); }
   std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
-    return pinned_.take(bytes);
+    return pinned_.allocate(bytes);
   }
-  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.takes(recipe); }
+  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.supports(recipe); }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -143,7 +143,7 @@ class GpuExecutable final : public Executable {
 
  private:
   T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
-  /// nullptr: nobody asks for it.
+  /// nullptr: not needed.
   T* grad(int n) const { return memory_.at<T>(grads_[index(n)]); }
   const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
@@ -152,7 +152,7 @@ class GpuExecutable final : public Executable {
     return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
   }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
-  /// Whether what goes into grad(n) adds to what is there.
+  /// Whether the next write to grad(n) must accumulate.
   bool adds(int n) { return schedule_.adds(n); }
 
   void reserve();
@@ -191,7 +191,7 @@ class GpuExecutable final : public Executable {
 
   void forward_of(const Input&, std::size_t) {}
   void backward_of(const Input&, std::size_t) {}
-  void forward_of(const BatchNorm&, std::size_t) {}  // is run as a norm
+  void forward_of(const BatchNorm&, std::size_t) {}  // runs as a fused norm
   void backward_of(const BatchNorm&, std::size_t) {}
   void forward_of(const Add&, std::size_t n);
   void backward_of(const Add&, std::size_t n);
@@ -224,7 +224,7 @@ class GpuExecutable final : public Executable {
   void add_bias(std::size_t n);
   void bias_backward(std::size_t n);
 
-  /// A kernel with an index for each element of node n's output.
+  /// Launches a kernel with one index per element of node n's output.
   template <typename Functor>
   void over(int n, const Functor& functor) {
     launch(stream_, shape(n).elements(), functor);
@@ -234,7 +234,7 @@ class GpuExecutable final : public Executable {
   CompileOptions options_;
   bool captures_;
   StepPlan plan_;
-  GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
+  GpuStream stream_ = nullptr;  // the default one: NCCL's stream waits for it
   PinnedPool pinned_;
   DeviceMemory memory_;
   ParameterMemory parameters_;
@@ -245,10 +245,10 @@ class GpuExecutable final : public Executable {
   ImageInput images_;
   DropoutMasks masks_;
   LibraryLayers library_layers_;
-  std::vector<int> values_;  // pieces of memory_, by node
+  std::vector<int> values_;  // indexes into memory_, by node
   std::vector<int> grads_;
-  std::vector<int> best_;             // of max poolings
-  std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
+  std::vector<int> argmax_;           // of max poolings
+  std::vector<int> compute_weights_;  // by parameter: copy in T; -1: the weight itself is used
   int outputs_ = -1;                  // float [batch, classes]
   int found_ = -1;                    // int
   BackwardSchedule schedule_;
@@ -268,10 +268,10 @@ void GpuExecutable<T>::reserve() {
     };
     values_.push_back(place(plan_.values[n], elements * sizeof(T)));
     grads_.push_back(place(plan_.grads[n], elements * sizeof(T)));
-    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
+    const bool chooses = traits_of(graph_.nodes[n].op).stores_argmax;
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
-    best_.push_back(place(both, elements * sizeof(std::uint16_t)));
+    argmax_.push_back(place(both, elements * sizeof(std::uint16_t)));
     if (!library_layers_.has(n) || dtype_of(T{}) == DType::f32) continue;
     const int weight = graph_.nodes[n].parameters.front();
     const auto weights =
@@ -288,14 +288,14 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   assert(batch.count >= 0 && batch.count <= options_.batch);
   count_ = batch.count;
   phase_ = phase;
-  // Kernels of the loss know which of the two they read.
+  // Captured loss kernels have the kind of target built in.
   if (has_targets_ != !batch.targets.empty()) graph_capture_.clear();
   has_targets_ = !batch.targets.empty();
   images_.send(batch);
   parameters_.fetch_weights(stream_);
   if (phase == Phase::train) masks_.draw(stream_, batch.random);
   images_.wait(stream_);
-  if (phase == Phase::train) clock_.forward_begins();  // what waits for images does nothing
+  if (phase == Phase::train) clock_.forward_begins();  // not counting the wait for images
   images_.unpack(stream_, value(0));
 }
 
@@ -430,7 +430,7 @@ View<T> GpuExecutable<T>::view(std::size_t n) const {
           .y = value(y),
           .dy = grad(y),
           .dx = grad(x),
-          .best = memory_.at<std::uint16_t>(best_[n])};
+          .argmax = memory_.at<std::uint16_t>(argmax_[n])};
 }
 
 template <typename T>

@@ -24,7 +24,7 @@ TEST(Kernels, PlacesAndPlainIndexesAreInverse) {
   const Volume v{2, 3, 4, 5, 6};
   std::vector<bool> seen(static_cast<std::size_t>(v.elements()));
   for (std::int64_t i = 0; i < v.elements(); ++i) {
-    const Place p = place_of(v, i);
+    const Coordinates p = coordinates_of(v, i);
     EXPECT_EQ(v.at(p.row, p.d, p.h, p.w, p.c), i);
     const std::int64_t plain = plain_index(v, i);
     EXPECT_EQ(plain, (((p.row * 6 + p.c) * 3 + p.d) * 4 + p.h) * 5 + p.w);

@@ -162,7 +162,9 @@ Difference compare(
 
   Seen<T> by_gpu(volume_of(one));
   LoaderOptions options = one.options;
-  options.destination.takes_bytes = [&](const ImageRecipe& r) { return by_gpu.input().takes(r); };
+  options.destination.takes_bytes = [&](const ImageRecipe& r) {
+    return by_gpu.input().supports(r);
+  };
   Loader loader(dataset, normalization, {}, {one.slice}, options);
   auto batch = loader.next();
   EXPECT_TRUE(batch);
@@ -334,7 +336,7 @@ TEST(ImageInput, TakesBytesThatAreNoMoreThanTheFloats) {
   const auto takes = [](ImageShape from, std::optional<int> size, const Volume& shape) {
     const Noise dataset(from);
     const ImagePreparation preparation(dataset, uneven(from.channels), {.image_size = size});
-    return Seen<float>(shape).input().takes(*preparation.recipe());
+    return Seen<float>(shape).input().supports(*preparation.recipe());
   };
   const Volume rgb{.rows = 2, .height = 8, .width = 8, .channels = 3};
   EXPECT_TRUE(takes({.channels = 3, .height = 8, .width = 8}, std::nullopt, rgb));
@@ -411,7 +413,7 @@ TEST_F(Ahead, WhatIsOnItsWayIsNotSentAgain) {
   const std::vector<float> second = alone(1);
   Seen<float> seen(shape_);
   EXPECT_EQ(seen.of(batch(0, 1)), alone(0));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(seen.unpacked(), second) << "they travel without being asked for";
   bytes_[1].pixels = {};  // whoever sends it now sends nothing
   bytes_[1].cuts = {};
@@ -423,17 +425,17 @@ TEST_F(Ahead, TakesTheirPlaceOnlyBehindTheLastLookAtThoseBefore) {
   seen.of(batch(0, 1));
   const std::uint64_t released = host_gpu_work();
   gpu_clear_later(nullptr, 0, nullptr);  // the rest of the step
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(host_gpus().follows, released);
 }
 
 TEST_F(Ahead, AnotherBatchThanExpectedIsSent) {
   Seen<float> seen(shape_);
   seen.of(batch(0, 1));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(seen.of(batch(0, 1)), alone(0)) << "the same again, to look for what is not finite";
   EXPECT_EQ(seen.of(batch(1, 2)), alone(1));
-  seen.input().send_ahead(batch(1, 2));
+  seen.input().prefetch(batch(1, 2));
   const std::vector<float> floats(60 * rows, 0.5F);
   EXPECT_EQ(seen.of({.images = floats, .labels = {}, .count = 1})[0], 0.5F);
   EXPECT_EQ(seen.of(batch(2, 0)), alone(2));
@@ -443,7 +445,7 @@ TEST_F(Ahead, AnotherBatchThanExpectedIsSent) {
 TEST_F(Ahead, MemoryStaysWhileTheyTravel) {
   Seen<float> seen(shape_);
   seen.of(batch(0, 1));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   const std::weak_ptr<std::uint8_t[]> memory = memory_[1];
   memory_[1].reset();
   bytes_[1] = {};

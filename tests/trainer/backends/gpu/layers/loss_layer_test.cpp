@@ -48,7 +48,7 @@ Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<fl
   memory.place();
   EXPECT_EQ(memory.allocate(), gpu_success);
   EXPECT_EQ(gpu_copy(memory.at<float>(there), outputs.data(), all * sizeof(float)), gpu_success);
-  layer.take(nullptr, memory.at<float>(there), of);
+  layer.set_batch(nullptr, memory.at<float>(there), of);
   layer.compute(nullptr);
   Answer answer{.result = layer.result(nullptr), .grads = {}};
   layer.set_scale(nullptr, 0.5);
