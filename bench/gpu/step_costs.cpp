@@ -198,7 +198,7 @@ void StepWalk::backward(std::size_t n) {
   if (plan.norm >= 0) return norm_backward(n);
   if (is_heavy(node.op)) return heavy_backward(n);
   const int y = static_cast<int>(n);
-  const double more = places(n) + (traits_of(node.op).rereads_output ? bytes(y) : 0);
+  const double more = places(n) + (traits_of(node.op).backward_reads_y ? bytes(y) : 0);
   for (const int input : node.inputs) {
     if (!has_grad(input)) continue;
     pass(node.name + " backward", bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1));

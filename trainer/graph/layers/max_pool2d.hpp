@@ -5,15 +5,16 @@
 
 namespace dllaunch {
 
-/// Windows that would cross the lower or right edge are left out (PyTorch's floor mode).
+/// Windows that would cross the lower or right edge are dropped, as in PyTorch with
+/// ceil_mode=False.
 struct MaxPool2d {
   static constexpr std::string_view name = "max_pool2d";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .stores_argmax = true};
+      .backward_reads_x = false, .backward_reads_y = false, .stores_argmax = true};
 
   int kernel = 2;
   int stride = 2;
-  int padding = 0;  // pixels, all sides, never the largest; at most half the kernel
+  int padding = 0;  // pixels, all sides, of value -infinity; at most half the kernel
 
   static constexpr auto keys() {
     return std::tuple(key("kernel", &MaxPool2d::kernel),

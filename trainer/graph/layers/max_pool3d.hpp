@@ -9,7 +9,7 @@ namespace dllaunch {
 struct MaxPool3d {
   static constexpr std::string_view name = "max_pool3d";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .stores_argmax = true};
+      .backward_reads_x = false, .backward_reads_y = false, .stores_argmax = true};
 
   std::array<int, 3> kernel = {2, 2, 2};
   std::array<int, 3> stride = {2, 2, 2};
@@ -23,15 +23,14 @@ struct MaxPool3d {
 inline Inferred infer(const MaxPool3d& op, const Shape& x) {
   if (x.size() != 4) return needs_volume(x);
   if (!all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1)) {
-    return refuse("cannot pool with kernel {}, stride {}", {op.kernel, op.stride});
+    return shape_error("cannot pool with kernel {}, stride {}", {op.kernel, op.stride});
   }
   return slide(x, x[0], {op.kernel, op.stride});
 }
 
 namespace reference {
 
-/// Calls visit(y, argmax) for every output: the window's largest input, the first of equals, or the
-/// last NaN.
+/// Calls visit(y, argmax) for every output, like for_each_argmax() of MaxPool2d.
 template <typename Real, typename Visit>
 void for_each_argmax(const MaxPool3d& op, const View<Real>& v, const Visit& visit) {
   const Shape& x = v.x_shape;

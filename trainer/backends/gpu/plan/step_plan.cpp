@@ -47,7 +47,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
   for (int n = 0; n < count; ++n) {
     const NodePlan& node = plan.nodes[at(n)];
     if (node.absorbed) continue;
-    if (node.trains && traits_of(graph.nodes[at(n)].op).rereads_output) {
+    if (node.trains && traits_of(graph.nodes[at(n)].op).backward_reads_y) {
       extend(plan.values[at(n)], backward(n));
     }
     for (const int input : read_by(graph, plan, n)) {
@@ -56,7 +56,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
       grad.first = std::min(grad.first, backward(n));
     }
     const Node& reader = graph.nodes[at(node.norm >= 0 ? node.norm : n)];
-    if (!node.trains || !traits_of(reader.op).rereads_input) continue;
+    if (!node.trains || !traits_of(reader.op).backward_reads_x) continue;
     for (const int input : reader.inputs) extend(plan.values[at(input)], backward(n));
   }
   extend(plan.values.back(), plan.steps - 1);
