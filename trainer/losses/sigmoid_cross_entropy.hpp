@@ -7,9 +7,9 @@
 
 namespace dllaunch {
 
-/// Of an output x and its target t: -t log s(x) - (1 - t) log(1 - s(x)) with s the logistic
-/// function, written so that exp() cannot overflow; its gradient is s(x) - t.
-/// label_smoothing e moves t towards one half: (1 - e) t + e / 2, as Keras does.
+/// For an output x with target t: -t log s(x) - (1 - t) log(1 - s(x)), where s is the logistic
+/// function, in a form in which exp() cannot overflow. Its gradient is s(x) - t.
+/// label_smoothing e replaces t by (1 - e) t + e / 2, as Keras does.
 struct SigmoidCrossEntropy {
   static constexpr std::string_view name = "sigmoid_cross_entropy";
   static constexpr std::string_view summary =
@@ -36,7 +36,7 @@ struct SigmoidCrossEntropy {
       same = same && x == x && (x > 0) == (y.target(k) > Real(0.5));
     }
     return {.loss = sum / static_cast<double>(y.width),
-            .right = y.values == nullptr ? y.has_label_largest() : same};
+            .correct = y.values == nullptr ? y.has_label_largest() : same};
   }
 
   template <typename Real>

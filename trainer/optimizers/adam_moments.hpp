@@ -1,4 +1,4 @@
-// The moments of Adam (Kingma and Ba 2015) that adam, adamw and lamb keep.
+// Adam's moments (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), used by adam, adamw and lamb.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ inline std::vector<std::string_view> adam_states(const OptimizerOptions&) {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-/// Moments start at zero; this corrects for it in the first steps.
+/// Corrects the bias of moments that start at zero: 1 - beta^t at the t-th step.
 struct BiasCorrection {
   BiasCorrection(const OptimizerOptions& options, std::int64_t step)
       : first(1 - std::pow(options.betas[0], static_cast<double>(step))),

@@ -1,11 +1,11 @@
-// LAMB (You et al. 2020, arXiv 1904.00962):
+// LAMB (You et al. 2020, arXiv 1904.00962, algorithm 2):
 //   m = b1 * m + (1 - b1) * g;   v = b2 * v + (1 - b2) * g * g
 //   u = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps) + weight_decay * w
 //   w = w - lr * |w| / |u| * u                            |w| / |u| = 1 where one of them is 0
-// Biases and parameters of batch-norm: no ratio, no decay.
+// For biases and batch-norm parameters: no ratio, no decay.
 //
-// The norm is taken as it is (phi of the paper is the identity); this and eps 1e-6 are not verified
-// against the paper.
+// The paper's phi is the identity here. This and eps = 1e-6 have not been checked against the
+// paper.
 #pragma once
 
 #include <cmath>
@@ -30,13 +30,13 @@ struct Lamb {
   template <typename Real>
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
-    // Gradients hold u here.
+    // Gradients have been replaced by u.
     const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
     return {static_cast<Real>(now.lr * (compared ? norms.weights / norms.gradients : 1)),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }
 
-  /// Replaces gradients by u.
+  /// Replaces the gradients by u, LAMB's update direction.
   template <typename Real>
   struct Direct {
     Real b1;

@@ -1,14 +1,13 @@
 // LARS (You, Gitman and Ginsburg 2017, arXiv 1708.03888):
 //   local = eta * |w| / (|g| + weight_decay * |w|)        1 where one of the norms is 0
 //   v = momentum * v + lr * local * (g + weight_decay * w);   w = w - v
-// `lr_in_momentum: false` is the form of Google's MLPerf entries, called unscaled (not verified
-// against the paper that describes it, arXiv 1909.09756):
+// `lr_in_momentum: false` is the "unscaled" form of Google's MLPerf submissions (arXiv 1909.09756;
+// not checked against the paper):
 //   v = momentum * v + local * (g + weight_decay * w);        w = w - lr * v
-// Biases and parameters of batch-norm: local = 1, no decay.
+// For biases and batch-norm parameters: local = 1, no decay.
 //
-// With the rate inside, a change of the rate reaches the old part of v only by and by. Horovod's
-// momentum correction (Goyal et al. 2017, remark 2) multiplies the momentum of such a step by
-// lr / previous lr.
+// With the rate inside v, a new rate applies only to new gradients. Horovod's momentum correction
+// (Goyal et al. 2017, remark 2) multiplies the momentum of such a step by lr / previous lr.
 #pragma once
 
 #include "trainer/optimizers/step.hpp"

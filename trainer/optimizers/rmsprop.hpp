@@ -1,6 +1,6 @@
 // RMSProp (Hinton 2012) in PyTorch's form (torch.optim.RMSprop):
 //   d = g + weight_decay * w;   s = alpha * s + (1 - alpha) * d * d
-//   centered: a = alpha * a + (1 - alpha) * d, and s - a * a stands for s below
+//   centered: a = alpha * a + (1 - alpha) * d, and s - a * a replaces s below
 //   u = d / (sqrt(s) + eps);   v = momentum * v + u;   w = w - lr * v     (u without momentum)
 #pragma once
 
@@ -42,7 +42,7 @@ struct Rmsprop {
         Real* const average = with_momentum ? of.third : of.second;
         const Real a = alpha * average[i] + rest * d;
         average[i] = a;
-        // Rounding may make the variance of a constant gradient negative.
+        // Rounding can make the variance of a constant gradient negative.
         variance = s - a * a;
         variance = variance < 0 ? Real(0) : variance;
       }

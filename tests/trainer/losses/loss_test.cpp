@@ -114,9 +114,9 @@ TEST(Losses, EveryBackendTrainsWithEveryLoss) {
 
 TEST(Losses, ARowIsRightWhereItsLabelIsTheFirstOfTheLargest) {
   const std::vector<double> outputs{1, 3, 3, not_a_number, 0, 1, 0, 0, 0};
-  EXPECT_EQ(count_right(outputs, std::vector<std::int32_t>{1, 2, 0}), 2);
-  EXPECT_EQ(count_right(outputs, std::vector<std::int32_t>{2, 0, 1}), 0);
-  EXPECT_EQ(count_right({}, {}), 0);
+  EXPECT_EQ(count_correct(outputs, std::vector<std::int32_t>{1, 2, 0}), 2);
+  EXPECT_EQ(count_correct(outputs, std::vector<std::int32_t>{2, 0, 1}), 0);
+  EXPECT_EQ(count_correct({}, {}), 0);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ ForwardResult LossLayer::result(GpuStream stream) {
   ForwardResult result;
   for (const LossRow<float>& row : row_losses_) {
     result.loss_sum += row.loss;
-    result.correct += row.right;
+    result.correct += row.correct;
   }
   return result;
 }
