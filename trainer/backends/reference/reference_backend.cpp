@@ -1,4 +1,4 @@
-// Node by node, image by image, in order: what a graph means. One thread, no cleverness.
+// Backend reference: defines what a graph computes. Node by node, image by image, single-threaded.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr DType dtype_of(double) {
   return DType::f64;
 }
 
-/// Images are handled one after the other, so a weight's gradient is a sum in row order: it depends
-/// on the images, not on how many rows the executable has.
+/// Processes images in order, so a weight's gradient is a sum in row order: it depends on the
+/// images, not on CompileOptions::batch.
 template <typename Real>
 class ReferenceExecutable final : public Executable {
  public:
@@ -174,7 +174,7 @@ class ReferenceExecutable final : public Executable {
     for (std::uint64_t i = 0; i < elements; ++i) v.dx[i] += mask.keeps(i) ? v.dy[i] * scale : 0;
   }
 
-  /// Node n as a batch normalisation sees it.
+  /// Returns the arrays of node n, a batch normalisation.
   reference::Rows<Real> rows(std::size_t n) {
     const reference::View<Real> first = view(n, 0);
     return {.rows = count_,
@@ -190,7 +190,7 @@ class ReferenceExecutable final : public Executable {
             .dbias = first.dbias};
   }
 
-  /// Node n as image `row` sees it.
+  /// Returns the arrays of node n for image `row`.
   reference::View<Real> view(std::size_t n, int row) {
     const Node& node = graph_.nodes[n];
     const auto input = static_cast<std::size_t>(node.inputs.front());
