@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// Of one channel.
+/// Returns the moments of one channel.
 ChannelMoments moments_of(const std::vector<double>& values) {
   if (values.empty()) return {.count = 0, .mean = {0}, .squares = {0}};
   const auto count = static_cast<double>(values.size());
@@ -20,7 +20,7 @@ ChannelMoments moments_of(const std::vector<double>& values) {
   return {.count = count, .mean = {mean}, .squares = {squares}};
 }
 
-/// What each of several ranks brings to its only collective.
+/// Returns the values that a rank contributes to the collective.
 std::vector<double> brought(ChannelMoments moments) {
   std::vector<double> sums;
   allreduce_moments(moments, [&](std::span<double> own) { sums.assign(own.begin(), own.end()); });

@@ -141,7 +141,7 @@ TEST(LayerList, NamesTheLayerThatDoesNotFitItsInput) {
             "model layers: add1 cannot add [2,12,10] to [2,6,5]");
 }
 
-/// Whatever is built also runs.
+/// Checks that every graph that builds also runs.
 void run_if_small(const Graph& graph) {
   std::int64_t elements = graph.parameter_count();
   for (const Node& node : graph.nodes) elements += elements_of(node.shape);

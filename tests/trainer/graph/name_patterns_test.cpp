@@ -49,7 +49,7 @@ TEST(NamePatterns, ThatMeanNothingAreFound) {
   EXPECT_THAT(unmatched_patterns(patterns, names), ElementsAre("layr1", "!head"));
 }
 
-/// Against std::regex, on short names over a small alphabet where everything happens.
+/// Compared with std::regex on short names over a small alphabet.
 TEST(NamePatterns, AreThoseOfARegularExpression) {
   std::mt19937 random(5);
   const auto word = [&](const std::string& letters) {

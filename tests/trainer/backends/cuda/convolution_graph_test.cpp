@@ -1,5 +1,5 @@
-// What is asked of cuDNN. Descriptors are made by the real library, which needs no GPU for that;
-// what it makes of them it only says on one.
+// The descriptors passed to cuDNN. The real library creates them without a GPU; running them needs
+// one.
 #include "trainer/backends/cuda/convolution_graph.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Rereplayed steps give the same bits as eager ones. The fake device keeps what a real one would:
+// Replayed steps give the same bits as eager ones. The fake device keeps what a real one would:
 // by-value arguments as they were at capture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,8 +77,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// Steps with other images, labels, dropouts and weights each, one of them not full, one of two
-/// micro-batches, two with another scale, evaluations between them.
+/// Runs steps with different images, labels, dropout masks and weights: one with a partial batch,
+/// some with two micro-batches, two with another scale, and evaluations in between.
 std::vector<Step> train(const Graph& graph, const CompileOptions& options, bool records) {
   ::setenv("DLLAUNCH_GPU_GRAPHS", records ? "on" : "off", 1);
   OnDevice trained(graph, options);
@@ -153,8 +153,7 @@ TEST(CapturedTraining, LaunchesTwoGraphs) {
   }
 }
 
-/// A bucket's reduction starts as soon as its gradients are final, not when all are, and not
-/// before.
+/// A bucket's reduction starts exactly when its gradients are final, not when all are.
 TEST(CapturedTraining, ReportsGradientsWhereBucketsEnd) {
   const Graph graph = named("block_with_projection");
   ::setenv("DLLAUNCH_GPU_GRAPHS", "off", 1);
@@ -237,7 +236,7 @@ TEST(CapturedTraining, AllocatesNothingAfterTheSecondStep) {
   EXPECT_EQ(host_gpus().allocations, before);
 }
 
-/// After a non-finite loss, also if earlier steps were rereplayed.
+/// After a non-finite loss, also if earlier steps were replayed.
 TEST(CapturedTraining, StillNamesTheFirstNonFiniteNode) {
   const Graph graph = named("block_with_projection");
   OnDevice trained(graph, {.batch = batch});

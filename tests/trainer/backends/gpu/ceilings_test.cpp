@@ -1,4 +1,4 @@
-// bench/gpu/ceilings.cpp on the host in place of a GPU: that it runs what it says and counts it.
+// bench/gpu/ceilings.cpp on the host in place of a GPU: checks what it runs and counts.
 #include "bench/gpu/ceilings.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr CeilingSizes small{.side = 24, .copied = 4096, .runs = 2, .rounds = 3};
 
-/// A product that takes at least so long, the first time of all much longer.
+/// A matmul that takes a minimum time, and much longer on the first call.
 class SlowMatmul final : public Matmul {
  public:
   SlowMatmul(std::unique_ptr<Matmul> computes, int& runs)
@@ -70,7 +70,7 @@ TEST_F(MeasuredCeilings, AreOfTheFastestRound) {
 
 TEST_F(MeasuredCeilings, OfASmallGpuCopyLess) {
   const std::size_t there = std::exchange(host_gpus().bytes_each, std::size_t{64} << 10);
-  const auto ceilings = measure(DType::f32);  // two copies of 4 KiB, of 8 at most
+  const auto ceilings = measure(DType::f32);  // two copies of 4 KiB; the limit is 8
   const auto wanted = measure(DType::f32, {.side = 24, .copied = 1 << 30, .runs = 1, .rounds = 1});
   const auto none = measure(DType::f32, {.side = 1024, .copied = 4096, .runs = 1, .rounds = 1});
   host_gpus().bytes_each = there;

@@ -1,5 +1,5 @@
-// What is asked of MIOpen, by a fake that computes what the descriptors say and has solutions that
-// may not be taken; backend_test.cpp compares all that it gives with `reference`.
+// Calls to MIOpen, checked by a fake that computes what the descriptors say and also offers
+// solutions that must not be used. backend_test.cpp compares the results with `reference`.
 #include "trainer/backends/hip/miopen_convolution.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Every extent, stride and padding another number: who exchanges two is seen.
+// All extents, strides and paddings differ, so that swapping two is detected.
 const ConvolutionShape image{.type = DType::f32,
                              .x = {2, 1, 9, 7, 3},
                              .y = {2, 1, 5, 8, 4},
@@ -68,7 +68,7 @@ class Arrays {
   std::vector<int> pieces_;
 };
 
-/// What the three passes of one and the same convolution give.
+/// Returns the results of the three passes of one convolution.
 std::vector<std::vector<float>> results(gpu::Convolution& made, const ConvolutionShape& shape) {
   std::vector<std::vector<float>> all;
   const auto workspace = std::max<std::size_t>(made.workspace(), 1);
@@ -165,10 +165,10 @@ TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
       EXPECT_EQ(fake_miopen().runs, std::vector<std::uint64_t>{fast});
     };
     run_once();
-    // Now the other one is faster, and nobody asks.
+    // Now the other one is faster, but it is not measured again.
     fake_miopen().takes = {{fast, std::chrono::milliseconds(30)}};
     run_once();
-    // Another MIOpen may be another matter.
+    // Another MIOpen version is measured again.
     fake_miopen().version = {3, 9, 9};
     auto made = make_convolution(handle, kept, shape);
     EXPECT_THAT(fake_miopen().runs, Contains(slow)) << "it is tried again";
@@ -180,7 +180,7 @@ TEST_F(MiopenConvolution, SolutionsThatFailAreOut) {
   const auto made = convolution(image);
   results(*made, image);
   fake_miopen().fails = {fake_direct, fake_implicit};
-  fake_miopen().version = {3, 9, 9};  // of which nothing is remembered
+  fake_miopen().version = {3, 9, 9};  // has no cached results
   auto none = make_convolution(handle, cache(), image);
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().what, HasSubstr("all MIOpen solutions fail for convolution"));

@@ -1,4 +1,4 @@
-// What is asked of rocBLAS, by a fake that multiplies what it is given, column by column.
+// Calls to rocBLAS, checked by a fake that multiplies column-major matrices.
 #include "trainer/backends/hip/rocblas_matmul.hpp"
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@ using gpu::MatmulShape;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// Three arrays and a workspace on the device, filled with small whole numbers: sums are exact in
-/// every type.
+/// Three arrays and a workspace on the device, filled with small integers, so that sums are exact
+/// in every type.
 class OnDevice {
  public:
   explicit OnDevice(const MatmulShape& shape, std::size_t workspace) : shape_(shape) {
@@ -53,7 +53,7 @@ class OnDevice {
     }
     return all;
   }
-  /// Row by row, as the interface says it.
+  /// Returns the expected row-major result.
   std::vector<float> wanted(float begin) const {
     std::vector<float> all;
     const auto& s = shape_;

@@ -33,7 +33,7 @@ TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
   dnnl::stream stream(program.engine());
   steps[0].run(stream);
   stream.wait();
-  // Channel 1 of the first pixel lies beside channel 0 of it.
+  // Channels 0 and 1 of the first pixel are adjacent.
   EXPECT_EQ(static_cast<float*>(copy.get_data_handle())[1], 6.F);
 }
 
@@ -68,7 +68,7 @@ TEST(OneDnnProgram, ASumLeavesWhatIsSharedAsItIs) {
   const memory first = program.sum(steps, "sum", {a, b});
   const memory second = program.sum(steps, "sum", {b, a});
   EXPECT_NE(first, a);
-  EXPECT_EQ(second, b) << "in place: nobody else reads it";
+  EXPECT_EQ(second, b) << "in place: it has no other reader";
   program.allocate_planned();
   dnnl::stream stream(program.engine());
   for (const Step& step : steps) step.run(stream);
@@ -93,7 +93,7 @@ TEST(OneDnnProgram, ComputesOnceMoreWhatIsOffered) {
   });
   EXPECT_EQ(program.recompute(steps, y), made);
   EXPECT_EQ(program.recompute(steps, y), made);
-  EXPECT_EQ(steps.size(), 1U) << "the second who asks finds it there";
+  EXPECT_EQ(steps.size(), 1U) << "the second call reuses it";
 }
 
 TEST(OneDnnProgram, BindsParametersWithoutMemory) {

@@ -1,4 +1,4 @@
-// How a product is turned into a BLAS library's columns: by the numbers, with a loop in its place.
+// Row-major products as column-major BLAS calls, checked with a loop in place of BLAS.
 #include "trainer/backends/gpu/layers/column_major.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// op(first) op(second) as BLAS defines it, all by columns.
+/// Returns op(first) op(second) as BLAS defines it, column-major.
 std::vector<double> by_definition(const ColumnMajor& by, const std::vector<double>& first,
                                   const std::vector<double>& second) {
   const auto at = [](const std::vector<double>& m, std::int64_t rows, bool transposed,
@@ -50,7 +50,7 @@ TEST(ColumnMajor, ColumnsGiveTheRowsThatWereAskedFor) {
           }
         }
       }
-      // Row by row is column by column of the transpose.
+      // Row-major is the column-major transpose.
       EXPECT_EQ(by_definition(to_column_major(s), b, a), wanted) << transpose_a << transpose_b;
     }
   }

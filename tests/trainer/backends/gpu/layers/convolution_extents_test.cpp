@@ -27,7 +27,7 @@ TEST(ConvolutionExtents, StridesSayThatChannelsLieLast) {
   EXPECT_FALSE(is_flat(volume));
 }
 
-/// Element by element: the library's address is ours.
+/// Every element's address by the strides equals ours.
 TEST(ConvolutionExtents, AddressesAreOurs) {
   const Extents deep = extents_of(volume.x, false);
   for (std::int64_t i = 0; i < volume.x.elements(); ++i) {

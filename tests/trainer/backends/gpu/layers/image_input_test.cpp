@@ -1,4 +1,4 @@
-// What the network sees is the same, whoever prepares the images: CPUs, or a kernel out of a data
+// The network's input is the same whether CPUs prepare the images or a kernel does so from the data
 // set's bytes. On the host in place of a GPU.
 #include "trainer/backends/gpu/layers/image_input.hpp"
 
@@ -26,7 +26,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// Every byte at random, other ones in each image.
+/// Random bytes, different in each image.
 class Noise : public Dataset {
  public:
   Noise(ImageShape shape, bool floats = false) : shape_(shape), floats_(floats) {}
@@ -65,7 +65,7 @@ Normalization uneven(int channels) {
   return made;
 }
 
-/// An input of its own, and what it gives.
+/// An ImageInput and its output.
 template <typename T>
 class Seen {
  public:
@@ -104,7 +104,7 @@ struct Case {
   const Dataset* dataset = nullptr;
   LoaderOptions options = {};
   Slice slice = {};
-  bool volume = false;  // channels are seen as depth
+  bool volume = false;  // channels become depth
 };
 
 Volume volume_of(const Case& of) {
@@ -128,27 +128,28 @@ std::string words_of(const Case& of) {
                      of.volume ? ", volumes" : "");
 }
 
-/// What is changed before the kernel gets it.
+/// The kernel's arguments, which a test may change.
 struct Sent {
   std::vector<ImageCut> cuts;
   ImageRecipe recipe;
 };
 using Change = std::function<void(Sent&)>;
 
-/// Where an image is resized, a compiler may fuse multiplications and additions.
+/// Whether the values are equal: exactly, or up to rounding if the image was resized, since the
+/// compiler may fuse multiplications and additions.
 template <typename T>
 bool is_same(float got, float wanted, bool resized) {
-  constexpr float largest = 6;  // that levels become
+  constexpr float largest = 6;  // normalised level
   constexpr float last_bits = sizeof(T) == sizeof(float) ? 3e-7F : 0.008F;
   return got == wanted || (resized && std::abs(got - wanted) <= last_bits * largest);
 }
 
 struct Difference {
-  bool as_bytes = false;  // they went as bytes
-  int elements = 0;       // that are not the same
+  bool as_bytes = false;  // sent as bytes
+  int elements = 0;       // that differ
 };
 
-/// What CPUs prepare against what the kernel does, which gets its bytes after `change`.
+/// Compares images prepared by CPUs with the kernel's, whose arguments are changed by `change`.
 template <typename T>
 Difference compare(
     const Case& one, const Change& change = [](Sent&) {}) {
@@ -186,7 +187,7 @@ Difference compare(
   return difference;
 }
 
-/// Ways to prepare images, all that there are, in sizes that have no common divisor.
+/// Returns random preparation options of all kinds, in coprime sizes.
 PreparationOptions random_preparation(std::minstd_rand& random) {
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
   PreparationOptions options{.seed = random(), .epoch = below(3)};
@@ -230,7 +231,7 @@ TEST(ImageInput, TheKernelPreparesImagesAsCpusDo) {
   EXPECT_GT(resized, 60);
 }
 
-/// Files of every kind of data set, small ones.
+/// Small files for every kind of data set.
 std::map<std::string_view, std::function<void(const ScratchFolder&)>> writers() {
   const auto noise = [](std::size_t bytes) {
     std::minstd_rand random(3);
@@ -292,7 +293,7 @@ TEST(ImageInput, PreparesEveryKindOfDataSet) {
   }
 }
 
-/// What a comparison must not miss: each breaks what is sent in one way.
+/// Mutations that the comparison must detect.
 TEST(ImageInputMutation, EveryPartOfTheRecipeMatters) {
   const Noise dataset({.channels = 3, .height = 9, .width = 7});
   Case plain{.dataset = &dataset};
@@ -357,7 +358,7 @@ TEST(ImageInput, FloatsAreSentAsTheyAre) {
   EXPECT_FALSE(difference.as_bytes);
 }
 
-/// A bad image's stand-in is cut as itself, not as the one that it stands for.
+/// The replacement of a bad image is cropped as itself, not as the bad image.
 TEST(ImageInput, BadImagesAreReplacedOrLeftOutAlike) {
   for (const Split split : {Split::train, Split::validation}) {
     Noise dataset({.channels = 3, .height = 6, .width = 5});
@@ -375,7 +376,7 @@ TEST(ImageInput, BadImagesAreReplacedOrLeftOutAlike) {
   }
 }
 
-/// Two batches of a data set, as a loader hands them out.
+/// Two batches of a data set, as a loader returns them.
 class Ahead : public testing::Test {
  protected:
   Ahead() {
@@ -415,7 +416,7 @@ TEST_F(Ahead, WhatIsOnItsWayIsNotSentAgain) {
   EXPECT_EQ(seen.of(batch(0, 1)), alone(0));
   seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(seen.unpacked(), second) << "they travel without being asked for";
-  bytes_[1].pixels = {};  // whoever sends it now sends nothing
+  bytes_[1].pixels = {};  // sending it again would send nothing
   bytes_[1].cuts = {};
   EXPECT_EQ(seen.of(batch(1, 2)), second);
 }
@@ -441,7 +442,7 @@ TEST_F(Ahead, AnotherBatchThanExpectedIsSent) {
   EXPECT_EQ(seen.of(batch(2, 0)), alone(2));
 }
 
-/// As where an epoch ends early: nobody is left who wants them, and their loader is gone.
+/// As if an epoch ended early: the prefetched images are not used, and their loader is destroyed.
 TEST_F(Ahead, MemoryStaysWhileTheyTravel) {
   Seen<float> seen(shape_);
   seen.of(batch(0, 1));

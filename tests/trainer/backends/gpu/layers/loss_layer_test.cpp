@@ -1,4 +1,4 @@
-// Every loss of the table on the device against the same on the host.
+// Compares every loss of the table on the device with the host.
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ TEST(PinnedPool, GivesTheSameMemoryAgain) {
     EXPECT_EQ(pool.allocate(4096).get(), first) << "it had been given back";
     const auto held = pool.allocate(4096);
     EXPECT_EQ(held.get(), first);
-    EXPECT_NE(pool.allocate(4096).get(), first) << "somebody has it";
+    EXPECT_NE(pool.allocate(4096).get(), first) << "it is in use";
     EXPECT_NE(pool.allocate(8192), nullptr);
     EXPECT_EQ(host_gpus().pinned, before + 4096 + 4096 + 8192);
   }

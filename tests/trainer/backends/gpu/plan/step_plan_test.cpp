@@ -30,12 +30,12 @@ TEST(StepPlan, ANormRunsWithTheReluBehindIt) {
   EXPECT_EQ(plan.nodes[3].norm, 2);
   EXPECT_EQ(plan.nodes[3].other, -1);
   EXPECT_TRUE(plan.nodes[3].relu);
-  EXPECT_EQ(plan.values[2].last, -1) << "nobody keeps what is between";
+  EXPECT_EQ(plan.values[2].last, -1) << "intermediate outputs are not stored";
 }
 
 TEST(StepPlan, AnAdditionBetweenThemRunsToo) {
   const StepPlan plan = plan_steps(case_named("block_with_projection"), 4);
-  // conv, relu, conv, norm, projection, its norm, add, relu: one of the two norms.
+  // conv, relu, conv, norm, projection, its norm, add, relu: fuses one of the two norms.
   EXPECT_EQ(absorbed_in(plan), (std::vector<int>{6, 7}));
   EXPECT_EQ(plan.nodes[8].norm, 6);
   EXPECT_EQ(plan.nodes[8].other, 4);
@@ -68,7 +68,7 @@ TEST(StepPlan, WhatNothingBeforeTrainsHasNoGradient) {
   }
 }
 
-/// Every array is in use whenever a node that runs reads or writes it.
+/// Every array is alive whenever a node that runs reads or writes it.
 TEST(StepPlan, ArraysLiveAsLongAsTheyAreRead) {
   for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);

@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// Adds `by` to a number, through a kernel; counts how often it was asked to.
+/// Adds `by` to a number with a kernel, and counts the calls.
 struct Adder {
   float sum = 0;
   int asked = 0;
