@@ -25,8 +25,8 @@ Result<Ok> freeze_parameters(Graph& graph, std::span<const std::string> patterns
   }
   if (any_left) return Ok{};
   return Error{ErrorKind::bad_request,
-               fmt::format("freeze: nothing of model {} is left to train", graph.model),
-               "take out what is to be trained: [\"*\", \"!NAME\"]"};
+               fmt::format("freeze: no parameter of model {} is left to train", graph.model),
+               "exclude the parameters to train: [\"*\", \"!NAME\"]"};
 }
 
 std::int64_t frozen_count(const Graph& graph) {

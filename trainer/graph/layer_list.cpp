@@ -31,19 +31,19 @@ constexpr int largest = 1 << 20;
 constexpr std::array options = {
     LayerOption{"channels", LayerValue::count, 1, largest, "channels of the output"},
     LayerOption{"units", LayerValue::units, 1, largest,
-                "numbers of the output; classes: as many as the data set asks for"},
+                "number of outputs; classes: the data set's number of classes"},
     LayerOption{"kernel", LayerValue::counts, 1, 4096,
                 "pixels of the window along each axis; of a volume one number or [depth, height, "
                 "width]"},
     LayerOption{"stride", LayerValue::counts, 1, 4096,
                 "pixels from one window to the next; of a pool by default its kernel"},
     LayerOption{"padding", LayerValue::counts, 0, 4096, "zeros on all sides of the image"},
-    LayerOption{"bias", LayerValue::flag, 0, 1, "adds a number of its own to each output channel"},
+    LayerOption{"bias", LayerValue::flag, 0, 1, "adds a bias to each output channel"},
     LayerOption{"eps", LayerValue::part, 1e-12, 1, "added to the variance"},
     LayerOption{"momentum", LayerValue::part, 1e-6, 1,
-                "part of a batch in the running mean and variance"},
+                "weight of a batch in the running mean and variance"},
     LayerOption{"pixels", LayerValue::count, 1, 4096, "zeros on all sides of the image"},
-    LayerOption{"rate", LayerValue::part, 0, 0.999999, "part of the numbers that is dropped"},
+    LayerOption{"rate", LayerValue::part, 0, 0.999999, "fraction of the elements that is dropped"},
 };
 
 constexpr bool is_option(std::string_view name) {
@@ -447,7 +447,7 @@ Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int o
   }
   auto graph = std::move(net).finish();
   if (!graph || graph->classes() == outputs) return graph;
-  return refuse(fmt::format("the last layer, {}, gives {} where the data set asks for {}", last,
+  return refuse(fmt::format("the last layer, {}, has {} outputs, but the data set needs {}", last,
                             graph->classes(), outputs),
                 "end with {kind: dense, units: classes}");
 }

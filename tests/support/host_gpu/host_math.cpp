@@ -145,7 +145,7 @@ class HostMatmul final : public Matmul {
 };
 
 template <typename T>
-std::unique_ptr<Matmul> product_of(const MatmulShape& shape) {
+std::unique_ptr<Matmul> matmul_of(const MatmulShape& shape) {
   if (shape.out == DType::f32) return std::make_unique<HostMatmul<T, float>>(shape);
   return std::make_unique<HostMatmul<T, T>>(shape);
 }
@@ -165,11 +165,11 @@ class HostMath final : public MathLibrary {
   Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) override {
     switch (shape.in) {
       case DType::f16:
-        return product_of<Float16>(shape);
+        return matmul_of<Float16>(shape);
       case DType::bf16:
-        return product_of<BFloat16>(shape);
+        return matmul_of<BFloat16>(shape);
       default:
-        return product_of<float>(shape);
+        return matmul_of<float>(shape);
     }
   }
 };

@@ -163,7 +163,7 @@ class MiopenConvolution final : public gpu::Convolution {
       const auto strides = ints_of(extents.strides);
       if (!sizes || !strides) {
         return Error{ErrorKind::bad_request,
-                     fmt::format("MIOpen: convolution {} does not fit its numbers",
+                     fmt::format("MIOpen: convolution {} exceeds its 32-bit sizes",
                                  text_of(shape_, Pass::forward)),
                      "use a smaller batch_size"};
       }
@@ -333,7 +333,7 @@ Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handl
                                                            const gpu::AutotuneCache& cache,
                                                            const ConvolutionShape& shape) {
   if (shape.tf32) {
-    return Error{ErrorKind::bad_request, "MIOpen: convolutions in TF32 are not asked for", ""};
+    return Error{ErrorKind::bad_request, "MIOpen: TF32 convolutions are not supported", ""};
   }
   auto made = std::make_unique<MiopenConvolution>(std::move(handle), shape);
   auto prepared = made->prepare(cache);

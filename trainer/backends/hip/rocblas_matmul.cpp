@@ -113,12 +113,12 @@ rocblas_status Handle::use(GpuStream stream, void* workspace, std::size_t bytes)
 Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
                                                  const gpu::MatmulShape& shape) {
   if (shape.tf32) {
-    return Error{ErrorKind::bad_request, "rocBLAS: products in TF32 are not asked for", ""};
+    return Error{ErrorKind::bad_request, "rocBLAS: TF32 matmuls are not supported", ""};
   }
   if (std::max({shape.rows, shape.columns, shape.depth}) >
       std::numeric_limits<rocblas_int>::max()) {
     return Error{ErrorKind::bad_request,
-                 fmt::format("rocBLAS: {} x {} x {} does not fit its numbers", shape.rows,
+                 fmt::format("rocBLAS: {} x {} x {} exceeds its 32-bit sizes", shape.rows,
                              shape.columns, shape.depth),
                  ""};
   }

@@ -32,7 +32,7 @@ inline Inferred infer(const Conv2d& op, const Shape& x) {
                        {op.channels, op.kernel, op.stride, op.padding});
   }
   if (op.padding >= op.kernel) {
-    return shape_error("pads {} pixels, which a kernel of {} can fall into whole",
+    return shape_error("pads {} pixels, so a kernel of {} can lie entirely in the padding",
                        {op.padding, op.kernel});
   }
   Inferred inferred = slide(x, op.channels, op.kernel, op.stride, op.padding);

@@ -20,7 +20,7 @@ struct Dropout {
 
 inline Inferred infer(const Dropout& op, const Shape& x) {
   if (op.rate >= 0 && op.rate < 1) return shape_only(x);
-  return shape_error("drops a part of {}, which is not from 0 to below 1", {op.rate});
+  return shape_error("has a dropout rate of {}, which is not in [0, 1)", {op.rate});
 }
 
 }  // namespace dllaunch

@@ -240,7 +240,7 @@ TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
   large.x.rows = large.y.rows = std::int64_t{1} << 31;
   const auto beyond = make_convolution(handle, cache(), large);
   ASSERT_FALSE(beyond);
-  EXPECT_THAT(beyond.error().what, HasSubstr("does not fit its numbers"));
+  EXPECT_THAT(beyond.error().what, HasSubstr("exceeds its 32-bit sizes"));
 }
 
 TEST(MiopenHandle, SaysThatItCannotStart) {

@@ -28,8 +28,9 @@ class OutOfGpuMemory : public std::bad_alloc {
 /// since weights are in the arenas.
 inline std::string too_much_memory(int batch, std::size_t bytes, std::size_t free) {
   const auto gib = [](std::size_t of) { return static_cast<double>(of) / (1 << 30); };
-  std::string text = fmt::format("batch_size {} needs {:.2f} GiB of the GPU, {:.2f} GiB are free",
-                                 batch, gib(bytes), gib(free));
+  std::string text =
+      fmt::format("batch_size {} needs {:.2f} GiB of GPU memory, {:.2f} GiB are free", batch,
+                  gib(bytes), gib(free));
   const double fit = batch * gib(free) / gib(bytes);
   if (fit >= 1 && fit < batch) {
     text += fmt::format("; about {} images would fit", static_cast<int>(fit));

@@ -31,7 +31,7 @@ std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
     std::size_t total = 0;
     check(gpu_memory(free, total), "memory");
     throw OutOfGpuMemory(
-        fmt::format("an arena of the parameters needs {} MiB of the GPU, {} MiB are free",
+        fmt::format("a parameter arena needs {} MiB of GPU memory, {} MiB are free",
                     (bytes + (1 << 20) - 1) >> 20, free >> 20) +
         what_would_fit(bytes, free));
   }

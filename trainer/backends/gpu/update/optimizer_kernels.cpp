@@ -57,7 +57,8 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
 void GpuOptimizer::allocate() {
   const std::size_t bytes = memory_.place();
   if (memory_.allocate() == gpu_success) return;
-  throw OutOfGpuMemory(fmt::format("no {} bytes of the GPU for the optimiser", bytes));
+  throw OutOfGpuMemory(
+      fmt::format("the optimiser needs {} bytes of GPU memory, which are not free", bytes));
 }
 
 bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {

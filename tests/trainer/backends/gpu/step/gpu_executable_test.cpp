@@ -107,7 +107,7 @@ TEST(GpuExecutable, SaysWhatWouldFit) {
     said = refused.what();
   }
   EXPECT_THAT(said, HasSubstr("batch_size 4096 needs "));
-  EXPECT_THAT(said, HasSubstr("GiB of the GPU, 0.00 GiB are free; about "));
+  EXPECT_THAT(said, HasSubstr("GiB of GPU memory, 0.00 GiB are free; about "));
   const auto at = said.find("about ");
   if (at != std::string::npos) fits = std::stoi(said.substr(at + 6));
   EXPECT_GT(fits, 0);

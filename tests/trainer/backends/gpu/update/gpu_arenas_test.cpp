@@ -177,7 +177,7 @@ TEST(GpuArenas, SayWhatTheGpuLacks) {
     said = refused.what();
   }
   host_gpus().bytes_each = all;
-  EXPECT_EQ(said, "an arena of the parameters needs 8 MiB of the GPU, 3 MiB are free");
+  EXPECT_EQ(said, "a parameter arena needs 8 MiB of GPU memory, 3 MiB are free");
 }
 
 /// If a batch fits only without the parameters, the error suggests one that fits with them.
