@@ -31,8 +31,8 @@ struct Lamb {
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
     // Gradients have been replaced by u.
-    const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
-    return {static_cast<Real>(now.lr * (compared ? norms.weights / norms.gradients : 1)),
+    const bool has_ratio = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
+    return {static_cast<Real>(now.lr * (has_ratio ? norms.weights / norms.gradients : 1)),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }
 
@@ -41,16 +41,16 @@ struct Lamb {
   struct Direct {
     Real b1;
     Real b2;
-    Real rest1;
-    Real rest2;
+    Real one_minus_b1;
+    Real one_minus_b2;
     Real first;
     Real second;
     Real eps;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i,
                               const OfSlot<Real>& slot) const {
       const Real g = of.gradients[i];
-      const Real m = b1 * of.first[i] + rest1 * g;
-      const Real v = b2 * of.second[i] + rest2 * g * g;
+      const Real m = b1 * of.first[i] + one_minus_b1 * g;
+      const Real v = b2 * of.second[i] + one_minus_b2 * g * g;
       of.first[i] = m;
       of.second[i] = v;
       of.gradients[i] = m * first / (std::sqrt(v * second) + eps) + slot.decay * of.weights[i];

@@ -41,11 +41,11 @@ struct Lars {
   template <typename Real>
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
-    const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
+    const bool has_ratio = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
     const double local =
-        compared ? given.trust_coefficient *
-                       (norms.weights / (norms.gradients + given.weight_decay * norms.weights))
-                 : 1;
+        has_ratio ? given.trust_coefficient *
+                        (norms.weights / (norms.gradients + given.weight_decay * norms.weights))
+                  : 1;
     return {static_cast<Real>(given.lr_in_momentum ? now.lr * local : local),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }

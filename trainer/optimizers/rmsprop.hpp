@@ -29,18 +29,18 @@ struct Rmsprop {
   struct Step {
     Real lr;
     Real alpha;
-    Real rest;
+    Real one_minus_alpha;
     Real eps;
     Real decay;
     Real keep;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i) const {
       const Real d = of.gradients[i] + decay * of.weights[i];
-      const Real s = alpha * of.first[i] + rest * d * d;
+      const Real s = alpha * of.first[i] + one_minus_alpha * d * d;
       of.first[i] = s;
       Real variance = s;
       if constexpr (centered) {
         Real* const average = with_momentum ? of.third : of.second;
-        const Real a = alpha * average[i] + rest * d;
+        const Real a = alpha * average[i] + one_minus_alpha * d;
         average[i] = a;
         // Rounding can make the variance of a constant gradient negative.
         variance = s - a * a;

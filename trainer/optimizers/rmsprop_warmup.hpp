@@ -40,12 +40,12 @@ struct RmspropWarmup {
     Real scaled;
     Real momentum;
     Real alpha;
-    Real rest;
+    Real one_minus_alpha;
     Real eps;
     Real decay;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i) const {
       const Real d = of.gradients[i] + decay * of.weights[i];
-      const Real s = alpha * of.first[i] + rest * d * d;
+      const Real s = alpha * of.first[i] + one_minus_alpha * d * d;
       of.first[i] = s;
       const Real v = momentum * of.second[i] + (plain + scaled / (std::sqrt(s) + eps)) * d;  // -D
       of.second[i] = v;
