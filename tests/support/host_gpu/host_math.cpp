@@ -89,7 +89,7 @@ class HostConvolution final : public Convolution {
     const auto& [kernel, stride, padding] = shape_.window;
     const Volume weights{shape_.y.channels, kernel[0], kernel[1], kernel[2], shape_.x.channels};
     for (std::int64_t iy = 0; iy < shape_.y.elements(); ++iy) {
-      const Place o = coordinates_of(shape_.y, iy);
+      const Coordinates o = coordinates_of(shape_.y, iy);
       for (std::int64_t tap = 0; tap < shape_.window.elements(); ++tap) {
         const std::int64_t q = tap / (kernel[1] * kernel[2]);
         const std::int64_t r = tap / kernel[2] % kernel[1];
