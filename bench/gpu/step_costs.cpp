@@ -106,8 +106,8 @@ class StepWalk {
   void backward(std::size_t n);
   void norm_forward(std::size_t n);
   void norm_backward(std::size_t n);
-  void heavy_forward(std::size_t n);
-  void heavy_backward(std::size_t n);
+  void library_forward(std::size_t n);
+  void library_backward(std::size_t n);
   double products(std::size_t n) const;
 
   const Graph& graph_;
@@ -125,7 +125,7 @@ double StepWalk::products(std::size_t n) const {
   return 2 * outputs * weights(graph_.nodes[n].parameters[0]) / channels;
 }
 
-void StepWalk::heavy_forward(std::size_t n) {
+void StepWalk::library_forward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   const int y = static_cast<int>(n);
   const double factors = read_by(n) + weights(node.parameters[0]) * wide_;
@@ -133,7 +133,7 @@ void StepWalk::heavy_forward(std::size_t n) {
   if (node.parameters.size() > 1) pass(node.name + " bias", 2 * bytes(y));
 }
 
-void StepWalk::heavy_backward(std::size_t n) {
+void StepWalk::library_backward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   const int x = node.inputs[0];
   const int weight = node.parameters[0];
@@ -184,7 +184,7 @@ void StepWalk::forward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
   if (plan.absorbed) return;
   if (plan.norm >= 0) return norm_forward(n);
-  if (is_heavy(node.op)) return heavy_forward(n);
+  if (is_heavy(node.op)) return library_forward(n);
   const int y = static_cast<int>(n);
   double moved = bytes(y) + places(n) + read_by(n);
   if (node.inputs.size() > 1) moved += bytes(node.inputs[1]);
@@ -196,7 +196,7 @@ void StepWalk::backward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
   if (plan.absorbed || !plan.trains) return;
   if (plan.norm >= 0) return norm_backward(n);
-  if (is_heavy(node.op)) return heavy_backward(n);
+  if (is_heavy(node.op)) return library_backward(n);
   const int y = static_cast<int>(n);
   const double more = places(n) + (traits_of(node.op).backward_reads_y ? bytes(y) : 0);
   for (const int input : node.inputs) {
