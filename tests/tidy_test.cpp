@@ -112,7 +112,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"trainer/backends/gpu/layers/norm_layers.cpp",
      "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/cuda/module.cpp", "loaded and called by cuda_backend_test.cpp"},
-    {"trainer/backends/cuda/cublaslt_product.cpp", "backend_test.cpp, where there is a GPU"},
+    {"trainer/backends/cuda/cublaslt_matmul.cpp", "backend_test.cpp, where there is a GPU"},
     {"trainer/backends/gpu/opening/gpu_backend.cpp",
      "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cudnn_convolution.cpp", "backend_test.cpp, where there is a GPU"},

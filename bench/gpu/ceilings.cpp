@@ -62,29 +62,29 @@ Error too_little(std::size_t bytes) {
           fmt::format("{} MiB of the GPU to measure it with are not there", bytes >> 20), ""};
 }
 
-Result<double> operations_per_s(const MakeProduct& make, const Numerics& numerics,
+Result<double> operations_per_s(const MakeMatmul& make, const Numerics& numerics,
                                 const CeilingSizes& sizes) {
   const std::int64_t side = sizes.side;
-  auto product = make({.rows = side,
-                       .columns = side,
-                       .depth = side,
-                       .in = numerics.type,
-                       .out = numerics.type,
-                       .tf32 = numerics.tf32});
-  if (!product) return std::move(product).error();
+  auto matmul = make({.rows = side,
+                      .columns = side,
+                      .depth = side,
+                      .in = numerics.type,
+                      .out = numerics.type,
+                      .tf32 = numerics.tf32});
+  if (!matmul) return std::move(matmul).error();
   DeviceMemory memory;
   const std::size_t bytes = static_cast<std::size_t>(side * side) * bytes_of(numerics.type);
   const int a = memory.add(bytes);
   const int b = memory.add(bytes);
   const int c = memory.add(bytes);
-  const int workspace = memory.add((*product)->workspace());
+  const int workspace = memory.add((*matmul)->workspace());
   const std::size_t all = memory.place();
   if (memory.allocate() != gpu_success) return too_little(all);
   fill(numerics.type, memory.at<void*>(a), bytes);
   fill(numerics.type, memory.at<void*>(b), bytes);
   const double seconds = seconds_of(sizes, [&] {
-    (*product)->run(nullptr, memory.at<void*>(a), memory.at<void*>(b), memory.at<void*>(c), false,
-                    memory.at<void*>(workspace));
+    (*matmul)->run(nullptr, memory.at<void*>(a), memory.at<void*>(b), memory.at<void*>(c), false,
+                   memory.at<void*>(workspace));
   });
   const auto wide = static_cast<double>(side);
   return 2 * wide * wide * wide / seconds;
@@ -114,7 +114,7 @@ Result<double> bytes_per_s(const CeilingSizes& sizes) {
 
 }  // namespace
 
-Result<Ceilings> measure_ceilings(const MakeProduct& make, const Numerics& numerics,
+Result<Ceilings> measure_ceilings(const MakeMatmul& make, const Numerics& numerics,
                                   const CeilingSizes& sizes) {
   auto operations = operations_per_s(make, numerics, sizes);
   if (!operations) return std::move(operations).error();

@@ -19,12 +19,12 @@ struct CeilingSizes {
   int rounds = 5;                             // the fastest counts
 };
 
-using MakeProduct = std::function<Result<std::unique_ptr<Product>>(const ProductShape&)>;
+using MakeMatmul = std::function<Result<std::unique_ptr<Matmul>>(const MatmulShape&)>;
 
 /// Returns operations per second, two per multiply-add, and bytes per second, read plus written:
 /// the faster of the driver's copy and a kernel's. unavailable: not enough memory, or no such
 /// product.
-Result<Ceilings> measure_ceilings(const MakeProduct& make, const Numerics& numerics,
+Result<Ceilings> measure_ceilings(const MakeMatmul& make, const Numerics& numerics,
                                   const CeilingSizes& sizes = {});
 
 }  // namespace dllaunch::gpu

@@ -20,7 +20,7 @@
 
 #include "bench/gpu/ceilings.hpp"
 #include "runtime/gpu/own_gpu.hpp"
-#include "trainer/backends/cuda/cublaslt_product.hpp"
+#include "trainer/backends/cuda/cublaslt_matmul.hpp"
 #include "trainer/models/models.hpp"
 
 namespace {
@@ -68,7 +68,7 @@ gpu::Ceilings measured(const gpu::Numerics& numerics) {
   const auto handle = std::make_shared<cublaslt::Handle>();
   value_or_stop(handle->open());
   return value_or_stop(gpu::measure_ceilings(
-      [&](const gpu::ProductShape& shape) { return cublaslt::make_product(handle, shape); },
+      [&](const gpu::MatmulShape& shape) { return cublaslt::make_matmul(handle, shape); },
       numerics));
 }
 

@@ -60,14 +60,14 @@ class StepWalk {
   }
   /// Returns the bytes of the indices that max pooling stores.
   double places(std::size_t n) const {
-    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
+    const bool chooses = traits_of(graph_.nodes[n].op).stores_argmax;
     return chooses ? elements(static_cast<int>(n)) * sizeof(std::uint16_t) : 0;
   }
   double weights(int parameter) const {
     return static_cast<double>(elements_of(graph_.parameters[at(parameter)].shape));
   }
   bool trains(int parameter) const { return !graph_.parameters[at(parameter)].frozen; }
-  bool has_delta(int n) const { return plan_.deltas[at(n)].first <= plan_.deltas[at(n)].last; }
+  bool has_grad(int n) const { return plan_.grads[at(n)].first <= plan_.grads[at(n)].last; }
   /// Returns whether node n's gradient is added to an existing one.
   bool adds(int n) {
     const bool there = written_[at(n)];
@@ -106,8 +106,8 @@ class StepWalk {
   void backward(std::size_t n);
   void norm_forward(std::size_t n);
   void norm_backward(std::size_t n);
-  void heavy_forward(std::size_t n);
-  void heavy_backward(std::size_t n);
+  void library_forward(std::size_t n);
+  void library_backward(std::size_t n);
   double products(std::size_t n) const;
 
   const Graph& graph_;
@@ -125,7 +125,7 @@ double StepWalk::products(std::size_t n) const {
   return 2 * outputs * weights(graph_.nodes[n].parameters[0]) / channels;
 }
 
-void StepWalk::heavy_forward(std::size_t n) {
+void StepWalk::library_forward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   const int y = static_cast<int>(n);
   const double factors = read_by(n) + weights(node.parameters[0]) * wide_;
@@ -133,7 +133,7 @@ void StepWalk::heavy_forward(std::size_t n) {
   if (node.parameters.size() > 1) pass(node.name + " bias", 2 * bytes(y));
 }
 
-void StepWalk::heavy_backward(std::size_t n) {
+void StepWalk::library_backward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   const int x = node.inputs[0];
   const int weight = node.parameters[0];
@@ -148,7 +148,7 @@ void StepWalk::heavy_backward(std::size_t n) {
     pass(node.name + " backward weights", read_by(n) + dy + result, products(n));
     if (!dense) pass(node.name + " gradient", weights(weight) * (wide_ + single));
   }
-  if (!has_delta(x)) return;
+  if (!has_grad(x)) return;
   const bool add = adds(x);
   const double factors = dy + weights(weight) * wide_;
   const double result = bytes(x) * (dense && add ? 2 : 1);
@@ -169,10 +169,10 @@ void StepWalk::norm_backward(std::size_t n) {
   const Node& norm = graph_.nodes[at(plan.norm)];
   const double all = bytes(static_cast<int>(n));
   const double read = all * (plan.relu ? 3 : 2);  // dy, x, and y if it determines ReLU's mask
-  pass(norm.name + " slopes", read);
+  pass(norm.name + " grad sums", read);
   double written = 0;
   const auto give = [&](int to) {
-    if (to >= 0 && has_delta(to)) written += adds(to) ? 2 * all : all;
+    if (to >= 0 && has_grad(to)) written += adds(to) ? 2 * all : all;
   };
   give(norm.inputs.front());
   give(plan.other);
@@ -184,7 +184,7 @@ void StepWalk::forward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
   if (plan.absorbed) return;
   if (plan.norm >= 0) return norm_forward(n);
-  if (is_heavy(node.op)) return heavy_forward(n);
+  if (is_heavy(node.op)) return library_forward(n);
   const int y = static_cast<int>(n);
   double moved = bytes(y) + places(n) + read_by(n);
   if (node.inputs.size() > 1) moved += bytes(node.inputs[1]);
@@ -196,11 +196,11 @@ void StepWalk::backward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
   if (plan.absorbed || !plan.trains) return;
   if (plan.norm >= 0) return norm_backward(n);
-  if (is_heavy(node.op)) return heavy_backward(n);
+  if (is_heavy(node.op)) return library_backward(n);
   const int y = static_cast<int>(n);
-  const double more = places(n) + (traits_of(node.op).rereads_output ? bytes(y) : 0);
+  const double more = places(n) + (traits_of(node.op).backward_reads_y ? bytes(y) : 0);
   for (const int input : node.inputs) {
-    if (!has_delta(input)) continue;
+    if (!has_grad(input)) continue;
     pass(node.name + " backward", bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1));
   }
 }

@@ -216,7 +216,7 @@ int run(int argc, char** argv) {
                                                            .precision = config.precision,
                                                            .threads = number("threads"),
                                                            .convolution = config.convolution,
-                                                           .clocked = report == "times"}));
+                                                           .profile = report == "times"}));
   if (report == "steps") {
     for (const std::string& line : executable->steps()) fmt::print("{}\n", line);
     return 0;

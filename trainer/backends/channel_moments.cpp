@@ -6,12 +6,12 @@
 
 namespace dllaunch {
 
-void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum) {
+void allreduce_moments(ChannelMoments& moments, const SumOverRanks& sum) {
   if (!sum) return;
   const std::size_t channels = moments.mean.size();
   assert(moments.squares.size() == channels);
-  // Sums of x and of x^2 lose (mean / deviation)^2 of a double's last place in the variance; values
-  // that come as floats have lost more than that before.
+  // The variance from sums of x and x^2 has a relative error of about (mean / deviation)^2 ulps of
+  // double: less than the rounding of the float inputs.
   std::vector<double> sums(1 + 2 * channels);
   sums[0] = moments.count;
   for (std::size_t c = 0; c < channels && moments.count > 0; ++c) {
@@ -26,7 +26,7 @@ void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum) {
     const double mean = sums[1 + c] / moments.count;
     const double squares = sums[1 + channels + c] - moments.count * mean * mean;
     moments.mean[c] = mean;
-    moments.squares[c] = squares < 0 ? 0 : squares;  // a NaN passes
+    moments.squares[c] = squares < 0 ? 0 : squares;  // keeps NaN
   }
 }
 

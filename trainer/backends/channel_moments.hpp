@@ -1,4 +1,4 @@
-// Mean and variance of each channel, put together from those of several ranks.
+// Mean and variance per channel, combined over ranks.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace dllaunch {
 
-/// What a batch normalisation measures. Of no values at all: zeros.
+/// Statistics of a batch normalisation. All zero if there are no values.
 struct ChannelMoments {
-  double count = 0;             // values of a channel
+  double count = 0;             // values per channel
   std::vector<double> mean;     // per channel
-  std::vector<double> squares;  // per channel: the sum of squared distances from the mean
+  std::vector<double> squares;  // per channel: sum of squared deviations from the mean
 };
 
-/// Those of all ranks' values; every rank ends with the same bits. One collective. Nothing happens
-/// where `sum` is empty.
-void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum);
+/// Replaces a rank's moments by those of all ranks' values, bit-identical on every rank. One
+/// collective. Does nothing if `sum` is empty.
+void allreduce_moments(ChannelMoments& moments, const SumOverRanks& sum);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Parameters in memory of the device that computes, and the optimiser's step there.
+// Parameters in device memory, and the optimiser's step there.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// Elements [first, first + elements) of every arena; pointers are to the first of them.
+/// Elements [first, first + elements) of every arena; pointers are to element `first`.
 struct ArenaPart {
   std::size_t first = 0;
   std::size_t elements = 0;
@@ -20,34 +20,34 @@ struct ArenaPart {
   std::span<void* const> states = {};  // in the order of OptimizerEntry::states
 };
 
-/// OptimizerEntry::measure() and update() for all slots of a part at once. Enqueued behind what the
-/// device has been given; what measure() gives is there when it returns.
+/// OptimizerEntry::measure() and update() for all slots of a part at once. Enqueued in device
+/// order; functions that return results block for them.
 class DeviceOptimizer {
  public:
   virtual ~DeviceOptimizer() = default;
 
-  /// Gradients of the part times `by`. False: one is no number. There when it returns.
+  /// Multiplies the part's gradients by `by`. Returns whether all are finite.
   virtual bool multiply_gradients(const ArenaPart& part, float by) = 0;
   /// Adds each slot's sums of squares within the part to sums[slot].
   virtual void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) = 0;
-  /// `sums` of the whole slots, over all ranks; empty: the optimiser does not measure.
+  /// `sums`: of whole slots, over all ranks; empty if the optimiser does not measure.
   virtual void update(const StepInfo& now, const ArenaPart& part,
                       std::span<const SquareSums> sums) = 0;
 };
 
-/// Outlives what it makes, but for memory, which lives by itself.
+/// Must outlive its optimisers, but not its memory.
 class DeviceArenas {
  public:
   virtual ~DeviceArenas() = default;
 
-  /// Zeroed. std::bad_alloc: the device has no such room.
+  /// Returns zeroed device memory. Throws std::bad_alloc.
   virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) = 0;
   virtual void clear(void* memory, std::size_t bytes) = 0;
-  /// From and to the host or the device, as the addresses say; done when it returns.
+  /// Copies between host and device, in the direction that the addresses imply; blocking.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
-  /// one_dimensional[slot], as ParameterUpdate has it. nullptr: it has no kernels for this
-  /// optimiser, whose parameters lie on the host then.
+  /// Returns nullptr if the device has no kernels for this optimiser: its parameters must then be
+  /// in host memory. one_dimensional[slot]: see ParameterUpdate.
   virtual std::unique_ptr<DeviceOptimizer> optimizer(const OptimizerEntry& optimizer,
                                                      const OptimizerOptions& options,
                                                      const ArenaLayout& layout,

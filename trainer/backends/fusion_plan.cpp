@@ -28,7 +28,7 @@ class Planner {
     return std::holds_alternative<Kind>(graph_.nodes[at(n)].op);
   }
 
-  /// Node n + 1 if it is of this kind and the only one that reads node n, else -1.
+  /// Returns node n + 1 if it is of this kind and the only reader of node n, else -1.
   template <typename Kind>
   int follower(int n) const {
     return readers_[at(n)] == std::vector{n + 1} && is<Kind>(n + 1) ? n + 1 : -1;

@@ -1,4 +1,4 @@
-// Which nodes of a graph run as one, on every backend that fuses any.
+// Operator fusion: which nodes run as one, on all backends that fuse.
 #pragma once
 
 #include <vector>
@@ -7,26 +7,26 @@
 
 namespace dllaunch {
 
-/// A batch normalisation and what runs with it: the addition of another node's output, a ReLU, or
-/// both in this order, one right behind the other, each but the last read by the next alone. So
-/// parameters become final in the order of the nodes. -1: no such node.
+/// A batch normalisation fused with an addition of another node's output, a ReLU, or both in this
+/// order. The nodes are consecutive, and each but the last is read only by the next, so gradients
+/// still become final in the order of the nodes. -1: no such node.
 struct FusedNorm {
   int norm = -1;
   int add = -1;
   int other = -1;  // the node whose output is added
   int relu = -1;
 
-  /// The node whose output it writes. Everything that it reads comes before this one.
+  /// Returns the node whose output the group writes. All that it reads comes before this node.
   int last() const { return relu >= 0 ? relu : add >= 0 ? add : norm; }
 };
 
 struct FusionPlan {
   std::vector<FusedNorm> norms;
-  std::vector<int> norm_of;  // by node: its index in `norms`, -1: the node runs alone
+  std::vector<int> norm_of;  // by node: index into `norms`; -1: not fused
 
-  /// nullptr: node n runs alone.
+  /// Returns the group of node n; nullptr: not fused.
   const FusedNorm* of(int n) const;
-  /// Whether a later node runs node n, whose output is never stored.
+  /// Whether node n runs as part of a later node; its output is then never stored.
   bool absorbed(int n) const;
 };
 

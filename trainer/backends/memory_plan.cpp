@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t alignment = 64;  // a cache line, and the widest vector
+constexpr std::size_t alignment = 64;  // cache line and widest vector register
 
 std::size_t rounded(std::size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;

@@ -1,4 +1,4 @@
-// Where buffers lie that are not all in use at the same time. Pure.
+// Memory planning: buffers with disjoint lifetimes share addresses. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// In use from step `first` to step `last`, both included.
+/// A buffer in use from step `first` to step `last`, inclusive.
 struct Lifetime {
   std::size_t bytes = 0;
   int first = 0;
@@ -15,12 +15,13 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<std::size_t> offsets;  // of each buffer, multiples of 64 bytes
-  std::size_t bytes = 0;             // of all together
+  std::vector<std::size_t> offsets;  // per buffer, in bytes; multiples of 64
+  std::size_t bytes = 0;             // total
 };
 
-/// Buffers that are in use at the same time do not overlap. The largest first, each at the lowest
-/// place that is free for as long as it lives: no optimum, but near the most that is ever in use.
+/// Returns offsets such that buffers in use at the same time do not overlap. Greedy by size: the
+/// largest first, each at the lowest offset that is free during its lifetime. Not optimal, but
+/// close to the peak usage.
 MemoryPlan plan_memory(std::span<const Lifetime> buffers);
 
 }  // namespace dllaunch

@@ -12,11 +12,11 @@ Result<Ok> freeze_parameters(Graph& graph, std::span<const std::string> patterns
   if (patterns.empty()) return Ok{};
   std::vector<std::string> names;
   for (const Parameter& parameter : graph.parameters) names.push_back(parameter.name);
-  if (const auto useless = useless_patterns(patterns, names); !useless.empty()) {
+  if (const auto unmatched = unmatched_patterns(patterns, names); !unmatched.empty()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("freeze: no parameter of model {} is called {}", graph.model,
-                             fmt::join(useless, " or ")),
-                 "they begin with " + first_parts(names)};
+                             fmt::join(unmatched, " or ")),
+                 "they begin with " + name_prefixes(names)};
   }
   bool any_left = false;
   for (Parameter& parameter : graph.parameters) {
@@ -25,8 +25,8 @@ Result<Ok> freeze_parameters(Graph& graph, std::span<const std::string> patterns
   }
   if (any_left) return Ok{};
   return Error{ErrorKind::bad_request,
-               fmt::format("freeze: nothing of model {} is left to train", graph.model),
-               "take out what is to be trained: [\"*\", \"!NAME\"]"};
+               fmt::format("freeze: no parameter of model {} is left to train", graph.model),
+               "exclude the parameters to train: [\"*\", \"!NAME\"]"};
 }
 
 std::int64_t frozen_count(const Graph& graph) {

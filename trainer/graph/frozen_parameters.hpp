@@ -1,4 +1,4 @@
-// Parameters that training leaves as they are.
+// Parameters that are not trained.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace dllaunch {
 
-/// Freezes the parameters whose names the patterns select (name_patterns.hpp). Buffers are no
-/// parameters: the running statistics of a frozen batch normalisation go on moving, as PyTorch's
-/// do with requires_grad=False.
-/// bad_request: a pattern that means no parameter; nothing is left to train.
+/// Freezes the parameters selected by the patterns (name_patterns.hpp). Buffers are not parameters:
+/// a frozen batch normalisation still updates its running statistics, as PyTorch does with
+/// requires_grad=False.
+/// bad_request: a pattern matches no parameter, or no parameter is left to train.
 Result<Ok> freeze_parameters(Graph& graph, std::span<const std::string> patterns);
 
-/// Elements of them.
+/// Returns the number of elements of frozen parameters.
 std::int64_t frozen_count(const Graph& graph);
 
 }  // namespace dllaunch

@@ -14,16 +14,16 @@ Inferred infer_any(const Operation& op, std::span<const Shape* const> inputs) {
       [&]<typename Kind>(const Kind& kind) {
         if constexpr (Kind::traits.inputs == 2) {
           if (inputs.size() == 2) return infer(kind, *inputs[0], *inputs[1]);
-          return refuse("adds two inputs");
+          return shape_error("adds two inputs");
         } else {
           if (inputs.size() == 1) return infer(kind, *inputs[0]);
-          return refuse("reads one input");
+          return shape_error("reads one input");
         }
       },
       op);
 }
 
-/// The first node that is neither read by another nor the last, or -1.
+/// Returns the first node, other than the last, that no node reads; -1: none.
 int first_unread(const std::vector<Node>& nodes) {
   std::vector<bool> read(nodes.size(), false);
   read.back() = true;
@@ -82,7 +82,7 @@ int GraphBuilder::add_node(Node node) {
     assert(input >= 0 && input < index);
     inputs.push_back(&graph_.nodes[static_cast<std::size_t>(input)].shape);
   }
-  // After the first problem shapes are unknown: nothing more can be said, so nothing is.
+  // After the first problem shapes are unknown, so further checks are skipped.
   if (problem_.empty()) {
     for (const Node& other : graph_.nodes) {
       if (other.name == node.name) problem_ = fmt::format("two nodes are called {}", node.name);

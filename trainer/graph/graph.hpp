@@ -19,17 +19,17 @@ struct Node {
   std::vector<int> inputs;      // indexes of earlier nodes
   Shape shape;                  // of the output
   std::vector<int> parameters;  // indexes into Graph::parameters: weight, then bias
-  std::vector<int> buffers;     // indexes into Graph::buffers, in the operation's order
+  std::vector<int> buffers;     // indexes into Graph::buffers, in infer()'s order
 };
 
-/// What is known of an image beside its pixels, and wanted of the network.
+/// What the data set gives as the target of an image.
 enum class TargetKind {
   class_index,  // one of the classes
-  class_set,    // any number of the classes: 0 or 1 for each
+  class_set,    // any number of classes: 0 or 1 for each
   values,       // real numbers
 };
 
-/// What training makes small: a name of losses(), and its options.
+/// The training loss: a name of losses(), and its options.
 struct LossChoice {
   std::string name = "softmax_cross_entropy";
   double label_smoothing = 0;
@@ -37,36 +37,36 @@ struct LossChoice {
 
 struct Graph {
   std::string model;
-  std::vector<Node> nodes;  // topological order; the first is the input, the last gives the logits
+  std::vector<Node> nodes;  // in topological order; the first is the input, the last the logits
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
   LossChoice loss = {};
 
   const Shape& input_shape() const { return nodes.front().shape; }
   std::int64_t classes() const { return nodes.back().shape.front(); }
-  std::int64_t parameter_count() const;  // elements, of frozen ones too
+  std::int64_t parameter_count() const;  // in elements, including frozen ones
 };
 
-/// Adds nodes one by one and infers their shapes; the first error is kept and returned by finish().
-/// Names are unique, every node but the last is read by another, the last one is a vector.
+/// Builds a graph node by node and infers shapes. finish() returns the first error. Names must be
+/// unique, every node but the last must be read, and the last must be a vector.
 class GraphBuilder {
  public:
   GraphBuilder(std::string model, Shape input);
 
-  /// Appends a node that reads the latest one, or `input` where given. Returns its index.
+  /// Appends a node that reads the previous node, or `input`. Returns its index.
   int add(std::string name, Operation op);
   int add(std::string name, Operation op, int input);
-  /// Of two inputs, where the operation takes two.
+  /// For operations with two inputs.
   int add(std::string name, Operation op, int first, int second);
 
-  /// bad_request: "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]" and the like.
+  /// bad_request: for example "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]".
   Result<Graph> finish() &&;
 
  private:
   int add_node(Node node);
 
   Graph graph_;
-  std::string problem_;  // of the first node that had one, "NAME needs ..."
+  std::string problem_;  // the first: "NAME needs ..."
 };
 
 struct ImageShape {

@@ -9,9 +9,8 @@
 namespace dllaunch {
 namespace {
 
-/// Two uniform numbers make two normal ones (Box and Muller 1958); the first is never 0. In single
-/// precision, which is what weights are kept in: resnet50 has 25 million, and a rank waits for
-/// them.
+/// Fills with normal numbers by the Box-Muller transform (1958); u is never 0. In float, the
+/// precision of weights, because start-up waits for it: resnet50 has 25 million weights.
 void fill_normal(std::uint64_t key, double deviation, std::vector<double>& values) {
   constexpr auto turn = 2 * std::numbers::pi_v<float>;
   for (std::size_t i = 0; i < values.size(); i += 2) {

@@ -1,4 +1,4 @@
-// The weights training starts from: a function of (seed, name), the same on every backend.
+// Initial weights: a pure function of (seed, name), the same on every backend.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace dllaunch {
 
-/// Plain, dense values of a parameter, as its `initial` says. Value i depends on seed, name and i
-/// alone.
+/// Returns a parameter's values, plain and dense, distributed as its `initial` says. Value i
+/// depends only on seed, name and i.
 std::vector<double> initial_weights(std::uint64_t seed, const Parameter& parameter);
 
 }  // namespace dllaunch

@@ -19,7 +19,7 @@ namespace {
 
 enum class LayerValue { count, counts, part, flag, units };
 
-/// counts: one number for all axes, or one for each of a volume's.
+/// counts: one number for all axes, or for volumes one per axis.
 struct LayerOption {
   std::string_view name;
   LayerValue value;
@@ -31,19 +31,19 @@ constexpr int largest = 1 << 20;
 constexpr std::array options = {
     LayerOption{"channels", LayerValue::count, 1, largest, "channels of the output"},
     LayerOption{"units", LayerValue::units, 1, largest,
-                "numbers of the output; classes: as many as the data set asks for"},
+                "number of outputs; classes: the data set's number of classes"},
     LayerOption{"kernel", LayerValue::counts, 1, 4096,
                 "pixels of the window along each axis; of a volume one number or [depth, height, "
                 "width]"},
     LayerOption{"stride", LayerValue::counts, 1, 4096,
                 "pixels from one window to the next; of a pool by default its kernel"},
     LayerOption{"padding", LayerValue::counts, 0, 4096, "zeros on all sides of the image"},
-    LayerOption{"bias", LayerValue::flag, 0, 1, "adds a number of its own to each output channel"},
+    LayerOption{"bias", LayerValue::flag, 0, 1, "adds a bias to each output channel"},
     LayerOption{"eps", LayerValue::part, 1e-12, 1, "added to the variance"},
     LayerOption{"momentum", LayerValue::part, 1e-6, 1,
-                "part of a batch in the running mean and variance"},
+                "weight of a batch in the running mean and variance"},
     LayerOption{"pixels", LayerValue::count, 1, 4096, "zeros on all sides of the image"},
-    LayerOption{"rate", LayerValue::part, 0, 0.999999, "part of the numbers that is dropped"},
+    LayerOption{"rate", LayerValue::part, 0, 0.999999, "fraction of the elements that is dropped"},
 };
 
 constexpr bool is_option(std::string_view name) {
@@ -54,12 +54,12 @@ const LayerOption& option_named(std::string_view name) {
   return *std::ranges::find(options, name, &LayerOption::name);
 }
 
-/// The options of a layer; what is null was not given.
+/// The options of a layer in the job file; null means not given.
 class GivenOptions {
  public:
   GivenOptions(const Json& layer, int outputs) : layer_(layer), outputs_(outputs) {}
 
-  /// Of a key; `value` stays as it is where the key is not given.
+  /// Sets `value` from a key; leaves it unchanged if the key is not given.
   void take(std::string_view name, int& value) const {
     if (at(name).is_number()) value = at(name).get<int>();
     if (at(name).is_string()) value = outputs_;  // classes
@@ -86,7 +86,7 @@ class GivenOptions {
   int outputs_;
 };
 
-/// What a layer of a kind may say, and the operation it is.
+/// The keys of a kind of layer, and how to make its operation.
 struct LayerKind {
   std::string_view name;
   LayerTraits traits;
@@ -101,7 +101,7 @@ Operation make(const GivenOptions& given) {
   Kind kind{};
   if constexpr (requires { Kind::keys(); }) {
     const auto take = [&](const auto& key) {
-      if (key.otherwise != nullptr) kind.*key.field = kind.*key.otherwise;
+      if (key.fallback != nullptr) kind.*key.field = kind.*key.fallback;
       given.take(key.name, kind.*key.field);
     };
     std::apply([&](const auto&... keys) { (take(keys), ...); }, Kind::keys());
@@ -114,7 +114,7 @@ Json shown(const Value& initial) {
   return initial;
 }
 Json shown(const std::array<int, 3>& initial) {
-  return initial[0];  // of all axes
+  return initial[0];  // the same for all axes
 }
 
 template <typename Kind, typename Value>
@@ -123,7 +123,7 @@ void add_key(LayerKind& row, const LayerKey<Kind, Value>& key) {
   if (key.needed) {
     row.needed.push_back(key.name);
   } else {
-    const Json initial = key.otherwise != nullptr ? Json() : shown(Kind{}.*key.field);
+    const Json initial = key.fallback != nullptr ? Json() : shown(Kind{}.*key.field);
     row.others.emplace_back(key.name, initial);
   }
 }
@@ -213,13 +213,13 @@ bool is_name(const std::string& text) {
          text.find_first_not_of(letters) == std::string::npos;
 }
 
-/// A list as it is being read: names so far, and what is wrong.
-class Listing {
+/// Reads a list layer by layer; collects names and problems.
+class LayerListParser {
  public:
   struct Named {
     const LayerKind* kind = nullptr;
     std::string name;
-    std::vector<int> inputs;  // empty: the layer before
+    std::vector<int> inputs;  // empty: the previous layer
   };
 
   Named read(std::size_t index, const Json& layer) {
@@ -354,7 +354,7 @@ class Listing {
 
   std::string place_;
   std::map<std::string, int> names_ = {{"input", 0}};  // -> node
-  std::map<std::string, int> count_;                   // of each kind
+  std::map<std::string, int> count_;                   // per kind
   std::vector<std::string> problems_;
 };
 
@@ -423,7 +423,7 @@ std::vector<std::string> check_layer_list(const Json& model) {
       problems.emplace_back("model.input must be image or volume");
     }
   }
-  Listing listing;
+  LayerListParser listing;
   for (std::size_t i = 0; i < model["layers"].size(); ++i) listing.read(i, model["layers"][i]);
   auto found = std::move(listing).problems();
   problems.insert(problems.end(), found.begin(), found.end());
@@ -434,11 +434,11 @@ Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int o
   Shape input{image.channels, image.height, image.width};
   if (model.value("input", "image") == "volume") input.insert(input.begin(), 1);
   GraphBuilder net(listed_model, input);
-  Listing listing;
+  LayerListParser listing;
   std::string last;
   for (std::size_t i = 0; i < model["layers"].size(); ++i) {
     const Json& layer = model["layers"][i];
-    const Listing::Named named = listing.read(i, layer);
+    const LayerListParser::Named named = listing.read(i, layer);
     const Operation op = named.kind->make(GivenOptions(layer, outputs));
     last = named.name;
     if (named.inputs.empty()) net.add(named.name, op);
@@ -447,7 +447,7 @@ Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int o
   }
   auto graph = std::move(net).finish();
   if (!graph || graph->classes() == outputs) return graph;
-  return refuse(fmt::format("the last layer, {}, gives {} where the data set asks for {}", last,
+  return refuse(fmt::format("the last layer, {}, has {} outputs, but the data set needs {}", last,
                             graph->classes(), outputs),
                 "end with {kind: dense, units: classes}");
 }

@@ -1,4 +1,4 @@
-// A network as the user lists it: `model: {layers: [...]}`.
+// A network defined in the job file: `model: {layers: [...]}`.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 
 namespace dllaunch {
 
-/// The name that a listed network has where models have theirs.
+/// Graph::model of a listed network.
 constexpr const char* listed_model = "layers";
 
-/// What may stand under `model:` beside a name, as a JSON Schema.
+/// Returns the JSON Schema of a layer list, which `model:` accepts in place of a name.
 Json layer_list_schema();
 
-/// Everything that is wrong whatever the images are, each with its place: "model.layers[2]: ...".
+/// Returns all problems that do not depend on the images, each with its place: "model.layers[2]:
+/// ...".
 std::vector<std::string> check_layer_list(const Json& model);
 
-/// Of a list that check_layer_list() finds nothing in. bad_request: a layer that does not fit what
-/// it reads, or a last one that does not give `outputs` numbers; by its name.
+/// Builds the graph of a list without check_layer_list() problems. bad_request: a layer does not
+/// accept the shape of its input, or the last one does not have `outputs` outputs.
 Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int outputs);
 
 }  // namespace dllaunch

@@ -15,12 +15,12 @@ std::string_view without_mark(std::string_view pattern) {
   return pattern.substr(is_taken_out(pattern) ? 1 : 0);
 }
 
-/// Goes back to the latest `*` only, so that no pattern takes more than pattern times text.
+/// Glob match. Backtracks only to the latest `*`, so it takes O(pattern * text) time.
 bool is_like(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;
-  std::size_t behind_star = 0;  // where in the text the star ends
+  std::size_t behind_star = 0;  // position in the text after the star
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
@@ -40,7 +40,7 @@ bool is_like(std::string_view pattern, std::string_view text) {
 
 }  // namespace
 
-bool pattern_means(std::string_view pattern, std::string_view name) {
+bool pattern_matches(std::string_view pattern, std::string_view name) {
   for (std::size_t end = name.find('.'); end != std::string_view::npos;
        end = name.find('.', end + 1)) {
     if (is_like(pattern, name.substr(0, end))) return true;
@@ -51,23 +51,24 @@ bool pattern_means(std::string_view pattern, std::string_view name) {
 bool is_selected(std::span<const std::string> patterns, std::string_view name) {
   bool selected = !patterns.empty() && is_taken_out(patterns.front());
   for (const std::string& pattern : patterns) {
-    if (pattern_means(without_mark(pattern), name)) selected = !is_taken_out(pattern);
+    if (pattern_matches(without_mark(pattern), name)) selected = !is_taken_out(pattern);
   }
   return selected;
 }
 
-std::vector<std::string> useless_patterns(std::span<const std::string> patterns,
-                                          std::span<const std::string> names) {
+std::vector<std::string> unmatched_patterns(std::span<const std::string> patterns,
+                                            std::span<const std::string> names) {
   std::vector<std::string> useless;
   for (const std::string& pattern : patterns) {
-    const bool used = std::ranges::any_of(
-        names, [&](const std::string& name) { return pattern_means(without_mark(pattern), name); });
+    const bool used = std::ranges::any_of(names, [&](const std::string& name) {
+      return pattern_matches(without_mark(pattern), name);
+    });
     if (!used) useless.push_back(pattern);
   }
   return useless;
 }
 
-std::string first_parts(const std::vector<std::string>& names) {
+std::string name_prefixes(const std::vector<std::string>& names) {
   constexpr std::size_t most = 12;
   std::vector<std::string> parts;
   for (const std::string& name : names) {

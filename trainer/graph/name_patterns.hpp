@@ -1,4 +1,4 @@
-// Which names of a network somebody means: "layer1", "layer?.*.bn2", "!fc".
+// Patterns that select parameters by name: "layer1", "layer?.*.bn2", "!fc".
 #pragma once
 
 #include <span>
@@ -8,20 +8,20 @@
 
 namespace dllaunch {
 
-/// `*` stands for any characters, dots too, `?` for one. A pattern means a name and everything
-/// below it: "layer1" means "layer1.0.conv1.weight", but not "layer10.weight".
-bool pattern_means(std::string_view pattern, std::string_view name);
+/// Whether the pattern matches the name or a prefix of it that ends before a dot: "layer1" matches
+/// "layer1.0.conv1.weight", but not "layer10.weight". `*` matches any characters, including dots;
+/// `?` matches one.
+bool pattern_matches(std::string_view pattern, std::string_view name);
 
-/// The last pattern that means a name decides: one that begins with "!" takes the name out again. A
-/// list that begins with such a one means all other names.
+/// Whether the patterns select the name. The last match decides; a pattern that begins with "!"
+/// excludes. If the first pattern excludes, all other names are selected by default.
 bool is_selected(std::span<const std::string> patterns, std::string_view name);
 
-/// The patterns that mean none of the names: mistakes, most likely.
-std::vector<std::string> useless_patterns(std::span<const std::string> patterns,
-                                          std::span<const std::string> names);
+/// Returns the patterns that match no name: probably mistakes.
+std::vector<std::string> unmatched_patterns(std::span<const std::string> patterns,
+                                            std::span<const std::string> names);
 
-/// What stands in front of the first dot of the names, each once, a dozen at most: "conv1, bn1,
-/// ...".
-std::string first_parts(const std::vector<std::string>& names);
+/// Returns the distinct parts before the names' first dot, at most a dozen: "conv1, bn1, ...".
+std::string name_prefixes(const std::vector<std::string>& names);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// What follows from the edges of a graph.
+// Queries about the edges of a graph.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace dllaunch {
 
-/// By node: the nodes that read its output, once for each of their inputs that it is.
+/// Returns, for each node, the nodes that read its output, once per input that it is.
 std::vector<std::vector<int>> readers_of(const Graph& graph);
 
-/// By node: whether it, or a node before it, has a parameter that is not frozen.
+/// Returns, for each node, whether it or a node it depends on has a parameter that is not frozen.
 std::vector<bool> trained_nodes(const Graph& graph);
 
 }  // namespace dllaunch

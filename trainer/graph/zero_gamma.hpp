@@ -1,4 +1,5 @@
-// A start for large batches: residual blocks that pass on what they get (Goyal et al. 2017).
+// Zero-gamma initialisation for large batches: residual blocks start as identities (Goyal et al.
+// 2017, arXiv 1706.02677, section 5.1).
 #pragma once
 
 #include "support/result.hpp"
@@ -6,9 +7,9 @@
 
 namespace dllaunch {
 
-/// The weight of the last batch normalisation of every block starts at zero: of the one that is
-/// added to the shortcut; of two, where the shortcut has one as well, the first that is added.
-/// bad_request: no block ends with one.
+/// Sets the initial weight of the last batch normalisation of each residual block to zero: the one
+/// that is added to the shortcut. If the shortcut also ends with one, the addition's first input is
+/// taken. bad_request: no block ends with a batch normalisation.
 Result<Ok> zero_last_gammas(Graph& graph);
 
 }  // namespace dllaunch

@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-/// Rows in order.
+/// LossEntry::evaluate: sums the rows' losses in order.
 template <typename Loss>
 ForwardResult evaluate(const LossChoice& choice, std::span<const double> outputs, std::size_t rows,
                        const Targets& targets, std::span<double> gradient) {
@@ -23,10 +23,10 @@ ForwardResult evaluate(const LossChoice& choice, std::span<const double> outputs
         output_row(outputs.data(), width, of, static_cast<std::int64_t>(n), choice.label_smoothing);
     assert(y.label < width);
     const LossRow<double> row = Loss::row(y);
-    double* const slopes = gradient.data() + static_cast<std::int64_t>(n) * width;
-    for (std::int64_t k = 0; k < width; ++k) slopes[k] = Loss::slope(y, row, k);
+    double* const grads = gradient.data() + static_cast<std::int64_t>(n) * width;
+    for (std::int64_t k = 0; k < width; ++k) grads[k] = Loss::grad(y, row, k);
     result.loss_sum += row.loss;
-    result.correct += row.right;
+    result.correct += row.correct;
   }
   return result;
 }
@@ -70,18 +70,18 @@ ForwardResult evaluate_loss(const LossChoice& choice, const Batch& batch,
   return loss->evaluate(choice, outputs, rows, targets, gradient);
 }
 
-bool is_right(std::span<const double> row, std::int32_t label) {
+bool is_correct(std::span<const double> row, std::int32_t label) {
   if (!std::ranges::all_of(row, [](double output) { return std::isfinite(output); })) return false;
   return std::ranges::max_element(row) - row.begin() == label;
 }
 
-int count_right(std::span<const double> outputs, std::span<const std::int32_t> labels) {
-  int right = 0;
+int count_correct(std::span<const double> outputs, std::span<const std::int32_t> labels) {
+  int correct = 0;
   const std::size_t width = labels.empty() ? 0 : outputs.size() / labels.size();
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    right += is_right(outputs.subspan(row * width, width), labels[row]) ? 1 : 0;
+    correct += is_correct(outputs.subspan(row * width, width), labels[row]) ? 1 : 0;
   }
-  return right;
+  return correct;
 }
 
 }  // namespace dllaunch

@@ -13,7 +13,7 @@
 
 namespace dllaunch {
 
-/// What outputs are compared with: exactly one of the two is set.
+/// Targets of the outputs; exactly one of the two is set.
 struct Targets {
   std::span<const std::int32_t> labels = {};  // [rows], 0 .. outputs-1
   std::span<const float> values = {};         // [rows, outputs]
@@ -41,9 +41,9 @@ ForwardResult evaluate_loss(const LossChoice& choice, const Batch& batch,
                             std::span<const double> outputs, std::span<double> gradient);
 
 /// Whether the first of the largest outputs is the label's and all are finite.
-bool is_right(std::span<const double> row, std::int32_t label);
+bool is_correct(std::span<const double> row, std::int32_t label);
 
-/// Counts the correct rows; rows have labels.
-int count_right(std::span<const double> outputs, std::span<const std::int32_t> labels);
+/// Returns the number of correct rows. outputs: [rows, classes]; labels: [rows].
+int count_correct(std::span<const double> outputs, std::span<const std::int32_t> labels);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The loss of a regression: PyTorch's MSELoss. A label counts as 1 for its class, 0 for the others.
+// The loss of regression: PyTorch's MSELoss. A label is a one-hot target.
 #pragma once
 
 #include "trainer/losses/rows.hpp"
@@ -22,11 +22,11 @@ struct MeanSquaredError {
       squares += error * error;
     }
     return {.loss = squares / static_cast<double>(y.width),
-            .right = y.values == nullptr && y.has_label_largest()};
+            .correct = y.values == nullptr && y.has_label_largest()};
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
     return 2 * (y[k] - y.target(k)) / static_cast<Real>(y.width);
   }
 };

@@ -1,11 +1,11 @@
-// What the file of a loss is made of. The same code runs on a CPU, all in double, and, called by a
-// kernel, on a GPU, which has outputs in float and sums in double: it is constexpr (nvcc
-// --expt-relaxed-constexpr, clang), and leans on no order.
+// What the file of a loss must define. The same code runs on a CPU, all in double, and in GPU
+// kernels, with outputs in float and sums in double. It is therefore constexpr (nvcc
+// --expt-relaxed-constexpr, clang) and must not depend on the order of calls.
 //
 // A loss is a struct with
 //   name, summary, targets, smooths: see LossEntry
-//   row(outputs): the LossRow of a row
-//   slope(outputs, row, k): d(the row's loss)/d(output k). `row` is what row() gave.
+//   row(outputs): returns the LossRow of a row
+//   grad(outputs, row, k): returns d(row's loss)/d(output k); `row` is the result of row()
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace dllaunch {
 
-/// What outputs are compared with: exactly one of the two is set.
+/// Targets of the outputs; exactly one of the two is set.
 struct RowTargets {
   const std::int32_t* labels;  // [rows]
   const float* values;         // [rows, outputs]
 };
 
-/// One row's loss, whether it is correct, and what its slopes need.
+/// One row's loss, whether it is correct, and what its gradient needs.
 template <typename Real>
 struct LossRow {
   double loss;
   double sum = 0;    // of exp(output - largest)
-  Real largest = 0;  // output
-  std::int32_t right = 0;
+  Real largest = 0;  // of the outputs
+  std::int32_t correct = 0;
 };
 
 /// A row of a network's outputs with its target.

@@ -7,9 +7,9 @@
 
 namespace dllaunch {
 
-/// Of an output x and its target t: -t log s(x) - (1 - t) log(1 - s(x)) with s the logistic
-/// function, written so that exp() cannot overflow; its slope is s(x) - t.
-/// label_smoothing e moves t towards one half: (1 - e) t + e / 2, as Keras does.
+/// For an output x with target t: -t log s(x) - (1 - t) log(1 - s(x)), where s is the logistic
+/// function, in a form in which exp() cannot overflow. Its gradient is s(x) - t.
+/// label_smoothing e replaces t by (1 - e) t + e / 2, as Keras does.
 struct SigmoidCrossEntropy {
   static constexpr std::string_view name = "sigmoid_cross_entropy";
   static constexpr std::string_view summary =
@@ -36,11 +36,11 @@ struct SigmoidCrossEntropy {
       same = same && x == x && (x > 0) == (y.target(k) > Real(0.5));
     }
     return {.loss = sum / static_cast<double>(y.width),
-            .right = y.values == nullptr ? y.has_label_largest() : same};
+            .correct = y.values == nullptr ? y.has_label_largest() : same};
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>&, std::int64_t k) {
     const Real x = y[k];
     const Real e = std::exp(x < 0 ? x : -x);
     return ((x < 0 ? e : 1) / (1 + e) - smoothed(y, k)) / static_cast<Real>(y.width);

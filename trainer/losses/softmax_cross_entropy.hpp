@@ -7,8 +7,8 @@
 
 namespace dllaunch {
 
-/// label_smoothing e: the label's share of the target is 1 - e, and every class has e / outputs
-/// more (Szegedy et al. 2016). The slopes are softmax(outputs) - target.
+/// With label_smoothing e the target is 1 - e for the label, plus e / outputs for every class
+/// (Szegedy et al. 2016, section 7). The gradient is softmax(outputs) - target.
 struct SoftmaxCrossEntropy {
   static constexpr std::string_view name = "softmax_cross_entropy";
   static constexpr std::string_view summary =
@@ -16,7 +16,7 @@ struct SoftmaxCrossEntropy {
   static constexpr TargetKind targets[] = {TargetKind::class_index};
   static constexpr bool smooths = true;
 
-  /// Outputs are shifted by the largest, so that exp() cannot overflow; its term is exp(0) = 1.
+  /// Subtracts the largest output (log-sum-exp), so that exp() cannot overflow.
   template <typename Real>
   static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
     Real largest = y[0];
@@ -33,14 +33,14 @@ struct SoftmaxCrossEntropy {
     return {.loss = std::log(sum) - fit,
             .sum = sum,
             .largest = largest,
-            .right = y.has_label_largest()};
+            .correct = y.has_label_largest()};
   }
 
   template <typename Real>
-  static constexpr Real slope(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
+  static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
     const Real share = y.smoothing / static_cast<Real>(y.width);
-    const Real slope = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
-    return k == y.label ? slope - (1 - y.smoothing) : slope;
+    const Real grad = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
+    return k == y.label ? grad - (1 - y.smoothing) : grad;
   }
 };
 

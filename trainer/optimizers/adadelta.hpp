@@ -24,15 +24,15 @@ struct Adadelta {
   struct Step {
     Real lr;
     Real rho;
-    Real rest;
+    Real one_minus_rho;
     Real eps;
     Real decay;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i) const {
       const Real d = of.gradients[i] + decay * of.weights[i];
-      const Real s = rho * of.first[i] + rest * d * d;
+      const Real s = rho * of.first[i] + one_minus_rho * d * d;
       of.first[i] = s;
       const Real u = std::sqrt(of.second[i] + eps) / std::sqrt(s + eps) * d;
-      of.second[i] = rho * of.second[i] + rest * u * u;
+      of.second[i] = rho * of.second[i] + one_minus_rho * u * u;
       of.weights[i] -= lr * u;
     }
   };

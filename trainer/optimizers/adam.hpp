@@ -16,7 +16,7 @@ struct Adam {
 
   template <typename Real, typename Run>
   static void step(const OptimizerOptions& given, const StepInfo& now, const Run& run) {
-    run(AdamStep<Real>::of(given, now, given.weight_decay, /*shrinking=*/1));
+    run(AdamStep<Real>::of(given, now, given.weight_decay, /*shrink_factor=*/1));
   }
 };
 

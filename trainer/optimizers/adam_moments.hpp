@@ -1,4 +1,4 @@
-// The moments of Adam (Kingma and Ba 2015) that adam, adamw and lamb keep.
+// Adam's moments (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), used by adam, adamw and lamb.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ inline std::vector<std::string_view> adam_states(const OptimizerOptions&) {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-/// Moments start at zero; this corrects for it in the first steps.
+/// Corrects the bias of moments that start at zero: 1 - beta^t at the t-th step.
 struct BiasCorrection {
   BiasCorrection(const OptimizerOptions& options, std::int64_t step)
       : first(1 - std::pow(options.betas[0], static_cast<double>(step))),
@@ -26,16 +26,16 @@ template <typename Real>
 struct AdamStep {
   Real b1;
   Real b2;
-  Real rest1;
-  Real rest2;
+  Real one_minus_b1;
+  Real one_minus_b2;
   Real rate;
-  Real root;
+  Real sqrt_correction2;
   Real eps;
   Real decay;
   Real shrink;
 
   static AdamStep of(const OptimizerOptions& options, const StepInfo& now, double l2,
-                     double shrinking) {
+                     double shrink_factor) {
     const BiasCorrection correction(options, now.step);
     return {static_cast<Real>(options.betas[0]),
             static_cast<Real>(options.betas[1]),
@@ -45,17 +45,17 @@ struct AdamStep {
             static_cast<Real>(std::sqrt(correction.second)),
             eps_of<Real>(options),
             static_cast<Real>(l2),
-            static_cast<Real>(shrinking)};
+            static_cast<Real>(shrink_factor)};
   }
 
   constexpr void operator()(const Elements<Real>& at, std::int64_t i) const {
     const Real w = at.weights[i];
     const Real d = at.gradients[i] + decay * w;
-    const Real m = b1 * at.first[i] + rest1 * d;
-    const Real v = b2 * at.second[i] + rest2 * d * d;
+    const Real m = b1 * at.first[i] + one_minus_b1 * d;
+    const Real v = b2 * at.second[i] + one_minus_b2 * d * d;
     at.first[i] = m;
     at.second[i] = v;
-    at.weights[i] = shrink * w - rate * (m / (std::sqrt(v) / root + eps));
+    at.weights[i] = shrink * w - rate * (m / (std::sqrt(v) / sqrt_correction2 + eps));
   }
 };
 

@@ -1,7 +1,7 @@
-// The loops of all optimisers on a CPU, and an optimiser as a row of the table.
+// The CPU loops of all optimisers, and optimizer_entry(), which makes an optimiser's table entry.
 //
-// They are compiled with -O3 for the oldest CPU of the architecture (trainer/CMakeLists.txt): they
-// wait for memory, not for arithmetic, and ranks on CPUs of different age must get the same bits.
+// Compiled with -O3 for the architecture's baseline (trainer/CMakeLists.txt): the loops are
+// memory-bound, and ranks on different CPU generations must get the same bits.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// Calls `step` with a value of the arenas' type: double{} or float{}.
+/// Calls `step` with a zero of the arenas' type: double{} or float{}.
 template <typename Step>
 auto with_type(DType type, Step step) {
   return type == DType::f64 ? step(double{}) : step(float{});
@@ -26,7 +26,7 @@ Elements<Real> elements_of(const ParameterUpdate& slot) {
           state(2)};
 }
 
-/// In double, in lanes: a sum that the compiler may vectorise without changing it.
+/// Returns the sum of squares in double. Independent lanes let the compiler vectorise it.
 template <typename Real>
 double sum_of_squares(const Real* values, std::size_t count) {
   constexpr std::size_t lanes = 16;
@@ -47,7 +47,8 @@ double sum_of_squares(const Real* values, std::size_t count) {
   return sum;
 }
 
-/// By value, so that the loop cannot modify them. `of_slot`: none or one.
+/// Calls step(of, i, of_slot...) for i in [begin, end). Arguments are passed by value, so the
+/// compiler knows that the loop does not modify them. `of_slot`: none or one.
 template <typename Real, typename Step, typename... OfSlot>
 void for_elements(std::size_t begin, std::size_t end, Elements<Real> of, Step step,
                   OfSlot... of_slot) {
@@ -87,7 +88,7 @@ SquareSums measure_on_host(DType type, const OptimizerOptions& options, const St
       sums.gradients += sum_of_squares(of.gradients + begin, end - begin);
     };
     if constexpr (Directs<Optimizer>) {
-      // Small enough to stay in the cache until measured: memory is read once.
+      // A chunk stays in the cache until it is measured, so memory is read once.
       constexpr std::size_t chunk = 1024;
       const auto direct = Optimizer::template direct<Real>(options, now);
       const auto of_slot = Optimizer::template of_slot<Real>(options, now, {slot.one_dimensional});

@@ -1,11 +1,11 @@
-// LAMB (You et al. 2020, arXiv 1904.00962):
+// LAMB (You et al. 2020, arXiv 1904.00962, algorithm 2):
 //   m = b1 * m + (1 - b1) * g;   v = b2 * v + (1 - b2) * g * g
 //   u = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps) + weight_decay * w
 //   w = w - lr * |w| / |u| * u                            |w| / |u| = 1 where one of them is 0
-// Biases and parameters of batch-norm: no ratio, no decay.
+// For biases and batch-norm parameters: no ratio, no decay.
 //
-// The norm is taken as it is (phi of the paper is the identity); this and eps 1e-6 are not verified
-// against the paper.
+// The paper's phi is the identity here. This and eps = 1e-6 have not been checked against the
+// paper.
 #pragma once
 
 #include <cmath>
@@ -30,27 +30,27 @@ struct Lamb {
   template <typename Real>
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
-    // Gradients hold u here.
-    const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
-    return {static_cast<Real>(now.lr * (compared ? norms.weights / norms.gradients : 1)),
+    // Gradients have been replaced by u.
+    const bool has_ratio = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
+    return {static_cast<Real>(now.lr * (has_ratio ? norms.weights / norms.gradients : 1)),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }
 
-  /// Replaces gradients by u.
+  /// Replaces the gradients by u, LAMB's update direction.
   template <typename Real>
   struct Direct {
     Real b1;
     Real b2;
-    Real rest1;
-    Real rest2;
+    Real one_minus_b1;
+    Real one_minus_b2;
     Real first;
     Real second;
     Real eps;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i,
                               const OfSlot<Real>& slot) const {
       const Real g = of.gradients[i];
-      const Real m = b1 * of.first[i] + rest1 * g;
-      const Real v = b2 * of.second[i] + rest2 * g * g;
+      const Real m = b1 * of.first[i] + one_minus_b1 * g;
+      const Real v = b2 * of.second[i] + one_minus_b2 * g * g;
       of.first[i] = m;
       of.second[i] = v;
       of.gradients[i] = m * first / (std::sqrt(v * second) + eps) + slot.decay * of.weights[i];

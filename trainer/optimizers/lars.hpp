@@ -1,14 +1,13 @@
 // LARS (You, Gitman and Ginsburg 2017, arXiv 1708.03888):
 //   local = eta * |w| / (|g| + weight_decay * |w|)        1 where one of the norms is 0
 //   v = momentum * v + lr * local * (g + weight_decay * w);   w = w - v
-// `lr_in_momentum: false` is the form of Google's MLPerf entries, called unscaled (not verified
-// against the paper that describes it, arXiv 1909.09756):
+// `lr_in_momentum: false` is the "unscaled" form of Google's MLPerf submissions (arXiv 1909.09756;
+// not checked against the paper):
 //   v = momentum * v + local * (g + weight_decay * w);        w = w - lr * v
-// Biases and parameters of batch-norm: local = 1, no decay.
+// For biases and batch-norm parameters: local = 1, no decay.
 //
-// With the rate inside, a change of the rate reaches the old part of v only by and by. Horovod's
-// momentum correction (Goyal et al. 2017, remark 2) multiplies the momentum of such a step by
-// lr / previous lr.
+// With the rate inside v, a new rate applies only to new gradients. Horovod's momentum correction
+// (Goyal et al. 2017, remark 2) multiplies the momentum of such a step by lr / previous lr.
 #pragma once
 
 #include "trainer/optimizers/step.hpp"
@@ -42,11 +41,11 @@ struct Lars {
   template <typename Real>
   static OfSlot<Real> of_slot(const OptimizerOptions& given, const StepInfo& now,
                               const SlotNorms& norms) {
-    const bool compared = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
+    const bool has_ratio = !norms.one_dimensional && norms.weights > 0 && norms.gradients > 0;
     const double local =
-        compared ? given.trust_coefficient *
-                       (norms.weights / (norms.gradients + given.weight_decay * norms.weights))
-                 : 1;
+        has_ratio ? given.trust_coefficient *
+                        (norms.weights / (norms.gradients + given.weight_decay * norms.weights))
+                  : 1;
     return {static_cast<Real>(given.lr_in_momentum ? now.lr * local : local),
             static_cast<Real>(norms.one_dimensional ? 0 : given.weight_decay)};
   }

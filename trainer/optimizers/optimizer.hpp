@@ -56,7 +56,7 @@ struct ParameterUpdate {
   double gradient_norm = 0;
 };
 
-/// Sums of squares of one piece.
+/// Sums of squares over one piece.
 struct SquareSums {
   double weights = 0;
   double gradients = 0;
@@ -70,16 +70,16 @@ struct OptimizerEntry {
   OptimizerOptions defaults;
   /// Returns the names (PyTorch's) of the state arenas for these options; they start at zero.
   std::vector<std::string_view> (*states)(const OptimizerOptions& options);
-  /// A slot's padding is zero and must stay zero, in weights and states.
+  /// Padding of a slot is zero and must stay zero, in weights and states.
   void (*update)(DType type, const OptimizerOptions& options, const StepInfo& now,
                  const ParameterUpdate& slot);
-  /// nullptr, or what runs on all pieces before the first update. Returns sums of squares;
+  /// Runs on all pieces before the first update; nullptr: not needed. Returns sums of squares;
   /// ParameterArenas adds them up per parameter over all ranks and passes them to update() as
-  /// norms. May replace gradients by directions in place, which are then measured (LAMB).
+  /// norms. May replace the gradients by update directions, which are then measured (LAMB).
   SquareSums (*measure)(DType type, const OptimizerOptions& options, const StepInfo& now,
                         const ParameterUpdate& slot) = nullptr;
   bool directs = false;  // measure() replaces gradients
-  /// nullptr, or what reports options that conflict; empty: none do.
+  /// Returns which options conflict; empty: none. nullptr: never.
   std::string_view (*problem)(const OptimizerOptions& options) = nullptr;
 };
 std::span<const OptimizerEntry> optimizers();

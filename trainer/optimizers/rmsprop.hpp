@@ -1,6 +1,6 @@
 // RMSProp (Hinton 2012) in PyTorch's form (torch.optim.RMSprop):
 //   d = g + weight_decay * w;   s = alpha * s + (1 - alpha) * d * d
-//   centered: a = alpha * a + (1 - alpha) * d, and s - a * a stands for s below
+//   centered: a = alpha * a + (1 - alpha) * d, and s - a * a replaces s below
 //   u = d / (sqrt(s) + eps);   v = momentum * v + u;   w = w - lr * v     (u without momentum)
 #pragma once
 
@@ -29,20 +29,20 @@ struct Rmsprop {
   struct Step {
     Real lr;
     Real alpha;
-    Real rest;
+    Real one_minus_alpha;
     Real eps;
     Real decay;
     Real keep;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i) const {
       const Real d = of.gradients[i] + decay * of.weights[i];
-      const Real s = alpha * of.first[i] + rest * d * d;
+      const Real s = alpha * of.first[i] + one_minus_alpha * d * d;
       of.first[i] = s;
       Real variance = s;
       if constexpr (centered) {
         Real* const average = with_momentum ? of.third : of.second;
-        const Real a = alpha * average[i] + rest * d;
+        const Real a = alpha * average[i] + one_minus_alpha * d;
         average[i] = a;
-        // Rounding may make the variance of a constant gradient negative.
+        // Rounding can make the variance of a constant gradient negative.
         variance = s - a * a;
         variance = variance < 0 ? Real(0) : variance;
       }

@@ -1,5 +1,5 @@
-// RMSProp that turns into SGD (Akiba, Suzuki and Fukuda 2017, arXiv 1711.04325), e epochs into the
-// training:
+// RMSprop warm-up: starts as RMSProp and becomes SGD (Akiba, Suzuki and Fukuda 2017, arXiv
+// 1711.04325). After e epochs of training:
 //   d = g + weight_decay * w;   s = alpha * s + (1 - alpha) * d * d
 //   D = momentum * D - (a_sgd + a_rms / (sqrt(s) + eps)) * d;   w = w + lr * D
 //   a_sgd = exp(2 * (e - center) / period) / 2              e < center
@@ -7,10 +7,10 @@
 //         = 1                                               after
 //   a_rms = (1 - a_sgd) * rmsprop_lr / lr
 //
-// Form and constants agree with two public re-implementations. Not verified against the paper: the
-// slope of the straight piece. Theirs is 2 / period in places, where a_sgd would jump from 3/2 to
-// 1; only 1 / period joins the curve at both ends. Nor is the weight decay, a part of the gradient
-// here as in SGD.
+// Form and constants agree with two public re-implementations. Two points have not been checked
+// against the paper. The slope of the linear piece: some implementations have 2 / period, with
+// which a_sgd would jump from 3/2 to 1; only 1 / period is continuous at both ends. And the weight
+// decay, which is part of the gradient here, as in SGD.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +40,12 @@ struct RmspropWarmup {
     Real scaled;
     Real momentum;
     Real alpha;
-    Real rest;
+    Real one_minus_alpha;
     Real eps;
     Real decay;
     constexpr void operator()(const Elements<Real>& of, std::int64_t i) const {
       const Real d = of.gradients[i] + decay * of.weights[i];
-      const Real s = alpha * of.first[i] + rest * d * d;
+      const Real s = alpha * of.first[i] + one_minus_alpha * d * d;
       of.first[i] = s;
       const Real v = momentum * of.second[i] + (plain + scaled / (std::sqrt(s) + eps)) * d;  // -D
       of.second[i] = v;
@@ -61,7 +61,7 @@ struct RmspropWarmup {
   template <typename Real, typename Run>
   static void step(const OptimizerOptions& given, const StepInfo& now, const Run& run) {
     const double share = share_of_sgd(given, now.epoch);
-    // A schedule that has come to 0 leaves nothing to do.
+    // At lr = 0 the update is zero.
     const double rest_share = now.lr > 0 ? (1 - share) * given.rmsprop_lr / now.lr : 0;
     run(Step<Real>{static_cast<Real>(now.lr), static_cast<Real>(share),
                    static_cast<Real>(rest_share), static_cast<Real>(given.momentum),

@@ -29,7 +29,7 @@ double exponential(const ScheduleOptions& options, const DecayMoment& at) {
 }
 
 double staircase(const ScheduleOptions& options, const DecayMoment& at) {
-  constexpr double rounding = 1e-9;  // of three times 0.1 epochs, say
+  constexpr double rounding = 1e-9;  // 3 * 0.1 != 0.3
   return at.full_lr *
          std::pow(options.gamma, std::floor(at.epochs / options.step_epochs + rounding));
 }

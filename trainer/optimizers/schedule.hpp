@@ -60,14 +60,14 @@ struct DecayEntry {
 };
 std::span<const DecayEntry> lr_decays();
 
-/// The rate of step `step` (0-based, counted over the whole run as if it had always had as many
-/// ranks). `taken`: steps that were taken before it, where it had not; a decay by steps goes by
-/// them, less the warm-up's share, so that it goes on without a jump.
+/// Returns the learning rate of step `step` (0-based, as if the run had always had this number of
+/// ranks). `taken`: the steps actually taken before it, if the number of ranks has changed; decays
+/// by steps count those, minus the warm-up, so the rate does not jump.
 ///
-/// Gradual warm-up (Goyal et al. 2017): from warmup_lr, or `base`, to scaling(ranks) * base in
-/// equal increments, one per step, over warmup_epochs; the first step after it has the full rate.
-/// Where both are the same, the warm-up changes nothing. The decay begins when the warm-up ends,
-/// but `step` and `piecewise` count epochs from the beginning.
+/// Gradual warm-up (Goyal et al. 2017, section 2.2): from warmup_lr, or `base`, to scaling(ranks) *
+/// base in equal increments per step over warmup_epochs; the first step after it has the full rate.
+/// If both rates are equal, the warm-up has no effect. The decay begins when the warm-up ends, but
+/// `step` and `piecewise` count epochs from the start of training.
 double learning_rate(const ScheduleOptions& options, double base, int ranks,
                      std::int64_t steps_per_epoch, std::int64_t step,
                      std::optional<std::int64_t> taken = {});

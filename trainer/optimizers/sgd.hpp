@@ -2,8 +2,8 @@
 //   d = g + weight_decay * w;   v = momentum * v + d;   w = w - lr * v      (no v without momentum)
 // nesterov: w = w - lr * (d + momentum * v)
 //
-// The rate is outside the momentum, so when it changes, all of the momentum follows: what Goyal et
-// al. 2017 and Horovod call momentum correction is part of this form.
+// The rate is outside the momentum, so a new rate applies to all of it: this form needs no momentum
+// correction (Goyal et al. 2017, remark 2; Horovod).
 #pragma once
 
 #include "trainer/optimizers/step.hpp"

@@ -1,16 +1,16 @@
-// What the file of an optimiser is made of. The same code runs on a CPU and, called by a kernel, on
-// a GPU: an operator() is one element's work, constexpr (nvcc --expt-relaxed-constexpr, clang), and
-// leans on no order.
+// What the file of an optimiser must define. The same code runs on a CPU and in GPU kernels: an
+// operator() updates one element, is constexpr (nvcc --expt-relaxed-constexpr, clang), and must not
+// depend on the order of elements.
 //
 // An optimiser is a struct with
-//   name, summary, options, defaults, states(), problem() where there is one: see OptimizerEntry
-//   step<Real>(options, now, run): calls run(step) with a function object step(elements, i), which
-//     updates element i
-// and, if it looks at whole parameters,
-//   OfSlot<Real>, of_slot(options, now, norms): what differs between parameters; step(elements, i,
-//     of_slot) gets it
-//   direct(options, now) where there is one: a function object of the same form, which turns
-//     gradients into directions before they are measured.
+//   name, summary, options, defaults, states() and optionally problem(): see OptimizerEntry
+//   step<Real>(options, now, run): calls run(step) with a functor; step(elements, i) updates
+//     element i
+// and, if it uses norms of whole parameters,
+//   OfSlot<Real>, of_slot(options, now, norms): coefficients of one parameter, which then are the
+//     third argument of step(elements, i, of_slot)
+//   direct(options, now), optional: a functor of the same form that replaces gradients by update
+//     directions before they are measured.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,8 @@ struct SlotNorms {
   double gradients = 0;
 };
 
-/// Never rounds to zero in `Real`: in a slot's padding, 0 / (0 + eps) must be zero.
+/// Returns eps, at least the smallest normal `Real`: in a slot's padding, 0 / (0 + eps) must be
+/// zero.
 template <typename Real>
 Real eps_of(const OptimizerOptions& options) {
   return std::max(static_cast<Real>(options.eps), std::numeric_limits<Real>::min());

@@ -81,11 +81,11 @@ std::string line_about(const std::filesystem::path& file, const TakenTensors& te
 
 Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,
                                   std::span<const std::string> skip) {
-  if (const auto useless = useless_patterns(skip, names_of(model, file)); !useless.empty()) {
+  if (const auto unmatched = unmatched_patterns(skip, names_of(model, file)); !unmatched.empty()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("init_skip: neither the file nor the model has a {}",
-                             fmt::join(useless, " or ")),
-                 "the names begin with " + first_parts(names_of(model, file))};
+                             fmt::join(unmatched, " or ")),
+                 "the names begin with " + name_prefixes(names_of(model, file))};
   }
   std::map<std::string, Tensor*> theirs;
   Misfits misfits;

@@ -396,7 +396,7 @@ void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
     }
     shared.add(piece);
   });
-  executable_.share(shared.parts(), [&](int part) {
+  executable_.parallel_for(shared.parts(), [&](int part) {
     optimizer_.update(layout_.type, options_, now, shared.part(part));
   });
 }

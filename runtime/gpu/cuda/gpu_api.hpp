@@ -14,7 +14,7 @@ namespace dllaunch {
 using GpuStatus = cudaError_t;
 using GpuStream = cudaStream_t;
 using GpuEvent = cudaEvent_t;
-using GpuRecording = cudaGraphExec_t;  // kernels and copies to be replayed unchanged
+using GpuGraph = cudaGraphExec_t;  // kernels and copies to be replayed unchanged
 
 constexpr GpuStatus gpu_success = cudaSuccess;
 constexpr GpuStatus gpu_not_ready = cudaErrorNotReady;
@@ -116,27 +116,27 @@ inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stre
   return cudaMemsetAsync(memory, 0, bytes, stream);
 }
 /// Captures the calling thread's work on `stream` (not the default one) without running it, until
-/// gpu_end_recording(). Nothing may wait or allocate meanwhile.
-inline GpuStatus gpu_begin_recording(GpuStream stream) {
+/// gpu_end_capture(). Nothing may wait or allocate meanwhile.
+inline GpuStatus gpu_begin_capture(GpuStream stream) {
   return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
 }
-/// Returns the captured work, to be released with gpu_forget(); nullptr after a failure.
-inline GpuStatus gpu_end_recording(GpuStream stream, GpuRecording& recording) {
-  cudaGraph_t graph = nullptr;
-  recording = nullptr;
-  const GpuStatus ended = cudaStreamEndCapture(stream, &graph);
+/// Returns the captured work, to be released with gpu_destroy_graph(); nullptr after a failure.
+inline GpuStatus gpu_end_capture(GpuStream stream, GpuGraph& graph) {
+  cudaGraph_t captured = nullptr;
+  graph = nullptr;
+  const GpuStatus ended = cudaStreamEndCapture(stream, &captured);
   if (ended != gpu_success) return ended;
-  const GpuStatus made = cudaGraphInstantiate(&recording, graph, 0);
-  if (made != gpu_success) recording = nullptr;
-  const GpuStatus gone = cudaGraphDestroy(graph);
+  const GpuStatus made = cudaGraphInstantiate(&graph, captured, 0);
+  if (made != gpu_success) graph = nullptr;
+  const GpuStatus gone = cudaGraphDestroy(captured);
   return made != gpu_success ? made : gone;
 }
 /// Replays the captured work in stream order; asynchronous.
-inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
-  return cudaGraphLaunch(recording, stream);
+inline GpuStatus gpu_launch_graph(GpuGraph graph, GpuStream stream) {
+  return cudaGraphLaunch(graph, stream);
 }
-inline GpuStatus gpu_forget(GpuRecording recording) {
-  return cudaGraphExecDestroy(recording);
+inline GpuStatus gpu_destroy_graph(GpuGraph graph) {
+  return cudaGraphExecDestroy(graph);
 }
 /// In bytes, of the current device.
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {

@@ -14,7 +14,7 @@ namespace dllaunch {
 using GpuStatus = hipError_t;
 using GpuStream = hipStream_t;
 using GpuEvent = hipEvent_t;
-using GpuRecording = hipGraphExec_t;  // kernels and copies to be replayed unchanged
+using GpuGraph = hipGraphExec_t;  // kernels and copies to be replayed unchanged
 
 constexpr GpuStatus gpu_success = hipSuccess;
 constexpr GpuStatus gpu_not_ready = hipErrorNotReady;
@@ -116,27 +116,27 @@ inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stre
   return hipMemsetAsync(memory, 0, bytes, stream);
 }
 /// Captures the calling thread's work on `stream` (not the default one) without running it, until
-/// gpu_end_recording(). Nothing may wait or allocate meanwhile.
-inline GpuStatus gpu_begin_recording(GpuStream stream) {
+/// gpu_end_capture(). Nothing may wait or allocate meanwhile.
+inline GpuStatus gpu_begin_capture(GpuStream stream) {
   return hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal);
 }
-/// Returns the captured work, to be released with gpu_forget(); nullptr after a failure.
-inline GpuStatus gpu_end_recording(GpuStream stream, GpuRecording& recording) {
-  hipGraph_t graph = nullptr;
-  recording = nullptr;
-  const GpuStatus ended = hipStreamEndCapture(stream, &graph);
+/// Returns the captured work, to be released with gpu_destroy_graph(); nullptr after a failure.
+inline GpuStatus gpu_end_capture(GpuStream stream, GpuGraph& graph) {
+  hipGraph_t captured = nullptr;
+  graph = nullptr;
+  const GpuStatus ended = hipStreamEndCapture(stream, &captured);
   if (ended != gpu_success) return ended;
-  const GpuStatus made = hipGraphInstantiate(&recording, graph, nullptr, nullptr, 0);
-  if (made != gpu_success) recording = nullptr;
-  const GpuStatus gone = hipGraphDestroy(graph);
+  const GpuStatus made = hipGraphInstantiate(&graph, captured, nullptr, nullptr, 0);
+  if (made != gpu_success) graph = nullptr;
+  const GpuStatus gone = hipGraphDestroy(captured);
   return made != gpu_success ? made : gone;
 }
 /// Replays the captured work in stream order; asynchronous.
-inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
-  return hipGraphLaunch(recording, stream);
+inline GpuStatus gpu_launch_graph(GpuGraph graph, GpuStream stream) {
+  return hipGraphLaunch(graph, stream);
 }
-inline GpuStatus gpu_forget(GpuRecording recording) {
-  return hipGraphExecDestroy(recording);
+inline GpuStatus gpu_destroy_graph(GpuGraph graph) {
+  return hipGraphExecDestroy(graph);
 }
 /// In bytes, of the current device.
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {

@@ -18,14 +18,14 @@
 
 namespace dllaunch {
 
-enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, recording };
+enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, capturing };
 /// Replayed as captured: by-value arguments keep their values.
-struct HostRecording {
+struct HostGraph {
   std::vector<std::function<void()>> work = {};
   int device = 0;
 };
-constexpr std::size_t host_recording_bytes = 4096;  // of its device
-using GpuRecording = HostRecording*;
+constexpr std::size_t host_graph_bytes = 4096;  // of its device
+using GpuGraph = HostGraph*;
 /// Work on a stream runs in order, and only when something waits for it; on the default one,
 /// nullptr, at once.
 struct HostStream {
@@ -65,12 +65,12 @@ struct HostGpus {
   std::map<const void*, std::size_t> pinned_pieces = {};  // on the host
   std::size_t pinned = 0;                                 // total bytes
   bool refuses_pinning = false;
-  std::uint64_t follows = 0;   // the default stream's work that a copy on another stream follows
-  std::size_t kernels = 0;     // launched individually
-  std::size_t plays = 0;       // of recordings
-  std::size_t recordings = 0;  // alive
-  bool refuses_recording = false;
-  bool refuses_playing = false;
+  std::uint64_t follows = 0;  // the default stream's work that a copy on another stream follows
+  std::size_t kernels = 0;    // launched individually
+  std::size_t replays = 0;    // of graphs
+  std::size_t graphs = 0;     // alive
+  bool refuses_capture = false;
+  bool refuses_replay = false;
   bool refuses_library_calls = false;  // during a capture
   float clock_ms = 0;                  // stands still until a test moves it
   std::size_t beside = 0;              // bytes copied on other streams than the default one, so far
@@ -93,19 +93,19 @@ inline std::uint64_t& host_gpu_work() {
 /// This thread's capture and its stream.
 struct HostRecorder {
   GpuStream stream = nullptr;
-  GpuRecording kept = nullptr;
+  GpuGraph kept = nullptr;
 };
 inline HostRecorder& host_gpu_recorder() {
   thread_local HostRecorder recorder;
   return recorder;
 }
-inline bool host_gpu_records() {
+inline bool host_gpu_captures() {
   return host_gpu_recorder().kept != nullptr;
 }
 /// Whether `work` was captured rather than run. On a stream that is not captured it would run once,
 /// outside the capture.
 inline bool host_gpu_keeps(GpuStream stream, const std::function<void()>& work) {
-  if (!host_gpu_records()) return false;
+  if (!host_gpu_captures()) return false;
   if (stream != host_gpu_recorder().stream) std::abort();
   host_gpu_recorder().kept->work.push_back(work);
   return true;
@@ -154,8 +154,8 @@ inline const char* gpu_words(GpuStatus status) {
       return "no such device";
     case GpuStatus::wrong_device:
       return "memory of another device";
-    case GpuStatus::recording:
-      return "not while a stream is recorded";
+    case GpuStatus::capturing:
+      return "not permitted during stream capture";
   }
   return "";
 }
@@ -204,7 +204,7 @@ inline GpuStatus gpu_destroy_event(GpuEvent event) {
   return gpu_success;
 }
 inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
-  if (host_gpu_records()) return GpuStatus::recording;
+  if (host_gpu_captures()) return GpuStatus::capturing;
   *event = {.stream = stream,
             .at = stream == nullptr ? host_gpu_work() : stream->given,
             .ms = host_gpus().clock_ms};
@@ -220,7 +220,7 @@ inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
 }
 /// The default stream runs everything at once, including what it waits for.
 inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
-  if (host_gpu_records()) return GpuStatus::recording;
+  if (host_gpu_captures()) return GpuStatus::capturing;
   if (event->stream != nullptr) {
     host_gpu_run(*event->stream, event->at);
     return gpu_success;
@@ -239,7 +239,7 @@ inline GpuStatus gpu_query(GpuEvent event) {
   return stream->done >= event->at ? gpu_success : gpu_not_ready;
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
-  if (host_gpu_records()) return GpuStatus::recording;
+  if (host_gpu_captures()) return GpuStatus::capturing;
   if (stream != nullptr) host_gpu_run(*stream, stream->given);
   return gpu_success;
 }
@@ -251,7 +251,7 @@ inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
   return gpu_success;
 }
 inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
-  if (host_gpu_records()) return GpuStatus::recording;
+  if (host_gpu_captures()) return GpuStatus::capturing;
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
   const int device = host_gpu_of_thread();
@@ -323,38 +323,38 @@ inline GpuStatus gpu_free_on_host(void* memory) {
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
   return gpu_clear_later(memory, bytes, nullptr);
 }
-inline GpuStatus gpu_begin_recording(GpuStream stream) {
-  if (stream == nullptr || host_gpu_records()) return GpuStatus::recording;
+inline GpuStatus gpu_begin_capture(GpuStream stream) {
+  if (stream == nullptr || host_gpu_captures()) return GpuStatus::capturing;
   host_gpu_recorder() = {.stream = stream,
-                         .kept = new HostRecording{.work = {}, .device = host_gpu_of_thread()}};
+                         .kept = new HostGraph{.work = {}, .device = host_gpu_of_thread()}};
   return gpu_success;
 }
-inline GpuStatus gpu_forget(GpuRecording recording) {
+inline GpuStatus gpu_destroy_graph(GpuGraph graph) {
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
-  --gpus.recordings;
-  gpus.in_use[recording->device] -= host_recording_bytes;
-  delete recording;
+  --gpus.graphs;
+  gpus.in_use[graph->device] -= host_graph_bytes;
+  delete graph;
   return gpu_success;
 }
-inline GpuStatus gpu_end_recording(GpuStream, GpuRecording& recording) {
-  recording = std::exchange(host_gpu_recorder(), {}).kept;
+inline GpuStatus gpu_end_capture(GpuStream, GpuGraph& graph) {
+  graph = std::exchange(host_gpu_recorder(), {}).kept;
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
-  std::size_t& in_use = gpus.in_use[recording->device];
-  const bool full = in_use + host_recording_bytes > gpus.bytes_each;
-  if (!gpus.refuses_recording && !full) {
-    in_use += host_recording_bytes;
-    ++gpus.recordings;
+  std::size_t& in_use = gpus.in_use[graph->device];
+  const bool full = in_use + host_graph_bytes > gpus.bytes_each;
+  if (!gpus.refuses_capture && !full) {
+    in_use += host_graph_bytes;
+    ++gpus.graphs;
     return gpu_success;
   }
-  delete std::exchange(recording, nullptr);
-  return full ? GpuStatus::out_of_memory : GpuStatus::recording;
+  delete std::exchange(graph, nullptr);
+  return full ? GpuStatus::out_of_memory : GpuStatus::capturing;
 }
-inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
-  if (host_gpus().refuses_playing) return GpuStatus::recording;
-  ++host_gpus().plays;
-  for (const auto& work : recording->work) host_gpu_give(stream, work);
+inline GpuStatus gpu_launch_graph(GpuGraph graph, GpuStream stream) {
+  if (host_gpus().refuses_replay) return GpuStatus::capturing;
+  ++host_gpus().replays;
+  for (const auto& work : graph->work) host_gpu_give(stream, work);
   return gpu_success;
 }
 inline GpuStatus gpu_last_error() {

@@ -12,8 +12,8 @@ constexpr std::size_t workspace_bytes = 96;
 
 /// Like a library that cannot be captured: nothing was done.
 bool library_refuses() {
-  if (!host_gpus().refuses_library_calls || !host_gpu_records()) return false;
-  refused("host math", "not supported while a stream is recorded");
+  if (!host_gpus().refuses_library_calls || !host_gpu_captures()) return false;
+  library_failed("host math", "not supported during stream capture");
   return true;
 }
 
@@ -89,7 +89,7 @@ class HostConvolution final : public Convolution {
     const auto& [kernel, stride, padding] = shape_.window;
     const Volume weights{shape_.y.channels, kernel[0], kernel[1], kernel[2], shape_.x.channels};
     for (std::int64_t iy = 0; iy < shape_.y.elements(); ++iy) {
-      const Place o = place_of(shape_.y, iy);
+      const Coordinates o = coordinates_of(shape_.y, iy);
       for (std::int64_t tap = 0; tap < shape_.window.elements(); ++tap) {
         const std::int64_t q = tap / (kernel[1] * kernel[2]);
         const std::int64_t r = tap / kernel[2] % kernel[1];
@@ -111,9 +111,9 @@ class HostConvolution final : public Convolution {
 };
 
 template <typename In, typename Out>
-class HostProduct final : public Product {
+class HostMatmul final : public Matmul {
  public:
-  explicit HostProduct(const ProductShape& shape) : shape_(shape) {}
+  explicit HostMatmul(const MatmulShape& shape) : shape_(shape) {}
   std::size_t workspace() const override { return workspace_bytes; }
 
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
@@ -141,13 +141,13 @@ class HostProduct final : public Product {
     }
   }
 
-  ProductShape shape_;
+  MatmulShape shape_;
 };
 
 template <typename T>
-std::unique_ptr<Product> product_of(const ProductShape& shape) {
-  if (shape.out == DType::f32) return std::make_unique<HostProduct<T, float>>(shape);
-  return std::make_unique<HostProduct<T, T>>(shape);
+std::unique_ptr<Matmul> matmul_of(const MatmulShape& shape) {
+  if (shape.out == DType::f32) return std::make_unique<HostMatmul<T, float>>(shape);
+  return std::make_unique<HostMatmul<T, T>>(shape);
 }
 
 class HostMath final : public MathLibrary {
@@ -162,14 +162,14 @@ class HostMath final : public MathLibrary {
         return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
     }
   }
-  Result<std::unique_ptr<Product>> product(const ProductShape& shape) override {
+  Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) override {
     switch (shape.in) {
       case DType::f16:
-        return product_of<Float16>(shape);
+        return matmul_of<Float16>(shape);
       case DType::bf16:
-        return product_of<BFloat16>(shape);
+        return matmul_of<BFloat16>(shape);
       default:
-        return product_of<float>(shape);
+        return matmul_of<float>(shape);
     }
   }
 };

@@ -1,4 +1,5 @@
-// One body, every backend: what the interface promises, and agreement with `reference` in double.
+// Behavioural tests of every backend: the interface's contract, and agreement with `reference` in
+// double.
 #include "trainer/backends/backend.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ constexpr double tolerance = 1e-4;
 const CompileOptions exact{.batch = 5, .precision = Precision::fp64};
 const CompileOptions single{.batch = 5, .precision = Precision::fp32, .threads = 2};
 
-/// What a step gives: everything a backend is compared by.
+/// The results of a step, which are compared between backends.
 struct Outcome {
   ForwardResult result;
   std::vector<double> logits;
@@ -119,7 +120,7 @@ TEST_P(EveryBackend, LeavesAbsentRowsOut) {
     const std::size_t row = images.pixels.size() / images.labels.size();
     for (int count = 0; count < single.batch; count += 3) {
       Compiled under_test = compiled(graph);
-      run(under_test, images.batch());  // leaves something of the absent rows behind
+      run(under_test, images.batch());  // leaves stale values in the rows that are absent later
       Images with_nan = images;
       std::fill(with_nan.pixels.begin() + static_cast<std::ptrdiff_t>(row) * count,
                 with_nan.pixels.end(), std::numeric_limits<float>::quiet_NaN());
@@ -129,7 +130,7 @@ TEST_P(EveryBackend, LeavesAbsentRowsOut) {
   }
 }
 
-/// All of the graph's buffers, one after the other.
+/// Returns all buffers of the graph, concatenated.
 std::vector<double> buffers_of(Compiled& compiled, const Graph& graph) {
   std::vector<double> all;
   for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
@@ -184,7 +185,7 @@ TEST_P(EveryBackend, KeepsTheBuffersItIsGiven) {
   EXPECT_EQ(under_test->buffer(0), std::vector<double>(17, 0.0));
 }
 
-/// No image at all leaves everything as it is.
+/// A batch without images changes nothing.
 TEST_P(EveryBackend, AnEmptyBatchMovesNoStatistics) {
   for (const OperationCase& one : operation_cases()) {
     const Graph graph = one.graph();
@@ -199,7 +200,7 @@ TEST_P(EveryBackend, AccumulatesMicroBatches) {
   for (const ModelEntry& model : small_models()) {
     SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
-    if (has_dropout(graph)) continue;  // two micro-batches have masks of their own
+    if (has_dropout(graph)) continue;  // two micro-batches have different masks
     const Images images(graph, 5);
     const auto row = static_cast<std::size_t>(elements_of(graph.input_shape()));
     Compiled under_test = compiled(graph);
@@ -213,7 +214,7 @@ TEST_P(EveryBackend, AccumulatesMicroBatches) {
     expect_close(graph, under_test.gradients(),
                  reference_outcome(graph, images.batch(), 0.2).gradients, tolerance);
 
-    // And overwriting afterwards forgets both.
+    // A later backward pass without `accumulate` overwrites both.
     const Batch last{.images = pixels.subspan(3 * row), .labels = labels.subspan(3), .count = 2};
     for (const bool accumulate : {false, true}) {
       under_test->forward(last, Phase::train);
@@ -224,7 +225,8 @@ TEST_P(EveryBackend, AccumulatesMicroBatches) {
   }
 }
 
-/// The same batch twice: twice the gradients, and once more the same bits.
+/// The same batch twice gives twice the gradients; a third time without accumulating, the same
+/// bits.
 TEST_P(EveryBackend, AccumulatesOverEveryOperation) {
   for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);
@@ -303,7 +305,7 @@ TEST_P(EveryBackend, KeepsPlainValuesBitForBit) {
   }
 }
 
-/// Elements of a slot that belong to no parameter: those that stay zero when all of it is one.
+/// Returns which elements of a slot are padding: those that stay zero if the parameter is all ones.
 std::vector<bool> padding_of(Compiled& compiled, int slot) {
   const auto& info = compiled->slots()[static_cast<std::size_t>(slot)];
   const std::vector<float> ones(static_cast<std::size_t>(elements_of(info.shape)), 1.F);
@@ -387,7 +389,7 @@ TEST_P(EveryBackend, LetsNaNWeightsReachTheLoss) {
   }
 }
 
-/// The residual blocks and the chains alike: each node with parameters is found, and the images.
+/// In chains and residual blocks: finds every node with parameters, and the input.
 TEST_P(EveryBackend, NamesTheFirstNodeThatGaveNoNumber) {
   for (const char* name : {"conv_16_channels", "block_with_projection", "batch_norm_of_vectors"}) {
     SCOPED_TRACE(name);
@@ -405,7 +407,7 @@ TEST_P(EveryBackend, NamesTheFirstNodeThatGaveNoNumber) {
         const std::string found = under_test->first_non_finite(images.batch());
         const auto at = std::ranges::find(graph.nodes, found, &Node::name);
         ASSERT_NE(at, graph.nodes.end()) << graph.parameters[p].name << ": '" << found << "'";
-        // An activation or an addition may be run as one with the layer that it follows.
+        // An activation or addition may be fused with the previous layer.
         const auto owner = std::ranges::find_if(graph.nodes, [p](const Node& node) {
           return std::ranges::count(node.parameters, static_cast<int>(p)) > 0;
         });
@@ -452,7 +454,7 @@ TEST_P(EveryBackend, SharesWorkOutOnce) {
     Compiled under_test = compiled(graph, {.batch = 1, .threads = threads});
     for (const int count : {0, 1, 1000}) {
       std::vector<int> calls(static_cast<std::size_t>(count));
-      under_test->share(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
+      under_test->parallel_for(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
       EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
     }
   }
@@ -470,7 +472,7 @@ TEST_P(EveryBackend, TakesThePrecisionsItNamesAndRefusesTheOthersByName) {
     auto executable = (*backend)->compile(graph, {.batch = 1, .precision = precision});
     EXPECT_TRUE(has || !executable);
     if (executable) continue;
-    // bf16 may be what this CPU lacks.
+    // This CPU may lack bf16.
     EXPECT_EQ(executable.error().kind, has ? ErrorKind::unavailable : ErrorKind::bad_request);
     EXPECT_NE(executable.error().what.find(GetParam().name), std::string::npos);
     EXPECT_NE(executable.error().what.find(to_string(precision)), std::string::npos);

@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// Of one channel.
+/// Returns the moments of one channel.
 ChannelMoments moments_of(const std::vector<double>& values) {
   if (values.empty()) return {.count = 0, .mean = {0}, .squares = {0}};
   const auto count = static_cast<double>(values.size());
@@ -20,16 +20,16 @@ ChannelMoments moments_of(const std::vector<double>& values) {
   return {.count = count, .mean = {mean}, .squares = {squares}};
 }
 
-/// What each of several ranks brings to its only collective.
+/// Returns the values that a rank contributes to the collective.
 std::vector<double> brought(ChannelMoments moments) {
   std::vector<double> sums;
-  add_other_ranks(moments, [&](std::span<double> own) { sums.assign(own.begin(), own.end()); });
+  allreduce_moments(moments, [&](std::span<double> own) { sums.assign(own.begin(), own.end()); });
   return sums;
 }
 
 ChannelMoments together(const std::vector<std::vector<double>>& ranks) {
   ChannelMoments moments = moments_of(ranks[0]);
-  add_other_ranks(moments, [&](std::span<double> sums) {
+  allreduce_moments(moments, [&](std::span<double> sums) {
     for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
       const auto others = brought(moments_of(ranks[rank]));
       ASSERT_EQ(others.size(), sums.size());
@@ -86,7 +86,7 @@ TEST(ChannelMoments, OfNobodyAreLeftAsTheyAre) {
 TEST(ChannelMoments, OfOneRankAloneStayToTheLastBit) {
   const ChannelMoments before = moments_of({0.1, 0.7, 1e9});
   ChannelMoments after = before;
-  add_other_ranks(after, {});
+  allreduce_moments(after, {});
   EXPECT_EQ(after.mean, before.mean);
   EXPECT_EQ(after.squares, before.squares);
 }

@@ -1,4 +1,4 @@
-// A compiled graph with arenas of its own, seen through plain doubles: what backend tests share.
+// Common to backend tests: a compiled graph with its own arenas, accessed as plain doubles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace dllaunch {
 
-/// One plain tensor for each of the graph's parameters.
+/// One plain tensor per parameter of the graph.
 using Tensors = std::vector<std::vector<double>>;
 
 inline const BackendEntry& backend_named(std::string_view name) {
@@ -29,7 +29,7 @@ inline const BackendEntry& backend_named(std::string_view name) {
   std::abort();
 }
 
-/// Owns what die() would be right for in a program: a test that cannot compile fails and stops.
+/// Compiles the graph; aborts the test program if that fails.
 class Compiled {
  public:
   Compiled(const BackendEntry& entry, const Graph& graph, const CompileOptions& options)
@@ -76,7 +76,7 @@ class Compiled {
     return result;
   }
 
-  /// A slot's memory in plain order.
+  /// Returns a slot's values in plain layout.
   std::vector<double> plain(int slot, const void* arena) const {
     const auto size =
         static_cast<std::size_t>(elements_of(graph_.parameters[parameter_of(slot)].shape));
@@ -101,7 +101,7 @@ class Compiled {
  private:
   using Memory = std::unique_ptr<void, void (*)(void*)>;
 
-  /// Filled with NaN bytes: whoever reads what was never written shows.
+  /// Filled with NaN, so that reads of unwritten memory show.
   static Memory aligned(std::size_t bytes) {
     const std::size_t rounded = (bytes + 63) / 64 * 64;
     Memory memory(std::aligned_alloc(64, rounded), &std::free);
@@ -115,7 +115,7 @@ class Compiled {
   std::vector<Memory> gradients_;
 };
 
-/// Glorot-like random values, biases included, the same for the same graph.
+/// Returns Glorot-like random values, including biases; the same for the same graph.
 inline Tensors random_weights(const Graph& graph) {
   std::mt19937 random(7);
   Tensors tensors;
@@ -155,7 +155,7 @@ struct Images {
   Batch batch() const { return batch(static_cast<int>(labels.size())); }
 };
 
-/// ||a - b|| / ||b||, or ||a|| where b is zero.
+/// Returns ||a - b|| / ||b||, or ||a|| if b is zero.
 inline double relative_error(const std::vector<double>& a, const std::vector<double>& b) {
   EXPECT_EQ(a.size(), b.size());
   double difference = 0;
@@ -174,7 +174,8 @@ inline void expect_close(const Graph& graph, const Tensors& actual, const Tensor
   }
 }
 
-/// For Fashion-MNIST's images, or for the smallest of ours that the model takes.
+/// Returns the model's graph for Fashion-MNIST's images, or for the smallest of ours that it
+/// supports.
 inline Graph graph_of(const ModelEntry& model) {
   auto graph = model.build({.channels = 1, .height = 28, .width = 28}, 10);
   if (!graph) graph = model.build({.channels = 3, .height = 72, .width = 72}, 10);
@@ -188,7 +189,7 @@ inline bool has_dropout(const Graph& graph) {
       graph.nodes, [](const Node& node) { return std::holds_alternative<Dropout>(node.op); });
 }
 
-/// Those that even the plain loops of `reference` run in a moment.
+/// Returns the models that even `reference` runs quickly.
 inline std::vector<ModelEntry> small_models() {
   std::vector<ModelEntry> small;
   for (const ModelEntry& model : models()) {

@@ -36,7 +36,7 @@ TEST(Dropout, EveryPlaceHasAMaskOfItsOwn) {
     }
   }
   EXPECT_EQ(keys.size(), 2u * 5 * 5 * 3);
-  // Masks of two layers agree in half of the elements, as unrelated ones do.
+  // Masks of two layers agree in half of the elements, as independent ones do.
   const DropoutMask one(1, "drop1", 0.5);
   const DropoutMask other(1, "drop2", 0.5);
   int same = 0;

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// {norm, add, other, relu} of each, by the case's name.
+/// Returns {norm, add, other, relu} of each group in the named case.
 std::vector<std::vector<int>> fused_in(std::string_view name) {
   std::vector<std::vector<int>> fused;
   for (const OperationCase& one : operation_cases()) {

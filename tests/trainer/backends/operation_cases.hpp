@@ -1,4 +1,4 @@
-// Small graphs that between them hold every operation in every place it may stand.
+// Small graphs that together cover every operation in every position.
 #pragma once
 
 #include <cassert>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// An operation on the latest node, or on the nodes named: 0 is the input, 1 the first operation.
+/// An operation on the previous node, or on the given nodes: 0 is the input, 1 the first operation.
 struct Placed {
   template <typename Op>
   Placed(const Op& operation) : op(operation) {}
@@ -25,7 +25,7 @@ struct OperationCase {
   std::string name;
   Shape input;
   std::vector<Placed> operations;
-  int classes = 3;  // a flatten and a dense layer of so many are added; 0: nothing is
+  int classes = 3;  // units of a dense layer appended after a flatten; 0: none
 
   Graph graph() const {
     GraphBuilder net(name, input);
@@ -50,12 +50,12 @@ inline void PrintTo(const OperationCase& one, std::ostream* out) {
   *out << one.name;
 }
 
-/// A 1x1 convolution in front, so that the gradient of the operation's input is looked at too.
+/// A 1x1 convolution before the operation, so that the gradient of its input is tested too.
 inline const Conv2d in_front(int channels) {
   return {.channels = channels, .kernel = 1};
 }
 
-/// Without a bias, which a batch normalisation would take away again.
+/// Without a bias, which a batch normalisation would cancel.
 inline const Conv2d before_norm(int channels) {
   return {.channels = channels, .kernel = 1, .bias = false};
 }
@@ -126,7 +126,7 @@ inline std::vector<OperationCase> chain_cases() {
   };
 }
 
-/// Where a node has several inputs, or several readers.
+/// Returns cases with nodes that have several inputs or several readers.
 inline std::vector<OperationCase> branching_cases() {
   return {
       {"add", {2, 5, 5}, {in_front(3), same_size(3), {Add{}, {1, 2}}}},
@@ -263,7 +263,7 @@ void add_activation_cases(std::vector<OperationCase>& all) {
   }
 }
 
-/// Of every activation of the table.
+/// Returns cases for every activation in the table.
 template <typename... Kinds>
 std::vector<OperationCase> activation_cases(const std::variant<Kinds...>&) {
   std::vector<OperationCase> all;

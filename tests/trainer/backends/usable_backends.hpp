@@ -1,5 +1,5 @@
-// The backends that work on this machine: what a test may compute with. Those of the build are
-// backends(), over which backend_test.cpp goes and skips aloud what has no device here.
+// The backends that work on this machine, for tests that compute. backend_test.cpp instead runs
+// over backends(), all of the build, and reports those without a device as skipped.
 #pragma once
 
 #include <ostream>
@@ -14,7 +14,7 @@ inline void PrintTo(const BackendEntry& entry, std::ostream* out) {
   *out << entry.name;
 }
 
-/// In the order of backends(): fastest first, `reference` last.
+/// Returns them in the order of backends(): fastest first, `reference` last.
 inline const std::vector<BackendEntry>& usable_backends() {
   static const std::vector<BackendEntry> usable = [] {
     std::vector<BackendEntry> found;

@@ -48,7 +48,7 @@ TEST(FrozenParameters, SomethingIsLeftToTrain) {
   Graph graph = resnet();
   const auto refused = freeze_parameters(graph, std::vector<std::string>{"*"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "freeze: nothing of model resnet50 is left to train");
+  EXPECT_EQ(refused.error().what, "freeze: no parameter of model resnet50 is left to train");
 }
 
 }  // namespace

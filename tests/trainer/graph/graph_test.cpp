@@ -89,7 +89,7 @@ TEST(Graph, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(refused({1, 4, 4}, Conv2d{.channels = 0, .kernel = 3}),
             "model m: node cannot be a convolution of 0 channels, kernel 3, stride 1, padding 0");
   EXPECT_EQ(refused({1, 4, 4}, Conv2d{.channels = 1, .kernel = 2, .padding = 2}),
-            "model m: node pads 2 pixels, which a kernel of 2 can fall into whole");
+            "model m: node pads 2 pixels, so a kernel of 2 can lie entirely in the padding");
   EXPECT_EQ(refused({1, 4, 4}, AvgPool2d{.kernel = 0, .stride = 1}),
             "model m: node cannot pool with kernel 0, stride 1, padding 0");
   EXPECT_EQ(refused({4}, Input{}), "model m: node is an input in the middle of the graph");
@@ -135,7 +135,7 @@ TEST(Graph, RefusesVolumesThatDoNotFit) {
   EXPECT_EQ(refused({1, 4, 4, 4}, MaxPool3d{.stride = {0, 1, 1}}),
             "model m: node cannot pool with kernel 2x2x2, stride 0x1x1");
   EXPECT_EQ(refused({4}, Dropout{.rate = 1}),
-            "model m: node drops a part of 1, which is not from 0 to below 1");
+            "model m: node has a dropout rate of 1, which is not in [0, 1)");
   EXPECT_EQ(refused({1, 4, 4, 4}, Conv2d{.channels = 1, .kernel = 1}),
             "model m: node needs an image [channels,height,width], got [1,4,4,4]");
 }

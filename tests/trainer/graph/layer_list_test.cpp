@@ -134,14 +134,14 @@ TEST(LayerList, NamesTheLayerThatDoesNotFitItsInput) {
   EXPECT_EQ(built(R"({"layers": [{"kind": "conv2d", "channels": 1, "kernel": 11}]})"),
             "model layers: conv2d1 needs at least 11x11 pixels, got [2,12,10]");
   EXPECT_EQ(built(R"({"layers": ["flatten", {"kind": "dense", "units": 10}]})"),
-            "model layers: the last layer, dense1, gives 10 where the data set asks for 4 | end "
+            "model layers: the last layer, dense1, has 10 outputs, but the data set needs 4 | end "
             "with {kind: dense, units: classes}");
   EXPECT_EQ(built(R"({"layers": [{"kind": "max_pool2d", "name": "p"},
                                  {"kind": "add", "of": ["p", "input"]}]})"),
             "model layers: add1 cannot add [2,12,10] to [2,6,5]");
 }
 
-/// Whatever is built also runs.
+/// Checks that every graph that builds also runs.
 void run_if_small(const Graph& graph) {
   std::int64_t elements = graph.parameter_count();
   for (const Node& node : graph.nodes) elements += elements_of(node.shape);

@@ -12,24 +12,24 @@ namespace {
 using testing::ElementsAre;
 
 TEST(NamePatterns, MeanANameAndWhatIsBelowIt) {
-  EXPECT_TRUE(pattern_means("fc.weight", "fc.weight"));
-  EXPECT_TRUE(pattern_means("fc", "fc.weight"));
-  EXPECT_TRUE(pattern_means("layer1", "layer1.0.conv1.weight"));
-  EXPECT_TRUE(pattern_means("layer1.0", "layer1.0.conv1.weight"));
-  EXPECT_FALSE(pattern_means("layer1", "layer10.weight"));
-  EXPECT_FALSE(pattern_means("conv1", "layer1.0.conv1.weight"));
-  EXPECT_FALSE(pattern_means("fc.weight.x", "fc.weight"));
-  EXPECT_FALSE(pattern_means("", "fc.weight"));
+  EXPECT_TRUE(pattern_matches("fc.weight", "fc.weight"));
+  EXPECT_TRUE(pattern_matches("fc", "fc.weight"));
+  EXPECT_TRUE(pattern_matches("layer1", "layer1.0.conv1.weight"));
+  EXPECT_TRUE(pattern_matches("layer1.0", "layer1.0.conv1.weight"));
+  EXPECT_FALSE(pattern_matches("layer1", "layer10.weight"));
+  EXPECT_FALSE(pattern_matches("conv1", "layer1.0.conv1.weight"));
+  EXPECT_FALSE(pattern_matches("fc.weight.x", "fc.weight"));
+  EXPECT_FALSE(pattern_matches("", "fc.weight"));
 }
 
 TEST(NamePatterns, StandForOtherCharacters) {
-  EXPECT_TRUE(pattern_means("*", "fc.weight"));
-  EXPECT_TRUE(pattern_means("*.bias", "layer1.0.bn1.bias"));
-  EXPECT_TRUE(pattern_means("layer?", "layer4.2.conv3.weight"));
-  EXPECT_TRUE(pattern_means("*.bn?", "layer1.0.bn1.weight"));
-  EXPECT_TRUE(pattern_means("layer*.conv*.weight", "layer1.0.conv1.weight"));
-  EXPECT_FALSE(pattern_means("layer?", "layer10.weight"));
-  EXPECT_FALSE(pattern_means("*.bias", "fc.weight"));
+  EXPECT_TRUE(pattern_matches("*", "fc.weight"));
+  EXPECT_TRUE(pattern_matches("*.bias", "layer1.0.bn1.bias"));
+  EXPECT_TRUE(pattern_matches("layer?", "layer4.2.conv3.weight"));
+  EXPECT_TRUE(pattern_matches("*.bn?", "layer1.0.bn1.weight"));
+  EXPECT_TRUE(pattern_matches("layer*.conv*.weight", "layer1.0.conv1.weight"));
+  EXPECT_FALSE(pattern_matches("layer?", "layer10.weight"));
+  EXPECT_FALSE(pattern_matches("*.bias", "fc.weight"));
 }
 
 TEST(NamePatterns, ALaterOneDecides) {
@@ -46,10 +46,10 @@ TEST(NamePatterns, ALaterOneDecides) {
 TEST(NamePatterns, ThatMeanNothingAreFound) {
   const std::vector<std::string> names = {"conv1.weight", "fc.weight"};
   const std::vector<std::string> patterns = {"fc", "layr1", "!conv1", "!head"};
-  EXPECT_THAT(useless_patterns(patterns, names), ElementsAre("layr1", "!head"));
+  EXPECT_THAT(unmatched_patterns(patterns, names), ElementsAre("layr1", "!head"));
 }
 
-/// Against std::regex, on short names over a small alphabet where everything happens.
+/// Compared with std::regex on short names over a small alphabet.
 TEST(NamePatterns, AreThoseOfARegularExpression) {
   std::mt19937 random(5);
   const auto word = [&](const std::string& letters) {
@@ -66,7 +66,7 @@ TEST(NamePatterns, AreThoseOfARegularExpression) {
       expression += c == '*' ? ".*" : c == '?' ? "." : c == '.' ? "\\." : std::string{c};
     }
     const bool expected = std::regex_match(name, std::regex("(" + expression + ")(\\..*)?"));
-    ASSERT_EQ(pattern_means(pattern, name), expected) << pattern << " and " << name;
+    ASSERT_EQ(pattern_matches(pattern, name), expected) << pattern << " and " << name;
     meant += expected ? 1 : 0;
   }
   EXPECT_GT(meant, 1000);
@@ -75,15 +75,15 @@ TEST(NamePatterns, AreThoseOfARegularExpression) {
 TEST(NamePatterns, ManyStarsTakeNoTime) {
   std::string pattern;
   for (int i = 0; i < 200; ++i) pattern += "*a";
-  EXPECT_FALSE(pattern_means(pattern + "b", std::string(2000, 'a')));
+  EXPECT_FALSE(pattern_matches(pattern + "b", std::string(2000, 'a')));
 }
 
 TEST(NamePatterns, FirstPartsAreToldOnceAndAtMostADozen) {
-  EXPECT_EQ(first_parts({"conv1.weight", "conv1.bias", "fc.weight"}), "conv1, fc");
-  EXPECT_EQ(first_parts({}), "");
+  EXPECT_EQ(name_prefixes({"conv1.weight", "conv1.bias", "fc.weight"}), "conv1, fc");
+  EXPECT_EQ(name_prefixes({}), "");
   std::vector<std::string> many;
   for (char c = 'a'; c <= 'z'; ++c) many.emplace_back(1, c);
-  EXPECT_EQ(first_parts(many), "a, b, c, d, e, f, g, h, i, j, k, l, ...");
+  EXPECT_EQ(name_prefixes(many), "a, b, c, d, e, f, g, h, i, j, k, l, ...");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ OwnTargets random_targets(TargetKind kind, int rows, int outputs, unsigned seed)
   return targets;
 }
 
-/// Calls body(choice, kind) for every loss, smoothing and kind of target that fit.
+/// Calls body(choice, kind) for every valid combination of loss, smoothing and kind of target.
 template <typename Body>
 void for_every_choice(const Body& body) {
   for (const LossEntry& loss : losses()) {
@@ -76,7 +76,7 @@ TEST(Losses, GradientsEqualCentralDifferences) {
   });
 }
 
-/// Through a network: the backends hand the loss what it needs, and leave absent rows out.
+/// In a network: backends pass the loss its inputs, and skip absent rows.
 TEST(Losses, EveryBackendTrainsWithEveryLoss) {
   GraphBuilder net("m", {2, 4, 4});
   net.add("conv", Conv2d{.channels = 3, .kernel = 3});
@@ -114,9 +114,9 @@ TEST(Losses, EveryBackendTrainsWithEveryLoss) {
 
 TEST(Losses, ARowIsRightWhereItsLabelIsTheFirstOfTheLargest) {
   const std::vector<double> outputs{1, 3, 3, not_a_number, 0, 1, 0, 0, 0};
-  EXPECT_EQ(count_right(outputs, std::vector<std::int32_t>{1, 2, 0}), 2);
-  EXPECT_EQ(count_right(outputs, std::vector<std::int32_t>{2, 0, 1}), 0);
-  EXPECT_EQ(count_right({}, {}), 0);
+  EXPECT_EQ(count_correct(outputs, std::vector<std::int32_t>{1, 2, 0}), 2);
+  EXPECT_EQ(count_correct(outputs, std::vector<std::int32_t>{2, 0, 1}), 0);
+  EXPECT_EQ(count_correct({}, {}), 0);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A loss of a few rows, written as tables.
+// Losses of a few rows, written as tables.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace dllaunch {
 
-/// Targets that own their memory: labels, or a value for each output.
+/// Targets that own their memory: labels, or one value per output.
 struct OwnTargets {
   std::vector<std::int32_t> labels = {};
   std::vector<float> values = {};

@@ -1,4 +1,4 @@
-// Our losses beside PyTorch's, on the same numbers, in double.
+// Compares our losses with PyTorch's on the same numbers, in double.
 #include <gtest/gtest.h>
 
 #include <random>

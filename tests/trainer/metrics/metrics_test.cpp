@@ -143,7 +143,7 @@ TEST(Metrics, MatchAnIndependentCountOverRandomImages) {
       EXPECT_EQ(metrics.top5_accuracy(),
                 static_cast<double>(among_five) / static_cast<double>(images));
     }
-    EXPECT_EQ(count_right(logits, labels), right);
+    EXPECT_EQ(count_correct(logits, labels), right);
     for (int actual = 0; actual < classes; ++actual) {
       for (int predicted = 0; predicted < classes; ++predicted) {
         ASSERT_EQ(metrics.confused(actual, predicted),

@@ -1,4 +1,4 @@
-// Optimisers against written-out computations: the same gradients to both.
+// Compares optimisers with written-out formulas on the same gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,21 +12,21 @@
 
 namespace dllaunch {
 
-/// An odd number, so that vectorised loops have a rest.
+/// Odd, so that vectorised loops have a remainder.
 constexpr std::size_t followed_elements = 37;
 
 inline double first_weight(std::size_t i) {
   return 0.4 * std::sin(1.3 * static_cast<double>(i));
 }
 
-/// Of all sizes, of changing sign, and one element that never gets any.
+/// Returns gradients of all magnitudes and both signs; always zero for one element.
 inline double gradient_at(int step, std::size_t i) {
   if (i == 5) return 0;
   const double phase = 0.7 * static_cast<double>(i) + 1.9 * step;
   return std::sin(phase) * std::pow(10.0, static_cast<double>(i % 4) - 2);
 }
 
-/// Five steps, of rates that change, in the eleventh epoch and about.
+/// Returns the step's StepInfo: five steps with changing rates, around the eleventh epoch.
 inline StepInfo when(int step) {
   const auto rate = [](int of) { return 0.02 / (1 + 0.3 * of); };
   return {.lr = rate(step),
@@ -80,11 +80,11 @@ class Followed {
   bool one_dimensional_;
 };
 
-/// What a written-out optimiser does with all weights in one step; it keeps its own state.
+/// One step of a written-out optimiser on all weights; it keeps its own state.
 using WrittenOut =
     std::function<void(std::vector<double>& w, const std::vector<double>& g, const StepInfo& now)>;
 
-/// In double to 1e-13 of the largest weight, in single to 1e-6 of it.
+/// Tolerances relative to the largest weight: 1e-13 in double, 1e-6 in float.
 inline void expect_follows(std::string_view name, const OptimizerOptions& options,
                            const WrittenOut& rule, bool one_dimensional = false) {
   const OptimizerEntry& entry = *find_optimizer(name);
@@ -104,7 +104,7 @@ inline void expect_follows(std::string_view name, const OptimizerOptions& option
   }
 }
 
-/// A rule for each weight by itself, with `states` numbers of its own: rule(w, g, state, now).
+/// An elementwise rule with `states` numbers per weight: rule(w, g, state, now).
 template <std::size_t states, typename Rule>
 WrittenOut each_weight(Rule rule) {
   std::vector<std::array<double, states>> kept(followed_elements);

@@ -41,7 +41,7 @@ TEST(Lamb, BiasesAndBatchNormNeitherAdaptNorDecay) {
   expect_follows("lamb", with_decay, Lamb{.adapts = false}, /*one_dimensional=*/true);
 }
 
-/// Longer than the pieces in which it is measured.
+/// Longer than the chunks in which it is measured.
 TEST(Lamb, MeasuresLongParameters) {
   constexpr std::size_t count = 5000;
   std::vector<float> w(count, 2), g(count, 1), m(count), v(count);

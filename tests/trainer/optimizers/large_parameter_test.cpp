@@ -1,4 +1,4 @@
-// Parameters of more than 2^31 numbers. DLLAUNCH_TEST_FULL=1 takes every optimiser.
+// Parameters of more than 2^31 elements. DLLAUNCH_TEST_FULL=1 tests every optimiser.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@ namespace dllaunch {
 namespace {
 
 constexpr std::size_t elements = (std::size_t{1} << 31) + 77;
-constexpr std::size_t window = std::size_t{1} << 24;  // floats; a whole number of pages
+constexpr std::size_t window = std::size_t{1} << 24;  // floats; a multiple of the page size
 
-/// `elements` floats of address space: 64 MiB of memory, seen again and again. Or, without a
-/// window, pages of zeros that take no memory until they are written.
+/// `elements` floats of address space: 64 MiB of memory mapped repeatedly, or, without a window,
+/// zero pages that take no memory until they are written.
 class Space {
  public:
   explicit Space(bool windows) {
@@ -51,7 +51,7 @@ class Space {
 
 const StepInfo now{.lr = 0.1, .step = 3, .epoch = 1, .previous_lr = 0.1};
 
-/// The weight after an update of one number by itself.
+/// Returns the weight after an update of a single element.
 float updated_alone(const OptimizerEntry& entry, const OptimizerOptions& options, float weight,
                     float gradient) {
   std::vector<float> states(entry.states(options).size());
@@ -65,7 +65,7 @@ float updated_alone(const OptimizerEntry& entry, const OptimizerOptions& options
   return weight;
 }
 
-/// Only the last number has a gradient: none is forgotten, and none is met twice.
+/// Only the last element has a gradient: no element may be skipped or updated twice.
 void expect_last_updated(const OptimizerEntry& entry) {
   OptimizerOptions options = entry.defaults;
   options.weight_decay = 0;
@@ -105,7 +105,7 @@ TEST(LargeParameter, IsUpdatedToItsEnd) {
   }
 }
 
-/// Norms, too, see all of it.
+/// Norms cover the whole parameter.
 TEST(LargeParameter, IsMeasuredToItsEnd) {
   if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) GTEST_SKIP() << "DLLAUNCH_TEST_FULL=1";
   const OptimizerEntry& lars = *find_optimizer("lars");

@@ -58,7 +58,7 @@ TEST(Lars, MomentumFollowsTheRateWhereAsked) {
                  Lars{.momentum = 0.9, .decay = 0.1, .corrected = true});
 }
 
-/// So both forms are one where the correction is made (Goyal et al. 2017, remark 2).
+/// With the correction, both forms are equivalent (Goyal et al. 2017, remark 2).
 TEST(Lars, CorrectedMomentumIsTheRateOutside) {
   const OptimizerOptions corrected{
       .momentum = 0.9, .trust_coefficient = 0.02, .momentum_correction = true};

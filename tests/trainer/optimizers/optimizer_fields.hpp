@@ -1,5 +1,4 @@
-// The options of optimisers by the names of their keys: what a key stores can be read back, and
-// nothing else may have changed.
+// The options of optimisers by key: a key must store its own option and no other.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ inline std::map<std::string, Json> option_fields(const OptimizerOptions& options
   return fields;
 }
 
-/// No two numbers alike, all of them allowed, none of them a default anywhere; flags are `flags`.
+/// Returns options that are all different, valid and nowhere the default; flags are `flags`.
 inline OptimizerOptions distinct_options(bool flags) {
   TrainConfig config;
   double number = 0.1;

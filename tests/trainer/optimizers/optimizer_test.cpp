@@ -34,7 +34,7 @@ TEST(Optimizer, HasARateAndDefaultsThatFit) {
   }
 }
 
-/// Every switch both ways.
+/// Returns all combinations of switches.
 std::vector<OptimizerOptions> many_options(const OptimizerEntry& entry) {
   std::vector<OptimizerOptions> many;
   for (int bits = 0; bits < 32; ++bits) {
@@ -44,14 +44,14 @@ std::vector<OptimizerOptions> many_options(const OptimizerEntry& entry) {
     options.nesterov = (bits & 2) != 0;
     options.centered = (bits & 4) != 0;
     options.lr_in_momentum = (bits & 8) != 0;
-    options.eps = (bits & 16) != 0 ? 1e-300 : entry.defaults.eps;  // nothing is left of it in f32
+    options.eps = (bits & 16) != 0 ? 1e-300 : entry.defaults.eps;  // rounds to zero in f32
     many.push_back(options);
   }
   return many;
 }
 
-/// What pads a slot must stay zero, or layouts with padding would drift, in checkpoints too: on
-/// either side of weights that move, in every step, under every option.
+/// Padding must stay zero, or padded layouts would drift, also in checkpoints: on either side of
+/// moving weights, in every step, with every option.
 TEST(Optimizer, LeavesZeroAtZero) {
   constexpr std::size_t padding = 3;
   constexpr std::size_t count = 2 * padding + 17;
@@ -93,7 +93,7 @@ TEST(Optimizer, LeavesZeroAtZero) {
   }
 }
 
-/// A parameter may be dealt out in any pieces: what comes of it depends on its norms only.
+/// A parameter may be split into any pieces: the result depends only on its norms.
 TEST(Optimizer, PiecesAreUpdatedAsTheWhole) {
   constexpr std::size_t count = 101;
   for (const auto& entry : optimizers()) {
@@ -121,7 +121,7 @@ TEST(Optimizer, PiecesAreUpdatedAsTheWhole) {
                               .states = pointers});
         }
       };
-      SquareSums norms;  // the same for both: a sum of pieces rounds otherwise
+      SquareSums norms;  // the same for both: summing pieces rounds differently
       for (auto [arrays, length] : {std::pair(&pieces, random() % 20 + 1), {&whole, count}}) {
         if (entry.measure == nullptr) continue;
         norms = {};

@@ -1,4 +1,4 @@
-// Whole trainings with each optimiser.
+// Complete trainings with each optimiser.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// Every state in use, a rate that changes with each step.
+/// Uses every state, and a rate that changes in each step.
 TrainConfig config_of(const OptimizerEntry& entry, std::string_view backend) {
   TrainConfig config = small_config(std::string(backend));
   config.optimizer = std::string(entry.name);
@@ -87,8 +87,8 @@ TEST_P(TrainedWith, ResumesWithLateGradientsToo) {
             weights_at(folder_ / "whole", "step-00000014"));
 }
 
-/// With the correction, momentum that has the rate inside is momentum that has it outside, which
-/// knows of no rate before: where the rate changes between two processes too.
+/// With the correction, momentum with the rate inside equals momentum with the rate outside, which
+/// does not depend on the previous rate: also if the rate changes between two processes.
 TEST(Resume, MomentumIsCorrectedForTheRateBeforeTheResume) {
   const ScratchFolder folder;
   std::vector<double> losses[2];

@@ -37,7 +37,7 @@ TEST(RmsProp, MayBeCentred) {
   }
 }
 
-/// The variance of what never changes is zero, and rounding must not make it less: its root is NaN.
+/// The variance of a constant is zero. Rounding must not make it negative: its root would be NaN.
 TEST(RmsProp, CentredStaysFiniteForAGradientThatNeverChanges) {
   const OptimizerOptions options{.alpha = 0.5, .centered = true};
   const auto& rmsprop = *find_optimizer("rmsprop");

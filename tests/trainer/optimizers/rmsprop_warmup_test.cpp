@@ -7,7 +7,7 @@ using Names = std::vector<std::string_view>;
 
 const OptimizerOptions usual = find_optimizer("rmsprop-warmup")->defaults;
 
-/// a_sgd and the step of RMSProp beside it, from one update of one weight by a gradient of 1.
+/// Returns a_sgd plus the RMSProp part, from one update of one weight with gradient 1.
 double step_at(double epoch, double rmsprop_lr) {
   OptimizerOptions options = usual;
   options.rmsprop_lr = rmsprop_lr;
@@ -67,7 +67,7 @@ TEST(RmsPropWarmup, TheShareOfSgdOnlyGrowsAndStaysAShare) {
     EXPECT_GE(now, last) << epoch;
     EXPECT_LE(now, 1) << epoch;
     last = now;
-    // The rest is RMSProp's, whose step is of its own rate.
+    // The rest is RMSProp's, with its own rate.
     EXPECT_NEAR(step_at(epoch, 0.5), now + (1 - now) * 0.5, 1e-12) << epoch;
   }
 }

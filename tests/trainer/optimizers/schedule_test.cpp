@@ -83,7 +83,7 @@ TEST(Schedule, PiecewiseChangesAtMilestones) {
   EXPECT_DOUBLE_EQ(after(goyal, 30), 0.05);
   EXPECT_DOUBLE_EQ(after(goyal, 79.99), 0.005);
   EXPECT_DOUBLE_EQ(after(goyal, 80), 0.0005);
-  // Akiba et al.'s slow start.
+  // The slow-start schedule of Akiba et al.
   const ScheduleOptions slow{
       .decay = "piecewise", .milestones = {0, 40, 70, 85}, .factors = {0.5, 0.075, 0.01, 0.001}};
   EXPECT_DOUBLE_EQ(after(slow, 0, 12.8), 6.4);
@@ -123,7 +123,7 @@ TEST(Schedule, InverseTimeGoesByTheStepsThatWereTaken) {
   const double expected = learning_rate(options, 0.5, 1, 100, 800);
   EXPECT_DOUBLE_EQ(expected, 0.5 / 7);
   EXPECT_EQ(learning_rate(options, 0.5, 1, 100, 800, 800), expected);
-  // Four times the ranks from here on: steps are 25 an epoch, 800 were taken.
+  // Four times the ranks from here on: 25 steps per epoch, 800 were taken.
   EXPECT_DOUBLE_EQ(learning_rate(options, 0.5, 1, 25, 200, 800), expected);
   EXPECT_EQ(learning_rate(options, 0.5, 1, 25, 0, 1), 0.5);
   ScheduleOptions other = options;
@@ -131,7 +131,7 @@ TEST(Schedule, InverseTimeGoesByTheStepsThatWereTaken) {
   EXPECT_EQ(learning_rate(other, 0.5, 1, 25, 200, 800), learning_rate(other, 0.5, 1, 25, 200));
 }
 
-/// Options drawn at random, each decay as often as the others.
+/// Returns random options for a decay.
 ScheduleOptions drawn(std::mt19937& random, const DecayEntry& decay) {
   const auto between = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
@@ -156,23 +156,23 @@ double decay_steps(const ScheduleOptions& options) {
   return options.decay_epochs.value_or(options.epochs - warm) * an_epoch;
 }
 
-/// The most that a rate without jumps can fall from one step to the next.
+/// Returns the largest decrease per step of a smooth rate.
 double steepest(const ScheduleOptions& options, double full) {
   const double steps = std::max(decay_steps(options), 1.0);
   if (options.decay == "exponential") return full * (1 - std::pow(options.gamma, 1.0 / an_epoch));
   if (options.decay == "inverse-time") return full * options.decay_rate;
   if (options.decay == "cosine") return (full - options.end_lr) * std::numbers::pi / (2 * steps);
   if (options.decay == "polynomial") {
-    // At the beginning; or at the end, where the power is below 1.
+    // At the beginning, or at the end if the power is below 1.
     const double share = std::max(options.power / steps, std::pow(1 / steps, options.power));
     return (full - options.end_lr) * std::min(share, 1.0);
   }
   return 0;
 }
 
-/// For every decay, with any warm-up: rates are finite, positive or zero, begin where the warm-up
-/// begins, rise through it, fall after it, those of smooth decays by no more than their formula has
-/// it, and those that have an end arrive there.
+/// For every decay and warm-up: rates are finite and non-negative, start at the warm-up's rate,
+/// rise during it and fall after it. Smooth decays fall no faster than their formula; decays with
+/// an end reach it.
 TEST(Schedule, EveryDecayKeepsItsPromises) {
   std::mt19937 random(20);
   for (const auto& decay : lr_decays()) {

@@ -53,8 +53,9 @@ TEST(Sgd, LooksAheadAlongTheMomentum) {
   EXPECT_EQ(sgd.problem({.momentum = 0.9, .nesterov = true}), "");
 }
 
-/// Keras's momentum has the rate inside; Horovod multiplies it by lr / previous lr when the rate
-/// changes, and has what is here without it (Goyal et al. 2017, remark 2).
+/// Keras's momentum has the rate inside. When the rate changes, Horovod multiplies it by lr /
+/// previous lr, which gives the same result as this form without correction (Goyal et al. 2017,
+/// remark 2).
 TEST(Sgd, NeedsNoMomentumCorrection) {
   expect_follows(
       "sgd", {.momentum = 0.9}, each_weight<1>([](double& w, double g, auto& v, auto& now) {

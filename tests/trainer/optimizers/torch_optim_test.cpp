@@ -1,4 +1,4 @@
-// Our steps beside torch.optim's, on the same numbers.
+// Compares our steps with torch.optim's on the same numbers.
 #include <gtest/gtest.h>
 
 #include "support/json.hpp"
@@ -14,7 +14,7 @@ struct TorchCase {
   std::string theirs;
   OptimizerOptions options = {};
   Json their_options = Json::object();
-  bool own_rate = false;  // the default rate of both
+  bool own_rate = false;  // uses the default rate of both
 };
 
 constexpr int steps = 20;
@@ -97,7 +97,7 @@ Json asked(const TorchCase& tested, const std::string& type) {
   return json;
 }
 
-/// The largest difference, relative to `scale` or 1.
+/// Returns the largest difference, relative to `scale` or 1.
 template <typename Real>
 double difference(const std::vector<Real>& ours, const Json& theirs) {
   double most = 0;

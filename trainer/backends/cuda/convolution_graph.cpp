@@ -37,7 +37,7 @@ Descriptor convolution(const gpu::ConvolutionShape& shape) {
   return made;
 }
 
-/// The names that one pass has for what all have.
+/// cuDNN's attribute names, which differ between the passes.
 struct Names {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x;
@@ -98,7 +98,7 @@ Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, P
   return graph;
 }
 
-bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics) {
+bool is_allowed(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics) {
   return std::ranges::none_of(notes, [&numerics](cudnnBackendNumericalNote_t note) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:

@@ -1,4 +1,4 @@
-// A convolution in cuDNN's words.
+// A convolution as an operation of cuDNN's graph API.
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@ namespace dllaunch::cudnn {
 
 using gpu::Pass;
 
-/// Which number a tensor goes by in the operation and in the variant pack.
+/// Unique ids of the tensors, in the operation and in the variant pack.
 constexpr std::int64_t id_of_x = 1;
 constexpr std::int64_t id_of_w = 2;
 constexpr std::int64_t id_of_y = 3;
 
-/// One operation and what it refers to, finished: all of them must outlive what is made of it.
+/// A finalised operation with the descriptors it refers to. Must outlive every graph and plan built
+/// from it.
 struct ConvolutionGraph {
   std::vector<Descriptor> parts;
   Descriptor operation;
 };
 Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, Pass pass);
 
-/// May an engine with these notes be taken? Never one whose sums come in another order each time;
-/// for fp32 none that rounds its inputs, which is what tf32 asks for; none that multiplies
-/// otherwise than the convolution says (Winograd, FFT), which rounds coarser.
-bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics);
+/// Whether an engine with these numerical notes may be used. Excludes nondeterministic engines,
+/// Winograd and FFT (larger rounding errors), and for fp32 engines that round their inputs (TF32).
+bool is_allowed(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics);
 
 }  // namespace dllaunch::cudnn

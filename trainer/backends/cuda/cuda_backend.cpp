@@ -1,4 +1,4 @@
-// The cuda backend as dltrain sees it.
+// The cuda backend's table entry, compiled into dltrain; loads the module that needs CUDA.
 #include <string>
 #include <utility>
 
@@ -31,7 +31,7 @@ const BackendEntry cuda_backend{
     .open = open,
     .expected = has_nvidia_driver,
     .precisions = gpu::precisions,
-    .gpu_memory = DLLAUNCH_HAS_NCCL != 0,  // nobody else reduces it
+    .gpu_memory = DLLAUNCH_HAS_NCCL != 0,  // only nccl reduces it
     .caution =
         "backend cuda has been tested without a GPU only: compare its losses with device "
         "cpu before you trust them (docs/gpu.md)"};

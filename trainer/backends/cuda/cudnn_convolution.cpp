@@ -15,16 +15,16 @@ namespace {
 
 using gpu::ConvolutionShape;
 
-constexpr std::size_t most_engines = 32;  // that the heuristics name
+constexpr std::size_t max_engines = 32;  // requested from each heuristic
 
-/// An engine made ready for one pass of one shape.
+/// An execution plan: an engine configured for one pass of one shape.
 struct Plan {
   Descriptor plan{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
-  std::size_t workspace = 0;
-  std::int64_t position = 0;  // among what the heuristics named
+  std::size_t workspace = 0;  // bytes
+  std::int64_t position = 0;  // in the heuristics' list
 };
 
-/// A pass of one convolution, and everything that its plan refers to.
+/// One pass of a convolution, and everything that its plan refers to.
 struct PassPlan {
   ConvolutionGraph operation;
   Descriptor graph{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
@@ -39,14 +39,14 @@ std::vector<Descriptor> engines_for(const Descriptor& graph, cudnnBackendHeurMod
       .finish();
   std::vector<Descriptor> engines;
   std::vector<cudnnBackendDescriptor_t> raw;
-  for (std::size_t i = 0; i < most_engines; ++i) {
+  for (std::size_t i = 0; i < max_engines; ++i) {
     engines.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(engines.back().raw());
   }
   std::int64_t count = 0;
   if (!heuristics.good() ||
       cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                               CUDNN_TYPE_BACKEND_DESCRIPTOR, most_engines, &count,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, max_engines, &count,
                                raw.data()) != CUDNN_STATUS_SUCCESS) {
     count = 0;
   }
@@ -55,7 +55,7 @@ std::vector<Descriptor> engines_for(const Descriptor& graph, cudnnBackendHeurMod
   return engines;
 }
 
-bool may_take(const Descriptor& config, const gpu::Numerics& numerics) {
+bool is_engine_allowed(const Descriptor& config, const gpu::Numerics& numerics) {
   const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
   std::int64_t count = 0;
@@ -66,7 +66,7 @@ bool may_take(const Descriptor& config, const gpu::Numerics& numerics) {
   }
   const auto notes = engine.get<cudnnBackendNumericalNote_t>(
       CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  return is_welcome(notes, numerics);
+  return is_allowed(notes, numerics);
 }
 
 std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
@@ -78,11 +78,11 @@ std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
       made.plan.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
   if (bytes.empty()) return std::nullopt;
   made.workspace = static_cast<std::size_t>(bytes.front());
-  if (made.workspace > gpu::most_workspace) return std::nullopt;
+  if (made.workspace > gpu::max_workspace) return std::nullopt;
   return made;
 }
 
-/// What cuDNN says where it does not do it; empty: it does.
+/// Returns cuDNN's error message; empty: success.
 std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x,
                            const void* w, const void* y, void* workspace) {
   const std::array<std::int64_t, 3> ids = {id_of_x, id_of_w, id_of_y};
@@ -105,30 +105,30 @@ std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream str
 void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
              const void* y, void* workspace) {
   std::string why = try_to_execute(handle, plan, stream, x, w, y, workspace);
-  if (!why.empty()) gpu::refused("cuDNN", std::move(why));
+  if (!why.empty()) gpu::library_failed("cuDNN", std::move(why));
 }
 
-/// Of plans that are all welcome.
 std::optional<gpu::Fastest> fastest(const Handle& handle, const std::vector<Plan>& plans,
                                     const ConvolutionShape& shape) {
   std::vector<std::size_t> workspaces;
   for (const Plan& plan : plans) workspaces.push_back(plan.workspace);
-  return gpu::fastest_way(shape, workspaces,
-                          [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-                            return try_to_execute(handle, plans[i], nullptr, memory.x, memory.w,
-                                                  memory.y, memory.workspace)
-                                .empty();
-                          });
+  return gpu::fastest_algorithm(shape, workspaces,
+                                [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+                                  return try_to_execute(handle, plans[i], nullptr, memory.x,
+                                                        memory.w, memory.y, memory.workspace)
+                                      .empty();
+                                });
 }
 
-/// Plans of welcome engines, the likeliest first; with `wanted` of the one at that position alone.
+/// Returns plans of the allowed engines in the heuristics' order; with `wanted`, only of the engine
+/// at that position.
 std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>& engines,
                              const gpu::Numerics& numerics, std::optional<std::int64_t> wanted) {
   std::vector<Plan> plans;
-  for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < gpu::most_candidates; ++i) {
+  for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < gpu::max_candidates; ++i) {
     if (wanted && i != *wanted) continue;
     const Descriptor& engine = engines[static_cast<std::size_t>(i)];
-    if (!may_take(engine, numerics)) continue;
+    if (!is_engine_allowed(engine, numerics)) continue;
     if (auto plan = plan_with(handle, engine)) {
       plan->position = i;
       plans.push_back(*std::move(plan));
@@ -137,7 +137,7 @@ std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>
   return plans;
 }
 
-Result<PassPlan> plan_pass(const Handle& handle, const gpu::PlanChoice& choice,
+Result<PassPlan> plan_pass(const Handle& handle, const gpu::AutotuneCache& cache,
                            const ConvolutionShape& shape, Pass pass) {
   auto operation = convolution_graph(shape, pass);
   if (!operation) return std::move(operation).error();
@@ -151,10 +151,10 @@ Result<PassPlan> plan_pass(const Handle& handle, const gpu::PlanChoice& choice,
     made.engines.push_back(std::move(more));
   }
   const std::string key =
-      fmt::format("{},cudnn{},{}", choice.gpu, cudnnGetVersion(), text_of(shape, pass));
+      fmt::format("{},cudnn{},{}", cache.gpu, cudnnGetVersion(), text_of(shape, pass));
   const gpu::Numerics numerics{.type = shape.type, .tf32 = shape.tf32};
   std::vector<Plan> plans;
-  if (const auto known = gpu::known_way(choice, key)) {
+  if (const auto known = gpu::cached_algorithm(cache, key)) {
     plans = candidates(handle, made.engines, numerics, known);
   }
   const bool is_new = plans.empty();
@@ -166,11 +166,11 @@ Result<PassPlan> plan_pass(const Handle& handle, const gpu::PlanChoice& choice,
   const auto best = fastest(handle, plans, shape);
   if (!best) {
     return Error{ErrorKind::unavailable,
-                 fmt::format("every engine of cuDNN fails at convolution {}", text_of(shape, pass)),
+                 fmt::format("all cuDNN engines fail for convolution {}", text_of(shape, pass)),
                  ""};
   }
-  made.chosen = std::move(plans[best->way]);
-  if (is_new && best->settled) gpu::keep_way(choice, key, made.chosen.position);
+  made.chosen = std::move(plans[best->index]);
+  if (is_new && best->cacheable) gpu::cache_algorithm(cache, key, made.chosen.position);
   return made;
 }
 
@@ -178,14 +178,14 @@ class CudnnConvolution final : public gpu::Convolution {
  public:
   explicit CudnnConvolution(std::shared_ptr<const Handle> handle) : handle_(std::move(handle)) {}
 
-  Result<Ok> prepare(const gpu::PlanChoice& choice, const ConvolutionShape& shape) {
+  Result<Ok> prepare(const gpu::AutotuneCache& cache, const ConvolutionShape& shape) {
     const std::pair<Pass, std::optional<PassPlan>*> wanted[] = {
         {Pass::forward, &forward_},
         {Pass::backward_data, shape.backward_data ? &data_ : nullptr},
         {Pass::backward_weights, shape.backward_weights ? &weights_ : nullptr}};
     for (const auto& [pass, plan] : wanted) {
       if (plan == nullptr) continue;
-      auto made = plan_pass(*handle_, choice, shape, pass);
+      auto made = plan_pass(*handle_, cache, shape, pass);
       if (!made) return std::move(made).error();
       workspace_ = std::max(workspace_, made->chosen.workspace);
       *plan = *std::move(made);
@@ -225,10 +225,10 @@ Result<Ok> Handle::open() {
 }
 
 Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<const Handle> handle,
-                                                           const gpu::PlanChoice& choice,
+                                                           const gpu::AutotuneCache& cache,
                                                            const ConvolutionShape& shape) {
   auto made = std::make_unique<CudnnConvolution>(std::move(handle));
-  auto prepared = made->prepare(choice, shape);
+  auto prepared = made->prepare(cache, shape);
   if (!prepared) return std::move(prepared).error();
   return std::unique_ptr<gpu::Convolution>(std::move(made));
 }

@@ -1,15 +1,13 @@
-// Convolutions by cuDNN 9's graph interface: of the engines that its heuristics name, the one that
-// was the fastest here.
+// Convolutions by cuDNN 9's graph API, with the fastest of the engines that its heuristics return.
 #pragma once
 
 #include <memory>
 
 #include "trainer/backends/cuda/convolution_graph.hpp"
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
 
 namespace dllaunch::cudnn {
 
-/// Frees itself.
 class Handle {
  public:
   Handle() = default;
@@ -18,7 +16,7 @@ class Handle {
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  /// unavailable: cuDNN cannot work here, in its words.
+  /// unavailable: cuDNN does not start; quotes its message.
   Result<Ok> open();
   cudnnHandle_t raw() const { return raw_; }
 
@@ -26,9 +24,9 @@ class Handle {
   cudnnHandle_t raw_ = nullptr;
 };
 
-/// It keeps the handle. unavailable: no engine takes this shape.
+/// Shares the handle. unavailable: cuDNN has no engine for this shape.
 Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<const Handle> handle,
-                                                           const gpu::PlanChoice& choice,
+                                                           const gpu::AutotuneCache& cache,
                                                            const gpu::ConvolutionShape& shape);
 
 }  // namespace dllaunch::cudnn

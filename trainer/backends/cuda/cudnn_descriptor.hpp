@@ -1,5 +1,4 @@
-// cuDNN's graph interface without its macros: descriptors that free themselves and keep their first
-// failure.
+// RAII descriptors of cuDNN's graph API. Each remembers its first failure.
 #pragma once
 
 #include <cudnn.h>
@@ -64,7 +63,7 @@ class Descriptor {
     return *this;
   }
 
-  /// As many values as there are, `most` at the most.
+  /// Returns the attribute's values, at most `most`; empty after a failure.
   template <typename T>
   std::vector<T> get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                      std::size_t most = 1) const {
@@ -80,7 +79,7 @@ class Descriptor {
 
   cudnnBackendDescriptor_t raw() const { return raw_; }
   bool good() const { return !problem_; }
-  /// unavailable: cuDNN's own words.
+  /// unavailable, with cuDNN's message.
   Error error() const {
     return {ErrorKind::unavailable, "cuDNN: " + problem_.value_or("no error"), ""};
   }

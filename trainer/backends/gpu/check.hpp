@@ -1,4 +1,4 @@
-// A call that a GPU's library refuses in the middle of the work ends the rank.
+// Failures of GPU and library calls: fatal, except library failures during graph capture.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ inline void check(GpuStatus status, std::string_view call) {
   die(gpu_vendor_api, std::string(call) + ": " + gpu_words(status));
 }
 
-/// What a library refused to this thread while its calls are recorded.
-struct RecordedCalls {
-  bool recorded = false;
-  std::string refusal = {};
+/// The calling thread's graph capture, and the first library failure during it.
+struct CaptureState {
+  bool active = false;
+  std::string failure = {};
 };
-inline RecordedCalls& recorded_calls() {
-  thread_local RecordedCalls calls;
-  return calls;
+inline CaptureState& capture_state() {
+  thread_local CaptureState state;
+  return state;
 }
 
-/// Of a library's call that did not do its work: the end of the rank, but while calls are recorded
-/// only of the recording, after which the same calls come again.
-inline void refused(std::string_view library, std::string why) {
-  RecordedCalls& calls = recorded_calls();
-  if (!calls.recorded) die(library, why);
-  if (calls.refusal.empty()) calls.refusal = std::string(library) + ": " + std::move(why);
+/// Reports a failed library call. Fatal, but during graph capture it only aborts the capture, and
+/// the calls are repeated eagerly.
+inline void library_failed(std::string_view library, std::string why) {
+  CaptureState& capture = capture_state();
+  if (!capture.active) die(library, why);
+  if (capture.failure.empty()) capture.failure = std::string(library) + ": " + std::move(why);
 }
 
 }  // namespace dllaunch::gpu

@@ -1,5 +1,5 @@
-// What a vendor's libraries do for a GPU backend: convolutions and products of matrices. cuDNN and
-// cuBLASLt for CUDA; plain loops on the host in the tests.
+// Interface to the vendor's libraries: convolutions and matrix products. cuDNN and cuBLASLt for
+// CUDA, MIOpen and rocBLAS for HIP, plain loops on the host in tests.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ constexpr DType dtype_of(BFloat16) {
   return DType::bf16;
 }
 
-/// What a library is given and gives: f32, bf16 or f16, products always added up in float.
+/// Data type of inputs and outputs: f32, bf16 or f16. Accumulation is always in float.
 struct Numerics {
   DType type = DType::f32;
-  bool tf32 = false;  // of f32: factors may be cut to 10 bits of mantissa
+  bool tf32 = false;  // f32 only: inputs may be rounded to TF32 (10 mantissa bits)
   bool operator==(const Numerics&) const = default;
 };
 
-/// x and y channels last, weights [y.channels, kernel..., x.channels], all of `type`. Which passes
-/// will be asked for.
+/// x and y channels last, weights [y.channels, kernel..., x.channels], all of `type`. Also says
+/// which backward passes are needed.
 struct ConvolutionShape {
   DType type = DType::f32;
   bool tf32 = false;
@@ -43,7 +43,8 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-/// All results are overwritten. `workspace` has workspace() bytes. Failures die().
+/// One convolution, compiled for its shape. Overwrites its outputs. `workspace` has workspace()
+/// bytes. Failures are reported with library_failed().
 class Convolution {
  public:
   virtual ~Convolution() = default;
@@ -56,9 +57,10 @@ class Convolution {
                                 void* workspace) = 0;
 };
 
-/// c[rows, columns] = a b, or += where run() is told so. Row by row; a is [rows, depth], transposed
-/// [depth, rows]; b is [depth, columns], transposed [columns, depth].
-struct ProductShape {
+/// c = a b, or c += a b if run() is called with `add`. Row-major. a is [rows, depth], or [depth,
+/// rows] if transposed; b is [depth, columns], or [columns, depth] if transposed; c is [rows,
+/// columns].
+struct MatmulShape {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
@@ -69,20 +71,21 @@ struct ProductShape {
   bool tf32 = false;
 };
 
-class Product {
+class Matmul {
  public:
-  virtual ~Product() = default;
+  virtual ~Matmul() = default;
   virtual std::size_t workspace() const = 0;
   virtual void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
                    void* workspace) = 0;
 };
 
-/// bad_request or unavailable: what the library cannot do, by name. What it makes may outlive it.
+/// Creates operations, which may outlive it. bad_request or unavailable: the library does not
+/// support the shape.
 class MathLibrary {
  public:
   virtual ~MathLibrary() = default;
   virtual Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) = 0;
-  virtual Result<std::unique_ptr<Product>> product(const ProductShape& shape) = 0;
+  virtual Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) = 0;
 };
 
 }  // namespace dllaunch::gpu

@@ -1,4 +1,5 @@
-// What the GPU backends compute in. Apart, for dltrain's side of them: it sees no vendor's header.
+// Precisions of the GPU backends. A separate header because dltrain must not include vendor
+// headers.
 #pragma once
 
 #include <array>

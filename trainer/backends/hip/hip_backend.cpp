@@ -1,4 +1,4 @@
-// The hip backend as dltrain sees it.
+// The hip backend's table entry, compiled into dltrain; loads the module that needs ROCm.
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -39,7 +39,7 @@ const BackendEntry hip_backend{
     .open = open,
     .expected = has_amd_driver,
     .precisions = hip::precisions,
-    .gpu_memory = DLLAUNCH_HAS_RCCL != 0,  // nobody else reduces it
+    .gpu_memory = DLLAUNCH_HAS_RCCL != 0,  // only RCCL reduces it
     .caution =
         "backend hip has never run on a GPU: compare its losses with device cpu before you trust "
         "them (docs/gpu.md)"};

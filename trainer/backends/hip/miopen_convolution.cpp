@@ -20,14 +20,14 @@ namespace {
 using gpu::ConvolutionShape;
 using gpu::Pass;
 
-/// From this version on convolutions of float may multiply in TF32, and an attribute of this number
-/// says whether; headers of older versions do not name it.
-constexpr int knows_tf32 = 30502;
+/// Since this version, float convolutions may use TF32 unless the attribute `math_type` forbids it.
+/// Older headers do not define the attribute.
+constexpr int tf32_since = 30502;
 constexpr int math_type = 3;
 constexpr int pedantic = 1;
 
-/// MIOpen names them by what AMD measured, or by an estimate, and compiles each before it can run.
-constexpr std::size_t most_tried = 3;
+/// Few, since each is compiled before it can run. MIOpen orders them by measurements or estimates.
+constexpr std::size_t max_solutions = 3;
 
 miopenDataType_t type_of(DType type) {
   if (type == DType::f16) return miopenHalf;
@@ -60,7 +60,7 @@ using Tensor = Descriptor<miopenTensorDescriptor_t, miopenCreateTensorDescriptor
 using Window = Descriptor<miopenConvolutionDescriptor_t, miopenCreateConvolutionDescriptor,
                           miopenDestroyConvolutionDescriptor>;
 
-/// MIOpen counts in int. Nothing: one of them does not fit.
+/// Returns the numbers as int, which MIOpen uses; nullopt if one does not fit.
 std::optional<std::vector<int>> ints_of(const std::vector<std::int64_t>& numbers) {
   std::vector<int> ints;
   for (const std::int64_t number : numbers) {
@@ -70,11 +70,11 @@ std::optional<std::vector<int>> ints_of(const std::vector<std::int64_t>& numbers
   return ints;
 }
 
-/// Whose turn an array is: x, weights and y, or their gradients.
+/// Which tensor an array is: x, weights or y, or its gradient.
 enum class Role { x, w, y };
 
-/// The three passes have functions of the same kinds: of two tensors that are read and one that is
-/// written, in the pass's own order.
+/// MIOpen's functions for one pass. Each takes two input tensors and one output, in the pass's
+/// order.
 struct Calls {
   decltype(&miopenConvolutionForwardGetSolutionCount) count;
   decltype(&miopenConvolutionForwardGetSolution) solutions;
@@ -115,13 +115,13 @@ class MiopenConvolution final : public gpu::Convolution {
   MiopenConvolution(std::shared_ptr<Handle> handle, const ConvolutionShape& shape)
       : handle_(std::move(handle)), shape_(shape) {}
 
-  Result<Ok> prepare(const gpu::PlanChoice& choice) {
+  Result<Ok> prepare(const gpu::AutotuneCache& cache) {
     auto described = describe();
     for (const auto& [pass, wanted] :
          {std::pair(Pass::forward, true), std::pair(Pass::backward_data, shape_.backward_data),
           std::pair(Pass::backward_weights, shape_.backward_weights)}) {
       if (!described) break;
-      if (wanted) described = choose(choice, pass);
+      if (wanted) described = choose(cache, pass);
     }
     return described;
   }
@@ -163,7 +163,7 @@ class MiopenConvolution final : public gpu::Convolution {
       const auto strides = ints_of(extents.strides);
       if (!sizes || !strides) {
         return Error{ErrorKind::bad_request,
-                     fmt::format("MIOpen: convolution {} does not fit its numbers",
+                     fmt::format("MIOpen: convolution {} exceeds its 32-bit sizes",
                                  text_of(shape_, Pass::forward)),
                      "use a smaller batch_size"};
       }
@@ -187,11 +187,11 @@ class MiopenConvolution final : public gpu::Convolution {
                                                  miopenConvolution);
     }
     if (status != miopenStatusSuccess) return refusal("window", status);
-    // On gfx90a MIOpen would round factors of f16 to bf16 on the way back.
-    std::vector<std::pair<int, int>> wishes = {{MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1},
-                                               {MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, 0}};
-    if (loaded_version() >= knows_tf32) wishes.emplace_back(math_type, pedantic);
-    for (const auto& [name, value] : wishes) {
+    // Without FP16_ALT_IMPL = 0, gfx90a would round f16 inputs to bf16 in the backward passes.
+    std::vector<std::pair<int, int>> attributes = {{MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1},
+                                                   {MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, 0}};
+    if (loaded_version() >= tf32_since) attributes.emplace_back(math_type, pedantic);
+    for (const auto& [name, value] : attributes) {
       status = miopenSetConvolutionAttribute(window_.raw(),
                                              static_cast<miopenConvolutionAttrib_t>(name), value);
       if (status != miopenStatusSuccess) return refusal("exact convolution", status);
@@ -199,7 +199,7 @@ class MiopenConvolution final : public gpu::Convolution {
     return Ok{};
   }
 
-  /// The welcome ones that compile, the likeliest first; with `wanted` that one alone.
+  /// Returns allowed solutions that compile, in MIOpen's order; with `wanted`, only that one.
   std::vector<miopenConvSolution_t> candidates(Pass pass, std::optional<std::int64_t> wanted) {
     const Calls& call = calls_of(pass);
     std::size_t count = 0;
@@ -215,27 +215,27 @@ class MiopenConvolution final : public gpu::Convolution {
     }
     all.resize(std::min(count, all.size()));
     std::erase_if(all, [&wanted](const miopenConvSolution_t& one) {
-      return !is_welcome(one.algorithm) || one.workspace_size > gpu::most_workspace ||
+      return !is_allowed(one.algorithm) || one.workspace_size > gpu::max_workspace ||
              (wanted && static_cast<std::int64_t>(one.solution_id) != *wanted);
     });
     std::vector<miopenConvSolution_t> ready;
     for (const miopenConvSolution_t& one : all) {
-      if (ready.size() < most_tried && compiles(pass, one)) ready.push_back(one);
+      if (ready.size() < max_solutions && compiles(pass, one)) ready.push_back(one);
     }
     return ready;
   }
 
-  /// Its kernels are there when it runs for the first time; what cannot be compiled is not there.
+  /// Compiles the solution's kernels. Returns whether MIOpen could.
   bool compiles(Pass pass, const miopenConvSolution_t& solution) {
     const Calls& call = calls_of(pass);
     return call.compile(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
                         tensor(call.result), solution.solution_id) == miopenStatusSuccess;
   }
 
-  Result<Ok> choose(const gpu::PlanChoice& choice, Pass pass) {
+  Result<Ok> choose(const gpu::AutotuneCache& cache, Pass pass) {
     const std::string key =
-        fmt::format("{},miopen{},{}", choice.gpu, loaded_version(), text_of(shape_, pass));
-    const auto known = gpu::known_way(choice, key);
+        fmt::format("{},miopen{},{}", cache.gpu, loaded_version(), text_of(shape_, pass));
+    const auto known = gpu::cached_algorithm(cache, key);
     auto solutions = candidates(pass, known);
     const bool is_new = !known || solutions.empty();
     if (known && solutions.empty()) solutions = candidates(pass, std::nullopt);
@@ -246,20 +246,19 @@ class MiopenConvolution final : public gpu::Convolution {
     }
     std::vector<std::size_t> workspaces;
     for (const auto& one : solutions) workspaces.push_back(one.workspace_size);
-    const auto best = gpu::fastest_way(shape_, workspaces,
-                                       [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-                                         chosen(pass) = solutions[i];
-                                         return try_out(pass, memory);
-                                       });
+    const auto best = gpu::fastest_algorithm(
+        shape_, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+          chosen(pass) = solutions[i];
+          return try_out(pass, memory);
+        });
     if (!best) {
       return Error{
           ErrorKind::unavailable,
-          fmt::format("every solution of MIOpen fails at convolution {}", text_of(shape_, pass)),
-          ""};
+          fmt::format("all MIOpen solutions fail for convolution {}", text_of(shape_, pass)), ""};
     }
-    chosen(pass) = solutions[best->way];
-    if (is_new && best->settled) {
-      gpu::keep_way(choice, key, static_cast<std::int64_t>(chosen(pass).solution_id));
+    chosen(pass) = solutions[best->index];
+    if (is_new && best->cacheable) {
+      gpu::cache_algorithm(cache, key, static_cast<std::int64_t>(chosen(pass).solution_id));
     }
     return Ok{};
   }
@@ -278,7 +277,7 @@ class MiopenConvolution final : public gpu::Convolution {
     const miopenConvSolution_t& solution = chosen(pass);
     const miopenStatus_t status = handle_->use(stream);
     if (status != miopenStatusSuccess) return status;
-    // It minds a workspace of no bytes.
+    // MIOpen rejects a non-null workspace of zero bytes.
     return call.run(handle_->raw(), tensor(call.first), first, tensor(call.second), second,
                     window_.raw(), tensor(call.result), result,
                     solution.workspace_size > 0 ? workspace : nullptr, solution.workspace_size,
@@ -289,7 +288,7 @@ class MiopenConvolution final : public gpu::Convolution {
            void* workspace) {
     const miopenStatus_t status = try_to_run(pass, stream, first, second, result, workspace);
     if (status != miopenStatusSuccess) {
-      gpu::refused("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
+      gpu::library_failed("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
     }
   }
 
@@ -310,7 +309,7 @@ int loaded_version() {
   return static_cast<int>(major * 10000 + minor * 100 + patch);
 }
 
-bool is_welcome(miopenConvAlgorithm_t algorithm) {
+bool is_allowed(miopenConvAlgorithm_t algorithm) {
   return algorithm == miopenConvolutionAlgoGEMM || algorithm == miopenConvolutionAlgoDirect ||
          algorithm == miopenConvolutionAlgoImplicitGEMM;
 }
@@ -331,13 +330,13 @@ miopenStatus_t Handle::use(GpuStream stream) {
 }
 
 Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handle> handle,
-                                                           const gpu::PlanChoice& choice,
+                                                           const gpu::AutotuneCache& cache,
                                                            const ConvolutionShape& shape) {
   if (shape.tf32) {
-    return Error{ErrorKind::bad_request, "MIOpen: convolutions in TF32 are not asked for", ""};
+    return Error{ErrorKind::bad_request, "MIOpen: TF32 convolutions are not supported", ""};
   }
   auto made = std::make_unique<MiopenConvolution>(std::move(handle), shape);
-  auto prepared = made->prepare(choice);
+  auto prepared = made->prepare(cache);
   if (!prepared) return std::move(prepared).error();
   return std::unique_ptr<gpu::Convolution>(std::move(made));
 }

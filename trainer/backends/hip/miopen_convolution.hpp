@@ -1,5 +1,4 @@
-// Convolutions by MIOpen's immediate mode: of the solutions that it names, the one that was the
-// fastest here.
+// Convolutions by MIOpen's immediate mode, with the fastest of the solutions that it returns.
 #pragma once
 
 #include <miopen/miopen.h>
@@ -7,15 +6,14 @@
 #include <memory>
 #include <optional>
 
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
 
 namespace dllaunch::miopen {
 
-/// As major*10000 + minor*100 + patch; 0: the library does not say.
+/// Returns major * 10000 + minor * 100 + patch; 0 if the library does not report it.
 int loaded_version();
 
-/// Frees itself.
 class Handle {
  public:
   Handle() = default;
@@ -24,27 +22,26 @@ class Handle {
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  /// unavailable: MIOpen cannot work here, in its words.
+  /// unavailable: MIOpen does not start; quotes its message.
   Result<Ok> open();
   miopenHandle_t raw() const { return raw_; }
-  /// Where the next call works; a stream that stays the same is not told again, since MIOpen looks
-  /// at the device anew each time.
+  /// Sets the stream of the next call. Skips a stream that has not changed, since MIOpen queries
+  /// the device each time.
   miopenStatus_t use(GpuStream stream);
 
  private:
   miopenHandle_t raw_ = nullptr;
-  std::optional<GpuStream> stream_ = {};  // it may begin on one of its own
+  std::optional<GpuStream> stream_ = {};  // empty: not set; MIOpen may start with its own
 };
 
-/// May a solution of this kind be taken? None that multiplies otherwise than the convolution says
-/// (Winograd, FFT), which rounds coarser. Those whose sums come in another order each time MIOpen
-/// leaves out itself, as each convolution asks it to.
-bool is_welcome(miopenConvAlgorithm_t algorithm);
+/// Whether solutions of this kind may be used. Excludes Winograd and FFT: larger rounding errors.
+/// MIOpen itself excludes nondeterministic solutions; each convolution sets that attribute.
+bool is_allowed(miopenConvAlgorithm_t algorithm);
 
-/// It keeps the handle. bad_request: TF32, or a tensor beyond 2^31. unavailable:
-/// no solution for this shape.
+/// Shares the handle. bad_request: TF32, or a size that does not fit an int. unavailable: MIOpen
+/// has no solution for this shape.
 Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handle> handle,
-                                                           const gpu::PlanChoice& choice,
+                                                           const gpu::AutotuneCache& cache,
                                                            const gpu::ConvolutionShape& shape);
 
 }  // namespace dllaunch::miopen

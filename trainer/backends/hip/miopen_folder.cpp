@@ -30,7 +30,8 @@ std::optional<fs::path> private_folder(const fs::path& disk) {
   const fs::path folder = disk / fmt::format("dllaunch-miopen-{}", ::geteuid());
   constexpr mode_t owner_only = 0700;
   if (::mkdir(folder.c_str(), owner_only) != 0 && errno != EEXIST) return std::nullopt;
-  // The name can be known beforehand, and everybody may write to /tmp. MIOpen runs what it finds.
+  // The name is predictable and /tmp is world-writable, and MIOpen executes what it finds there:
+  // trust only a folder that no other user can write to.
   struct stat about {};
   if (::lstat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
       about.st_uid != ::geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

@@ -1,4 +1,4 @@
-// The module's one entry. dltrain and the module are built together: C++ passes between them.
+// The module's entry point. It passes C++ types: dltrain and the module are built together.
 #include <miopen/version.h>
 
 #include <utility>
@@ -6,7 +6,7 @@
 #include "trainer/backends/gpu/opening/gpu_backend.hpp"
 #include "trainer/backends/hip/miopen_convolution.hpp"
 #include "trainer/backends/hip/precisions.hpp"
-#include "trainer/backends/hip/rocblas_product.hpp"
+#include "trainer/backends/hip/rocblas_matmul.hpp"
 
 namespace dllaunch {
 namespace {
@@ -18,27 +18,27 @@ constexpr int rocblas_needed =
 
 class HipMath final : public gpu::MathLibrary {
  public:
-  explicit HipMath(gpu::PlanChoice choice) : choice_(std::move(choice)) {}
+  explicit HipMath(gpu::AutotuneCache cache) : cache_(std::move(cache)) {}
   Result<Ok> open() {
     auto opened = miopen_->open();
     return opened ? rocblas_->open() : opened;
   }
   Result<std::unique_ptr<gpu::Convolution>> convolution(
       const gpu::ConvolutionShape& shape) override {
-    return miopen::make_convolution(miopen_, choice_, shape);
+    return miopen::make_convolution(miopen_, cache_, shape);
   }
-  Result<std::unique_ptr<gpu::Product>> product(const gpu::ProductShape& shape) override {
-    return rocblas::make_product(rocblas_, shape);
+  Result<std::unique_ptr<gpu::Matmul>> matmul(const gpu::MatmulShape& shape) override {
+    return rocblas::make_matmul(rocblas_, shape);
   }
 
  private:
   std::shared_ptr<miopen::Handle> miopen_ = std::make_shared<miopen::Handle>();
   std::shared_ptr<rocblas::Handle> rocblas_ = std::make_shared<rocblas::Handle>();
-  gpu::PlanChoice choice_;
+  gpu::AutotuneCache cache_;
 };
 
-Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::PlanChoice choice) {
-  auto math = std::make_unique<HipMath>(std::move(choice));
+Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::AutotuneCache cache) {
+  auto math = std::make_unique<HipMath>(std::move(cache));
   auto opened = math->open();
   if (!opened) return std::move(opened).error();
   return std::unique_ptr<gpu::MathLibrary>(std::move(math));

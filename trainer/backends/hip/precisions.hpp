@@ -1,5 +1,4 @@
-// What the hip backend computes in: of the GPU backends' precisions all but TF32, which AMD's
-// libraries have on some GPUs only.
+// Precisions of the hip backend. No TF32: AMD's libraries support it on some GPUs only.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@ using dnnl::eltwise_backward;
 using dnnl::eltwise_forward;
 using dnnl::memory;
 
-/// Each activation in the form whose backward pass reads y, not x: x need not be kept.
+/// Uses the variants whose backward pass reads y instead of x, so that x need not be kept.
 ActivationKind kind_of(const Relu&) {
   return {algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd};
 }
@@ -29,11 +29,11 @@ eltwise_forward::primitive_desc forward_desc(const Program& program, dnnl::algor
 
 class Activation final : public Layer {
  public:
-  Activation(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+  Activation(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory& x = xs[0];
-    if (around_.done_by_neighbour) return y_ = x;
+    if (context_.forward_fused) return y_ = x;
     const ActivationKind kind = activation_kind(node_.op);
     const auto desc = forward_desc(program, kind.forward, kind, x.get_desc());
     y_ = program.allocate(x.get_desc());
@@ -43,15 +43,15 @@ class Activation final : public Layer {
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    if (!around_.wants_dx) return {dys[0]};
+    if (!context_.wants_dx) return {dys[0]};
     const memory dy = program.sum(steps.input, node_.name + " dy", dys);
-    if (around_.masked_by_pool) return {dy};
+    if (context_.backward_fused) return {dy};
     return {add_activation_backward(program, steps.input, node_.name, node_.op, y_, dy)};
   }
 
  private:
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   memory y_;
 };
 
@@ -70,11 +70,11 @@ ActivationKind activation_kind(const Operation& op) {
       op);
 }
 
-dnnl::primitive_attr with_activation(const Surroundings& around) {
+dnnl::primitive_attr with_activation(const FusionContext& context) {
   dnnl::primitive_attr attributes = user_scratchpad();
-  if (around.activation_follows) {
+  if (context.fuses_activation) {
     dnnl::post_ops after;
-    const ActivationKind kind = activation_kind(around.next);
+    const ActivationKind kind = activation_kind(context.activation);
     after.append_eltwise(1.F, kind.forward, kind.alpha, kind.beta);
     attributes.set_post_ops(after);
   }
@@ -83,9 +83,9 @@ dnnl::primitive_attr with_activation(const Surroundings& around) {
 
 memory add_activation_backward(Program& program, std::vector<Step>& steps, const std::string& name,
                                const Operation& op, const memory& y, const memory& dy) {
-  // Only where y and dy have the same layout is this vectorised code.
+  // oneDNN vectorises this only if y and dy have the same layout.
   const memory::desc layout = y.get_desc();
-  const memory from = program.in_layout(steps, name + " dy", dy, layout);
+  const memory from = program.reorder_to(steps, name + " dy", dy, layout);
   memory dx = program.is_shared(from) ? program.allocate(layout) : from;
   const ActivationKind kind = activation_kind(op);
   const eltwise_backward::primitive_desc desc(
@@ -96,8 +96,8 @@ memory add_activation_backward(Program& program, std::vector<Step>& steps, const
   return dx;
 }
 
-std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around) {
-  return std::make_unique<Activation>(node, around);
+std::unique_ptr<Layer> make_activation(const Node& node, const FusionContext& context) {
+  return std::make_unique<Activation>(node, context);
 }
 
 }  // namespace dllaunch::onednn

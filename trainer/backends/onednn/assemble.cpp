@@ -27,31 +27,31 @@ bool is_activation(const Node& node) {
   return traits_of(node.op).activation;
 }
 
-/// Has a primitive that can apply an activation to what it writes.
+/// Whether the node's primitive can apply an activation to its output.
 bool is_weighted(const Node& node) {
   return traits_of(node.op).weighted;
 }
 
-/// Who reads whom, and whose gradients are read.
+/// Queries about a graph's edges.
 class Readers {
  public:
   explicit Readers(const Graph& graph)
       : graph_(graph), readers_(readers_of(graph)), trained_(trained_nodes(graph)) {}
 
-  /// Does a parameter that is trained lie at or before node n?
+  /// Whether node n or one before it has a trained parameter.
   bool wants_gradient(int n) const { return trained_[at(n)]; }
 
-  /// Is node n + 1 there, and the only one that reads n?
+  /// Returns node n + 1 if it is the only reader of n, else nullptr.
   const Node* next(int n) const {
     return readers_[at(n)] == std::vector{n + 1} ? &graph_.nodes[at(n + 1)] : nullptr;
   }
-  /// Is node n - 1 read by n alone?
+  /// Returns node n - 1 if n is its only reader, else nullptr.
   const Node* previous(int n) const {
     const bool alone = n > 0 && readers_[at(n - 1)] == std::vector{n};
     return alone && graph_.nodes[at(n)].inputs.size() == 1 ? &graph_.nodes[at(n - 1)] : nullptr;
   }
 
-  /// Does a reader tell an image from a vector, be it of one pixel? The loss does not.
+  /// Whether a reader distinguishes an image, even of one pixel, from a vector. The loss does not.
   bool tells_flattened(int n) const {
     return std::ranges::any_of(readers_[at(n)], [this](int reader) {
       switch (traits_of(graph_.nodes[at(reader)].op).flattening) {
@@ -74,30 +74,30 @@ class Readers {
 
 /// A layer, and the nodes that it runs.
 struct Placed {
-  std::vector<int> nodes;        // in their order
+  std::vector<int> nodes;        // in graph order
   std::vector<int> inputs;       // nodes
-  std::unique_ptr<Layer> layer;  // null: y is x as it is
+  std::unique_ptr<Layer> layer;  // nullptr: y is x
 
   int last() const { return nodes.back(); }
 };
 
-Surroundings surroundings_of(const Graph& graph, const Readers& readers, int n) {
+FusionContext fusion_context(const Graph& graph, const Readers& readers, int n) {
   const Node& node = graph.nodes[at(n)];
-  Surroundings around;
-  around.wants_dx = readers.wants_gradient(node.inputs.front());
-  around.gives_logits = at(n) + 1 == graph.nodes.size();
+  FusionContext context;
+  context.wants_dx = readers.wants_gradient(node.inputs.front());
+  context.gives_logits = at(n) + 1 == graph.nodes.size();
   const Node* previous = readers.previous(n);
-  around.done_by_neighbour = is_activation(node) && previous != nullptr && is_weighted(*previous);
-  // A max pool takes over the backward pass of the ReLU it reads, if the two are a pair.
-  around.relu_precedes = is<MaxPool2d>(node) && previous != nullptr && is<Relu>(*previous) &&
-                         std::get<MaxPool2d>(node.op).padding == 0;
+  context.forward_fused = is_activation(node) && previous != nullptr && is_weighted(*previous);
+  // A max pooling runs the backward pass of the ReLU it reads if it is the only reader.
+  context.fuses_relu_backward = is<MaxPool2d>(node) && previous != nullptr && is<Relu>(*previous) &&
+                                std::get<MaxPool2d>(node.op).padding == 0;
   const Node* next = readers.next(n);
-  if (next == nullptr) return around;
-  around.activation_follows = is_weighted(node) && is_activation(*next);
-  around.next = next->op;
-  around.masked_by_pool =
+  if (next == nullptr) return context;
+  context.fuses_activation = is_weighted(node) && is_activation(*next);
+  context.activation = next->op;
+  context.backward_fused =
       is<Relu>(node) && is<MaxPool2d>(*next) && std::get<MaxPool2d>(next->op).padding == 0;
-  return around;
+  return context;
 }
 
 /// A batch normalisation with the addition and the ReLU that follow it.
@@ -111,46 +111,46 @@ Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& f
   if (fused.relu >= 0) placed.nodes.push_back(fused.relu);
   placed.layer =
       make_norm({.norm = norm, .add = fused.add >= 0, .relu = fused.relu >= 0, .name = norm.name},
-                surroundings_of(graph, readers, fused.norm));
+                fusion_context(graph, readers, fused.norm));
   return placed;
 }
 
-/// The layer of node n; nullptr: y is x as it is. A kind without a case stops the compiler.
+/// Returns the layer of node n; nullptr: y is x. A kind without a case does not compile.
 struct LayerMaker {
   using Made = std::unique_ptr<Layer>;
   const Readers& readers;
   int n;
   const Node& node;
-  Surroundings around;
+  FusionContext context;
 
   Made operator()(const Input&) const { return nullptr; }
-  Made operator()(const BatchNorm&) const { return nullptr; }  // place_norm() runs all of them
-  Made operator()(const Conv2d&) const { return make_convolution(node, around); }
-  Made operator()(const Conv3d&) const { return make_convolution(node, around); }
-  Made operator()(const Dense&) const { return make_dense(node, around); }
-  Made operator()(const MaxPool2d&) const { return make_max_pool(node, around); }
-  Made operator()(const MaxPool3d&) const { return make_max_pool(node, around); }
-  Made operator()(const AvgPool2d&) const { return make_avg_pool(node, around); }
+  Made operator()(const BatchNorm&) const { return nullptr; }  // see place_norm()
+  Made operator()(const Conv2d&) const { return make_convolution(node, context); }
+  Made operator()(const Conv3d&) const { return make_convolution(node, context); }
+  Made operator()(const Dense&) const { return make_dense(node, context); }
+  Made operator()(const MaxPool2d&) const { return make_max_pool(node, context); }
+  Made operator()(const MaxPool3d&) const { return make_max_pool(node, context); }
+  Made operator()(const AvgPool2d&) const { return make_avg_pool(node, context); }
   Made operator()(const GlobalAvgPool&) const {
-    Made pool = make_global_avg_pool(node, around);
+    Made pool = make_global_avg_pool(node, context);
     return readers.tells_flattened(n) ? make_flattened(std::move(pool), node) : std::move(pool);
   }
-  Made operator()(const ZeroPad2d&) const { return make_zero_pad(node, around); }
-  Made operator()(const Dropout&) const { return make_dropout(node, around); }
+  Made operator()(const ZeroPad2d&) const { return make_zero_pad(node, context); }
+  Made operator()(const Dropout&) const { return make_dropout(node, context); }
   Made operator()(const Add&) const { return make_add(node); }
   Made operator()(const Flatten&) const {
-    // Most readers take an image as it lies.
+    // Most readers accept an image in its own layout.
     return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
   }
   template <typename Kind>
   requires(Kind::traits.activation) Made operator()(const Kind&) const {
-    return make_activation(node, around);
+    return make_activation(node, context);
   }
 };
 
 std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
   const Node& node = graph.nodes[at(n)];
-  return std::visit(LayerMaker{readers, n, node, surroundings_of(graph, readers, n)}, node.op);
+  return std::visit(LayerMaker{readers, n, node, fusion_context(graph, readers, n)}, node.op);
 }
 
 std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
@@ -167,13 +167,14 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
   return all;
 }
 
-/// The last node's output as the loss reads it, and the slope in the output's extents.
+/// Adds the logits as the loss reads them, and their gradients in the extents of the last output.
 void add_logits(Assembled& assembled, Program& program, const memory& y) {
-  // A flattened image at the end of the graph is [n,c,h,w] here; plain, that is [n,c*h*w].
+  // A flattened image at the end of the graph is still [n,c,h,w] here, which in plain layout equals
+  // [n,c*h*w].
   const memory::desc plain = plain_layout(y.get_desc().dims());
-  assembled.logits = program.allocate_for_good(plain);
-  assembled.slope = program.allocate_for_good(plain);
-  program.copy(assembled.forward, "logits", y, assembled.logits);
+  assembled.logits = program.allocate_persistent(plain);
+  assembled.logit_grads = program.allocate_persistent(plain);
+  program.reorder(assembled.forward, "logits", y, assembled.logits);
 }
 
 class Assembler {
@@ -184,7 +185,7 @@ class Assembler {
   Assembled assemble(int batch) {
     memory::dims input_dims{batch};
     input_dims.insert(input_dims.end(), graph_.input_shape().begin(), graph_.input_shape().end());
-    assembled_.input = program_.allocate_for_good(plain_layout(input_dims));
+    assembled_.input = program_.allocate_persistent(plain_layout(input_dims));
     program_.bind_buffers(graph_);
     compile_forward();
     compile_backward();
@@ -201,27 +202,26 @@ class Assembler {
       for (const int input : placed.inputs) xs.push_back(ys[at(input)]);
       memory& y = ys[at(placed.last())];
       y = placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
-      assembled_.done.push_back(done_by(placed, y));
+      assembled_.outputs.push_back(output_of(placed, y));
     }
     add_logits(assembled_, program_, ys.back());
   }
 
-  Done done_by(const Placed& placed, const memory& y) const {
-    Done done{assembled_.forward.size(), graph_.nodes[at(placed.last())].name, {}, y};
+  NodeOutput output_of(const Placed& placed, const memory& y) const {
+    NodeOutput output{assembled_.forward.size(), graph_.nodes[at(placed.last())].name, {}, y};
     for (const int n : placed.nodes) {
       const auto& parameters = graph_.nodes[at(n)].parameters;
-      done.parameters.insert(done.parameters.end(), parameters.begin(), parameters.end());
+      output.parameters.insert(output.parameters.end(), parameters.begin(), parameters.end());
     }
-    return done;
+    return output;
   }
 
   void compile_backward() {
     std::vector<Memories> dys(graph_.nodes.size());
-    dys.back() = {assembled_.slope};
+    dys.back() = {assembled_.logit_grads};
     int slot = 0;
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
       BackwardOfNode steps;
-      // Else nothing in it or before it is trained.
       if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
       for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
         for (const int parameter : graph_.nodes[at(*n)].parameters) {

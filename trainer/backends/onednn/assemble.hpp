@@ -1,4 +1,4 @@
-// From a graph to a program: which layer does what, and what it may do for its neighbours.
+// Compiles a graph into a program: chooses the layers and what they fuse.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace dllaunch::onednn {
 
-/// What the forward pass has done once `steps` steps are run.
-struct Done {
+/// A node's output after the first `steps` steps of the forward pass.
+struct NodeOutput {
   std::size_t steps = 0;
-  std::string node;             // what was run, by its last node
-  std::vector<int> parameters;  // that were read for it
-  dnnl::memory y;               // until another step writes to its place
+  std::string node;             // the last one of a fused group
+  std::vector<int> parameters;  // read by the group
+  dnnl::memory y;               // valid until a later step reuses its memory
 };
 
 struct Assembled {
   dnnl::memory input;   // [batch, c, h, w], plain
   dnnl::memory logits;  // [batch, classes], plain
-  dnnl::memory slope;   // [batch, classes], plain: d(loss)/d(logits), where backward starts
+  dnnl::memory
+      logit_grads;  // [batch, classes], plain: d(loss)/d(logits); input of the backward pass
   std::vector<Step> forward;
-  std::vector<Done> done;                // in order
+  std::vector<NodeOutput> outputs;       // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots
 };
 
-/// Adds all of the graph to `program`, for as many threads as OpenMP is set to. Throws dnnl::error.
+/// Adds the whole graph to `program`, for OpenMP's current number of threads. Throws dnnl::error.
 Assembled assemble(const Graph& graph, int batch, Program& program);
 
 }  // namespace dllaunch::onednn

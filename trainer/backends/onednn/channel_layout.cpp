@@ -23,7 +23,7 @@ std::optional<ChannelLayout> channel_layout(const dnnl::memory::desc& layout) {
     found.lanes = 1;
     found.groups = padded;
   }
-  // Pixels follow one another, the last axis first.
+  // Pixels must be contiguous, the last axis fastest.
   std::size_t expected = found.lanes;
   for (int axis = axes - 1; axis >= 2; --axis) {
     if (size(axis) > 1 && stride(axis) != expected) return std::nullopt;

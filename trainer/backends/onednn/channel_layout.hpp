@@ -1,4 +1,4 @@
-// How the channels of a batch of images lie in memory.
+// Memory layout of the channels of a batch of images.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace dllaunch::onednn {
 
-/// [rows][groups][pixels][lanes]: neighbouring lanes are neighbouring channels, group g begins with
-/// channel g * lanes. Blocked layouts have 8 or 16 lanes, nhwc all channels, nchw one.
+/// [rows][groups][pixels][lanes]: lane l of group g is channel g * lanes + l. Blocked layouts have
+/// 8 or 16 lanes, nhwc as many as channels, nchw one.
 struct ChannelLayout {
   std::size_t rows = 0;
   std::size_t groups = 0;
@@ -17,10 +17,10 @@ struct ChannelLayout {
   std::size_t row_bytes = 0;
   std::size_t group_bytes = 0;
 
-  std::size_t channels() const { return groups * lanes; }  // those that pad included
+  std::size_t channels() const { return groups * lanes; }  // including padding
 };
 
-/// Of [n,c] or [n,c,...] without gaps. Nothing where it is laid out in another way.
+/// Returns the layout of a dense [n,c] or [n,c,...]; nullopt if it is not of this form.
 std::optional<ChannelLayout> channel_layout(const dnnl::memory::desc& layout);
 
 }  // namespace dllaunch::onednn

@@ -11,23 +11,23 @@ using dnnl::convolution_backward_weights;
 using dnnl::convolution_forward;
 using dnnl::memory;
 
-/// Winograd's algorithm as oneDNN has it works on tiles of 4x4 pixels of y. It multiplies a quarter
-/// as often, but transforms x, w and y: measured on Zen 5 (docs/performance-cpu.md), that pays from
-/// so many tiles in the batch and so many channels on each side on. A rule and no measurement when
-/// training starts: all ranks and all runs must choose alike.
+/// oneDNN's Winograd works on tiles of 4x4 output pixels. It needs a quarter of the multiplications
+/// but transforms x, w and y, so it pays only from these numbers of tiles in the batch and of input
+/// and output channels (measured on Zen 5: docs/performance-cpu.md). A fixed rule, not a
+/// measurement at start-up: all ranks and runs must choose the same.
 constexpr memory::dim tile = 4;
 constexpr memory::dim worthwhile_tiles = 32;
 constexpr memory::dim worthwhile_channels = 32;
 
 bool is_worth_winograd(const memory::dims& w, const memory::dims& y) {
-  constexpr std::size_t axes = 4;  // of volumes oneDNN has only the direct one
+  constexpr std::size_t axes = 4;  // oneDNN has no Winograd for volumes
   if (y.size() != axes) return false;
   const memory::dim tiles = y[0] * ((y[2] + tile - 1) / tile) * ((y[3] + tile - 1) / tile);
   return tiles >= worthwhile_tiles && std::min(w[0], w[1]) >= worthwhile_channels;
 }
 
-/// Makes a descriptor of Winograd's algorithm, or of the direct one where oneDNN has no other:
-/// for this shape, type, post-operation or CPU.
+/// Returns a descriptor for Winograd, or for the direct algorithm if oneDNN has no Winograd for
+/// this shape, type, post-op or CPU.
 template <typename Make>
 auto described(bool winograd, const Make& make) {
   if (winograd) {
@@ -39,7 +39,7 @@ auto described(bool winograd, const Make& make) {
   return make(dnnl::algorithm::convolution_direct);
 }
 
-/// Along two axes or three.
+/// In two or three dimensions.
 struct Geometry {
   memory::dim channels = 0;
   memory::dims kernel;
@@ -68,7 +68,7 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
   using Weighted::Weighted;
 
  private:
-  // x [n,c,h,w]   w [k,c,r,s]   y [n,k,i,j], or with a depth before the height
+  // x [n,c,h,w]   w [k,c,r,s]   y [n,k,i,j]; volumes have a depth before the height
   void describe_primitives(const Program& program, const memory::desc& x_layout) override {
     const Geometry geometry = geometry_of(node_.op);
     const memory::dims& strides = geometry.strides;
@@ -88,13 +88,13 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
     forward_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_forward::primitive_desc(
           {dnnl::prop_kind::forward_training, how, x, w, b, y, strides, padding, padding},
-          with_activation(around_), engine);
+          with_activation(context_), engine);
     });
     gradient_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_backward_weights::primitive_desc(
           {how, x, dw, b, dy, strides, padding, padding}, user_scratchpad(), engine, forward_desc_);
     });
-    if (!around_.wants_dx) return;
+    if (!context_.wants_dx) return;
     backward_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_backward_data::primitive_desc({how, x, w, dy, strides, padding, padding},
                                                        user_scratchpad(), engine, forward_desc_);
@@ -109,8 +109,8 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
 
 }  // namespace
 
-std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around) {
-  return std::make_unique<ConvolutionLayer>(node, around);
+std::unique_ptr<Layer> make_convolution(const Node& node, const FusionContext& context) {
+  return std::make_unique<ConvolutionLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

@@ -15,12 +15,12 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
   using Weighted::Weighted;
 
  private:
-  // x [n,f], or the flattened image [n,c,h,w] as it lies   w [u,f] or [u,c,h,w]   y [n,u]
+  // x [n,f], or an image [n,c,h,w] to be flattened   w [u,f] or [u,c,h,w]   y [n,u]
   void describe_primitives(const Program& program, const memory::desc& x_layout) override {
     weight_dims_ = x_layout.dims();
     weight_dims_[0] = node_.shape[0];
     const memory::desc any = any_layout(x_layout.dims(), program.numerics().type);
-    // An image is read as its producer left it, if fast code can: a reorder less each way.
+    // Read an image in its producer's layout if oneDNN has fast code for that: saves two reorders.
     const bool image = weight_dims_.size() > 2 && x_layout.data_type() == any.data_type();
     describe_for(program, image ? x_layout : any);
     if (image && is_slow()) describe_for(program, any);
@@ -36,10 +36,10 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
     const auto y = any_layout(y_dims, output_type(program));
     const auto dy = any_layout(y_dims, type);
     forward_desc_ = {inner_product_forward::desc(dnnl::prop_kind::forward_training, x, w, b, y),
-                     with_activation(around_), engine};
+                     with_activation(context_), engine};
     gradient_desc_ = {inner_product_backward_weights::desc(x, dw, b, dy), user_scratchpad(), engine,
                       forward_desc_};
-    if (!around_.wants_dx) return;
+    if (!context_.wants_dx) return;
     backward_desc_ = {inner_product_backward_data::desc(x, w, dy), user_scratchpad(), engine,
                       forward_desc_};
   }
@@ -47,8 +47,8 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
 
 }  // namespace
 
-std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around) {
-  return std::make_unique<DenseLayer>(node, around);
+std::unique_ptr<Layer> make_dense(const Node& node, const FusionContext& context) {
+  return std::make_unique<DenseLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

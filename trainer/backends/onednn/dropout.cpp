@@ -10,7 +10,7 @@ namespace {
 
 using dnnl::memory;
 
-/// What is kept is scaled, so that the sum stays what it is on average. Padding becomes zero.
+/// Scales the kept elements, so that the expected sum does not change. Padding becomes zero.
 void drop(const memory& from, const memory& to, const DropoutMask& mask, float scale) {
   const ChannelLayout layout = *channel_layout(from.get_desc());
   const auto channels = static_cast<std::size_t>(from.get_desc().dims()[1]);
@@ -31,33 +31,33 @@ void drop(const memory& from, const memory& to, const DropoutMask& mask, float s
   }
 }
 
-/// The layout itself, in single precision, if its channels can be told apart; else the plain one.
+/// Returns the layout in f32 if it is a ChannelLayout, else the plain one.
 memory::desc layout_for(const memory::desc& layout) {
   memory::desc single = layout;
   single.data.data_type = dnnl_f32;
   return channel_layout(single) ? single : plain_layout(layout.dims());
 }
 
-/// The mask is made again for the backward pass: nothing is kept.
+/// Regenerates the mask in the backward pass instead of keeping it.
 class DropoutLayer final : public Layer {
  public:
-  DropoutLayer(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+  DropoutLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     layout_ = layout_for(xs[0].get_desc());
-    const memory x = program.in_layout(steps, node_.name + " x", xs[0], layout_);
+    const memory x = program.reorder_to(steps, node_.name + " x", xs[0], layout_);
     memory y = program.allocate(layout_);
-    program.add_own(steps, node_.name + " forward", "own", {x, y},
-                    [x, y, drop_all = dropper(program)] { drop_all(x, y); });
+    program.add_loop(steps, node_.name + " forward", "own", {x, y},
+                     [x, y, drop_all = dropper(program)] { drop_all(x, y); });
     return y;
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    if (!around_.wants_dx) return {dys[0]};
+    if (!context_.wants_dx) return {dys[0]};
     const memory dy = program.sum(steps.input, node_.name + " dy", dys, layout_);
     const memory dx = program.is_shared(dy) ? program.allocate(layout_) : dy;
-    program.add_own(steps.input, node_.name + " backward", "own", {dy, dx},
-                    [dy, dx, drop_all = dropper(program)] { drop_all(dy, dx); });
+    program.add_loop(steps.input, node_.name + " backward", "own", {dy, dx},
+                     [dy, dx, drop_all = dropper(program)] { drop_all(dy, dx); });
     return {dx};
   }
 
@@ -74,14 +74,14 @@ class DropoutLayer final : public Layer {
   }
 
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   memory::desc layout_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_dropout(const Node& node, const Surroundings& around) {
-  return std::make_unique<DropoutLayer>(node, around);
+std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context) {
+  return std::make_unique<DropoutLayer>(node, context);
 }
 
 }  // namespace dllaunch::onednn

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t piece = 16;  // elements
 
-/// Bound by memory: no wider vectors than the compiler's own choice are asked for.
+/// Memory-bound, so the compiler's default vector width is enough.
 template <typename T>
 void add_all(const std::byte* a, const std::byte* b, std::byte* total, std::int64_t count) {
   const std::int64_t pieces = count / piece;

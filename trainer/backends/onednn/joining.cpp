@@ -1,5 +1,4 @@
-// Layers that only move or add numbers: the sum of two branches, zeros around an image, an image
-// as a vector.
+// Layers that only copy or add: Add, ZeroPad2d, Flatten.
 #include <cstring>
 #include <utility>
 
@@ -18,16 +17,16 @@ class AddLayer final : public Layer {
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory::desc layout = xs[0].get_desc();
     const memory& x = xs[0];
-    const memory other = program.in_layout(steps, node_.name + " x", xs[1], layout);
+    const memory other = program.reorder_to(steps, node_.name + " x", xs[1], layout);
     memory y = program.allocate(layout);
-    program.add_own(steps, node_.name + " forward", "own", {x, other, y},
-                    [x, other, y] { add_elements(x, other, y); });
+    program.add_loop(steps, node_.name + " forward", "own", {x, other, y},
+                     [x, other, y] { add_elements(x, other, y); });
     return y;
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
     const memory dy = program.sum(steps.input, node_.name + " dy", dys);
-    program.share(dy);
+    program.mark_shared(dy);
     return {dy, dy};
   }
 
@@ -35,18 +34,18 @@ class AddLayer final : public Layer {
   Node node_;
 };
 
-/// Through plain layouts: it stands where images are few and small.
+/// In plain layouts: the layer is used only for few, small images.
 class ZeroPadLayer final : public Layer {
  public:
-  ZeroPadLayer(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+  ZeroPadLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     x_dims_ = xs[0].get_desc().dims();
     type_ = xs[0].get_desc().data_type();
     const memory x =
-        program.in_layout(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
+        program.reorder_to(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
     memory y = program.allocate(plain_layout(y_dims(), type_));
-    program.add_own(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
+    program.add_loop(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
       std::memset(y.get_data_handle(), 0, y.get_desc().get_size());
       copy(x, y, true);
     });
@@ -54,13 +53,13 @@ class ZeroPadLayer final : public Layer {
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    if (!around_.wants_dx) return {dys[0]};
+    if (!context_.wants_dx) return {dys[0]};
     const memory sum = program.sum(steps.input, node_.name + " dy", dys);
     const memory dy =
-        program.in_layout(steps.input, node_.name + " dy", sum, plain_layout(y_dims(), type_));
+        program.reorder_to(steps.input, node_.name + " dy", sum, plain_layout(y_dims(), type_));
     const memory dx = program.allocate(plain_layout(x_dims_, type_));
-    program.add_own(steps.input, node_.name + " backward", "own", {dy, dx},
-                    [dy, dx, copy = rows()] { copy(dx, dy, false); });
+    program.add_loop(steps.input, node_.name + " backward", "own", {dy, dx},
+                     [dy, dx, copy = rows()] { copy(dx, dy, false); });
     return {dx};
   }
 
@@ -69,7 +68,7 @@ class ZeroPadLayer final : public Layer {
     return {x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]};
   }
 
-  /// Copies the rows of an image into the middle of the padded one, or back.
+  /// Returns a copy of an image's rows into the middle of the padded image, or back.
   std::function<void(const memory&, const memory&, bool)> rows() const {
     const auto pixels = static_cast<memory::dim>(std::get<ZeroPad2d>(node_.op).pixels);
     const auto size = static_cast<memory::dim>(memory::data_type_size(type_));
@@ -91,7 +90,7 @@ class ZeroPadLayer final : public Layer {
   }
 
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   memory::dims x_dims_;
   memory::data_type type_ = memory::data_type::f32;
 };
@@ -102,7 +101,7 @@ class FlattenLayer final : public Layer {
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     image_ = plain_layout(xs[0].get_desc().dims(), xs[0].get_desc().data_type());
-    const memory x = program.in_layout(steps, node_.name + " x", xs[0], image_);
+    const memory x = program.reorder_to(steps, node_.name + " x", xs[0], image_);
     return copy(program, steps, " forward", x, vector());
   }
 
@@ -118,7 +117,7 @@ class FlattenLayer final : public Layer {
   memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
               const memory::desc& layout) const {
     memory to = program.allocate(layout);
-    program.add_own(steps, node_.name + which, "own", {from, to}, [from, to] {
+    program.add_loop(steps, node_.name + which, "own", {from, to}, [from, to] {
       std::memcpy(to.get_data_handle(), from.get_data_handle(), to.get_desc().get_size());
     });
     return to;
@@ -152,8 +151,8 @@ std::unique_ptr<Layer> make_add(const Node& node) {
   return std::make_unique<AddLayer>(node);
 }
 
-std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around) {
-  return std::make_unique<ZeroPadLayer>(node, around);
+std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& context) {
+  return std::make_unique<ZeroPadLayer>(node, context);
 }
 
 std::unique_ptr<Layer> make_flatten(const Node& node) {

@@ -10,73 +10,73 @@
 
 namespace dllaunch::onednn {
 
-/// What its neighbours let an operation do.
-struct Surroundings {
-  bool activation_follows = false;  // run the reader's activation in my forward primitive
-  Operation next;                   // that activation
-  bool relu_precedes = false;       // of max pooling: apply the ReLU's backward pass as well
-  bool done_by_neighbour = false;   // of an activation: its producer runs its forward pass
-  bool masked_by_pool = false;      // of a ReLU: the max pooling that reads it runs its backward
-  bool wants_dx = true;             // false: nobody reads the gradient of the input
-  bool gives_logits = false;        // the last node: the loss reads f32
+/// Which passes a node fuses with its neighbours', and what its neighbours need.
+struct FusionContext {
+  bool fuses_activation = false;  // the forward primitive also applies the next node's activation
+  Operation activation;           // of the next node
+  bool fuses_relu_backward = false;  // max pooling: also runs the ReLU's backward pass
+  bool forward_fused = false;        // activation: the previous node runs its forward pass
+  bool backward_fused = false;       // ReLU: the next node, a max pooling, runs its backward pass
+  bool wants_dx = true;              // whether the gradient of the input is needed
+  bool gives_logits = false;         // the last node: writes f32 for the loss
 };
 
 using Memories = std::vector<dnnl::memory>;
 
-/// One node, or a few that are run as one. Construct, then compile_forward() in graph order, then
-/// compile_backward() in reverse.
+/// One node, or several fused ones. compile_forward() is called in graph order, then
+/// compile_backward() in reverse order.
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// xs: one memory [batch, ...] for each input, in any layout. Returns y in the layout this layer
-  /// likes to write.
+  /// Returns y, in the layout this layer prefers to write. xs: one memory [batch, ...] per input,
+  /// in any layout.
   virtual dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
                                        const Memories& xs) = 0;
 
-  /// dys: the gradients that the readers of y have brought, at least one, in any layout; their sum
-  /// is dy. What is not shared may be overwritten. Returns dx for each input, which nobody reads
-  /// where that input needs no gradient.
+  /// Returns dx of each input; unspecified if that input needs no gradient. dys: the gradients from
+  /// the readers of y, at least one, in any layout; dy is their sum. Those not shared may be
+  /// overwritten.
   virtual Memories compile_backward(Program& program, BackwardOfNode& steps,
                                     const Memories& dys) = 0;
 };
 
-/// A batch normalisation, and what is run with it: the addition of another node's output, a ReLU.
+/// A batch normalisation with the addition and ReLU fused into it.
 struct NormGroup {
   Node norm;
-  bool add = false;   // the second input is added
-  bool relu = false;  // and what is below 0 becomes 0
-  std::string name;   // of all of it
+  bool add = false;   // adds the second input
+  bool relu = false;  // then applies a ReLU
+  std::string name;   // of the group
 };
 
-std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around);
-std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around);
-std::unique_ptr<Layer> make_dropout(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_convolution(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_dense(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_max_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_avg_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_activation(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context);
+std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_add(const Node& node);
-std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around);
-/// Where the reader does not take an image for a vector.
+std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& context);
+/// For readers that do not accept an image as a vector.
 std::unique_ptr<Layer> make_flatten(const Node& node);
-/// A layer that gives images, and a flatten after it; both are `node`.
+/// A layer that writes images, followed by a flatten; both are `node`.
 std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node);
 
-/// oneDNN's names of an activation.
+/// oneDNN's algorithms and constants for an activation.
 struct ActivationKind {
   dnnl::algorithm forward;
   dnnl::algorithm backward;
-  float alpha = 0;  // constants of the algorithm, where it has any
+  float alpha = 0;
   float beta = 0;
 };
 ActivationKind activation_kind(const Operation& op);
 
-/// Attributes of a convolution or dense layer: user scratchpad, and the activation that follows.
-dnnl::primitive_attr with_activation(const Surroundings& around);
+/// Returns a convolution's or dense layer's attributes: user scratchpad and the fused activation.
+dnnl::primitive_attr with_activation(const FusionContext& context);
 
-/// Appends the backward pass of an activation: dx may be dy's own memory.
+/// Appends the backward pass of an activation. Returns dx, which may be in place of dy.
 dnnl::memory add_activation_backward(Program& program, std::vector<Step>& steps,
                                      const std::string& name, const Operation& op,
                                      const dnnl::memory& y, const dnnl::memory& dy);

@@ -1,6 +1,6 @@
-// Batch normalisation with loops of our own: it leaves absent images out, adds the other branch and
-// applies the ReLU while a number is in a register, and needs one look at memory for the mean and
-// the variance. oneDNN 2.6 has no such fusion.
+// Batch normalisation with our own loops, because oneDNN 2.6 does not fuse as much: they skip
+// absent images, add the other branch and apply the ReLU in registers, and compute mean and
+// variance in one pass over memory.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -25,8 +25,8 @@ float* floats_of(const memory& memory) {
   return static_cast<float*>(memory.get_data_handle());
 }
 
-/// Lives as long as the steps that run it. Arrays are per channel, those that pad included, which
-/// have scale and shift 0: what pads stays zero.
+/// Lives as long as the steps that run it. Arrays are per channel, including padding channels;
+/// these have scale and shift 0, so padding stays zero.
 class NormRun {
  public:
   NormRun(NormGroup group, Program& program, const memory::desc& layout)
@@ -41,8 +41,8 @@ class NormRun {
         inv_std_(layout_.channels()),
         scale_(layout_.channels()),
         shift_(layout_.channels()),
-        offset_(layout_.channels()),
-        slope_(layout_.channels()),
+        grad_mean_(layout_.channels()),
+        proj_scale_(layout_.channels()),
         first_(layout_.rows * layout_.channels()),
         second_(layout_.rows * layout_.channels()) {}
 
@@ -52,8 +52,8 @@ class NormRun {
 
   void forward() {
     if (!program_.call().train) {
-      take_running();
-    } else if (!program_.call().again) {
+      use_running_stats();
+    } else if (!program_.call().repeat) {
       measure();
     }
     const float* weight = floats_of(parameter(0).weight);
@@ -65,35 +65,34 @@ class NormRun {
     normalise(y);
   }
 
-  /// Once the statistics are there.
+  /// Applies the current statistics.
   void normalise(const memory& to) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
       if (skip) piece.skip = bytes_of(skip) + at;
       piece.y = bytes_of(to) + at;
       kernels_.normalise(piece);
     });
-    clear_absent(to);
+    zero_absent(to);
   }
 
-  /// May the backward pass compute y from x, where the ReLU asks for its sign? Then y is not kept
-  /// for this.
-  bool knows_y() const { return !group_.add; }
-  /// Is dy written, in passing, for those who read it after sum()? The sum of several is, and what
-  /// another branch gets. Else backward() applies the ReLU to it once more.
-  bool stores(const Memories& parts) const {
-    return parts.size() > 1 || (group_.relu && !knows_y());
+  /// Whether the backward pass recomputes y from x for the ReLU's mask, so that y need not be kept.
+  bool recomputes_y() const { return !group_.add; }
+  /// Whether sum() stores the masked dy: if it is a sum of several parts, or if the other branch
+  /// needs it. If not, backward() masks it again.
+  bool stores_dy(const Memories& parts) const {
+    return parts.size() > 1 || (group_.relu && !recomputes_y());
   }
 
-  /// The parameters' gradients, of this rank's images; what backward() needs, of all ranks'.
-  /// `masked` gets dy, where that is stored.
+  /// Computes the parameters' gradients over this rank's images, and backward()'s coefficients over
+  /// all ranks' images. Writes dy to `masked` if stores_dy().
   void sum(const Memories& parts, const memory& masked) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
       for (std::size_t i = 0; i < parts.size(); ++i) piece.parts[i] = bytes_of(parts[i]) + at;
-      if (stores(parts)) piece.masked = bytes_of(masked) + at;
-      if (!knows_y()) piece.y = bytes_of(y) + at;
+      if (stores_dy(parts)) piece.masked = bytes_of(masked) + at;
+      if (!recomputes_y()) piece.y = bytes_of(y) + at;
       kernels_.sum(piece, &first_[sums], &second_[sums]);
     });
-    if (stores(parts)) clear_absent(masked);
+    if (stores_dy(parts)) zero_absent(masked);
     float* dweight = floats_of(parameter(0).gradient);
     float* dbias = floats_of(parameter(1).gradient);
     std::vector<double> sums(2 * channels_);  // of dy, then of dy z
@@ -105,8 +104,8 @@ class NormRun {
     }
     if (program_.sum_over_ranks()) program_.sum_over_ranks()(sums);
     for (std::size_t c = 0; c < channels_ && count_ > 0; ++c) {
-      offset_[c] = static_cast<float>(sums[c] / count_);
-      slope_[c] = static_cast<float>(sums[channels_ + c] / count_ * inv_std_[c]);
+      grad_mean_[c] = static_cast<float>(sums[c] / count_);
+      proj_scale_[c] = static_cast<float>(sums[channels_ + c] / count_ * inv_std_[c]);
     }
   }
 
@@ -117,7 +116,7 @@ class NormRun {
       piece.dx = bytes_of(dx) + at;
       kernels_.backward(piece);
     });
-    clear_absent(dx);
+    zero_absent(dx);
   }
 
  private:
@@ -145,14 +144,14 @@ class NormRun {
       piece.inv_std = &inv_std_[channel];
       piece.scale = &scale_[channel];
       piece.shift = &shift_[channel];
-      piece.offset = &offset_[channel];
-      piece.slope = &slope_[channel];
+      piece.grad_mean = &grad_mean_[channel];
+      piece.proj_scale = &proj_scale_[channel];
       piece.relu = group_.relu;
       run(piece, at, row * layout_.channels() + channel);
     }
   }
 
-  /// Over the present images, in their order: the same sum with any number of threads.
+  /// Sums over the present images in order, so the result does not depend on the number of threads.
   double total(const std::vector<float>& of_rows, std::size_t channel) const {
     double sum = 0;
     for (std::size_t row = 0; row < rows(); ++row) {
@@ -161,7 +160,7 @@ class NormRun {
     return sum;
   }
 
-  /// Of this rank's images.
+  /// Returns the moments of this rank's images.
   ChannelMoments own_moments() {
     ChannelMoments own{.count = static_cast<double>(rows() * layout_.pixels),
                        .mean = std::vector<double>(channels_),
@@ -173,7 +172,7 @@ class NormRun {
     const auto images = static_cast<double>(rows());
     const auto pixels = static_cast<double>(layout_.pixels);
     for (std::size_t c = 0; c < channels_; ++c) {
-      // All images have as many pixels: Chan, Golub, LeVeque 1983.
+      // Combines images of equal size (Chan, Golub and LeVeque 1983).
       const double mean = total(first_, c) / images;
       double squares = total(second_, c);
       for (std::size_t row = 0; row < rows(); ++row) {
@@ -188,7 +187,7 @@ class NormRun {
 
   void measure() {
     ChannelMoments all = own_moments();
-    add_other_ranks(all, program_.sum_over_ranks());
+    allreduce_moments(all, program_.sum_over_ranks());
     count_ = all.count;
     if (count_ == 0) return;
     for (std::size_t c = 0; c < channels_; ++c) {
@@ -205,15 +204,15 @@ class NormRun {
     running = static_cast<float>(running + op_.momentum * (towards - running));
   }
 
-  void take_running() {
+  void use_running_stats() {
     for (std::size_t c = 0; c < channels_; ++c) {
       mean_[c] = static_cast<float>(buffer(0)[c]);
       inv_std_[c] = static_cast<float>(1 / std::sqrt(buffer(1)[c] + op_.eps));
     }
   }
 
-  /// Absent images give nothing to anyone: zero is what the next layers must find.
-  void clear_absent(const memory& memory) const {
+  /// Zeroes absent images, as the next layers expect.
+  void zero_absent(const memory& memory) const {
     std::memset(bytes_of(memory) + rows() * layout_.row_bytes, 0,
                 (layout_.rows - rows()) * layout_.row_bytes);
   }
@@ -224,26 +223,27 @@ class NormRun {
   ChannelLayout layout_;
   std::size_t channels_;
   const NormKernels& kernels_;
-  double count_ = 0;  // values of a channel that measure() has seen, over all ranks
+  double count_ = 0;  // values per channel in the latest measure(), over all ranks
   std::vector<float> mean_;
   std::vector<float> inv_std_;
   std::vector<float> scale_;
   std::vector<float> shift_;
-  std::vector<float> offset_;  // dbias / n
-  std::vector<float> slope_;   // dweight / n * inv_std
-  std::vector<float> first_;   // [rows, channels]: of one image, the mean, or the sum of dy
-  std::vector<float> second_;  // and the squared distances, or the sum of dy z
+  std::vector<float> grad_mean_;   // dbias / n
+  std::vector<float> proj_scale_;  // dweight / n * inv_std
+  std::vector<float> first_;       // [rows, channels]: per image, the mean, or the sum of dy
+  std::vector<float> second_;      // the same: sum of squared deviations, or the sum of dy z
 };
 
 class Norm final : public Layer {
  public:
-  Norm(NormGroup group, const Surroundings& around) : group_(std::move(group)), around_(around) {}
+  Norm(NormGroup group, const FusionContext& context)
+      : group_(std::move(group)), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     memory x = xs[0];
     if (!channel_layout(x.get_desc())) {
-      x = program.in_layout(steps, group_.name + " x", x,
-                            plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
+      x = program.reorder_to(steps, group_.name + " x", x,
+                             plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
     }
     const auto vector = plain_layout({group_.norm.shape[0]});
     for (const int parameter : group_.norm.parameters) {
@@ -254,14 +254,15 @@ class Norm final : public Layer {
     run_->y = program.allocate(x.get_desc());
     Memories used = {x, run_->y};
     if (group_.add) {
-      run_->skip = program.in_layout(steps, group_.name + " skip", xs[1], x.get_desc());
+      run_->skip = program.reorder_to(steps, group_.name + " skip", xs[1], x.get_desc());
       used.push_back(run_->skip);
     }
-    program.add_own(steps, group_.name + " forward", "own", used, [run = run_] { run->forward(); });
-    // Half the memory, and the reader finds y in the cache: x is about to be read anyway.
-    if (run_->knows_y()) {
-      program.offer_again(run_->y,
-                          [this, &program](auto& more) { return once_more(program, more); });
+    program.add_loop(steps, group_.name + " forward", "own", used,
+                     [run = run_] { run->forward(); });
+    // Recomputing halves the memory and leaves y in the cache for its reader; x is read anyway.
+    if (run_->recomputes_y()) {
+      program.offer_recompute(run_->y,
+                              [this, &program](auto& more) { return recompute_y(program, more); });
     }
     return run_->y;
   }
@@ -269,32 +270,32 @@ class Norm final : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
     auto& first = steps.parameters;
     const memory::desc layout = run_->x.get_desc();
-    Memories parts = {program.in_layout(first, group_.name + " dy", dys[0], layout)};
+    Memories parts = {program.reorder_to(first, group_.name + " dy", dys[0], layout)};
     if (dys.size() > 1) {
       const Memories others(dys.begin() + 1, dys.end());
       parts.push_back(program.sum(first, group_.name + " dy", others, layout));
     }
-    const bool stores = run_->stores(parts);
-    const memory dy = stores ? writable(program, parts, layout) : parts[0];
+    const bool stores_dy = run_->stores_dy(parts);
+    const memory dy = stores_dy ? writable(program, parts, layout) : parts[0];
     Memories used = {run_->x, dy};
     used.insert(used.end(), parts.begin(), parts.end());
-    if (group_.relu && !run_->knows_y()) used.push_back(run_->y);
-    program.add_own(first, group_.name + " backward weights", "own", used,
-                    [run = run_, parts, dy] { run->sum(parts, dy); });
-    if (!around_.wants_dx) return {dy, dy};
-    // The other branch gets dy as it is; without one, dx may take its place.
+    if (group_.relu && !run_->recomputes_y()) used.push_back(run_->y);
+    program.add_loop(first, group_.name + " backward weights", "own", used,
+                     [run = run_, parts, dy] { run->sum(parts, dy); });
+    if (!context_.wants_dx) return {dy, dy};
+    // dy itself is the other branch's gradient; without one, dx may overwrite it.
     const bool in_place = !group_.add && !program.is_shared(dy);
     const memory dx = in_place ? dy : program.allocate(layout);
-    program.add_own(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
-                    [run = run_, dy, stores, dx] { run->backward(dy, stores, dx); });
+    program.add_loop(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
+                     [run = run_, dy, stores_dy, dx] { run->backward(dy, stores_dy, dx); });
     return {dx, dy};
   }
 
  private:
-  memory once_more(Program& program, std::vector<Step>& steps) const {
+  memory recompute_y(Program& program, std::vector<Step>& steps) const {
     memory y = program.allocate(run_->y.get_desc());
-    program.add_own(steps, group_.name + " once more", "own", {run_->x, y},
-                    [run = run_, y] { run->normalise(y); });
+    program.add_loop(steps, group_.name + " recompute", "own", {run_->x, y},
+                     [run = run_, y] { run->normalise(y); });
     return y;
   }
 
@@ -305,14 +306,14 @@ class Norm final : public Layer {
   }
 
   NormGroup group_;
-  Surroundings around_;
+  FusionContext context_;
   std::shared_ptr<NormRun> run_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around) {
-  return std::make_unique<Norm>(std::move(group), around);
+std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context) {
+  return std::make_unique<Norm>(std::move(group), context);
 }
 
 }  // namespace dllaunch::onednn

@@ -1,5 +1,5 @@
-// What norm_kernels.hpp promises, to be compiled for several instruction sets: norm_x86.cpp,
-// norm_portable.cpp. `width` is a vector register in bytes.
+// Implements norm_kernels.hpp; compiled for several instruction sets by norm_x86.cpp and
+// norm_portable.cpp. `width` is the size of a vector register in bytes.
 #pragma once
 
 #include "runtime/numerics/vectors.hpp"
@@ -7,8 +7,8 @@
 
 namespace dllaunch::onednn {
 
-/// Vectors of one piece: `count` of them, the first at element `first`, the next `step` elements
-/// on. Each lane of a vector is a channel, but where the piece has one channel only.
+/// `count` vectors of one piece, from element `first` on, `step` elements apart. Each lane is a
+/// channel, unless the piece has only one.
 struct VectorRun {
   std::size_t first = 0;
   std::size_t step = 0;
@@ -16,25 +16,27 @@ struct VectorRun {
   std::size_t channel = 0;  // of the first lane
 };
 
-/// Calls run(lanes, VectorRun) for runs that cover the piece, `lanes` a compile-time number.
-/// With one channel a vector holds neighbouring pixels, otherwise neighbouring channels.
-template <std::size_t width, typename Body>
-[[gnu::always_inline]] inline void for_each_run(const NormPiece& piece, const Body& body) {
+/// Calls function(lanes, VectorRun) for runs that cover the piece; `lanes` is a compile-time
+/// constant. A vector holds adjacent channels, or adjacent pixels if the piece has only one
+/// channel.
+template <std::size_t width, typename Function>
+[[gnu::always_inline]] inline void for_each_run(const NormPiece& piece, const Function& function) {
   constexpr std::size_t lanes = width / sizeof(float);
   constexpr std::integral_constant<std::size_t, lanes> wide;
   constexpr std::integral_constant<std::size_t, 1> one;
   if (piece.lanes == 1) {
     const std::size_t whole = piece.pixels / lanes;
-    if (whole > 0) body(wide, VectorRun{0, lanes, whole, 0});
+    if (whole > 0) function(wide, VectorRun{0, lanes, whole, 0});
     const std::size_t rest = whole * lanes;
-    if (rest < piece.pixels) body(one, VectorRun{rest, 1, piece.pixels - rest, 0});
+    if (rest < piece.pixels) function(one, VectorRun{rest, 1, piece.pixels - rest, 0});
     return;
   }
   std::size_t lane = 0;
   for (; lane + lanes <= piece.lanes; lane += lanes) {
-    body(wide, VectorRun{lane, piece.lanes, piece.pixels, lane});
+    function(wide, VectorRun{lane, piece.lanes, piece.pixels, lane});
   }
-  for (; lane < piece.lanes; ++lane) body(one, VectorRun{lane, piece.lanes, piece.pixels, lane});
+  for (; lane < piece.lanes; ++lane)
+    function(one, VectorRun{lane, piece.lanes, piece.pixels, lane});
 }
 
 template <typename T, std::size_t lanes>
@@ -43,7 +45,7 @@ template <typename T, std::size_t lanes>
   load_vector<T, lanes>(data + element * sizeof(T), x);
 }
 
-/// A number of each channel: the same in all lanes where the piece has one channel only.
+/// Loads one value per channel; broadcasts it if the piece has only one channel.
 template <std::size_t lanes>
 [[gnu::always_inline]] inline void load_channels(const NormPiece& piece, const float* values,
                                                  const VectorRun& run, Vector<float, lanes>& x) {
@@ -54,7 +56,7 @@ template <std::size_t lanes>
   }
 }
 
-/// Adds what each lane has summed: to its channel, or all lanes to the one channel there is.
+/// Adds each lane's sum to its channel, or all lanes' to the only channel.
 template <std::size_t lanes>
 [[gnu::always_inline]] inline void add_channels(const NormPiece& piece, const VectorRun& run,
                                                 const Vector<float, lanes>& sums, float* values) {
@@ -63,9 +65,9 @@ template <std::size_t lanes>
   }
 }
 
-constexpr std::size_t sums_at_once = 4;  // additions in flight, to hide their latency
+constexpr std::size_t sums_at_once = 4;  // independent accumulators hide the add latency
 
-/// The sum over a run of value(element), `terms` of them at each place.
+/// Sums value(element) over a run; each call returns `terms` values.
 template <std::size_t lanes, std::size_t terms, typename Value>
 [[gnu::always_inline]] inline void sum_run(const VectorRun& run, const Value& value,
                                            Vector<float, lanes> (&total)[terms]) {
@@ -101,7 +103,7 @@ template <typename T, std::size_t width>
         add_channels<lanes()>(piece, run, sum[0], mean);
       });
   for (std::size_t i = 0; i < piece.lanes; ++i) mean[i] /= pixels;
-  // A second look at what is in the cache by now: no difference of two large sums.
+  // Two passes, the second from the cache: avoids the cancellation of E[x^2] - E[x]^2.
   for_each_run<width>(
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
@@ -121,7 +123,7 @@ template <typename T, std::size_t width>
       });
 }
 
-/// What normalises a run's channels.
+/// The coefficients of a run's channels.
 template <std::size_t lanes>
 struct Affine {
   Vector<float, lanes> mean;
@@ -137,7 +139,7 @@ template <std::size_t lanes>
   load_channels<lanes>(piece, piece.shift, run, affine.shift);
 }
 
-/// y before skip and ReLU: one expression, so that the backward pass masks what the forward did.
+/// Computes y before skip and ReLU. Shared, so that the backward pass gets the same mask.
 template <std::size_t lanes>
 [[gnu::always_inline]] inline void apply(const Affine<lanes>& affine, const Vector<float, lanes>& x,
                                          Vector<float, lanes>& y) {
@@ -162,7 +164,7 @@ template <typename T, std::size_t width, bool relu, bool has_skip>
             load_at<T, lanes()>(piece.skip, at, skip);
             y += skip;
           }
-          if constexpr (relu) y = y < 0 ? V{} : y;  // a NaN passes
+          if constexpr (relu) y = y < 0 ? V{} : y;  // keeps NaN
           store_vector<T, lanes()>(y, piece.y + at * sizeof(T));
         }
       });
@@ -243,11 +245,11 @@ template <typename T, std::size_t width, bool relu>
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
         Affine<lanes()> affine;
-        V offset;
-        V slope;
+        V grad_mean;
+        V proj_scale;
         load_affine<lanes()>(piece, run, affine);
-        load_channels<lanes()>(piece, piece.offset, run, offset);
-        load_channels<lanes()>(piece, piece.slope, run, slope);
+        load_channels<lanes()>(piece, piece.grad_mean, run, grad_mean);
+        load_channels<lanes()>(piece, piece.proj_scale, run, proj_scale);
         for (std::size_t i = 0; i < run.count; ++i) {
           const std::size_t at = run.first + i * run.step;
           V x;
@@ -259,7 +261,7 @@ template <typename T, std::size_t width, bool relu>
             apply<lanes()>(affine, x, y);
             dy = y <= 0 ? V{} : dy;
           }
-          const V dx = (dy - offset - (x - affine.mean) * slope) * affine.scale;
+          const V dx = (dy - grad_mean - (x - affine.mean) * proj_scale) * affine.scale;
           store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
         }
       });

@@ -1,4 +1,4 @@
-// Batch normalisation's loops where there is no file of their own for the machine.
+// Batch normalisation's loops for architectures without a file of their own.
 #include "trainer/backends/onednn/norm_loops.hpp"
 
 namespace dllaunch::onednn {

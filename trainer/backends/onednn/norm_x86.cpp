@@ -1,11 +1,12 @@
-// Batch normalisation's loops on x86-64: one build runs on every node, with the widest vectors of
-// each.
+// Batch normalisation's loops for x86-64. The widest vectors are chosen at run time, so one build
+// runs on every node.
 #include "trainer/backends/onednn/norm_loops.hpp"
 
 namespace dllaunch::onednn {
 namespace {
 
-// One struct for each instruction set: a target holds for a function, not for a template's place.
+// One struct per instruction set: the target attribute applies to a function, not to the templates
+// it instantiates.
 template <typename T>
 struct Sse2 {
   static void measure(const NormPiece& piece, float* mean, float* squares) {

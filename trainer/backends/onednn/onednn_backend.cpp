@@ -1,5 +1,5 @@
-// Graphs on oneDNN: blocked layouts kept from layer to layer, activations run inside the
-// primitives that produce their input, weights kept in the layout of their gradients.
+// Backend onednn. Blocked layouts are kept from layer to layer, activations are fused into the
+// primitives that produce their input, and weights have the layout of their gradients.
 #include <fmt/core.h>
 #include <omp.h>
 #include <sched.h>
@@ -31,11 +31,11 @@ using onednn::Step;
 /// Below this many elements a parallel loop costs more than it saves.
 constexpr std::int64_t worth_threads = 1 << 15;
 
-/// Runs what must not fail once it is compiled.
-template <typename Body>
-void or_die(std::string_view what, const Body& body) {
+/// Calls a function whose oneDNN calls cannot fail once compiled; dies if one does.
+template <typename Function>
+void or_die(std::string_view what, const Function& function) {
   try {
-    body();
+    function();
   } catch (const dnnl::error& error) {
     die(what, error.what());
   }
@@ -43,7 +43,7 @@ void or_die(std::string_view what, const Body& body) {
 
 int usable_cpus() {
   cpu_set_t cpus;
-  // Refused where the machine has more CPUs than the set has room for: OpenMP counts them then.
+  // Fails if the machine has more CPUs than cpu_set_t can hold.
   return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
 }
 
@@ -51,7 +51,7 @@ float* floats(const memory& memory) {
   return static_cast<float*>(memory.get_data_handle());
 }
 
-/// NaN and infinity are the values that do not cancel themselves.
+/// x - x is 0 exactly for finite x.
 bool has_non_finite(const float* values, std::int64_t count) {
   int found = 0;
 #pragma omp parallel for simd reduction(| : found) if (count > worth_threads)
@@ -70,14 +70,14 @@ onednn::Numerics numerics_of(const CompileOptions& options) {
           .convolution = options.convolution};
 }
 
-/// Has the CPU all of these instructions? What is meant, not what is newer: values are sets.
+/// Whether the CPU has all of these instructions. cpu_isa values are bit sets, not ordered.
 bool has_isa(dnnl::cpu_isa wanted) {
   const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const auto set = static_cast<unsigned>(wanted);
   return (have & set) == set;
 }
 
-/// What keeps a graph from being computed in this precision here.
+/// Returns why this precision is not available on this CPU; nullopt if it is.
 std::optional<Error> refusal(Precision precision) {
   const std::string what =
       fmt::format("backend onednn does not compute in {}", to_string(precision));
@@ -103,8 +103,8 @@ std::optional<Error> refusal(Precision precision) {
   return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
 }
 
-/// Signals never run on a stack that oneDNN computes on (support/signal_stack.hpp): the calling
-/// thread gets one for them, OpenMP's others are started without signals.
+/// Keeps signal handlers off the stacks that oneDNN computes on (support/signal_stack.hpp): the
+/// calling thread gets a signal stack, OpenMP's other threads start with signals blocked.
 void keep_signals_off(int threads) {
   use_signal_stack();
   const AllSignalsBlocked blocked;
@@ -118,7 +118,7 @@ class OneDnnExecutable final : public Executable {
   OneDnnExecutable(const Graph& graph, const CompileOptions& options)
       : batch_(options.batch),
         threads_(options.threads > 0 ? options.threads : usable_cpus()),
-        clocked_(options.clocked),
+        profile_(options.profile),
         pixels_(elements_of(graph.input_shape())),
         classes_(graph.classes()),
         loss_(graph.loss),
@@ -126,7 +126,7 @@ class OneDnnExecutable final : public Executable {
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
         program_(engine_, graph.parameters.size(), numerics_of(options), options.sum_over_ranks) {
-    omp_set_num_threads(threads_);  // primitives are planned for the threads there are
+    omp_set_num_threads(threads_);  // primitives are created for the current number
     keep_signals_off(threads_);
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
@@ -135,7 +135,7 @@ class OneDnnExecutable final : public Executable {
       slot.layout = onednn::describe(layout);
     }
     logits_.resize(static_cast<std::size_t>(batch_ * classes_));
-    slopes_.resize(logits_.size());
+    logit_grads_.resize(logits_.size());
   }
 
   const std::vector<ParameterSlot>& slots() const override { return slots_; }
@@ -180,19 +180,19 @@ class OneDnnExecutable final : public Executable {
 
     const auto size = static_cast<std::size_t>(count_ * classes_);
     std::copy_n(floats(assembled_.logits), size, logits_.begin());
-    ForwardResult result =
-        evaluate_loss(loss_, batch, std::span(logits_).first(size), std::span(slopes_).first(size));
+    ForwardResult result = evaluate_loss(loss_, batch, std::span(logits_).first(size),
+                                         std::span(logit_grads_).first(size));
     if (hides_non_finite()) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     omp_set_num_threads(threads_);
-    float* slope = floats(assembled_.slope);
+    float* logit_grads = floats(assembled_.logit_grads);
     const auto present = count_ * classes_;
-    std::transform(slopes_.begin(), slopes_.begin() + present, slope,
+    std::transform(logit_grads_.begin(), logit_grads_.begin() + present, logit_grads,
                    [scale](double value) { return static_cast<float>(scale * value); });
-    std::fill(slope + present, slope + batch_ * classes_, 0.F);
+    std::fill(logit_grads + present, logit_grads + batch_ * classes_, 0.F);
 
     for (BackwardOfNode& node : assembled_.backward) {
       accumulate ? add_gradients(node) : run(node.parameters);
@@ -209,24 +209,24 @@ class OneDnnExecutable final : public Executable {
     omp_set_num_threads(threads_);
     take_images(batch);
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return "input";
-    // Outputs share memory, so all are computed again, with the statistics that are there.
-    program_.call().again = true;
+    // Outputs share memory, so all are recomputed, with the statistics of that pass.
+    program_.call().repeat = true;
     std::string first;
     std::size_t next = 0;
-    for (const onednn::Done& done : assembled_.done) {
-      while (next < done.steps) run(assembled_.forward[next++]);
+    for (const onednn::NodeOutput& output : assembled_.outputs) {
+      while (next < output.steps) run(assembled_.forward[next++]);
       stream_.wait();
       if (!first.empty()) continue;
-      // A ReLU would hide what its weights are.
-      const bool weights = std::ranges::any_of(done.parameters, [this](int parameter) {
+      // Check the weights too: a fused ReLU would hide a NaN.
+      const bool weights = std::ranges::any_of(output.parameters, [this](int parameter) {
         return is_non_finite(program_.parameters()[static_cast<std::size_t>(parameter)].weight);
       });
-      if (weights || is_non_finite(done.y)) first = done.node;
+      if (weights || is_non_finite(output.y)) first = output.node;
     }
-    // The rest too: a backward pass may follow, and must not find half of another forward pass.
+    // Finish the pass: backward() may follow.
     while (next < assembled_.forward.size()) run(assembled_.forward[next++]);
     stream_.wait();
-    program_.call().again = false;
+    program_.call().repeat = false;
     return first;
   }
 
@@ -234,9 +234,9 @@ class OneDnnExecutable final : public Executable {
     return {logits_.begin(), logits_.begin() + count_ * classes_};
   }
 
-  void share(int count, const std::function<void(int)>& body) const override {
+  void parallel_for(int count, const std::function<void(int)>& function) const override {
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
-    for (int i = 0; i < count; ++i) body(i);
+    for (int i = 0; i < count; ++i) function(i);
   }
 
   std::string remark() const override {
@@ -255,12 +255,12 @@ class OneDnnExecutable final : public Executable {
 
   std::vector<double> step_seconds() const override {
     std::vector<double> seconds;
-    if (clocked_) for_each_step([&](const Step& step) { seconds.push_back(step.seconds); });
+    if (profile_) for_each_step([&](const Step& step) { seconds.push_back(step.seconds); });
     return seconds;
   }
 
  private:
-  /// Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
+  /// Zeroes absent images: their gradients are zero too, but 0 * NaN would not be.
   void take_images(const Batch& batch) {
     assert(batch.count >= 0 && batch.count <= batch_);
     assert(static_cast<std::int64_t>(batch.images.size()) >= batch.count * pixels_);
@@ -286,7 +286,7 @@ class OneDnnExecutable final : public Executable {
   }
 
   void run(Step& step) {
-    if (!clocked_) return or_die(step.name, [&] { step.run(stream_); });
+    if (!profile_) return or_die(step.name, [&] { step.run(stream_); });
     using Clock = std::chrono::steady_clock;
     const auto before = Clock::now();
     or_die(step.name, [&] {
@@ -299,15 +299,15 @@ class OneDnnExecutable final : public Executable {
     for (Step& step : steps) run(step);
   }
 
-  /// oneDNN overwrites gradients: lets it write elsewhere, then adds.
+  /// Accumulates. oneDNN overwrites gradients, so it writes to fresh memory that is then added.
   void add_gradients(BackwardOfNode& node) {
-    if (node.parameters.empty()) return;  // frozen, as all before it
+    if (node.parameters.empty()) return;  // frozen, like all before it
     or_die("accumulate", [&] {
       std::vector<void*> homes;
       for (const auto& [slot, parameter] : node.slots) {
         memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
         memory& fresh = fresh_gradients_[parameter];
-        if (!fresh) fresh = program_.allocate_for_good(gradient.get_desc());
+        if (!fresh) fresh = program_.allocate_persistent(gradient.get_desc());
         homes.push_back(gradient.get_data_handle());
         gradient.set_data_handle(fresh.get_data_handle());
       }
@@ -323,8 +323,8 @@ class OneDnnExecutable final : public Executable {
     });
   }
 
-  /// x86 takes the larger of NaN and 0 to be 0, so oneDNN's ReLU and max pooling swallow NaN:
-  /// look for it where it comes in. `reference` lets it pass.
+  /// Whether the input or a weight is not finite. On x86 max(NaN, 0) is 0, so oneDNN's ReLU and max
+  /// pooling would hide it; `reference` passes NaN through.
   bool hides_non_finite() const {
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return true;
     return std::any_of(slots_.begin(), slots_.end(), [this](const ParameterSlot& slot) {
@@ -352,8 +352,8 @@ class OneDnnExecutable final : public Executable {
 
   int batch_;
   int threads_;
-  bool clocked_;
-  std::int64_t pixels_;  // of an image, all channels
+  bool profile_;
+  std::int64_t pixels_;  // elements of an image: all channels
   std::int64_t classes_;
   LossChoice loss_;
   std::vector<ParameterSlot> slots_;
@@ -361,9 +361,9 @@ class OneDnnExecutable final : public Executable {
   dnnl::stream stream_;
   onednn::Program program_;
   onednn::Assembled assembled_;
-  std::unordered_map<int, memory> fresh_gradients_;  // per parameter, made by the first accumulate
+  std::unordered_map<int, memory> fresh_gradients_;  // per parameter, allocated on first use
   std::vector<double> logits_;                       // [batch, classes]
-  std::vector<double> slopes_;                       // [batch, classes]: d(loss_sum)/d(logits)
+  std::vector<double> logit_grads_;                  // [batch, classes]: d(loss_sum)/d(logits)
   int count_ = 0;                                    // images of the latest forward()
 };
 

@@ -11,23 +11,23 @@ using dnnl::pooling_forward;
 
 struct Window {
   dnnl::algorithm algorithm;
-  memory::dims kernel;  // empty: the whole image
+  memory::dims kernel;  // empty: global pooling
   memory::dims stride;
   memory::dims padding;
 };
 
-/// Both pools keep their input's layout, so a chain of blocked layers stays blocked.
+/// Max and average pooling. y has the layout of x, so a chain of blocked layers stays blocked.
 class Pooling final : public Layer {
  public:
-  Pooling(const Node& node, const Surroundings& around, const Window& window)
-      : node_(node), around_(around), window_(window) {}
+  Pooling(const Node& node, const FusionContext& context, const Window& window)
+      : node_(node), context_(context), window_(window) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory& x = xs[0];
     const memory::dims x_dims = x.get_desc().dims();
     memory::dims y_dims{x_dims[0]};
     y_dims.insert(y_dims.end(), node_.shape.begin(), node_.shape.end());
-    y_dims.resize(x_dims.size(), 1);  // of a global pool one pixel is left
+    y_dims.resize(x_dims.size(), 1);  // a global pooling leaves one pixel
     x_layout_ = x.get_desc();
     if (window_.kernel.empty()) {
       window_.kernel = window_.stride = memory::dims(x_dims.begin() + 2, x_dims.end());
@@ -46,15 +46,15 @@ class Pooling final : public Layer {
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    if (!around_.wants_dx) return {dys[0]};
+    if (!context_.wants_dx) return {dys[0]};
     const memory dy = program.sum(steps.input, node_.name + " dy", dys);
     memory from = dy;
-    if (around_.relu_precedes) {
-      // The largest input is above zero exactly where the output is: masking the few outputs'
-      // gradients is the same as masking every input's.
+    if (context_.fuses_relu_backward) {
+      // The largest input is positive exactly where the output is, so it is enough to mask the
+      // outputs' gradients, which are fewer.
       from = add_activation_backward(program, steps.input, node_.name + " relu", Relu{}, y_, dy);
     }
-    from = program.in_layout(steps.input, node_.name + " dy", from, y_.get_desc());
+    from = program.reorder_to(steps.input, node_.name + " dy", from, y_.get_desc());
     const pooling_backward::primitive_desc backward(
         pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), window_.stride,
                                window_.kernel, window_.padding, window_.padding),
@@ -68,43 +68,43 @@ class Pooling final : public Layer {
 
  private:
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   Window window_;
   memory::desc x_layout_;
   pooling_forward::primitive_desc forward_;
   memory y_;
-  memory workspace_;  // max: which input of each window was the largest
+  memory workspace_;  // max pooling: argmax of each window
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around) {
+std::unique_ptr<Layer> make_max_pool(const Node& node, const FusionContext& context) {
   if (const auto* deep = std::get_if<MaxPool3d>(&node.op)) {
-    return std::make_unique<Pooling>(node, around,
+    return std::make_unique<Pooling>(node, context,
                                      Window{.algorithm = dnnl::algorithm::pooling_max,
                                             .kernel = {deep->kernel.begin(), deep->kernel.end()},
                                             .stride = {deep->stride.begin(), deep->stride.end()},
                                             .padding = {0, 0, 0}});
   }
   const auto& op = std::get<MaxPool2d>(node.op);
-  return std::make_unique<Pooling>(node, around,
+  return std::make_unique<Pooling>(node, context,
                                    Window{.algorithm = dnnl::algorithm::pooling_max,
                                           .kernel = {op.kernel, op.kernel},
                                           .stride = {op.stride, op.stride},
                                           .padding = {op.padding, op.padding}});
 }
 
-std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around) {
+std::unique_ptr<Layer> make_avg_pool(const Node& node, const FusionContext& context) {
   const auto& op = std::get<AvgPool2d>(node.op);
-  return std::make_unique<Pooling>(node, around,
+  return std::make_unique<Pooling>(node, context,
                                    Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
                                           .kernel = {op.kernel, op.kernel},
                                           .stride = {op.stride, op.stride},
                                           .padding = {0, 0}});
 }
 
-std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around) {
-  return std::make_unique<Pooling>(node, around,
+std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const FusionContext& context) {
+  return std::make_unique<Pooling>(node, context,
                                    Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
                                           .kernel = {},
                                           .stride = {},

@@ -26,7 +26,7 @@ memory Program::allocate(const memory::desc& layout) {
   return empty;
 }
 
-memory Program::allocate_for_good(const memory::desc& layout) const {
+memory Program::allocate_persistent(const memory::desc& layout) const {
   return {layout, engine_};
 }
 
@@ -38,16 +38,16 @@ void Program::use(const memory& memory) {
   planned.last = steps_;
 }
 
-void Program::add_own(std::vector<Step>& steps, const std::string& name,
-                      const std::string& implementation, const std::vector<memory>& memories,
-                      std::function<void()> loop) {
+void Program::add_loop(std::vector<Step>& steps, const std::string& name,
+                       const std::string& implementation, const std::vector<memory>& memories,
+                       std::function<void()> loop) {
   begin_step();
   for (const memory& one : memories) use(one);
   steps.push_back({.name = name,
                    .implementation = implementation,
                    .primitive = {},
                    .arguments = {},
-                   .own = std::move(loop)});
+                   .loop = std::move(loop)});
 }
 
 bool Program::is_shared(const memory& memory) const {
@@ -57,44 +57,44 @@ bool Program::is_shared(const memory& memory) const {
 memory Program::sum(std::vector<Step>& steps, const std::string& name,
                     const std::vector<memory>& parts, const memory::desc& layout) {
   const memory::desc wanted = layout.is_zero() ? parts[0].get_desc() : layout;
-  memory first = in_layout(steps, name, parts[0], wanted);
+  memory first = reorder_to(steps, name, parts[0], wanted);
   if (parts.size() == 1) return first;
   memory total = is_shared(first) ? allocate(wanted) : first;
   memory so_far = first;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const memory next = in_layout(steps, name, parts[i], wanted);
-    add_own(steps, name + " sum", "own", {so_far, next, total},
-            [so_far, next, total] { add_elements(so_far, next, total); });
+    const memory next = reorder_to(steps, name, parts[i], wanted);
+    add_loop(steps, name + " sum", "own", {so_far, next, total},
+             [so_far, next, total] { add_elements(so_far, next, total); });
     so_far = total;
   }
   return total;
 }
 
-void Program::offer_again(const memory& y, Compute compute) {
-  offered_again_[y.get()] = std::move(compute);
+void Program::offer_recompute(const memory& y, Compute compute) {
+  recomputable_[y.get()] = std::move(compute);
 }
 
-memory Program::again(std::vector<Step>& steps, const memory& y) {
-  const auto offered = offered_again_.find(y.get());
-  if (offered == offered_again_.end()) return y;
-  const auto [made, first] = again_.try_emplace(y.get());
+memory Program::recompute(std::vector<Step>& steps, const memory& y) {
+  const auto offered = recomputable_.find(y.get());
+  if (offered == recomputable_.end()) return y;
+  const auto [made, first] = recomputed_.try_emplace(y.get());
   if (first) made->second = offered->second(steps);
   return made->second;
 }
 
-memory Program::in_layout(std::vector<Step>& steps, const std::string& name, const memory& from,
-                          const memory::desc& layout) {
+memory Program::reorder_to(std::vector<Step>& steps, const std::string& name, const memory& from,
+                           const memory::desc& layout) {
   if (from.get_desc() == layout) return from;
   memory to = allocate(layout);
-  copy(steps, name, from, to);
+  reorder(steps, name, from, to);
   return to;
 }
 
-void Program::copy(std::vector<Step>& steps, const std::string& name, const memory& from,
-                   const memory& to) {
-  const dnnl::reorder::primitive_desc reorder(engine_, from.get_desc(), engine_, to.get_desc(),
-                                              user_scratchpad());
-  add(steps, name + " reorder", reorder, dnnl::reorder(reorder),
+void Program::reorder(std::vector<Step>& steps, const std::string& name, const memory& from,
+                      const memory& to) {
+  const dnnl::reorder::primitive_desc desc(engine_, from.get_desc(), engine_, to.get_desc(),
+                                           user_scratchpad());
+  add(steps, name + " reorder", desc, dnnl::reorder(desc),
       {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
@@ -115,8 +115,8 @@ const BoundParameter& Program::bind_parameter(int index, const memory::desc& pla
 }
 
 void Program::allocate_planned() {
-  offered_again_.clear();  // they refer to layers, which end with the compilation
-  again_.clear();
+  recomputable_.clear();  // refers to layers, which do not outlive compilation
+  recomputed_.clear();
   std::vector<Lifetime> lifetimes;
   for (const Planned& each : planned_) {
     lifetimes.push_back({each.memory.get_desc().get_size(), each.first, each.last});
@@ -124,7 +124,7 @@ void Program::allocate_planned() {
   const MemoryPlan plan = plan_memory(lifetimes);
   planned_bytes_ = plan.bytes;
   const auto bytes = static_cast<memory::dim>(std::max<std::size_t>(plan.bytes, 64));
-  arena_ = allocate_for_good({{bytes}, memory::data_type::u8, memory::format_tag::a});
+  arena_ = allocate_persistent({{bytes}, memory::data_type::u8, memory::format_tag::a});
   auto* const begin = static_cast<std::byte*>(arena_.get_data_handle());
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     planned_[i].memory.set_data_handle(begin + plan.offsets[i]);
@@ -152,7 +152,7 @@ std::string describe(const memory::desc& layout) {
   std::string text = fmt::format(
       "strides {}", fmt::join(blocking.strides, blocking.strides + layout.data.ndims, ","));
   for (int i = 0; i < blocking.inner_nblks; ++i) {
-    // The axis as oneDNN writes it: a is the first.
+    // oneDNN's name of the axis: a is the first.
     const char axis = static_cast<char>('a' + blocking.inner_idxs[i]);
     text += fmt::format("{}{}{}", i == 0 ? " blocks " : "", blocking.inner_blks[i], axis);
   }

@@ -13,31 +13,31 @@
 
 namespace dllaunch::onednn {
 
-/// One primitive, ready to run, or a loop of our own.
+/// One primitive with its arguments, or a loop of this backend.
 struct Step {
   std::string name;            // "conv1 backward weights"
   std::string implementation;  // "brgconv:avx512_core"
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
-  std::function<void()> own = {};  // instead of the primitive
-  double seconds = 0;              // in all calls so far, where somebody clocks them
+  std::function<void()> loop = {};  // instead of the primitive
+  double seconds = 0;               // in all calls so far, with CompileOptions::profile
 
   void run(const dnnl::stream& stream) const {
-    if (own) return own();
+    if (loop) return loop();
     primitive.execute(stream, arguments);
   }
 };
 
-/// What differs from call to call.
+/// State of the current call.
 struct CallState {
   int rows = 0;              // present images
-  bool train = false;        // the latest forward pass was for training
-  bool again = false;        // that pass once more: what it measured stands
+  bool train = false;        // phase of the latest forward pass
+  bool repeat = false;       // repeats that pass with the statistics it measured
   std::uint64_t random = 0;  // Batch::random of that pass
 };
 
-/// The backward pass of one node, in two parts: between them the slots are reported ready, so that
-/// communication starts before the input's gradient is computed.
+/// The backward pass of one node: first the parameters' gradients, then the input's. The slots are
+/// reported ready in between, so that communication overlaps with the second part.
 struct BackwardOfNode {
   struct Slot {
     int slot = 0;
@@ -48,25 +48,24 @@ struct BackwardOfNode {
   std::vector<Step> input;       // the rest
 };
 
-/// One parameter of the graph. Arena memory has the layout of the gradient, and so have weights and
-/// optimiser state: the update is elementwise, and only the few weights whose forward or
-/// backward-data primitive wants another layout are reordered, once a step.
+/// One parameter of the graph. Weights and optimiser state have the gradient's layout, so the
+/// update is elementwise. A weight is reordered, once per step, only if its forward or
+/// backward-data primitive needs another layout.
 struct BoundParameter {
   dnnl::memory::desc plain;
   dnnl::memory weight;    // bound by attach()
   dnnl::memory gradient;  // bound by attach()
 };
 
-/// In which numbers a graph is computed, and how. Weights, their gradients, statistics and sums
-/// stay f32; what is multiplied is of `type`.
+/// Data type and algorithm of the computation. Activations and multiplicands have `type`; weights,
+/// their gradients, statistics and sums stay f32.
 struct Numerics {
   dnnl::memory::data_type type = dnnl::memory::data_type::f32;  // or bf16
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::direct;
 };
 
 /// Collects steps and memories while a graph is compiled. Steps run in the order in which they are
-/// added, and memories are planned for that order: two that are not in use at the same time may be
-/// the same bytes.
+/// added; memories that are not in use at the same time share an address.
 class Program {
  public:
   Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics = {},
@@ -74,37 +73,36 @@ class Program {
 
   const dnnl::engine& engine() const { return engine_; }
   const Numerics& numerics() const { return numerics_; }
-  /// As CompileOptions tells.
   const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
-  /// Read by steps of our own, written before each call.
+  /// Written before each call, read by loops.
   CallState& call() { return *call_; }
 
-  /// Memory for what one step writes and later ones read. Without an address until
-  /// allocate_planned(), and with one only from the first step that uses it to the last.
+  /// Returns memory for what one step writes and later ones read. It has no address until
+  /// allocate_planned(), and is valid only from the first step that uses it to the last.
   dnnl::memory allocate(const dnnl::memory::desc& layout);
-  /// Memory for what is read or written outside steps too: always there.
-  dnnl::memory allocate_for_good(const dnnl::memory::desc& layout) const;
+  /// Returns memory that is also valid outside steps.
+  dnnl::memory allocate_persistent(const dnnl::memory::desc& layout) const;
 
-  /// `from` itself where it has that layout already, else a copy that a new step of `steps` writes.
-  dnnl::memory in_layout(std::vector<Step>& steps, const std::string& name,
-                         const dnnl::memory& from, const dnnl::memory::desc& layout);
+  /// Returns `from` if it has that layout, else the destination of a reorder appended to `steps`.
+  dnnl::memory reorder_to(std::vector<Step>& steps, const std::string& name,
+                          const dnnl::memory& from, const dnnl::memory::desc& layout);
 
-  /// A step that brings `from` into the layout of `to`.
-  void copy(std::vector<Step>& steps, const std::string& name, const dnnl::memory& from,
-            const dnnl::memory& to);
+  /// Appends a reorder of `from` into `to`.
+  void reorder(std::vector<Step>& steps, const std::string& name, const dnnl::memory& from,
+               const dnnl::memory& to);
 
-  /// Declares where parameter `index` lives; its memories are bound by attach().
+  /// Declares the layout of parameter `index`; attach() sets its addresses.
   const BoundParameter& bind_parameter(int index, const dnnl::memory::desc& plain,
                                        const dnnl::memory::desc& layout);
   std::vector<BoundParameter>& parameters() { return parameters_; }
   const std::vector<BoundParameter>& parameters() const { return parameters_; }
 
-  /// Gives the graph's buffers their first values.
+  /// Sets the graph's buffers to their initial values.
   void bind_buffers(const Graph& graph);
   std::vector<std::vector<double>>& buffers() { return buffers_; }
   const std::vector<std::vector<double>>& buffers() const { return buffers_; }
 
-  /// A scratchpad is added to the arguments: memory like any other, in use for this one step.
+  /// Appends a primitive. Adds a scratchpad to its arguments, in use for this step only.
   template <typename PrimitiveDesc>
   void add(std::vector<Step>& steps, const std::string& name, const PrimitiveDesc& primitive_desc,
            const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
@@ -119,35 +117,36 @@ class Program {
                      .arguments = std::move(arguments)});
   }
 
-  /// A loop of our own, and all memories that it reads or writes.
-  void add_own(std::vector<Step>& steps, const std::string& name, const std::string& implementation,
-               const std::vector<dnnl::memory>& memories, std::function<void()> loop);
+  /// Appends a loop. `memories`: all that it reads or writes.
+  void add_loop(std::vector<Step>& steps, const std::string& name,
+                const std::string& implementation, const std::vector<dnnl::memory>& memories,
+                std::function<void()> loop);
 
-  /// The sum of `parts`, at least one, in `layout` or in the first part's. May be the memory of the
-  /// first part, unless that is shared.
+  /// Returns the sum of `parts` (at least one), in `layout` or else the first part's. Overwrites
+  /// the first part if it is not shared.
   dnnl::memory sum(std::vector<Step>& steps, const std::string& name,
                    const std::vector<dnnl::memory>& parts,
                    const dnnl::memory::desc& layout = dnnl::memory::desc());
-  /// `y` can be computed once more from what is kept anyway: `compute` appends the step that does
-  /// it to those it is given, and returns where it is then.
+  /// Offers to recompute `y` in the backward pass instead of keeping it. `compute` appends the step
+  /// that does so and returns its output.
   using Compute = std::function<dnnl::memory(std::vector<Step>&)>;
-  void offer_again(const dnnl::memory& y, Compute compute);
-  /// For a backward pass that reads what a forward pass wrote: `y`, or what computed it once more
-  /// wrote, for the first who asks.
-  dnnl::memory again(std::vector<Step>& steps, const dnnl::memory& y);
+  void offer_recompute(const dnnl::memory& y, Compute compute);
+  /// Returns `y`, an output of the forward pass, for use in the backward pass: recomputed if that
+  /// was offered, by a step that the first call appends.
+  dnnl::memory recompute(std::vector<Step>& steps, const dnnl::memory& y);
 
-  /// Read by several from now on: nobody may write to it.
-  void share(const dnnl::memory& memory) { shared_.push_back(memory); }
+  /// Marks memory that has several readers: it must not be overwritten.
+  void mark_shared(const dnnl::memory& memory) { shared_.push_back(memory); }
   bool is_shared(const dnnl::memory& memory) const;
 
-  /// Once all steps are added: gives all memories their place.
+  /// Assigns all addresses. Call after the last step was added.
   void allocate_planned();
   std::size_t planned_bytes() const { return planned_bytes_; }
 
  private:
   struct Planned {
     dnnl::memory memory;
-    int first = 0;  // the first step that uses it; 0: none yet
+    int first = 0;  // first step that uses it; 0: none yet
     int last = 0;
   };
   void begin_step() { ++steps_; }
@@ -161,26 +160,26 @@ class Program {
   std::unique_ptr<CallState> call_ = std::make_unique<CallState>();
   int steps_ = 0;
   std::vector<Planned> planned_;
-  std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN's handle
+  std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN handle
   std::vector<dnnl::memory> shared_;
-  std::unordered_map<const void*, Compute> offered_again_;  // by the handle of y
-  std::unordered_map<const void*, dnnl::memory> again_;     // what was
-  dnnl::memory arena_;                                      // what is planned
+  std::unordered_map<const void*, Compute> recomputable_;     // by handle of y
+  std::unordered_map<const void*, dnnl::memory> recomputed_;  // by handle of y
+  dnnl::memory arena_;                                        // holds planned_
   std::size_t planned_bytes_ = 0;
 };
 
-/// Every primitive works in the scratchpad it is given.
+/// Returns attributes that make a primitive use the scratchpad passed to it.
 dnnl::primitive_attr user_scratchpad();
 
-/// [batch, c, h, w] or [batch, features], or the same of a parameter: dense, in C order.
+/// Returns the dense layout in C order: [batch, c, h, w], [batch, features] or a parameter's shape.
 dnnl::memory::desc plain_layout(const dnnl::memory::dims& dims,
                                 dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-/// The same extents, the layout left to the primitive.
+/// Returns a descriptor that leaves the layout to the primitive.
 dnnl::memory::desc any_layout(const dnnl::memory::dims& dims,
                               dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-/// "strides 4608,144,48,16 blocks 16a": equal for equal layouts.
+/// Returns the layout as text, equal for equal layouts: "strides 4608,144,48,16 blocks 16a".
 std::string describe(const dnnl::memory::desc& layout);
 
 }  // namespace dllaunch::onednn

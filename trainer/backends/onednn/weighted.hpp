@@ -1,4 +1,4 @@
-// What convolutions and dense layers share: three primitives around one weight and one bias.
+// Common base of convolutions and dense layers: three primitives with one weight and one bias.
 #pragma once
 
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace dllaunch::onednn {
 
-/// Forward, Gradient and BackwardData are oneDNN's primitives of one kind. The derived class
-/// describes them for the given input, leaving all layouts open.
+/// Forward, Gradient and BackwardData are oneDNN primitives of one kind. The derived class creates
+/// their descriptors for a given input, leaving all layouts to oneDNN.
 template <typename Forward, typename Gradient, typename BackwardData>
 class Weighted : public Layer {
  public:
-  Weighted(Node node, Surroundings around) : node_(std::move(node)), around_(around) {}
+  Weighted(Node node, FusionContext context) : node_(std::move(node)), context_(context) {}
 
   dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
                                const Memories& xs) final {
@@ -20,9 +20,9 @@ class Weighted : public Layer {
     describe_primitives(program, x.get_desc());
     const BoundParameter& weight = program.bind_parameter(
         node_.parameters[0], plain_layout(weight_dims_), gradient_desc_.diff_weights_desc());
-    x_ = program.in_layout(steps, node_.name + " x", x, forward_desc_.src_desc());
-    weight_ = program.in_layout(steps, node_.name + " weight", weight.weight,
-                                forward_desc_.weights_desc());
+    x_ = program.reorder_to(steps, node_.name + " x", x, forward_desc_.src_desc());
+    weight_ = program.reorder_to(steps, node_.name + " weight", weight.weight,
+                                 forward_desc_.weights_desc());
     dnnl::memory y = program.allocate(forward_desc_.dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x_}, {DNNL_ARG_WEIGHTS, weight_}, {DNNL_ARG_DST, y}};
     if (has_bias()) {
@@ -38,17 +38,17 @@ class Weighted : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) final {
     auto& first = steps.parameters;
     const auto dy = program.sum(first, node_.name + " dy", dys);
-    const auto x = program.in_layout(first, node_.name + " x", program.again(first, x_),
-                                     gradient_desc_.src_desc());
-    const auto slope =
-        program.in_layout(first, node_.name + " dy", dy, gradient_desc_.diff_dst_desc());
+    const auto x = program.reorder_to(first, node_.name + " x", program.recompute(first, x_),
+                                      gradient_desc_.src_desc());
+    const auto diff_dst =
+        program.reorder_to(first, node_.name + " dy", dy, gradient_desc_.diff_dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x},
-                        {DNNL_ARG_DIFF_DST, slope},
+                        {DNNL_ARG_DIFF_DST, diff_dst},
                         {DNNL_ARG_DIFF_WEIGHTS, parameter(program, 0).gradient}};
     if (has_bias()) arguments.insert({DNNL_ARG_DIFF_BIAS, parameter(program, 1).gradient});
     program.add(first, node_.name + " backward weights", gradient_desc_, Gradient(gradient_desc_),
                 std::move(arguments));
-    return {around_.wants_dx ? compile_backward_data(program, steps.input, slope) : dy};
+    return {context_.wants_dx ? compile_backward_data(program, steps.input, diff_dst) : dy};
   }
 
  protected:
@@ -57,22 +57,22 @@ class Weighted : public Layer {
   /// Fills weight_dims_ and the primitive descriptors; backward_desc_ only if wants_dx.
   virtual void describe_primitives(const Program& program, const dnnl::memory::desc& x) = 0;
 
-  /// Of what it writes.
+  /// Returns the data type of y.
   dnnl::memory::data_type output_type(const Program& program) const {
-    return around_.gives_logits ? dnnl::memory::data_type::f32 : program.numerics().type;
+    return context_.gives_logits ? dnnl::memory::data_type::f32 : program.numerics().type;
   }
 
   bool has_bias() const { return node_.parameters.size() == 2; }
 
-  /// Has one of the primitives fallen back to oneDNN's unvectorised reference code?
+  /// Whether one of the primitives fell back to oneDNN's unvectorised reference code.
   bool is_slow() const {
     return is_reference(forward_desc_.impl_info_str()) ||
            is_reference(gradient_desc_.impl_info_str()) ||
-           (around_.wants_dx && is_reference(backward_desc_.impl_info_str()));
+           (context_.wants_dx && is_reference(backward_desc_.impl_info_str()));
   }
 
   Node node_;
-  Surroundings around_;
+  FusionContext context_;
   dnnl::memory::dims weight_dims_;
   typename Forward::primitive_desc forward_desc_;
   typename Gradient::primitive_desc gradient_desc_;
@@ -81,15 +81,16 @@ class Weighted : public Layer {
  private:
   dnnl::memory compile_backward_data(Program& program, std::vector<Step>& steps,
                                      const dnnl::memory& dy) {
-    const auto slope =
-        program.in_layout(steps, node_.name + " dy", dy, backward_desc_.diff_dst_desc());
-    // The forward pass may have made the very copy of the weights that is needed here.
+    const auto diff_dst =
+        program.reorder_to(steps, node_.name + " dy", dy, backward_desc_.diff_dst_desc());
+    // The forward pass may already have reordered the weights to this layout.
     const auto layout = backward_desc_.weights_desc();
     const auto& nearest = weight_.get_desc() == layout ? weight_ : parameter(program, 0).weight;
-    const auto weight = program.in_layout(steps, node_.name + " weight", nearest, layout);
+    const auto weight = program.reorder_to(steps, node_.name + " weight", nearest, layout);
     auto dx = program.allocate(backward_desc_.diff_src_desc());
-    program.add(steps, node_.name + " backward data", backward_desc_, BackwardData(backward_desc_),
-                {{DNNL_ARG_DIFF_DST, slope}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
+    program.add(
+        steps, node_.name + " backward data", backward_desc_, BackwardData(backward_desc_),
+        {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
     return dx;
   }
 

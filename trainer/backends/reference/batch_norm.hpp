@@ -1,4 +1,4 @@
-// Batch normalisation, the one operation that looks at several images at once.
+// Batch normalisation: the only operation over several images.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace dllaunch::reference {
 
-/// What a batch normalisation reads and writes: x, y, dx and dy are [rows, channels, pixels].
+/// A batch normalisation's arrays: x, y, dx and dy are [rows, channels, pixels].
 template <typename Real>
 struct Rows {
   std::int64_t rows = 0;
@@ -37,16 +37,16 @@ struct Rows {
   }
 };
 
-/// What is kept from step to step, and from forward() to backward(); per channel.
+/// Per-channel state, kept from step to step and from forward() to backward().
 struct BatchStatistics {
   std::vector<double> running_mean;
   std::vector<double> running_var;
-  std::vector<double> mean;     // that the latest forward() subtracted
-  std::vector<double> inv_std;  // and divided by
-  double count = 0;             // values of a channel that it measured, over all ranks
+  std::vector<double> mean;     // used by the latest forward()
+  std::vector<double> inv_std;  // used by the latest forward()
+  double count = 0;             // values per channel in the latest training batch, over all ranks
 };
 
-/// Of this rank's images.
+/// Returns the moments of this rank's images.
 template <typename Real>
 ChannelMoments own_moments(const Rows<Real>& v) {
   const auto channels = static_cast<std::size_t>(v.channels);
@@ -69,7 +69,7 @@ template <typename Real>
 void measure(const BatchNorm& op, const Rows<Real>& v, const SumOverRanks& sum,
              BatchStatistics& statistics) {
   ChannelMoments all = own_moments(v);
-  add_other_ranks(all, sum);
+  allreduce_moments(all, sum);
   const double n = all.count;
   statistics.count = n;
   if (n == 0) return;
@@ -79,7 +79,7 @@ void measure(const BatchNorm& op, const Rows<Real>& v, const SumOverRanks& sum,
     statistics.mean[c] = mean;
     statistics.inv_std[c] = 1 / std::sqrt(squares / n + op.eps);
     const double unbiased = n > 1 ? squares / (n - 1) : squares;
-    // Rounded to what the network computes in.
+    // Rounded to Real, the precision of the network.
     const auto move = [&op](double& running, double towards) {
       running = static_cast<Real>(running + op.momentum * (towards - running));
     };
@@ -107,9 +107,9 @@ void forward(const BatchNorm& op, const Rows<Real>& v, bool train, const SumOver
   }
 }
 
-/// With z = (x - mean) inv_std of a channel's n values, all of which depend on each x:
-/// dweight = sum dy z, dbias = sum dy, dx = weight inv_std (dy - dbias / n - z dweight / n). For
-/// dx, n values and both sums are of all ranks; the parameters' gradients are of this one's images.
+/// With z = (x - mean) inv_std over a channel's n values (mean and inv_std depend on x):
+/// dweight = sum dy z, dbias = sum dy, dx = weight inv_std (dy - dbias / n - z dweight / n). In dx,
+/// n and both sums are over all ranks; the parameters' gradients are over this rank's images.
 template <typename Real>
 void backward(const BatchNorm&, const Rows<Real>& v, const BatchStatistics& statistics,
               const SumOverRanks& sum) {

@@ -1,4 +1,4 @@
-// Node by node, image by image, in order: what a graph means. One thread, no cleverness.
+// Backend reference: defines what a graph computes. Node by node, image by image, single-threaded.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr DType dtype_of(double) {
   return DType::f64;
 }
 
-/// Images are handled one after the other, so a weight's gradient is a sum in row order: it depends
-/// on the images, not on how many rows the executable has.
+/// Processes images in order, so a weight's gradient is a sum in row order: it depends on the
+/// images, not on CompileOptions::batch.
 template <typename Real>
 class ReferenceExecutable final : public Executable {
  public:
@@ -36,11 +36,11 @@ class ReferenceExecutable final : public Executable {
     for (const Node& node : graph_.nodes) {
       const auto size = static_cast<std::size_t>(elements_of(node.shape));
       outputs_.emplace_back(rows * size);
-      deltas_.emplace_back(rows * size);
+      output_grads_.emplace_back(rows * size);
     }
     const auto classes = static_cast<std::size_t>(graph_.classes());
     logits_.resize(rows * classes);
-    slopes_.resize(rows * classes);
+    logit_grads_.resize(rows * classes);
     weights_.resize(graph_.parameters.size());
     gradients_.resize(graph_.parameters.size());
     statistics_.resize(graph_.nodes.size());
@@ -93,14 +93,14 @@ class ReferenceExecutable final : public Executable {
     const auto logits = rows * static_cast<std::size_t>(graph_.classes());
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
     return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
-                         std::span(slopes_).first(logits));
+                         std::span(logit_grads_).first(logits));
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (!accumulate) clear_gradients();
-    for (auto& delta : deltas_) std::ranges::fill(delta, Real{0});
-    std::transform(slopes_.begin(), slopes_.end(), deltas_.back().begin(),
-                   [scale](double slope) { return static_cast<Real>(scale * slope); });
+    for (auto& grads : output_grads_) std::ranges::fill(grads, Real{0});
+    std::transform(logit_grads_.begin(), logit_grads_.end(), output_grads_.back().begin(),
+                   [scale](double grad) { return static_cast<Real>(scale * grad); });
 
     int slot = 0;
     for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
@@ -174,7 +174,7 @@ class ReferenceExecutable final : public Executable {
     for (std::uint64_t i = 0; i < elements; ++i) v.dx[i] += mask.keeps(i) ? v.dy[i] * scale : 0;
   }
 
-  /// Node n as a batch normalisation sees it.
+  /// Returns the arrays of node n, a batch normalisation.
   reference::Rows<Real> rows(std::size_t n) {
     const reference::View<Real> first = view(n, 0);
     return {.rows = count_,
@@ -190,7 +190,7 @@ class ReferenceExecutable final : public Executable {
             .dbias = first.dbias};
   }
 
-  /// Node n as image `row` sees it.
+  /// Returns the arrays of node n for image `row`.
   reference::View<Real> view(std::size_t n, int row) {
     const Node& node = graph_.nodes[n];
     const auto input = static_cast<std::size_t>(node.inputs.front());
@@ -200,12 +200,12 @@ class ReferenceExecutable final : public Executable {
     reference::View<Real> v{.x_shape = x_shape, .y_shape = node.shape};
     v.x = outputs_[input].data() + x_at;
     v.y = outputs_[n].data() + y_at;
-    v.dx = input == 0 ? nullptr : deltas_[input].data() + x_at;
-    v.dy = deltas_[n].data() + y_at;
+    v.dx = input == 0 ? nullptr : output_grads_[input].data() + x_at;
+    v.dy = output_grads_[n].data() + y_at;
     if (node.inputs.size() > 1) {
       const auto other = static_cast<std::size_t>(node.inputs[1]);
       v.other_x = outputs_[other].data() + x_at;
-      v.other_dx = other == 0 ? nullptr : deltas_[other].data() + x_at;
+      v.other_dx = other == 0 ? nullptr : output_grads_[other].data() + x_at;
     }
     for (std::size_t i = 0; i < node.parameters.size(); ++i) {
       const auto parameter = static_cast<std::size_t>(node.parameters[i]);
@@ -233,11 +233,12 @@ class ReferenceExecutable final : public Executable {
   std::vector<Real*> weights_;              // per parameter
   std::vector<Real*> gradients_;            // per parameter
   std::vector<std::vector<Real>> outputs_;  // per node [batch, shape]
-  std::vector<std::vector<Real>> deltas_;  // per node [batch, shape]: d(scale * loss_sum)/d(output)
+  std::vector<std::vector<Real>>
+      output_grads_;  // per node [batch, shape]: d(scale * loss_sum)/d(output)
   std::vector<std::vector<double>> buffers_;            // per buffer
   std::vector<reference::BatchStatistics> statistics_;  // per node
   std::vector<double> logits_;                          // [batch, classes]
-  std::vector<double> slopes_;                          // [batch, classes]: d(loss_sum)/d(logits)
+  std::vector<double> logit_grads_;                     // [batch, classes]: d(loss_sum)/d(logits)
   std::uint64_t random_ = 0;                            // of the latest forward()
   int count_ = 0;                                       // images of the latest forward()
 };

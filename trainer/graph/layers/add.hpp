@@ -6,15 +6,16 @@
 
 namespace dllaunch {
 
-/// The sum of two inputs of one shape.
+/// The sum of two inputs of the same shape.
 struct Add {
   static constexpr std::string_view name = "add";
-  static constexpr LayerTraits traits{.inputs = 2, .rereads_input = false, .rereads_output = false};
+  static constexpr LayerTraits traits{
+      .inputs = 2, .backward_reads_x = false, .backward_reads_y = false};
 };
 
 inline Inferred infer(const Add&, const Shape& x, const Shape& other) {
-  if (x == other) return only(x);
-  return refuse("cannot add {} to {}", {other, x});
+  if (x == other) return shape_only(x);
+  return shape_error("cannot add {} to {}", {other, x});
 }
 
 namespace reference {

@@ -7,7 +7,7 @@ namespace dllaunch {
 
 struct AvgPool2d {
   static constexpr std::string_view name = "avg_pool2d";
-  static constexpr LayerTraits traits = rereads_nothing;
+  static constexpr LayerTraits traits = backward_reads_nothing;
 
   int kernel = 2;
   int stride = 2;
@@ -24,7 +24,7 @@ inline Inferred infer(const AvgPool2d& op, const Shape& x) {
 
 namespace reference {
 
-/// Calls visit(y, corner) for every output, where `corner` indexes the window's first input.
+/// Calls visit(y, corner) for every output; `corner` is the index of the window's first input.
 template <typename Visit>
 void for_each_window(int stride, const Shape& x, const Shape& y, const Visit& visit) {
   std::int64_t output = 0;

@@ -9,7 +9,7 @@ namespace dllaunch {
 /// Parameters: weight [channels, c, kernel, kernel], bias [channels].
 struct Conv2d {
   static constexpr std::string_view name = "conv2d";
-  static constexpr LayerTraits traits{.weighted = true, .rereads_output = false};
+  static constexpr LayerTraits traits{.weighted = true, .backward_reads_y = false};
 
   int channels = 0;
   int kernel = 0;
@@ -28,12 +28,12 @@ struct Conv2d {
 inline Inferred infer(const Conv2d& op, const Shape& x) {
   if (x.size() != 3) return needs_image(x);
   if (op.channels < 1 || op.kernel < 1 || op.stride < 1 || op.padding < 0) {
-    return refuse("cannot be a convolution of {} channels, kernel {}, stride {}, padding {}",
-                  {op.channels, op.kernel, op.stride, op.padding});
+    return shape_error("cannot be a convolution of {} channels, kernel {}, stride {}, padding {}",
+                       {op.channels, op.kernel, op.stride, op.padding});
   }
   if (op.padding >= op.kernel) {
-    return refuse("pads {} pixels, which a kernel of {} can fall into whole",
-                  {op.padding, op.kernel});
+    return shape_error("pads {} pixels, so a kernel of {} can lie entirely in the padding",
+                       {op.padding, op.kernel});
   }
   Inferred inferred = slide(x, op.channels, op.kernel, op.stride, op.padding);
   const Shape weight{op.channels, x[0], op.kernel, op.kernel};
@@ -53,8 +53,8 @@ void for_each_tap(const Conv2d& op, const Shape& x, const Shape& y, const Visit&
     for (std::int64_t c = 0; c < x[0]; ++c) {
       for (int r = 0; r < op.kernel; ++r) {
         for (int s = 0; s < op.kernel; ++s, ++w) {
-          const Inside rows(y[1], x[1], op.stride, r - op.padding);
-          const Inside columns(y[2], x[2], op.stride, s - op.padding);
+          const ValidOutputs rows(y[1], x[1], op.stride, r - op.padding);
+          const ValidOutputs columns(y[2], x[2], op.stride, s - op.padding);
           for (std::int64_t i = rows.first; i < rows.end; ++i) {
             const std::int64_t h = i * op.stride + r - op.padding;
             visit(w, (k * y[1] + i) * y[2], (c * x[1] + h) * x[2] + s - op.padding, columns);
@@ -72,7 +72,7 @@ void forward(const Conv2d& op, const View<Real>& v) {
     std::fill_n(v.y + k * pixels, pixels, v.bias != nullptr ? v.bias[k] : Real{0});
   }
   for_each_tap(op, v.x_shape, v.y_shape,
-               [&](std::int64_t w, std::int64_t y, std::int64_t x, const Inside& columns) {
+               [&](std::int64_t w, std::int64_t y, std::int64_t x, const ValidOutputs& columns) {
                  const Real weight = v.weight[w];
                  for (std::int64_t j = columns.first; j < columns.end; ++j) {
                    v.y[y + j] += weight * v.x[x + j * op.stride];
@@ -83,7 +83,7 @@ void forward(const Conv2d& op, const View<Real>& v) {
 template <typename Real>
 void backward(const Conv2d& op, const View<Real>& v) {
   for_each_tap(op, v.x_shape, v.y_shape,
-               [&](std::int64_t w, std::int64_t y, std::int64_t x, const Inside& columns) {
+               [&](std::int64_t w, std::int64_t y, std::int64_t x, const ValidOutputs& columns) {
                  Real sum = 0;
                  for (std::int64_t j = columns.first; j < columns.end; ++j) {
                    sum += v.dy[y + j] * v.x[x + j * op.stride];

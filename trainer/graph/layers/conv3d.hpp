@@ -5,10 +5,11 @@
 
 namespace dllaunch {
 
-/// Conv2d over volumes; depth, height, width. weight [channels, c, kernel...], bias [channels].
+/// Conv2d over volumes: depth, height, width.
+/// Parameters: weight [channels, c, kernel...], bias [channels].
 struct Conv3d {
   static constexpr std::string_view name = "conv3d";
-  static constexpr LayerTraits traits{.weighted = true, .rereads_output = false};
+  static constexpr LayerTraits traits{.weighted = true, .backward_reads_y = false};
 
   int channels = 0;
   std::array<int, 3> kernel = {1, 1, 1};
@@ -31,8 +32,8 @@ inline Inferred infer(const Conv3d& op, const Shape& x) {
     padded = padded && op.padding[axis] < op.kernel[axis];
   }
   if (op.channels < 1 || !all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1) || !padded) {
-    return refuse("cannot be a convolution of {} channels, kernel {}, stride {}, padding {}",
-                  {op.channels, op.kernel, op.stride, op.padding});
+    return shape_error("cannot be a convolution of {} channels, kernel {}, stride {}, padding {}",
+                       {op.channels, op.kernel, op.stride, op.padding});
   }
   Inferred inferred = slide(x, op.channels, {op.kernel, op.stride, op.padding});
   const Shape weight{op.channels, x[0], op.kernel[0], op.kernel[1], op.kernel[2]};
@@ -43,12 +44,12 @@ inline Inferred infer(const Conv3d& op, const Shape& x) {
 namespace reference {
 
 /// Calls visit(w, y_row, x_row, columns) for every weight w[k,c,q,r,s] and every output row it
-/// touches, as for_each_tap() of an image does.
+/// touches, like for_each_tap() of Conv2d.
 template <typename Visit>
 void for_each_tap(const Conv3d& op, const Shape& x, const Shape& y, const Visit& visit) {
   const auto& [depth, height, width] = op.kernel;
   const auto inside = [&](std::size_t axis, int tap) {
-    return Inside(y[axis + 1], x[axis + 1], op.stride[axis], tap - op.padding[axis]);
+    return ValidOutputs(y[axis + 1], x[axis + 1], op.stride[axis], tap - op.padding[axis]);
   };
   const auto read = [&](std::size_t axis, std::int64_t output, int tap) {
     return output * op.stride[axis] + tap - op.padding[axis];
@@ -60,8 +61,8 @@ void for_each_tap(const Conv3d& op, const Shape& x, const Shape& y, const Visit&
         const int q = tap / (height * width);
         const int r = tap / width % height;
         const int s = tap % width;
-        const Inside planes = inside(0, q);
-        const Inside rows = inside(1, r);
+        const ValidOutputs planes = inside(0, q);
+        const ValidOutputs rows = inside(1, r);
         for (std::int64_t p = planes.first; p < planes.end; ++p) {
           for (std::int64_t i = rows.first; i < rows.end; ++i) {
             const std::int64_t plane = c * x[1] + read(0, p, q);
@@ -81,7 +82,7 @@ void forward(const Conv3d& op, const View<Real>& v) {
     std::fill_n(v.y + k * pixels, pixels, v.bias != nullptr ? v.bias[k] : Real{0});
   }
   for_each_tap(op, v.x_shape, v.y_shape,
-               [&](std::int64_t w, std::int64_t y, std::int64_t x, const Inside& columns) {
+               [&](std::int64_t w, std::int64_t y, std::int64_t x, const ValidOutputs& columns) {
                  for (std::int64_t j = columns.first; j < columns.end; ++j) {
                    v.y[y + j] += v.weight[w] * v.x[x + j * op.stride[2]];
                  }
@@ -91,7 +92,7 @@ void forward(const Conv3d& op, const View<Real>& v) {
 template <typename Real>
 void backward(const Conv3d& op, const View<Real>& v) {
   for_each_tap(op, v.x_shape, v.y_shape,
-               [&](std::int64_t w, std::int64_t y, std::int64_t x, const Inside& columns) {
+               [&](std::int64_t w, std::int64_t y, std::int64_t x, const ValidOutputs& columns) {
                  Real sum = 0;
                  for (std::int64_t j = columns.first; j < columns.end; ++j) {
                    sum += v.dy[y + j] * v.x[x + j * op.stride[2]];

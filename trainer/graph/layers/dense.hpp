@@ -8,11 +8,11 @@ namespace dllaunch {
 struct Dense {
   static constexpr std::string_view name = "dense";
   static constexpr LayerTraits traits{
-      .weighted = true, .rereads_output = false, .flattening = Flattening::unseen};
+      .weighted = true, .backward_reads_y = false, .flattening = Flattening::unseen};
 
   int units = 0;
   bool bias = true;
-  Initial initial = Initial::glorot_uniform;  // torch_uniform: of the bias as well
+  Initial initial = Initial::glorot_uniform;  // torch_uniform also applies to the bias
 
   static constexpr auto keys() {
     return std::tuple(needed_key("units", &Dense::units), key("bias", &Dense::bias));
@@ -20,9 +20,9 @@ struct Dense {
 };
 
 inline Inferred infer(const Dense& op, const Shape& x) {
-  if (x.size() != 1) return refuse("needs a vector, got {}: flatten it first", {x});
-  if (op.units < 1) return refuse("needs at least 1 unit, got {}", {op.units});
-  Inferred inferred = only({op.units});
+  if (x.size() != 1) return shape_error("needs a vector, got {}: flatten it first", {x});
+  if (op.units < 1) return shape_error("needs at least 1 unit, got {}", {op.units});
+  Inferred inferred = shape_only({op.units});
   inferred.parameters = weight_and_bias({op.units, x[0]}, op.bias, op.initial);
   return inferred;
 }

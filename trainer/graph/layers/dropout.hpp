@@ -4,14 +4,14 @@
 
 namespace dllaunch {
 
-/// Phase::train: of all elements of x, those of a random part `rate` become 0, the others are
-/// divided by 1 - rate. Which ones follows from Batch::random, the node's name and the element's
-/// place alone (trainer/graph/dropout.hpp). Phase::evaluate: y = x.
-/// Its loops know the batch's random key: they are in reference_backend.cpp.
+/// Phase::train: each element of x becomes 0 with probability `rate`, else it is divided by 1 -
+/// rate (inverted dropout, as PyTorch's). The mask depends only on Batch::random, the node's name
+/// and the element's index (trainer/graph/dropout.hpp). Phase::evaluate: y = x. Its loops need the
+/// batch's key: reference_backend.cpp.
 struct Dropout {
   static constexpr std::string_view name = "dropout";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .flattening = Flattening::passed_on};
+      .backward_reads_x = false, .backward_reads_y = false, .flattening = Flattening::passed_on};
 
   double rate = 0.5;
 
@@ -19,8 +19,8 @@ struct Dropout {
 };
 
 inline Inferred infer(const Dropout& op, const Shape& x) {
-  if (op.rate >= 0 && op.rate < 1) return only(x);
-  return refuse("drops a part of {}, which is not from 0 to below 1", {op.rate});
+  if (op.rate >= 0 && op.rate < 1) return shape_only(x);
+  return shape_error("has a dropout rate of {}, which is not in [0, 1)", {op.rate});
 }
 
 }  // namespace dllaunch

@@ -4,15 +4,15 @@
 
 namespace dllaunch {
 
-/// [c,h,w] -> [c*h*w], in that order (PyTorch's flatten); volumes alike.
+/// [c,h,w] -> [c*h*w], in that order, as PyTorch's flatten; likewise for volumes.
 struct Flatten {
   static constexpr std::string_view name = "flatten";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .flattening = Flattening::passed_on};
+      .backward_reads_x = false, .backward_reads_y = false, .flattening = Flattening::passed_on};
 };
 
 inline Inferred infer(const Flatten&, const Shape& x) {
-  return only({elements_of(x)});
+  return shape_only({elements_of(x)});
 }
 
 namespace reference {

@@ -9,11 +9,11 @@ namespace dllaunch {
 /// [c,h,w] or [c,d,h,w] -> [c]: the mean over all pixels.
 struct GlobalAvgPool {
   static constexpr std::string_view name = "global_avg_pool";
-  static constexpr LayerTraits traits = rereads_nothing;
+  static constexpr LayerTraits traits = backward_reads_nothing;
 };
 
 inline Inferred infer(const GlobalAvgPool&, const Shape& x) {
-  return x.size() == 3 || x.size() == 4 ? only({x[0]}) : needs_image(x);
+  return x.size() == 3 || x.size() == 4 ? shape_only({x[0]}) : needs_image(x);
 }
 
 namespace reference {

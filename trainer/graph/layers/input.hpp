@@ -6,11 +6,11 @@ namespace dllaunch {
 
 /// The first node of a graph. The executable writes its output, and nothing reads its gradient.
 struct Input {
-  static constexpr LayerTraits traits = rereads_nothing;
+  static constexpr LayerTraits traits = backward_reads_nothing;
 };
 
 inline Inferred infer(const Input&, const Shape&) {
-  return refuse("is an input in the middle of the graph");
+  return shape_error("is an input in the middle of the graph");
 }
 
 namespace reference {

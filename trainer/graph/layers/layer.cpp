@@ -16,16 +16,16 @@ std::string to_string(const Shape& shape) {
   return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
-Shown::Shown(int value) : text(std::to_string(value)) {}
-Shown::Shown(std::int64_t value) : text(std::to_string(value)) {}
-Shown::Shown(double value) : text(fmt::format("{}", value)) {}
-Shown::Shown(const std::array<int, 3>& extents)
+MessageArg::MessageArg(int value) : text(std::to_string(value)) {}
+MessageArg::MessageArg(std::int64_t value) : text(std::to_string(value)) {}
+MessageArg::MessageArg(double value) : text(fmt::format("{}", value)) {}
+MessageArg::MessageArg(const std::array<int, 3>& extents)
     : text(fmt::format("{}", fmt::join(extents, "x"))) {}
-Shown::Shown(const Shape& shape) : text(to_string(shape)) {}
+MessageArg::MessageArg(const Shape& shape) : text(to_string(shape)) {}
 
-Inferred refuse(std::string_view problem, std::initializer_list<Shown> values) {
+Inferred shape_error(std::string_view problem, std::initializer_list<MessageArg> values) {
   Inferred inferred;
-  for (const Shown& value : values) {
+  for (const MessageArg& value : values) {
     const std::size_t place = problem.find("{}");
     inferred.problem += problem.substr(0, place);
     inferred.problem += value.text;
@@ -36,21 +36,21 @@ Inferred refuse(std::string_view problem, std::initializer_list<Shown> values) {
 }
 
 Inferred needs_image(const Shape& x) {
-  return refuse("needs an image [channels,height,width], got {}", {x});
+  return shape_error("needs an image [channels,height,width], got {}", {x});
 }
 
 Inferred needs_volume(const Shape& x) {
-  return refuse("needs a volume [channels,depth,height,width], got {}", {x});
+  return shape_error("needs a volume [channels,depth,height,width], got {}", {x});
 }
 
-Inferred only(Shape shape) {
+Inferred shape_only(Shape shape) {
   Inferred inferred;
   inferred.shape = std::move(shape);
   return inferred;
 }
 
 std::vector<Parameter> weight_and_bias(const Shape& weight, bool bias, Initial initial) {
-  // Keras counts a convolution's fans per output pixel: the kernel's area times its channels.
+  // As Keras: fan = kernel area times channels.
   const std::int64_t area = elements_of(weight) / (weight[0] * weight[1]);
   const std::int64_t fan_in = weight[1] * area;
   const std::int64_t fan_out = weight[0] * area;

@@ -1,6 +1,6 @@
-// What the loops of all kinds of layers have in common. They are plain loops over one image, run by
-// the `reference` backend: the definition that other backends must meet. forward() overwrites y,
-// backward() adds to dx, dweight and dbias.
+// Common parts of the layers' loops: plain loops over one image, run by the `reference` backend.
+// They define what other backends must compute. forward() overwrites y; backward() adds to dx,
+// dweight and dbias.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,8 @@
 
 namespace dllaunch::reference {
 
-/// What one node reads and writes for one image: x and y are its input and output, dx and dy the
-/// gradients of the loss with respect to them. Absent things are null: the bias of a node without
-/// one, dx where nothing reads it, the second input of a node with one.
+/// A node's arrays for one image: input x, output y, and the gradients dx and dy of the loss with
+/// respect to them. nullptr: absent or not needed.
 template <typename Real>
 struct View {
   const Shape& x_shape;
@@ -30,12 +29,12 @@ struct View {
   Real* other_dx = nullptr;
 };
 
-/// Output positions [first, end) whose input position, i * stride + offset, lies in the image.
-struct Inside {
+/// The outputs [first, end) whose input position, i * stride + offset, is inside the image.
+struct ValidOutputs {
   std::int64_t first;
   std::int64_t end;
 
-  Inside(std::int64_t outputs, std::int64_t inputs, int stride, std::int64_t offset) {
+  ValidOutputs(std::int64_t outputs, std::int64_t inputs, int stride, std::int64_t offset) {
     first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
     end = offset >= inputs ? 0 : std::min(outputs, (inputs - 1 - offset) / stride + 1);
   }

@@ -5,15 +5,16 @@
 
 namespace dllaunch {
 
-/// Windows that would cross the lower or right edge are left out (PyTorch's floor mode).
+/// Windows that would cross the lower or right edge are dropped, as in PyTorch with
+/// ceil_mode=False.
 struct MaxPool2d {
   static constexpr std::string_view name = "max_pool2d";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .notes_largest = true};
+      .backward_reads_x = false, .backward_reads_y = false, .stores_argmax = true};
 
   int kernel = 2;
   int stride = 2;
-  int padding = 0;  // pixels, all sides, never the largest; at most half the kernel
+  int padding = 0;  // pixels, all sides, of value -infinity; at most half the kernel
 
   static constexpr auto keys() {
     return std::tuple(key("kernel", &MaxPool2d::kernel),
@@ -28,10 +29,10 @@ inline Inferred infer(const MaxPool2d& op, const Shape& x) {
 
 namespace reference {
 
-/// Calls visit(y, best) for every output: `best` is the index of the window's largest input, the
-/// first of equals, or the last NaN.
+/// Calls visit(y, argmax) for every output: `argmax` is the index of the window's largest input,
+/// the first of equals, or the last NaN.
 template <typename Real, typename Visit>
-void for_each_largest(const MaxPool2d& op, const View<Real>& v, const Visit& visit) {
+void for_each_argmax(const MaxPool2d& op, const View<Real>& v, const Visit& visit) {
   const Shape& x = v.x_shape;
   std::int64_t output = 0;
   for (std::int64_t c = 0; c < v.y_shape[0]; ++c) {
@@ -39,16 +40,16 @@ void for_each_largest(const MaxPool2d& op, const View<Real>& v, const Visit& vis
       for (std::int64_t j = 0; j < v.y_shape[2]; ++j, ++output) {
         const std::int64_t top = i * op.stride - op.padding;
         const std::int64_t left = j * op.stride - op.padding;
-        std::int64_t best = -1;
+        std::int64_t argmax = -1;
         for (std::int64_t h = std::max(top, std::int64_t{0}); h < std::min(top + op.kernel, x[1]);
              ++h) {
           for (std::int64_t w = std::max(left, std::int64_t{0});
                w < std::min(left + op.kernel, x[2]); ++w) {
             const std::int64_t at = (c * x[1] + h) * x[2] + w;
-            if (best < 0 || v.x[at] > v.x[best] || std::isnan(v.x[at])) best = at;
+            if (argmax < 0 || v.x[at] > v.x[argmax] || std::isnan(v.x[at])) argmax = at;
           }
         }
-        visit(output, best);
+        visit(output, argmax);
       }
     }
   }
@@ -56,13 +57,13 @@ void for_each_largest(const MaxPool2d& op, const View<Real>& v, const Visit& vis
 
 template <typename Real>
 void forward(const MaxPool2d& op, const View<Real>& v) {
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.y[y] = v.x[best]; });
+  for_each_argmax(op, v, [&](std::int64_t y, std::int64_t argmax) { v.y[y] = v.x[argmax]; });
 }
 
 template <typename Real>
 void backward(const MaxPool2d& op, const View<Real>& v) {
   if (v.dx == nullptr) return;
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.dx[best] += v.dy[y]; });
+  for_each_argmax(op, v, [&](std::int64_t y, std::int64_t argmax) { v.dx[argmax] += v.dy[y]; });
 }
 
 }  // namespace reference

@@ -9,7 +9,7 @@ namespace dllaunch {
 struct MaxPool3d {
   static constexpr std::string_view name = "max_pool3d";
   static constexpr LayerTraits traits{
-      .rereads_input = false, .rereads_output = false, .notes_largest = true};
+      .backward_reads_x = false, .backward_reads_y = false, .stores_argmax = true};
 
   std::array<int, 3> kernel = {2, 2, 2};
   std::array<int, 3> stride = {2, 2, 2};
@@ -23,17 +23,16 @@ struct MaxPool3d {
 inline Inferred infer(const MaxPool3d& op, const Shape& x) {
   if (x.size() != 4) return needs_volume(x);
   if (!all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1)) {
-    return refuse("cannot pool with kernel {}, stride {}", {op.kernel, op.stride});
+    return shape_error("cannot pool with kernel {}, stride {}", {op.kernel, op.stride});
   }
   return slide(x, x[0], {op.kernel, op.stride});
 }
 
 namespace reference {
 
-/// Calls visit(y, best) for every output: the window's largest input, the first of equals, or the
-/// last NaN.
+/// Calls visit(y, argmax) for every output, like for_each_argmax() of MaxPool2d.
 template <typename Real, typename Visit>
-void for_each_largest(const MaxPool3d& op, const View<Real>& v, const Visit& visit) {
+void for_each_argmax(const MaxPool3d& op, const View<Real>& v, const Visit& visit) {
   const Shape& x = v.x_shape;
   const Shape& y = v.y_shape;
   const auto& [depth, height, width] = op.kernel;
@@ -42,26 +41,26 @@ void for_each_largest(const MaxPool3d& op, const View<Real>& v, const Visit& vis
     const std::int64_t front = output / (y[2] * y[3]) % y[1] * op.stride[0];
     const std::int64_t top = output / y[3] % y[2] * op.stride[1];
     const std::int64_t left = output % y[3] * op.stride[2];
-    std::int64_t best = -1;
+    std::int64_t argmax = -1;
     for (int tap = 0; tap < depth * height * width; ++tap) {
       const std::int64_t plane = c * x[1] + front + tap / (height * width);
       const std::int64_t row = plane * x[2] + top + tap / width % height;
       const std::int64_t at = row * x[3] + left + tap % width;
-      if (best < 0 || v.x[at] > v.x[best] || std::isnan(v.x[at])) best = at;
+      if (argmax < 0 || v.x[at] > v.x[argmax] || std::isnan(v.x[at])) argmax = at;
     }
-    visit(output, best);
+    visit(output, argmax);
   }
 }
 
 template <typename Real>
 void forward(const MaxPool3d& op, const View<Real>& v) {
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.y[y] = v.x[best]; });
+  for_each_argmax(op, v, [&](std::int64_t y, std::int64_t argmax) { v.y[y] = v.x[argmax]; });
 }
 
 template <typename Real>
 void backward(const MaxPool3d& op, const View<Real>& v) {
   if (v.dx == nullptr) return;
-  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.dx[best] += v.dy[y]; });
+  for_each_argmax(op, v, [&](std::int64_t y, std::int64_t argmax) { v.dx[argmax] += v.dy[y]; });
 }
 
 }  // namespace reference

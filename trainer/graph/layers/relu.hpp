@@ -8,7 +8,7 @@ struct Relu {
   static constexpr std::string_view name = "relu";
   static constexpr LayerTraits traits = elementwise;
 
-  // A NaN is neither below nor above zero: written so that it passes.
+  // Comparisons with NaN are false; these expressions keep NaN.
   template <typename Real>
   static constexpr Real value(Real x) {
     return x < 0 ? 0 : x;

@@ -1,5 +1,5 @@
-// The table of layer kinds, in the order of the job file's schema. A new one: its include and its
-// place in the list.
+// The table of layer kinds, in the order of the job file's schema. To add one, include its file and
+// list it here.
 #pragma once
 
 #include <variant>
@@ -22,7 +22,7 @@
 
 namespace dllaunch {
 
-/// What a node does. Activations are NCHW, y is the output of the node, x of its input.
+/// What a node computes. Activations are NCHW; x is the input, y the output.
 using Operation =
     std::variant<Input, Conv2d, Conv3d, Dense, BatchNorm, MaxPool2d, MaxPool3d, AvgPool2d,
                  ZeroPad2d, Dropout, GlobalAvgPool, Relu, Tanh, Flatten, Add>;

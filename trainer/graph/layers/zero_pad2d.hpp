@@ -4,10 +4,10 @@
 
 namespace dllaunch {
 
-/// Zeros around the image, so many pixels on all sides.
+/// Adds `pixels` zeros on all sides of the image.
 struct ZeroPad2d {
   static constexpr std::string_view name = "zero_pad2d";
-  static constexpr LayerTraits traits = rereads_nothing;
+  static constexpr LayerTraits traits = backward_reads_nothing;
 
   int pixels = 1;
 
@@ -16,14 +16,15 @@ struct ZeroPad2d {
 
 inline Inferred infer(const ZeroPad2d& op, const Shape& x) {
   if (x.size() != 3) return needs_image(x);
-  if (op.pixels < 1) return refuse("cannot pad {} pixels", {op.pixels});
+  if (op.pixels < 1) return shape_error("cannot pad {} pixels", {op.pixels});
   const std::int64_t both = std::int64_t{2} * op.pixels;
-  return only({x[0], x[1] + both, x[2] + both});
+  return shape_only({x[0], x[1] + both, x[2] + both});
 }
 
 namespace reference {
 
-/// Calls visit(y, x, columns) for every row of the image: where it begins in y and in x.
+/// Calls visit(y, x, columns) for every row of the image; y and x are the indexes of its first
+/// element.
 template <typename Visit>
 void for_each_padded_row(int pixels, const Shape& x, const Shape& y, const Visit& visit) {
   for (std::int64_t c = 0; c < x[0]; ++c) {

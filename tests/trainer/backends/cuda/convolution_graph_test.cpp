@@ -1,5 +1,5 @@
-// What is asked of cuDNN. Descriptors are made by the real library, which needs no GPU for that;
-// what it makes of them it only says on one.
+// The descriptors passed to cuDNN. The real library creates them without a GPU; running them needs
+// one.
 #include "trainer/backends/cuda/convolution_graph.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(ConvolutionGraph, CudnnSeesWhatDoesNotFit) {
 TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreNotWelcome) {
   const auto welcome = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type,
                           bool tf32 = false) {
-    return is_welcome(notes, {.type = type, .tf32 = tf32});
+    return is_allowed(notes, {.type = type, .tf32 = tf32});
   };
   EXPECT_TRUE(welcome({}, DType::f32));
   EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::bf16));

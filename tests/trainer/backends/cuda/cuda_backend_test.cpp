@@ -1,5 +1,5 @@
-// The module as dltrain loads it. Where there is no GPU, how that is said; where there is one, the
-// bodies of backend_test.cpp run on it.
+// The module as dltrain loads it. Without a GPU: the error messages. With one: backend_test.cpp
+// runs on it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ const BackendEntry& cuda() {
   return backends().front();
 }
 
-/// Where dltrain and its module lie: beside this program, which may have been carried elsewhere.
+/// Returns the folder of dltrain and its module: that of this program, wherever it was copied.
 std::string folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
@@ -46,7 +46,7 @@ TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
   EXPECT_EQ(opened.error().what.find('\n'), std::string::npos);
 }
 
-/// The sensors that training reads are those of the GPU that computes.
+/// Training must read the sensors of the GPU that computes.
 TEST(CudaBackend, NamesTheGpuThatComputes) {
   const auto opened = cuda().open();
   if (!opened) GTEST_SKIP() << "SKIPPED " << opened.error().what;
@@ -57,16 +57,16 @@ TEST(CudaBackend, NamesTheGpuThatComputes) {
   EXPECT_GT((*sensors)->read().memory_used_bytes.value_or(0), 0U);
 }
 
-/// All that the module needs of dltrain is there: the loader says so before main() runs.
+/// dltrain exports all symbols that the module needs: the loader checks before main() runs.
 TEST(CudaBackend, DltrainHasWhatItsModuleNeeds) {
-  // LD_PRELOAD separates names by spaces, so a folder whose name has one is entered.
+  // LD_PRELOAD separates names by spaces, so change to the folder: its path may contain one.
   const std::string run = "cd '" + folder() +
                           "' && LD_BIND_NOW=1 LD_PRELOAD=./libdltrain_cuda.so "
                           "./dltrain --version > /dev/null";
   EXPECT_EQ(std::system(run.c_str()), 0);
 }
 
-/// Past the look for a driver, with the toolkit's own libraries.
+/// Skips the driver check; uses the toolkit's own libraries.
 TEST(CudaBackend, TheModuleItselfSaysThatThereIsNoGpu) {
   const std::string file = folder() + "/libdltrain_cuda.so";
   void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

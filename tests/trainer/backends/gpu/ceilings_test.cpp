@@ -1,4 +1,4 @@
-// bench/gpu/ceilings.cpp on the host in place of a GPU: that it runs what it says and counts it.
+// bench/gpu/ceilings.cpp on the host in place of a GPU: checks what it runs and counts.
 #include "bench/gpu/ceilings.hpp"
 
 #include <gmock/gmock.h>
@@ -18,10 +18,10 @@ using testing::HasSubstr;
 
 constexpr CeilingSizes small{.side = 24, .copied = 4096, .runs = 2, .rounds = 3};
 
-/// A product that takes at least so long, the first time of all much longer.
-class SlowProduct final : public Product {
+/// A matmul that takes a minimum time, and much longer on the first call.
+class SlowMatmul final : public Matmul {
  public:
-  SlowProduct(std::unique_ptr<Product> computes, int& runs)
+  SlowMatmul(std::unique_ptr<Matmul> computes, int& runs)
       : computes_(std::move(computes)), runs_(runs) {}
   std::size_t workspace() const override { return computes_->workspace(); }
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
@@ -31,24 +31,24 @@ class SlowProduct final : public Product {
   }
 
  private:
-  std::unique_ptr<Product> computes_;
+  std::unique_ptr<Matmul> computes_;
   int& runs_;
 };
 
 class MeasuredCeilings : public testing::Test {
  protected:
   Result<Ceilings> measure(DType type, const CeilingSizes& sizes = small) {
-    const auto make = [this](const ProductShape& shape) -> Result<std::unique_ptr<Product>> {
+    const auto make = [this](const MatmulShape& shape) -> Result<std::unique_ptr<Matmul>> {
       asked_ = shape;
-      auto made = math_->product(shape);
+      auto made = math_->matmul(shape);
       if (!made) return made;
-      return std::unique_ptr<Product>(std::make_unique<SlowProduct>(*std::move(made), runs_));
+      return std::unique_ptr<Matmul>(std::make_unique<SlowMatmul>(*std::move(made), runs_));
     };
     return measure_ceilings(make, {.type = type}, sizes);
   }
 
   std::unique_ptr<MathLibrary> math_ = make_host_math();
-  ProductShape asked_;
+  MatmulShape asked_;
   int runs_ = 0;
 };
 
@@ -70,7 +70,7 @@ TEST_F(MeasuredCeilings, AreOfTheFastestRound) {
 
 TEST_F(MeasuredCeilings, OfASmallGpuCopyLess) {
   const std::size_t there = std::exchange(host_gpus().bytes_each, std::size_t{64} << 10);
-  const auto ceilings = measure(DType::f32);  // two copies of 4 KiB, of 8 at most
+  const auto ceilings = measure(DType::f32);  // two copies of 4 KiB; the limit is 8
   const auto wanted = measure(DType::f32, {.side = 24, .copied = 1 << 30, .runs = 1, .rounds = 1});
   const auto none = measure(DType::f32, {.side = 1024, .copied = 4096, .runs = 1, .rounds = 1});
   host_gpus().bytes_each = there;
@@ -82,7 +82,7 @@ TEST_F(MeasuredCeilings, OfASmallGpuCopyLess) {
 
 TEST_F(MeasuredCeilings, SayWhatTheLibraryLacks) {
   const auto refused = measure_ceilings(
-      [](const ProductShape&) -> Result<std::unique_ptr<Product>> {
+      [](const MatmulShape&) -> Result<std::unique_ptr<Matmul>> {
         return Error{ErrorKind::unavailable, "no such product", ""};
       },
       {.type = DType::bf16}, small);

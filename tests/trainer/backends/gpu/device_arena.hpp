@@ -1,4 +1,4 @@
-// Arenas of tests on the fake device.
+// Arenas on the fake device, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace dllaunch::gpu {
 
-/// Arenas in the memory of the current device, as a communicator of GPUs gives them.
+/// Arenas in the current device's memory, as a GPU communicator allocates them.
 class DeviceArena {
  public:
   explicit DeviceArena(const std::vector<ParameterSlot>& slots) {

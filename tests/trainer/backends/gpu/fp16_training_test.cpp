@@ -1,4 +1,4 @@
-// Whole trainings in half precision, on the host in place of a GPU: the loss scale at work.
+// Complete trainings in half precision with loss scaling, on the host in place of a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// Six steps: loops on the host that imitate halves are slow.
+/// Only six steps: emulated half precision is slow.
 TrainConfig few_steps(const std::string& backend, Precision precision) {
   TrainConfig config = small_config(backend);
   config.precision = precision;
@@ -27,7 +27,7 @@ TEST(Fp16Training, ComesNearSinglePrecision) {
   const auto scaled = train_alone(half(), folder / "fp16");
   ASSERT_TRUE(single && scaled) << (scaled ? "" : scaled.error().what);
   ASSERT_EQ(scaled->losses.size(), single->losses.size());
-  // Each step left out puts it one behind.
+  // Each skipped step puts it one behind.
   const auto epoch = events_of(folder / "fp16", "epoch").back();
   const auto left_out = epoch["skipped_steps"].get<int>();
   EXPECT_NEAR(scaled->losses.back(), single->losses.back(), 0.05 + 0.1 * left_out);
@@ -36,7 +36,7 @@ TEST(Fp16Training, ComesNearSinglePrecision) {
   EXPECT_FALSE(events_of(folder / "fp32", "epoch").back().contains("loss_scale"));
 }
 
-/// The scale is part of what is saved: a resumed run goes on at the same bit.
+/// The scale is saved, so a resumed run continues bit for bit.
 TEST(Fp16Training, ResumesAtTheSameBit) {
   const ScratchFolder folder;
   const auto whole = train_alone(half(), folder / "whole");

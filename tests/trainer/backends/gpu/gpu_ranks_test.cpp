@@ -1,6 +1,6 @@
-// Several ranks on a machine of fake GPUs, under mpirun: the trainer's own choice of device,
-// communicator, kernels, buckets and their order, over tests/support/host_gpu in place of CUDA and
-// NCCL. The last tests break each of these on one rank and see that it is noticed.
+// Several ranks with fake GPUs under mpirun: choice of device, communicator, kernels, buckets and
+// their order, over tests/support/host_gpu in place of CUDA and NCCL. The last tests break each of
+// these on one rank and check that it is noticed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,9 +34,8 @@ RankEnv this_rank() {
   return *read_rank_env(process_environment());
 }
 
-/// PCI addresses by rank, as a plan deals them out for a node whose first GPU is beside the last
-/// cores (Perlmutter's), ranks numbered along the cores: by no count of its own would a rank come
-/// to its GPU.
+/// PCI addresses by rank, as planned for a node whose first GPU is closest to the last cores
+/// (Perlmutter) with ranks numbered along the cores: no rank could derive its GPU from its number.
 std::vector<std::string> planned_gpus() {
   auto node = *synthetic_topology("numa:4 cores:2 gpus:4");
   for (const std::size_t i : {0U, 1U}) {
@@ -52,9 +51,9 @@ std::vector<std::string> planned_gpus() {
   return gpus;
 }
 
-/// The communicator between the ranks of this program, each on the GPU that its shim named.
+/// Opens the communicator of this program's ranks, each on the GPU named by its shim.
 Result<std::unique_ptr<Communicator>> open_on(const std::string& own_gpus) {
-  // As CUDA counts them: the fastest first, which says nothing of where they are.
+  // In CUDA's order, the fastest first, which is unrelated to their location.
   host_gpus().pci = {"00000000:03:00.0", "00000000:01:00.0", "00000000:04:00.0",
                      "00000000:02:00.0"};
   host_collectives() = {};
@@ -66,7 +65,7 @@ std::string own(const std::vector<std::string>& gpus, int further = 0) {
   return gpus[static_cast<std::size_t>(this_rank().rank + further) % gpus.size()];
 }
 
-/// What a person would have to look for in a trace: ranks on other GPUs than planned.
+/// Returns the ranks that are not on their planned GPU.
 std::vector<std::string> strays(const std::vector<std::string>& planned) {
   std::vector<std::string> found;
   const auto& devices = host_collectives().devices;
@@ -77,7 +76,7 @@ std::vector<std::string> strays(const std::vector<std::string>& planned) {
   return found;
 }
 
-/// A network with its arenas and buckets, as the trainer's session makes them.
+/// A network with its arenas and buckets, as the trainer's session creates them.
 struct Rank {
   explicit Rank(Communicator& over, bool shard = false, std::string_view optimizer = "sgd")
       : communicator(over),
@@ -124,7 +123,7 @@ struct Rank {
   std::vector<Bucket> buckets;
 };
 
-/// Where NCCL was asked to add, in bytes and numbers.
+/// Returns the ranges that NCCL reduced: offsets in bytes, and element counts.
 std::vector<std::pair<std::int64_t, std::int64_t>> reduced_pieces() {
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
   for (const HostCollective& call : host_collectives().calls) {
@@ -151,8 +150,8 @@ TEST(GpuRanks, WithoutAddressesTheyGoInPciOrder) {
   }
 }
 
-/// Sharded or not, the parameters lie on the GPU, are updated there, and are the same on all ranks
-/// after every step; shards come to the weights that whole arenas come to, checkpoints included.
+/// Sharded or not, parameters are on the GPU, are updated there, and are equal on all ranks after
+/// every step. Sharding gives the same weights and checkpoints.
 TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
   const auto opened = open_on(own(planned_gpus()));
   ASSERT_TRUE(opened) << opened.error().what;
@@ -193,7 +192,7 @@ TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
   EXPECT_THAT(host_collectives().complaints, IsEmpty());
 }
 
-/// Each rank looks at its own shards: what one of them finds there all must know.
+/// Each rank checks its own shards; an overflow found by one must reach all.
 TEST(GpuRanks, AnOverflowOnOneRankLeavesTheStepOutOnAll) {
   const auto opened = open_on(own(planned_gpus()));
   ASSERT_TRUE(opened) << opened.error().what;
@@ -230,7 +229,7 @@ TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {
   EXPECT_EQ(reduced_pieces(), expected);
   EXPECT_THAT(host_collectives().complaints, IsEmpty());
 
-  // The same without NCCL: each rank's own gradients, added in memory of the host.
+  // The same without NCCL: the ranks' gradients, summed in host memory.
   const auto got = rank.gradients();
   auto alone = *open_communicator("solo", RankEnv{});
   rank.step(2, *alone);
@@ -242,7 +241,7 @@ TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {
   }
 }
 
-/// On one rank the first two sums of a step change places: the mutation.
+/// The mutation: swaps the first two reductions of a step on one rank.
 class SwapsTwoBuckets final : public Communicator {
  public:
   SwapsTwoBuckets(Communicator& real, const Rank& rank) : real_(real), rank_(rank) {}
@@ -315,7 +314,7 @@ TEST(GpuRanksMutation, ADeviceTakenInBetweenIsNoticed) {
   EXPECT_THAT(host_collectives().complaints, Contains(HasSubstr("another device")));
 }
 
-/// What NcclCommunicator::begin() is for, left out.
+/// The mutation: skips NcclCommunicator::begin().
 TEST(GpuRanksMutation, ASumThatDoesNotWaitForTheKernelsIsNoticed) {
   const auto opened = open_on(own(planned_gpus()));
   ASSERT_TRUE(opened) << opened.error().what;

@@ -1,4 +1,4 @@
-// Whole steps and trainings on images that the backend prepares, on the host in place of a GPU.
+// Steps and trainings with images prepared by the backend, on the host in place of a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::Not;
 constexpr int rows = 4;
 constexpr int batches = 4;
 
-/// 14 synthetic images of 20x20, seen as 28x28: three batches and a half one.
+/// 14 synthetic images of 20x20, resized to 28x28: three and a half batches.
 struct Source {
   Source() {
     DatasetOptions options;
@@ -59,7 +59,7 @@ Graph lenet() {
   return {};
 }
 
-/// All that steps over the batches leave behind, bit for bit.
+/// Returns all results of steps over the batches, to be compared bit for bit.
 std::vector<double> steps(Compiled& compiled, Loader loader) {
   std::vector<double> seen;
   for (int b = 0; b < batches; ++b) {
@@ -92,7 +92,7 @@ TEST(ImageTraining, StepsAreTheSameWhoeverPreparesTheImages) {
   }
 }
 
-/// A byte a value and twelve an image, each batch once; a table when a loader begins.
+/// Transfers one byte per value and twelve per image, once per batch, and a table per loader.
 TEST(ImageTraining, BytesTravelOnce) {
   const Source source;
   const Graph graph = lenet();
@@ -111,7 +111,7 @@ TEST(ImageTraining, BytesTravelOnce) {
   EXPECT_EQ(host_gpus().beside - before, images * 28 * 28 * sizeof(float));
 }
 
-/// Behind the loss of a step the images of the next are on their way, and then they are there.
+/// The next batch's images are transferred after the loss of a step, and used by the next.
 TEST(ImageTraining, BytesTravelAhead) {
   const Source source;
   const Graph graph = lenet();
@@ -120,7 +120,7 @@ TEST(ImageTraining, BytesTravelAhead) {
   Loader loader = source.loader(destination_of(&*compiled), 3);
   std::size_t ahead = 0;
   for (int b = 0; b < batches; ++b) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // workers read the next one
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // let workers read the next one
     auto batch = loader.next();
     ASSERT_TRUE(batch);
     EXPECT_EQ(batch->ahead != nullptr, b + 1 < batches);
@@ -167,7 +167,7 @@ TrainConfig moving_images(const std::string& backend) {
   return config;
 }
 
-/// The same images at the same step, in both epochs, as `reference` sees them.
+/// The same images at the same step as with `reference`, in both epochs.
 TEST(ImageTraining, LossesAreThoseOfCpus) {
   const ScratchFolder folder;
   const auto cpu = train_alone(moving_images("reference"), folder / "cpu");
@@ -182,7 +182,7 @@ TEST(ImageTraining, LossesAreThoseOfCpus) {
   EXPECT_NEAR(validated("gpu"), validated("cpu"), 1e-4);
   EXPECT_THAT(gpu->said, Contains(HasSubstr("which prepares the images")));
   EXPECT_THAT(cpu->said, Not(Contains(HasSubstr("which prepares the images"))));
-  // What a step's images are shows in its loss.
+  // A step's loss depends on its images.
   TrainConfig other = moving_images("host_gpu");
   other.flip = false;
   const auto unlike = train_alone(other, folder / "other");

@@ -1,4 +1,4 @@
-// What a step costs at least: by hand for small graphs, and as published for known networks.
+// Minimum cost of a step: counted by hand for small graphs, published for known networks.
 #include "bench/gpu/step_costs.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// By name, each of which is there once.
+/// Returns the costs by name; names must be unique.
 std::map<std::string, PassCost> by_name(const Graph& graph, const StepKind& kind) {
   std::map<std::string, PassCost> passes;
   for (const PassCost& pass : step_costs(graph, kind)) {
@@ -78,7 +78,7 @@ TEST(StepCosts, OfASmallNetworkAreThoseCountedByHand) {
   }
 }
 
-/// conv, norm, relu; conv and norm, whose sum with the relu's output a second relu cuts.
+/// conv, norm, relu; conv, norm, added to the first relu's output, relu.
 Graph block() {
   GraphBuilder net("m", {3, 4, 4});
   net.add("conv1", Conv2d{.channels = 3, .kernel = 1, .bias = false});
@@ -99,7 +99,7 @@ TEST(StepCosts, NormsAreCountedWithWhatIsJoinedToThem) {
   EXPECT_DOUBLE_EQ(passes.at("bn1 moments").bytes, all);
   EXPECT_DOUBLE_EQ(passes.at("bn1 forward").bytes, 2 * all);
   EXPECT_DOUBLE_EQ(passes.at("bn2 forward").bytes, 3 * all) << "and what is added";
-  EXPECT_DOUBLE_EQ(passes.at("bn2 slopes").bytes, 3 * all) << "and where the ReLU has cut";
+  EXPECT_DOUBLE_EQ(passes.at("bn2 grad sums").bytes, 3 * all) << "and the ReLU's mask";
   EXPECT_DOUBLE_EQ(passes.at("bn2 backward").bytes, 5 * all) << "to both that were added";
   EXPECT_DOUBLE_EQ(passes.at("conv2 backward data").bytes, 2 * all + w);
   EXPECT_DOUBLE_EQ(passes.at("conv2 addition").bytes, 3 * all) << "relu1 has a gradient already";
@@ -107,7 +107,7 @@ TEST(StepCosts, NormsAreCountedWithWhatIsJoinedToThem) {
     EXPECT_FALSE(passes.contains(joined)) << joined;
   }
   EXPECT_FALSE(passes.contains("conv1 weight")) << "single: nothing is converted";
-  EXPECT_FALSE(passes.contains("conv1 backward data")) << "nobody asks for an image's gradient";
+  EXPECT_FALSE(passes.contains("conv1 backward data")) << "an image's gradient is not needed";
 }
 
 TEST(StepCosts, WhatIsFrozenOrJumpedOverCostsNothing) {
@@ -116,7 +116,7 @@ TEST(StepCosts, WhatIsFrozenOrJumpedOverCostsNothing) {
     parameter.frozen = !parameter.name.starts_with("conv2") && !parameter.name.starts_with("bn2");
   }
   const auto passes = by_name(graph, {.batch = 2, .type = DType::f32});
-  EXPECT_FALSE(passes.contains("bn1 slopes"));
+  EXPECT_FALSE(passes.contains("bn1 grad sums"));
   EXPECT_FALSE(passes.contains("conv2 backward data"));
   EXPECT_TRUE(passes.contains("conv2 backward weights"));
   EXPECT_DOUBLE_EQ(passes.at("update").bytes, (9 + 6) * 20);
@@ -131,13 +131,13 @@ TEST(StepCosts, WhatIsFrozenOrJumpedOverCostsNothing) {
   EXPECT_DOUBLE_EQ(jumps.at("pool backward").bytes, 2 * (2 * 2 * 2 + 2 * 5 * 5) + 2 * (2 * 2 * 2));
 }
 
-/// 4.09e9 multiplications with additions of an image forward: torchvision's own figure.
+/// 4.09e9 multiply-adds per image forward: torchvision's figure.
 TEST(StepCosts, ResNet50HasThePublishedNumberOfOperations) {
   const Graph graph = model_named("resnet50", {3, 224, 224}, 1000);
   const auto passes = step_costs(graph, {.batch = 1, .type = DType::bf16});
   const double forward = operations_of(passes, " forward");
   EXPECT_DOUBLE_EQ(forward, 2 * 4089184256.0);
-  // Two passes back, but none from conv1 to the image.
+  // Two backward passes per layer, except conv1's backward data.
   const double first = 2.0 * 64 * 112 * 112 * 3 * 49;
   EXPECT_DOUBLE_EQ(operations_of(passes, "weights"), forward);
   EXPECT_DOUBLE_EQ(operations_of(passes, "data"), forward - first);

@@ -1,4 +1,4 @@
-// dltrain's side of the backend, which needs nothing of ROCm.
+// dltrain's part of the backend, which does not need ROCm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

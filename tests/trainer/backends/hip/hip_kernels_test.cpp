@@ -1,4 +1,5 @@
-// What hipcc made of kernels.cpp: machine code for AMD's GPUs, looked at where nothing can run it.
+// The object that hipcc compiles from kernels.cpp: inspects its AMD machine code without running
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A number or a struct at a place in a file's bytes.
+/// Reads a number or struct at an offset of a file's bytes.
 template <typename T>
 T at(std::string_view bytes, std::size_t place) {
   T value = {};
@@ -50,8 +51,8 @@ std::string_view piece(std::string_view bytes, std::size_t place, std::size_t si
   return bytes.substr(place, size);
 }
 
-/// The code for one GPU, of those that clang has bundled in the host's object: the mark, how many
-/// there are, then of each its place, its size and its name. Empty: none.
+/// Returns the code for one GPU from clang's offload bundle in the host object; empty: none. The
+/// bundle is a magic string and a count, then the offset, size and name of each entry.
 std::string_view code_for(std::string_view object, std::string_view gpu) {
   constexpr std::string_view mark = "__CLANG_OFFLOAD_BUNDLE__";
   const std::size_t begin = object.find(mark);
@@ -76,7 +77,7 @@ struct Symbols {
   std::set<std::string> undefined;
 };
 
-/// Of the tables that the loader reads and, where it is kept, that of the linker.
+/// Returns the symbols of the dynamic table and, if not stripped, of the linker's table.
 Symbols symbols_of(std::string_view code) {
   Symbols found;
   const auto header = at<Elf64_Ehdr>(code, 0);
@@ -106,7 +107,8 @@ std::string without_namespaces(const std::string& type) {
   return std::regex_replace(type, space, "");
 }
 
-/// "SumOfTwo<float>", of kernels of call_for_each() alone: each has a descriptor, NAME.kd.
+/// Returns the functors, such as "SumOfTwo<float>", of all call_for_each() kernels. Each kernel has
+/// a descriptor, NAME.kd.
 std::set<std::string> bodies_of(const std::set<std::string>& symbols) {
   static const std::regex call(R"(^void dllaunch::call_for_each<(.*?) ?>\(long, )");
   std::set<std::string> bodies;
@@ -147,7 +149,7 @@ TEST(HipKernels, HoldEveryBodyForEveryGpuAndLackNothing) {
   EXPECT_GT(gpus, 0);
 }
 
-/// The look itself: it sees what is missing.
+/// Checks the inspection itself: it detects missing code.
 TEST(HipKernels, AnObjectWithoutCodeOrCutShortIsSeen) {
   EXPECT_TRUE(code_for("no bundle", "gfx90a").empty());
   EXPECT_THROW(code_for("__CLANG_OFFLOAD_BUNDLE__", "gfx90a"), std::out_of_range);

@@ -1,5 +1,5 @@
-// The shared backend on the HIP runtime. That this program was linked says that nothing of it is
-// undefined but convolutions and products; without a GPU it can say little more.
+// The shared GPU backend on the HIP runtime. Linking this program proves that only convolutions and
+// matmuls are undefined; without a GPU it can test little more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

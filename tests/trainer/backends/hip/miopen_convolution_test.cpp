@@ -1,5 +1,5 @@
-// What is asked of MIOpen, by a fake that computes what the descriptors say and has solutions that
-// may not be taken; backend_test.cpp compares all that it gives with `reference`.
+// Calls to MIOpen, checked by a fake that computes what the descriptors say and also offers
+// solutions that must not be used. backend_test.cpp compares the results with `reference`.
 #include "trainer/backends/hip/miopen_convolution.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Every extent, stride and padding another number: who exchanges two is seen.
+// All extents, strides and paddings differ, so that swapping two is detected.
 const ConvolutionShape image{.type = DType::f32,
                              .x = {2, 1, 9, 7, 3},
                              .y = {2, 1, 5, 8, 4},
@@ -68,7 +68,7 @@ class Arrays {
   std::vector<int> pieces_;
 };
 
-/// What the three passes of one and the same convolution give.
+/// Returns the results of the three passes of one convolution.
 std::vector<std::vector<float>> results(gpu::Convolution& made, const ConvolutionShape& shape) {
   std::vector<std::vector<float>> all;
   const auto workspace = std::max<std::size_t>(made.workspace(), 1);
@@ -93,7 +93,7 @@ class MiopenConvolution : public testing::Test {
   }
   void TearDown() override { fake_miopen() = {}; }
 
-  gpu::PlanChoice choice() const {
+  gpu::AutotuneCache cache() const {
     return {[this](const std::string& name) -> std::optional<std::string> {
               if (name == "XDG_CACHE_HOME") return folder.path();
               return std::nullopt;
@@ -101,7 +101,7 @@ class MiopenConvolution : public testing::Test {
             "gfx90a"};
   }
   std::unique_ptr<gpu::Convolution> convolution(const ConvolutionShape& shape) {
-    auto made = make_convolution(handle, choice(), shape);
+    auto made = make_convolution(handle, cache(), shape);
     EXPECT_TRUE(made) << (made ? "" : made.error().what);
     return *std::move(made);
   }
@@ -147,11 +147,11 @@ TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
   for (const auto& [slow, fast] :
        {std::pair(fake_implicit, fake_direct), std::pair(fake_direct, fake_implicit)}) {
     const TemporaryFolder own;
-    const gpu::PlanChoice kept{[&own](const std::string& name) -> std::optional<std::string> {
-                                 if (name == "XDG_CACHE_HOME") return own.path();
-                                 return std::nullopt;
-                               },
-                               "gfx90a"};
+    const gpu::AutotuneCache kept{[&own](const std::string& name) -> std::optional<std::string> {
+                                    if (name == "XDG_CACHE_HOME") return own.path();
+                                    return std::nullopt;
+                                  },
+                                  "gfx90a"};
     ConvolutionShape shape = image;
     shape.backward_data = false;
     shape.backward_weights = false;
@@ -165,10 +165,10 @@ TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
       EXPECT_EQ(fake_miopen().runs, std::vector<std::uint64_t>{fast});
     };
     run_once();
-    // Now the other one is faster, and nobody asks.
+    // Now the other one is faster, but it is not measured again.
     fake_miopen().takes = {{fast, std::chrono::milliseconds(30)}};
     run_once();
-    // Another MIOpen may be another matter.
+    // Another MIOpen version is measured again.
     fake_miopen().version = {3, 9, 9};
     auto made = make_convolution(handle, kept, shape);
     EXPECT_THAT(fake_miopen().runs, Contains(slow)) << "it is tried again";
@@ -180,10 +180,10 @@ TEST_F(MiopenConvolution, SolutionsThatFailAreOut) {
   const auto made = convolution(image);
   results(*made, image);
   fake_miopen().fails = {fake_direct, fake_implicit};
-  fake_miopen().version = {3, 9, 9};  // of which nothing is remembered
-  auto none = make_convolution(handle, choice(), image);
+  fake_miopen().version = {3, 9, 9};  // has no cached results
+  auto none = make_convolution(handle, cache(), image);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("every solution of MIOpen fails at convolution"));
+  EXPECT_THAT(none.error().what, HasSubstr("all MIOpen solutions fail for convolution"));
 }
 
 TEST_F(MiopenConvolution, WhatWasRememberedAndIsGoneIsTriedAnew) {
@@ -225,7 +225,7 @@ TEST_F(MiopenConvolution, TellsAStreamOnce) {
 
 TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
   fake_miopen().solutions = {fake_winograd, fake_fft};
-  const auto none = make_convolution(handle, choice(), image);
+  const auto none = make_convolution(handle, cache(), image);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::unavailable);
   EXPECT_EQ(none.error().what,
@@ -233,14 +233,14 @@ TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
             "s1x2x1,p0x1x1");
   ConvolutionShape rounded = image;
   rounded.tf32 = true;
-  const auto tf32 = make_convolution(handle, choice(), rounded);
+  const auto tf32 = make_convolution(handle, cache(), rounded);
   ASSERT_FALSE(tf32);
   EXPECT_EQ(tf32.error().kind, ErrorKind::bad_request);
   ConvolutionShape large = image;
   large.x.rows = large.y.rows = std::int64_t{1} << 31;
-  const auto beyond = make_convolution(handle, choice(), large);
+  const auto beyond = make_convolution(handle, cache(), large);
   ASSERT_FALSE(beyond);
-  EXPECT_THAT(beyond.error().what, HasSubstr("does not fit its numbers"));
+  EXPECT_THAT(beyond.error().what, HasSubstr("exceeds its 32-bit sizes"));
 }
 
 TEST(MiopenHandle, SaysThatItCannotStart) {
@@ -253,11 +253,11 @@ TEST(MiopenHandle, SaysThatItCannotStart) {
 }
 
 TEST(MiopenAlgorithms, OnlyDirectSumsAreWelcome) {
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoGEMM));
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoDirect));
-  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoImplicitGEMM));
-  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoFFT));
-  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoWinograd));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoGEMM));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoDirect));
+  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoImplicitGEMM));
+  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoFFT));
+  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoWinograd));
 }
 
 }  // namespace

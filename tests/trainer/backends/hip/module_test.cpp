@@ -1,4 +1,4 @@
-// The module's entry on the host: which GPU it drives, and what it says where something is missing.
+// The module's entry point on the host: its choice of GPU, and its error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// With nothing left to train but what has one of these in its name.
+/// Freezes all parameters except those with one of these strings in their names.
 Graph frozen_but(const std::vector<std::string>& trained, Graph graph) {
   for (Parameter& parameter : graph.parameters) {
     parameter.frozen = std::ranges::none_of(trained, [&](const std::string& part) {
@@ -18,7 +18,7 @@ Graph frozen_but(const std::vector<std::string>& trained, Graph graph) {
   return graph;
 }
 
-/// Of one forward and two backward passes; NaN where nothing was written.
+/// Gradients of one forward and two backward passes; NaN where nothing was written.
 struct Gradients {
   std::vector<int> reported;  // slots, by the first backward pass
   Tensors once;
@@ -62,7 +62,8 @@ TEST(OneDnnAssemble, GoesBackAsFarAsSomethingIsTrained) {
   EXPECT_EQ(onednn_work(frozen_but({"fc"}, graph_of(models()[1]))), both);
 }
 
-/// Through branches, normalisations and pools: what lies before what is trained changes nothing.
+/// Through branches, normalisations and pools: freezing earlier layers does not change the
+/// gradients.
 TEST(OneDnnAssemble, TrainedGradientsDoNotDependOnWhatIsFrozenBefore) {
   using Names = std::vector<std::string>;
   const std::vector<std::pair<std::string, std::vector<Names>>> cases{
@@ -96,7 +97,7 @@ TEST(OneDnnAssemble, GivesTheLossPlainLogits) {
   const onednn::Assembled assembled = onednn::assemble(*graph, 7, program);
   EXPECT_EQ(assembled.input.get_desc(), onednn::plain_layout({7, 2, 5, 5}));
   EXPECT_EQ(assembled.logits.get_desc(), onednn::plain_layout({7, 3, 2, 2}));
-  EXPECT_EQ(assembled.slope.get_desc(), assembled.logits.get_desc());
+  EXPECT_EQ(assembled.logit_grads.get_desc(), assembled.logits.get_desc());
   ASSERT_EQ(assembled.backward.size(), 1U);
   ASSERT_EQ(assembled.backward[0].slots.size(), 2U);
   EXPECT_EQ(assembled.backward[0].slots[1].slot, 1);

@@ -1,4 +1,4 @@
-// Training in bf16: what is rounded, and what is not.
+// Training in bf16: what is rounded and what is not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 
 const CompileOptions half{.batch = 5, .precision = Precision::bf16, .threads = 2};
 
-/// Of 8 bits the last may be wrong by a half: 0.2 % of each number on its way.
+/// 8 significant bits: each number has a rounding error of up to 0.2 %.
 constexpr double tolerance = 0.02;
-/// Where rounding decides whether a ReLU lets a gradient pass, or which pixel of a window gets it:
-/// one number in 200 that goes elsewhere is 7 % of the whole.
+/// If rounding decides whether a ReLU passes a gradient, or which pixel of a window gets it: one
+/// number in 200 that goes elsewhere is 7 % of the norm.
 constexpr double tolerance_of_choices = 0.1;
-/// What bf16 cannot stay below, whatever the order of its sums.
+/// A lower bound of bf16's error, whatever the order of sums: proves that bf16 was used.
 constexpr double least_error = 2e-4;
 
 class OneDnnBFloat16 : public testing::Test {
@@ -31,7 +31,7 @@ class OneDnnBFloat16 : public testing::Test {
   }
 };
 
-/// The nearest bf16, ties to even.
+/// Returns the nearest bf16, ties to even.
 double rounded(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t up = 0x7FFF + ((bits >> 16) & 1);
@@ -63,7 +63,8 @@ double gradient_tolerance(const Graph& graph) {
   return chooses ? tolerance_of_choices : tolerance;
 }
 
-/// All parameters' gradients as one vector: one that is nearly zero has no digits of its own.
+/// Returns all gradients as one vector: those of a parameter that are nearly zero have no accuracy
+/// of their own.
 std::vector<double> joined(const Tensors& tensors) {
   std::vector<double> all;
   for (const auto& tensor : tensors) all.insert(all.end(), tensor.begin(), tensor.end());
@@ -97,7 +98,7 @@ TEST_F(OneDnnBFloat16, AgreesWithReferenceOnSmallModels) {
 }
 
 TEST_F(OneDnnBFloat16, RoundsImagesAndWeightsToTheNearestAndNothingElse) {
-  // Dense alone: logits are sums of products of rounded numbers, themselves not rounded.
+  // A single dense layer: logits are unrounded sums of products of rounded numbers.
   GraphBuilder net("m", {37});
   net.add("fc", Dense{.units = 5});
   auto graph = std::move(net).finish();
@@ -149,7 +150,7 @@ TEST_F(OneDnnBFloat16, GradientsOfWeightsHaveAllDigits) {
 }
 
 TEST_F(OneDnnBFloat16, ComputesInIt) {
-  // Primitives of f32 have other names, or none would be left to compare.
+  // The f32 primitives must have other names, or the comparison would prove nothing.
   Compiled whole(backend_named("onednn"), graph_of(models()[1]), {.batch = 32, .threads = 1});
   Compiled rounded_ones(backend_named("onednn"), graph_of(models()[1]),
                         {.batch = 32, .precision = Precision::bf16, .threads = 1});
@@ -184,7 +185,7 @@ Outcome outcome_of(Compiled& compiled, const Batch& batch) {
   return outcome;
 }
 
-/// To the last bit: what is not there has no part in any sum.
+/// Bit for bit: absent rows are in no sum.
 TEST_F(OneDnnBFloat16, LeavesAbsentRowsOut) {
   for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);
@@ -214,7 +215,8 @@ TEST_F(OneDnnBFloat16, LeavesAbsentRowsOut) {
   }
 }
 
-/// With the running statistics, which stay as they are; an image's output is its own.
+/// Uses the running statistics without changing them; an image's output does not depend on the
+/// others.
 TEST_F(OneDnnBFloat16, EvaluatesAsReferenceDoes) {
   for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);

@@ -1,4 +1,4 @@
-// The mask is that of `reference`, bit for bit, in whatever layout the numbers lie.
+// The mask equals that of `reference` in any layout.
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/compiled.hpp"
@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// What is left of `units` outputs, all of them above zero before.
+/// Returns which of `units` positive outputs are kept.
 std::vector<bool> kept(std::string_view backend, const Graph& graph, Batch batch,
                        std::uint64_t key) {
   Compiled compiled(backend_named(backend), graph, {.batch = 5, .threads = 2});

@@ -14,7 +14,7 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
-/// Counts that fill vectors, that do not, and that are less than one.
+/// Multiples of the vector width, others, and less than one vector.
 constexpr memory::dim counts[] = {1, 7, 16, 33, 1000};
 
 TEST(Elementwise, AddsFloats) {

@@ -1,4 +1,4 @@
-// Numbers are compared in tests/trainer/backends/backend_test.cpp; here, what is run for them.
+// Which primitives run. backend_test.cpp compares the numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

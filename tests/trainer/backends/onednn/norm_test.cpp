@@ -1,5 +1,5 @@
-// The loops of batch normalisation against their definition in double. Whole layers are compared
-// with `reference` in tests/trainer/backends/backend_test.cpp.
+// Compares the loops of batch normalisation with their definition in double. backend_test.cpp
+// compares whole layers with `reference`.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@
 namespace dllaunch::onednn {
 namespace {
 
-/// Activations of one piece, in the element type of the kernels, and what they hold as numbers.
+/// Activations of one piece, in the kernels' element type and as numbers.
 struct Elements {
   std::vector<std::byte> bytes;
   DType type;
@@ -56,7 +56,7 @@ struct Case {
 struct Piece {
   Case of;
   Elements x, skip, y, part, other;
-  std::vector<float> mean, scale, shift, inv_std, offset, slope;
+  std::vector<float> mean, scale, shift, inv_std, grad_mean, proj_scale;
 
   Piece(const Case& one, std::mt19937& random)
       : of(one),
@@ -69,8 +69,8 @@ struct Piece {
         scale(channels(random)),
         shift(channels(random)),
         inv_std(channels(random)),
-        offset(channels(random)),
-        slope(channels(random)) {}
+        grad_mean(channels(random)),
+        proj_scale(channels(random)) {}
 
   std::size_t size() const { return of.pixels * of.lanes; }
   NormPiece bound() const {
@@ -80,8 +80,8 @@ struct Piece {
     piece.scale = scale.data();
     piece.shift = shift.data();
     piece.inv_std = inv_std.data();
-    piece.offset = offset.data();
-    piece.slope = slope.data();
+    piece.grad_mean = grad_mean.data();
+    piece.proj_scale = proj_scale.data();
     piece.relu = of.relu;
     return piece;
   }
@@ -102,7 +102,7 @@ struct Piece {
   }
 };
 
-/// Of what is rounded to the element type once.
+/// Returns the tolerance for values rounded once to the element type.
 double tolerance(DType type) {
   return type == DType::bf16 ? 5e-3 : 2e-6;
 }
@@ -113,7 +113,8 @@ std::string name_of(const NormKernels& kernels, const Case& one) {
          (one.second ? " second" : "");
 }
 
-/// Every instruction set, both element types, and shapes that fill vectors and that do not.
+/// Runs `check` for every instruction set, both element types, and shapes with and without a
+/// remainder.
 template <typename Check>
 void for_each_case(const Check& check) {
   std::mt19937 random(11);
@@ -210,7 +211,7 @@ TEST(NormKernels, SumGradients) {
       ASSERT_NEAR(dy_z[lane], products[lane], allowed);
     }
 
-    // Where nobody wants dy, and where it takes the place of a part.
+    // Without an output for dy, and with dy in place of a part.
     bound.masked = nullptr;
     std::vector<float> again(lanes);
     std::vector<float> again_z(lanes);
@@ -225,7 +226,7 @@ TEST(NormKernels, SumGradients) {
   });
 }
 
-/// What the kernels make of x.
+/// Returns the kernels' y.
 Elements normalised(const NormKernels& kernels, const Piece& piece) {
   Elements y(piece.of.type, piece.size());
   NormPiece bound = piece.bound();
@@ -263,9 +264,9 @@ TEST(NormKernels, GoBack) {
     kernels.backward(bound);
     for (std::size_t i = 0; i < piece.size(); ++i) {
       const std::size_t lane = i % piece.of.lanes;
-      const double z = (piece.x[i] - piece.mean_of(i)) * piece.slope[lane];
+      const double z = (piece.x[i] - piece.mean_of(i)) * piece.proj_scale[lane];
       const double dy = piece.of.relu && y[i] <= 0 ? 0 : piece.part[i];
-      const double expected = (dy - piece.offset[lane] - z) * piece.scale[lane];
+      const double expected = (dy - piece.grad_mean[lane] - z) * piece.scale[lane];
       ASSERT_NEAR(dx[i], expected, tolerance(piece.of.type) * (1 + std::abs(expected)));
     }
   });

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// One fallback to oneDNN's reference code costs more than all else in a network.
+/// One fallback to oneDNN's reference code costs more than the rest of a network.
 TEST(OneDnn, NeverFallsBackToReferenceCode) {
   for (const ModelEntry& model : models()) {
     const Graph graph = graph_of(model);

@@ -18,11 +18,11 @@ const memory::desc blocked({1, 20, 2, 3}, memory::data_type::f32, memory::format
 TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
   Program program = empty_program();
   std::vector<Step> steps;
-  const memory plain = program.allocate_for_good(plain_layout({1, 20, 2, 3}));
-  EXPECT_EQ(program.in_layout(steps, "x", plain, plain.get_desc()), plain);
+  const memory plain = program.allocate_persistent(plain_layout({1, 20, 2, 3}));
+  EXPECT_EQ(program.reorder_to(steps, "x", plain, plain.get_desc()), plain);
   EXPECT_TRUE(steps.empty());
 
-  const memory copy = program.in_layout(steps, "x", plain, blocked);
+  const memory copy = program.reorder_to(steps, "x", plain, blocked);
   EXPECT_EQ(copy.get_desc(), blocked);
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].name, "x reorder");
@@ -33,7 +33,7 @@ TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
   dnnl::stream stream(program.engine());
   steps[0].run(stream);
   stream.wait();
-  // Channel 1 of the first pixel lies beside channel 0 of it.
+  // Channels 0 and 1 of the first pixel are adjacent.
   EXPECT_EQ(static_cast<float*>(copy.get_data_handle())[1], 6.F);
 }
 
@@ -41,10 +41,10 @@ TEST(OneDnnProgram, MemoriesThatAreNotInUseTogetherShareAPlace) {
   Program program = empty_program();
   std::vector<Step> steps;
   const memory::desc layout = plain_layout({1, 16, 4, 4});
-  std::vector<memory> chain = {program.allocate_for_good(layout)};
+  std::vector<memory> chain = {program.allocate_persistent(layout)};
   for (int i = 0; i < 10; ++i) {
     chain.push_back(program.allocate(layout));
-    program.add_own(steps, "next", "own", {chain[chain.size() - 2], chain.back()}, [] {});
+    program.add_loop(steps, "next", "own", {chain[chain.size() - 2], chain.back()}, [] {});
   }
   program.allocate_planned();
   EXPECT_EQ(program.planned_bytes(), 2 * layout.get_size()) << "one is read, one is written";
@@ -56,19 +56,19 @@ TEST(OneDnnProgram, ASumLeavesWhatIsSharedAsItIs) {
   Program program = empty_program();
   std::vector<Step> steps;
   const memory::desc layout = plain_layout({3});
-  const memory a = program.allocate_for_good(layout);
-  const memory b = program.allocate_for_good(layout);
+  const memory a = program.allocate_persistent(layout);
+  const memory b = program.allocate_persistent(layout);
   auto* const x = static_cast<float*>(a.get_data_handle());
   auto* const y = static_cast<float*>(b.get_data_handle());
   std::fill_n(x, 3, 1.F);
   std::fill_n(y, 3, 2.F);
   EXPECT_EQ(program.sum(steps, "one", {a}), a);
   EXPECT_TRUE(steps.empty());
-  program.share(a);
+  program.mark_shared(a);
   const memory first = program.sum(steps, "sum", {a, b});
   const memory second = program.sum(steps, "sum", {b, a});
   EXPECT_NE(first, a);
-  EXPECT_EQ(second, b) << "in place: nobody else reads it";
+  EXPECT_EQ(second, b) << "in place: it has no other reader";
   program.allocate_planned();
   dnnl::stream stream(program.engine());
   for (const Step& step : steps) step.run(stream);
@@ -82,18 +82,18 @@ TEST(OneDnnProgram, ComputesOnceMoreWhatIsOffered) {
   std::vector<Step> steps;
   const memory::desc layout = plain_layout({3});
   const memory kept = program.allocate(layout);
-  EXPECT_EQ(program.again(steps, kept), kept);
+  EXPECT_EQ(program.recompute(steps, kept), kept);
   EXPECT_TRUE(steps.empty());
 
   const memory y = program.allocate(layout);
   const memory made = program.allocate(layout);
-  program.offer_again(y, [&](std::vector<Step>& more) {
-    program.add_own(more, "y once more", "own", {made}, [] {});
+  program.offer_recompute(y, [&](std::vector<Step>& more) {
+    program.add_loop(more, "y recompute", "own", {made}, [] {});
     return made;
   });
-  EXPECT_EQ(program.again(steps, y), made);
-  EXPECT_EQ(program.again(steps, y), made);
-  EXPECT_EQ(steps.size(), 1U) << "the second who asks finds it there";
+  EXPECT_EQ(program.recompute(steps, y), made);
+  EXPECT_EQ(program.recompute(steps, y), made);
+  EXPECT_EQ(steps.size(), 1U) << "the second call reuses it";
 }
 
 TEST(OneDnnProgram, BindsParametersWithoutMemory) {

@@ -1,4 +1,4 @@
-// What the oneDNN backend runs for a graph, as text.
+// The steps of the oneDNN backend as text.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace dllaunch {
 
-/// "conv1 forward: jit:avx512_core" and so on.
+/// Returns steps such as "conv1 forward: jit:avx512_core".
 inline std::vector<std::string> onednn_steps(const Graph& graph, int batch = 4) {
   Compiled compiled(backend_named("onednn"), graph, {.batch = batch, .threads = 1});
   return compiled->steps();
 }
 
-/// Names alone, without reorders: which of those there are depends on the CPU.
+/// Returns the names only, without reorders, which depend on the CPU.
 inline std::vector<std::string> onednn_work(const Graph& graph) {
   std::vector<std::string> names;
   for (const std::string& step : onednn_steps(graph)) {

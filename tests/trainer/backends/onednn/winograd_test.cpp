@@ -1,4 +1,4 @@
-// Winograd's algorithm: where it runs, and how much coarser it rounds.
+// Winograd convolution: when it is used, and its rounding error.
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
@@ -6,8 +6,8 @@
 namespace dllaunch {
 namespace {
 
-/// Of gradients of weights, against direct convolution; 1e-6 is what two orders of a direct sum
-/// differ by. Gradients of biases are sums in which much cancels.
+/// For weight gradients, against direct convolution; two orders of a direct sum differ by 1e-6.
+/// Bias gradients are less accurate, because of cancellation.
 constexpr double bound = 1e-5;
 constexpr double bias_bound = 1e-4;
 
@@ -42,7 +42,7 @@ std::vector<std::string> winograd_steps(const Graph& graph, ConvolutionAlgorithm
   return found;
 }
 
-/// Elsewhere there is nothing to compare.
+/// Whether this CPU has Winograd; else the tests are skipped.
 bool has_winograd() {
   return !winograd_steps(chain(64, 16), ConvolutionAlgorithm::winograd, 8).empty();
 }
@@ -101,8 +101,8 @@ void expect_near(const Graph& graph, int batch, unsigned seed) {
   EXPECT_NE(winograd.gradients, direct.gradients);
 }
 
-/// Without ReLUs: where one's input is nearly zero both signs are right, and one pixel more or less
-/// moves gradients of so small a network by up to 1e-3, whatever the algorithm.
+/// Without ReLUs: if an input is nearly zero, rounding decides its sign, and a single pixel changes
+/// the gradients of such a small network by up to 1e-3 with any algorithm.
 TEST(OneDnnWinograd, GradientsStayNearThoseOfDirectConvolution) {
   if (!has_winograd()) GTEST_SKIP() << "oneDNN has no Winograd on this CPU";
   for (const auto& [channels, pixels, batch] :

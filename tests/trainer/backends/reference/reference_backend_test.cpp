@@ -1,4 +1,4 @@
-// The definition itself: against central differences of its own loss.
+// Compares the gradients of `reference` with central differences of its loss.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -42,7 +42,7 @@ TEST_P(Gradients, EqualCentralDifferences) {
     weight = before;
     return scale * compiled->forward(images.batch(), Phase::train).loss_sum;
   };
-  // Of a large parameter every seventh element, or fewer.
+  // In large parameters, every seventh element or fewer.
   Tensors differences(weights.size());
   for (std::size_t p = 0; p < weights.size(); ++p) {
     const std::size_t stride = weights[p].size() < 60 ? 1 : 7 * (1 + weights[p].size() / 400);

@@ -9,11 +9,11 @@ namespace dllaunch {
 namespace {
 
 TEST(Layer, ProblemsShowTheirValues) {
-  EXPECT_EQ(refuse("no {} of {}, {} or {}: {}",
-                   {1, 0.5, std::array<int, 3>{1, 2, 3}, Shape{64, 1, 1}, std::int64_t{7}})
+  EXPECT_EQ(shape_error("no {} of {}, {} or {}: {}",
+                        {1, 0.5, std::array<int, 3>{1, 2, 3}, Shape{64, 1, 1}, std::int64_t{7}})
                 .problem,
             "no 1 of 0.5, 1x2x3 or [64,1,1]: 7");
-  EXPECT_EQ(refuse("plain").problem, "plain");
+  EXPECT_EQ(shape_error("plain").problem, "plain");
   EXPECT_EQ(needs_image({8}).problem, "needs an image [channels,height,width], got [8]");
   EXPECT_EQ(needs_volume({8}).problem, "needs a volume [channels,depth,height,width], got [8]");
 }
@@ -25,8 +25,8 @@ TEST(Layer, PrintsShapes) {
 }
 
 TEST(Layer, WindowsAreCountedInFloorMode) {
-  EXPECT_EQ(windows(7, 2, 2, 0), 3);
-  EXPECT_EQ(windows(7, 3, 2, 1), 4);
+  EXPECT_EQ(output_extent(7, 2, 2, 0), 3);
+  EXPECT_EQ(output_extent(7, 3, 2, 1), 4);
 }
 
 template <typename... Kinds>

@@ -1,8 +1,8 @@
-// What activations are made of on a GPU. Arithmetic is in float, whatever they are stored as.
+// Elements of activations on a GPU. Arithmetic is in float, whatever the storage type.
 //
-// Everything here and in the *_functors.hpp beside it is code for both sides: the kernel of CUDA
-// and HIP calls it, and so does a loop on the host, where the tests look at it. Such code is
-// constexpr (nvcc --expt-relaxed-constexpr, clang); a body is one index's work and leans on no
+// Everything here and in *_functors.hpp compiles for device and host: CUDA and HIP kernels call it,
+// and so does a loop on the host in the tests. It is therefore constexpr (nvcc
+// --expt-relaxed-constexpr, clang). A functor does the work of one index and must not depend on
 // order.
 #pragma once
 
@@ -31,14 +31,14 @@ constexpr void set(BFloat16& to, float value) {
   to = to_bfloat16(value);
 }
 
-/// to = value, or to += value.
+/// to = value, or to += value if `add`.
 template <typename T>
 constexpr void put(T& to, float value, bool add) {
   set(to, add ? get(to) + value : value);
 }
 
-/// Images and volumes as they lie on a GPU: [rows, depth, height, width, channels]. A vector has
-/// one pixel.
+/// Shape of images and volumes on a GPU, channels last: [rows, depth, height, width, channels]. A
+/// vector is one pixel.
 struct Volume {
   std::int64_t rows = 0;
   std::int64_t depth = 1;
@@ -54,16 +54,16 @@ struct Volume {
   }
 };
 
-/// Where an element is.
-struct Place {
+/// The coordinates of an element.
+struct Coordinates {
   std::int64_t row = 0;
   std::int64_t d = 0;
   std::int64_t h = 0;
   std::int64_t w = 0;
   std::int64_t c = 0;
 };
-constexpr Place place_of(const Volume& v, std::int64_t i) {
-  Place place{};
+constexpr Coordinates coordinates_of(const Volume& v, std::int64_t i) {
+  Coordinates place{};
   place.c = i % v.channels;
   i /= v.channels;
   place.w = i % v.width;
@@ -74,7 +74,7 @@ constexpr Place place_of(const Volume& v, std::int64_t i) {
   place.row = i / v.depth;
   return place;
 }
-/// Its index where channels come first: [rows, channels, depth, height, width].
+/// Returns the channels-first index, [rows, channels, depth, height, width], of element i.
 constexpr std::int64_t plain_index(const Volume& v, std::int64_t i) {
   const std::int64_t c = i % v.channels;
   const std::int64_t pixel = i / v.channels;

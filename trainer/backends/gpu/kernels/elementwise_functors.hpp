@@ -1,4 +1,4 @@
-// Operations that look at one element at a time.
+// Elementwise operations.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct AddBias {
   constexpr void operator()(std::int64_t i) const { put(y[i], bias[i % channels], true); }
 };
 
-/// Between types of storage, or within one.
+/// Converts between storage types, or copies.
 template <typename From, typename To>
 struct Convert {
   const From* from;
@@ -60,13 +60,13 @@ struct Convert {
   constexpr void operator()(std::int64_t i) const { put(to[i], get(from[i]), add); }
 };
 
-/// Forward of activations, backward of their gradients.
+/// Dropout: forward on activations, backward on gradients.
 template <typename T>
 struct Drop {
   const T* from;
   T* to;
   Volume shape;
-  const DropoutMask* mask;  // in memory, since it is another in every step
+  const DropoutMask* mask;  // in memory: it differs from step to step
   float scale;
   bool add;
   constexpr void operator()(std::int64_t i) const {
@@ -87,7 +87,7 @@ struct ToChannelsLast {
   }
 };
 
-/// Back; `shape` has the order of `from`.
+/// Channels last to channels first; `shape` has the order of `from`.
 template <typename T>
 struct ToChannelsFirst {
   const T* from;
@@ -104,7 +104,7 @@ struct LayerKernels<Flatten, T> {
   }
 };
 
-/// Adds nothing and looks for what is no number: `found` becomes 1.
+/// Sets `found` to 1 if an element is not finite.
 template <typename T>
 struct FindNonFinite {
   const T* x;

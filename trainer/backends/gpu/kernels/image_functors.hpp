@@ -1,4 +1,4 @@
-// Images of bytes become what the network sees.
+// Preprocessing of byte images into the network's input.
 #pragma once
 
 #include "trainer/backends/gpu/kernels/element.hpp"
@@ -6,23 +6,23 @@
 
 namespace dllaunch::gpu {
 
-/// Pixel `first` of an axis and pixel `second`, with `weight` of the latter.
+/// A linear interpolation between two pixels of an axis; `weight` is that of `second`.
 struct AxisPoint {
   std::int32_t first = 0;
   std::int32_t second = 0;
   float weight = 0;
 };
 
-/// An image with its planes first: channels, or where the network sees volumes (channel, depth).
+/// A byte image, planes first: channels, or (channel, depth) if the network reads volumes.
 struct BytePlanes {
   const std::uint8_t* pixels = nullptr;  // [rows, planes, height, width]
   std::int64_t height = 0;
   std::int64_t width = 0;
-  const float* levels = nullptr;     // [planes, 256]
-  const AxisPoint* lines = nullptr;  // a point for each line of the resized image; nullptr: none is
-  const AxisPoint* columns = nullptr;  // resized
+  const float* levels = nullptr;       // [planes, 256]
+  const AxisPoint* lines = nullptr;    // one per line of the resized image; nullptr: no resizing
+  const AxisPoint* columns = nullptr;  // one per column
 
-  /// The same sums in the same order as on the host (image_preparation.cpp).
+  /// Sums in the same order as the host (image_preparation.cpp).
   constexpr float at(std::int64_t plane, const float* level, std::int64_t y, std::int64_t x) const {
     const std::uint8_t* const from = pixels + plane * height * width;
     if (lines == nullptr) return level[from[y * width + x]];
@@ -38,7 +38,7 @@ struct BytePlanes {
   }
 };
 
-/// Normalises, resizes, cuts and mirrors; an index is a pixel of `to` with all of its channels.
+/// Normalises, resizes, crops and flips. One index per pixel of `to`, all channels.
 template <typename T>
 struct PrepareImages {
   BytePlanes from;

@@ -1,6 +1,5 @@
-// The table of kernels: the functors that launch() takes. A new one: its place in the list. Those
-// of layers and losses follow from the tables of these; optimisers have theirs from
-// optimizer_launches.hpp.
+// The table of kernels: the functors that launch() accepts. To add one, list it here. Functors of
+// layers and losses follow from their tables; those of optimisers are in optimizer_launches.hpp.
 #pragma once
 
 #include <variant>
@@ -16,7 +15,7 @@
 
 namespace dllaunch::gpu {
 
-/// Each functor over each type that activations are stored as.
+/// Each functor with each storage type of activations.
 template <template <typename> typename... Functors>
 using OfEachType = decltype((TypeList<>{} + ... +
                              TypeList<Functors<float>, Functors<BFloat16>, Functors<Float16>>{}));
@@ -39,8 +38,8 @@ constexpr auto of_layers(std::variant<Kinds...>*) {
 template <typename Loss>
 struct OfLoss {
   template <typename T>
-  using Slopes = LossSlopes<Loss, T>;
-  using Kernels = decltype(TypeList<LossRows<Loss>>{} + OfEachType<Slopes>{});
+  using Grads = LossGrads<Loss, T>;
+  using Kernels = decltype(TypeList<LossRows<Loss>>{} + OfEachType<Grads>{});
 };
 template <typename... Listed>
 constexpr auto of_losses(TypeList<Listed...>) {
@@ -53,7 +52,7 @@ using BackwardOfNorm = NormBackward<T, double>;
 using Kernels = decltype(
     of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
     OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments, NormForward,
-               ChunkSlopes, BackwardOfNorm>{} +
+               ChunkGradSums, BackwardOfNorm>{} +
     TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
              Convert<BFloat16, float>, Convert<Float16, float>, Convert<BFloat16, BFloat16>,
              Convert<Float16, Float16>, ToChannelsLast<float, float>,

@@ -1,5 +1,5 @@
-// Every kernel of the GPU backends. nvcc and hipcc compile this file, each with its own
-// gpu_for.hpp, and tests do so with the host's compiler.
+// All kernels of the GPU backends. Compiled by nvcc or hipcc, each with its own gpu_for.hpp, and
+// for tests by the host compiler.
 #include <array>
 #include <cstring>
 
@@ -20,7 +20,7 @@ std::array<void (*)(), sizeof...(Functors)> launches_of(TypeList<Functors...>) {
   return {reinterpret_cast<void (*)()>(&launch<Functors>)...};
 }
 
-// Visible outside, so that the compiler makes what it points to.
+// External linkage forces the compiler to instantiate the kernels.
 extern const decltype(launches_of(Kernels{})) every_launch;
 const decltype(launches_of(Kernels{})) every_launch = launches_of(Kernels{});
 

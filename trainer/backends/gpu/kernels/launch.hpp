@@ -1,4 +1,4 @@
-// Kernels as the rest of a backend calls them: launch(stream, indexes, functor).
+// launch(stream, count, functor): how the rest of a backend calls kernels.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace dllaunch::gpu {
 
-/// Runs functor(0) .. functor(count-1) in the order of the stream. Of the functors that
-/// kernel_list.hpp lists, which the vendor's compiler builds: nothing else of a backend needs that
-/// one.
+/// Runs functor(0) .. functor(count-1) in stream order. Instantiated only in kernels.cpp, for the
+/// functors of kernel_list.hpp, so that only that file needs the vendor's compiler.
 template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor);
 

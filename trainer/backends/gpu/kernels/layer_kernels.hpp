@@ -1,4 +1,4 @@
-// How a kind of layer names its kernels, where it is one each way.
+// Maps a kind of layer to its kernels, if it has one forward and one backward.
 #pragma once
 
 #include "trainer/backends/gpu/kernels/element.hpp"
@@ -14,12 +14,12 @@ struct View {
   T* y = nullptr;
   const T* dy = nullptr;
   T* dx = nullptr;
-  bool add = false;               // to dx
-  std::uint16_t* best = nullptr;  // of a max pooling
+  bool add = false;                 // accumulate into dx
+  std::uint16_t* argmax = nullptr;  // max pooling
 };
 
-/// Specialised beside the functors of a kind: forward(kind, view) gives the functor that takes an
-/// index for each output, backward(kind, view) the one that takes an index for each input.
+/// Specialised beside the functors of a kind. forward(kind, view) returns the functor with one
+/// index per output, backward(kind, view) the one with one index per input.
 template <typename Kind, typename T>
 struct LayerKernels;
 

@@ -1,5 +1,5 @@
-// The losses of trainer/losses/table.hpp as kernels. loss_layer_test.cpp holds each to the one on
-// the host. Elements are in float, sums in double.
+// The losses of trainer/losses/table.hpp as kernels: elements in float, sums in double.
+// loss_layer_test.cpp compares each with the one on the host.
 #pragma once
 
 #include "trainer/backends/gpu/kernels/element.hpp"
@@ -20,25 +20,25 @@ struct LossInputs {
   }
 };
 
-/// An index for each row.
+/// One index per row.
 template <typename Loss>
 struct LossRows {
   LossInputs in;
   constexpr void operator()(std::int64_t n) const { in.rows[n] = Loss::row(in.row(n)); }
 };
 
-/// An index for each output: slopes of `scale` * the sum of losses. Rows from `present` on have
-/// none.
+/// One index per output: grads = d(scale * sum of losses)/d(outputs), zero for rows from `present`
+/// on.
 template <typename Loss, typename T>
-struct LossSlopes {
+struct LossGrads {
   LossInputs in;
   std::int64_t present;
-  const float* scale;  // in memory, since it may be another in every step
-  T* slopes;
+  const float* scale;  // in memory: it may change from step to step
+  T* grads;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t n = i / in.width;
-    const float slope = n < present ? Loss::slope(in.row(n), in.rows[n], i % in.width) : 0;
-    set(slopes[i], *scale * slope);
+    const float grad = n < present ? Loss::grad(in.row(n), in.rows[n], i % in.width) : 0;
+    set(grads[i], *scale * grad);
   }
 };
 

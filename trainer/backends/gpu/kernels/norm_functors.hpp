@@ -1,9 +1,9 @@
-// Batch normalisation, with the addition and the ReLU that may follow it, and sums over channels.
+// Batch normalisation with fused addition and ReLU, and sums per channel.
 //
-// Sums are in two steps: an index for each (chunk of pixels, channel) adds up its chunk in float,
-// then an index for each channel adds up the chunks in double, in order. Neighbouring indexes read
-// neighbouring channels. No index waits for another, so the same bodies run in a loop, and every
-// run gives the same bits.
+// Sums take two kernels: one index per (chunk of pixels, channel) sums its chunk in float, then one
+// index per channel sums the chunks in double, in order. Adjacent indexes read adjacent channels.
+// No index depends on another, so the functors also run in a loop, and every run gives the same
+// bits.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace dllaunch::gpu {
 
-/// `pixels` of all rows together, cut into equal chunks, the last one shorter.
+/// The pixels of all rows, cut into equal chunks; the last may be shorter.
 struct Chunks {
   std::int64_t pixels = 0;
   std::int64_t channels = 1;
@@ -25,7 +25,7 @@ struct Chunks {
   }
 };
 
-/// Enough indexes to fill a GPU; no chunk so small, and none so many, that the second step weighs.
+/// Returns enough chunks to fill a GPU, but few enough that the second kernel is cheap.
 constexpr Chunks chunks_of(std::int64_t pixels, std::int64_t channels) {
   constexpr std::int64_t indexes = std::int64_t{1} << 17;
   std::int64_t count = pixels / 64;
@@ -34,7 +34,7 @@ constexpr Chunks chunks_of(std::int64_t pixels, std::int64_t channels) {
   return {pixels, channels, count < 1 ? 1 : count};
 }
 
-/// means and squares [chunks, channels]: of each chunk, and its squared distances from its mean.
+/// means and squares [chunks, channels]: each chunk's mean and sum of squared deviations from it.
 template <typename T>
 struct ChunkMoments {
   const T* x;
@@ -46,7 +46,7 @@ struct ChunkMoments {
     const std::int64_t chunk = i / chunks.channels;
     const std::int64_t begin = chunks.first(chunk);
     const std::int64_t end = chunks.first(chunk + 1);
-    // Distances from the first value: what all values share does not swallow their differences.
+    // Subtract the first value: a large common offset would cost precision.
     const float shift = begin < end ? get(x[begin * chunks.channels + c]) : 0;
     float sum = 0;
     float square = 0;
@@ -61,7 +61,7 @@ struct ChunkMoments {
   }
 };
 
-/// An index for each channel: moments [2, channels], mean, then sum of squared distances from it.
+/// One index per channel. moments [2, channels]: mean, then sum of squared deviations from it.
 template <typename Real>
 struct JoinMoments {
   const float* means;
@@ -86,8 +86,8 @@ struct JoinMoments {
   }
 };
 
-/// From moments of `count` values, of all ranks, to what the layer subtracts and divides by, and
-/// the running statistics a step further.
+/// Turns moments of `count` values (over all ranks) into mean and inv_std, and updates the running
+/// statistics.
 template <typename Real>
 struct TakeMoments {
   const Real* moments;
@@ -97,7 +97,7 @@ struct TakeMoments {
   Real momentum;
   float* mean;
   float* inv_std;
-  Real* running_mean;  // numbers that a float holds
+  Real* running_mean;  // values are rounded to float
   Real* running_var;
   constexpr void operator()(std::int64_t c) const {
     const Real middle = moments[c];
@@ -130,7 +130,7 @@ struct NormChannel {
   const float* bias;
 };
 
-/// y = (x - mean) inv_std weight + bias, plus `other`, and its ReLU.
+/// y = (x - mean) inv_std weight + bias + other, then optionally a ReLU.
 template <typename T>
 struct NormForward {
   const T* x;
@@ -147,9 +147,9 @@ struct NormForward {
   }
 };
 
-/// What comes back through the ReLU.
+/// dy after the ReLU's backward pass: zero where y <= 0.
 template <typename T>
-struct NormSlope {
+struct MaskedGrad {
   const T* dy;
   const T* y;  // nullptr: no ReLU
   constexpr float operator()(std::int64_t i) const {
@@ -157,11 +157,11 @@ struct NormSlope {
   }
 };
 
-/// sums [2, chunks, channels]: of dy, then of dy z, z being the normalised x.
+/// sums [2, chunks, channels]: of dy, then of dy z, where z is the normalised x.
 template <typename T>
-struct ChunkSlopes {
-  NormSlope<T> slope;
-  const T* x;  // nullptr: of dy alone
+struct ChunkGradSums {
+  MaskedGrad<T> masked_dy;
+  const T* x;  // nullptr: sums of dy only
   NormChannel of;
   Chunks chunks;
   float* sums;
@@ -172,7 +172,7 @@ struct ChunkSlopes {
     float product = 0;
     for (std::int64_t p = chunks.first(chunk); p < chunks.first(chunk + 1); ++p) {
       const std::int64_t at = p * chunks.channels + c;
-      const float dy = slope(at);
+      const float dy = masked_dy(at);
       sum += dy;
       if (x != nullptr) product += dy * ((get(x[at]) - of.mean[c]) * of.inv_std[c]);
     }
@@ -181,7 +181,7 @@ struct ChunkSlopes {
   }
 };
 
-/// An index for each of `rows` x channels: the sum over chunks.
+/// Sums over chunks. One index for each of `rows` x channels.
 template <typename Real>
 struct JoinSums {
   const float* sums;
@@ -198,7 +198,7 @@ struct JoinSums {
   }
 };
 
-/// Sums in double into gradients of the arena.
+/// Writes sums in double to gradients in the arena.
 template <typename Real>
 struct PutSums {
   const Real* sums;
@@ -209,25 +209,25 @@ struct PutSums {
   }
 };
 
-/// dx = weight inv_std (dy - sum dy / n - z sum(dy z) / n), and dy to `other`. Absent pixels have
-/// no gradient.
+/// dx = weight inv_std (dy - sum dy / n - z sum(dy z) / n); dy is also the gradient of `other`.
+/// Zero for absent pixels.
 template <typename T, typename Real>
 struct NormBackward {
-  NormSlope<T> slope;
+  MaskedGrad<T> masked_dy;
   const T* x;
   NormChannel of;
-  const Real* sums;  // [2, channels], of all ranks
+  const Real* sums;  // [2, channels], over all ranks
   Real count;
   std::int64_t channels;
   std::int64_t present;  // pixels
-  T* dx;                 // nullptr: nobody asks
+  T* dx;                 // nullptr: not needed
   T* other;
   bool add;
   bool add_other;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t c = i % channels;
     const bool there = i / channels < present;
-    const float dy = there ? slope(i) : 0;
+    const float dy = there ? masked_dy(i) : 0;
     if (other != nullptr) put(other[i], dy, add_other);
     if (dx == nullptr) return;
     float value = 0;

@@ -1,5 +1,5 @@
-// The optimisers of trainer/optimizers/table.hpp as kernels. optimizer_kernels_test.cpp holds each
-// to the one on the host.
+// The optimisers of trainer/optimizers/table.hpp as kernels. optimizer_kernels_test.cpp compares
+// each with the one on the host.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,11 @@
 
 namespace dllaunch::gpu {
 
-/// Where parameters begin, for what differs between them: offsets[slot] .. offsets[slot + 1], the
-/// gap behind a slot being its own.
+/// Maps elements to slots: slot s is offsets[s] .. offsets[s + 1], including the gap after it.
 struct SlotTable {
   const std::int64_t* offsets;
   std::int64_t count;
-  std::int64_t first;  // element of the arenas that index 0 is
+  std::int64_t first;  // arena element of index 0
 
   constexpr std::int64_t slot_of(std::int64_t index) const {
     const std::int64_t element = first + index;
@@ -32,7 +31,7 @@ struct SlotTable {
   }
 };
 
-/// `found` becomes 1 where one is no number.
+/// Sets `found` to 1 if a gradient is not finite.
 struct MultiplyGradients {
   float* gradients;
   float by;
@@ -44,7 +43,7 @@ struct MultiplyGradients {
   }
 };
 
-/// A step that is the same for all parameters.
+/// A step with the same coefficients for all parameters.
 template <typename Step>
 struct UpdateElements {
   Elements<float> of;
@@ -52,7 +51,7 @@ struct UpdateElements {
   constexpr void operator()(std::int64_t i) const { step(of, i); }
 };
 
-/// A step that differs between parameters: slots[slot].
+/// A step with coefficients per parameter: slots[slot].
 template <typename Step, typename OfSlot>
 struct UpdateBySlot {
   Elements<float> of;
@@ -62,9 +61,9 @@ struct UpdateBySlot {
   constexpr void operator()(std::int64_t i) const { step(of, i, slots[table.slot_of(i)]); }
 };
 
-/// Squares of weights and gradients of the slots from `begin` on, as far as they lie within the
-/// arrays, in `parts` sums each: sums [slots, parts, 2]. Slot, part and element are dealt out so
-/// that neighbouring indexes read neighbouring elements.
+/// Sums of squares of weights and gradients, for the slots from `begin` on and only within the
+/// arrays, in `parts` partial sums each: sums [slots, parts, 2]. Adjacent indexes read adjacent
+/// elements.
 template <typename Real>
 struct SquareParts {
   const float* weights;
@@ -92,7 +91,7 @@ struct SquareParts {
   }
 };
 
-/// squares [slots, 2], from the sums in order.
+/// squares [slots, 2]: adds up the partial sums in order.
 template <typename Real>
 struct JoinSquares {
   const Real* sums;

@@ -1,5 +1,5 @@
-// The launches of each optimiser of the table. They are compiled with the kernels, in kernels.cpp:
-// a row of the table has its kernels or the compiler stops.
+// The kernel launches of each optimiser in the table. Compiled in kernels.cpp, which does not
+// compile if an optimiser has no kernels.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ struct UpdatedPart {
   GpuStream stream = nullptr;
   std::int64_t count = 0;
   Elements<float> elements = {};
-  // Of optimisers that measure:
+  // Only for optimisers that measure:
   SlotTable table = {};
-  const void* slots = nullptr;  // what OptimizerLaunches::slots() gave, on the device
+  const void* slots = nullptr;  // OptimizerLaunches::slots(), on the device
 };
 
 struct OptimizerLaunches {
   std::string_view name = {};
   void (*update)(const OptimizerOptions& options, const StepInfo& now,
                  const UpdatedPart& part) = nullptr;
-  /// nullptr: it measures gradients as they are, or not at all.
+  /// nullptr: the optimiser does not replace gradients before they are measured.
   void (*direct)(const OptimizerOptions& options, const StepInfo& now,
                  const UpdatedPart& part) = nullptr;
-  /// nullptr: it does not measure. What differs between parameters, one after the other.
+  /// Returns the coefficients of each parameter, as an array. nullptr: the optimiser does not
+  /// measure.
   std::vector<std::byte> (*slots)(const OptimizerOptions& options, const StepInfo& now,
                                   std::span<const SlotNorms> norms) = nullptr;
 };
 
-/// nullptr: no optimiser of the table.
+/// Returns nullptr if there is no such optimiser.
 const OptimizerLaunches* find_optimizer_launches(std::string_view name);
 
 }  // namespace dllaunch::gpu

@@ -1,5 +1,5 @@
-// Pooling and padding. Gradients are gathered: an input asks the windows it lies in, so that sums
-// are always in the same order and no two threads write to one place.
+// Pooling and padding. Backward passes gather: each input sums over the windows that contain it, so
+// the order of sums is fixed and no atomics are needed.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace dllaunch::gpu {
 
-/// Depth, height, width.
+/// Along depth, height, width.
 struct Window {
   std::array<std::int64_t, 3> kernel = {1, 1, 1};
   std::array<std::int64_t, 3> stride = {1, 1, 1};
@@ -24,7 +24,7 @@ constexpr std::array<std::int64_t, 3> along_axes(int extent, std::int64_t depth)
 constexpr std::array<std::int64_t, 3> along_axes(const std::array<int, 3>& extents, std::int64_t) {
   return {extents[0], extents[1], extents[2]};
 }
-/// Of whatever has a kernel.
+/// Returns the window of a layer that has a kernel.
 template <typename Kind>
 constexpr Window window_along_axes(const Kind& kind) {
   Window window;
@@ -43,37 +43,37 @@ constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-/// First to one behind the last.
+/// A half-open range.
 struct Span {
   std::int64_t first = 0;
   std::int64_t end = 0;
 };
-/// Inputs of output `o`, inside of `extent`.
+/// Returns the inputs in the window of output `o`, clipped to `extent`.
 constexpr Span inputs_of(std::int64_t o, std::int64_t kernel, std::int64_t stride,
                          std::int64_t padding, std::int64_t extent) {
   const std::int64_t first = o * stride - padding;
   return {larger(first, 0), smaller(first + kernel, extent)};
 }
-/// Outputs, of `extent`, whose window has input `i`.
+/// Returns the outputs, out of `extent`, whose window contains input `i`.
 constexpr Span outputs_of(std::int64_t i, std::int64_t kernel, std::int64_t stride,
                           std::int64_t padding, std::int64_t extent) {
   const std::int64_t last = (i + padding) / stride;
-  const std::int64_t before = i + padding - kernel;  // the window that begins there ends before i
+  const std::int64_t before = i + padding - kernel;  // start of the last window that ends before i
   return {before < 0 ? 0 : before / stride + 1, smaller(last + 1, extent)};
 }
 
-/// The largest of a window, the first of equals, or the last NaN; `best` tells backward which:
-/// its place in the whole window, row by row.
+/// The largest input of each window: the first of equals, or the last NaN. Stores its index within
+/// the window, row-major, in `argmax` for the backward pass.
 template <typename T>
 struct MaxPoolForward {
   const T* x;
   T* y;
-  std::uint16_t* best;
+  std::uint16_t* argmax;
   Volume in;
   Volume out;
   Window window;
   constexpr void operator()(std::int64_t i) const {
-    const Place o = place_of(out, i);
+    const Coordinates o = coordinates_of(out, i);
     const auto& [kernel, stride, padding] = window;
     const Span ds = inputs_of(o.d, kernel[0], stride[0], padding[0], in.depth);
     const Span hs = inputs_of(o.h, kernel[1], stride[1], padding[1], in.height);
@@ -93,21 +93,21 @@ struct MaxPoolForward {
       }
     }
     set(y[i], most);
-    best[i] = static_cast<std::uint16_t>(where);
+    argmax[i] = static_cast<std::uint16_t>(where);
   }
 };
 
 template <typename T>
 struct MaxPoolBackward {
   const T* dy;
-  const std::uint16_t* best;
+  const std::uint16_t* argmax;
   T* dx;
   Volume in;
   Volume out;
   Window window;
   bool add;
   constexpr void operator()(std::int64_t i) const {
-    const Place x = place_of(in, i);
+    const Coordinates x = coordinates_of(in, i);
     const auto& [kernel, stride, padding] = window;
     const Span ds = outputs_of(x.d, kernel[0], stride[0], padding[0], out.depth);
     const Span hs = outputs_of(x.h, kernel[1], stride[1], padding[1], out.height);
@@ -121,7 +121,7 @@ struct MaxPoolBackward {
           const std::int64_t mine =
               (from_d * kernel[1] + from_h) * kernel[2] + x.w - w * stride[2] + padding[2];
           const std::int64_t y = out.at(x.row, d, h, w, x.c);
-          if (best[y] == mine) sum += get(dy[y]);
+          if (argmax[y] == mine) sum += get(dy[y]);
         }
       }
     }
@@ -130,12 +130,12 @@ struct MaxPoolBackward {
 };
 
 template <typename Kind, typename T>
-requires(Kind::traits.notes_largest) struct LayerKernels<Kind, T> {
+requires(Kind::traits.stores_argmax) struct LayerKernels<Kind, T> {
   static MaxPoolForward<T> forward(const Kind& op, const View<T>& v) {
-    return {v.x, v.y, v.best, v.in, v.out, window_along_axes(op)};
+    return {v.x, v.y, v.argmax, v.in, v.out, window_along_axes(op)};
   }
   static MaxPoolBackward<T> backward(const Kind& op, const View<T>& v) {
-    return {v.dy, v.best, v.dx, v.in, v.out, window_along_axes(op), v.add};
+    return {v.dy, v.argmax, v.dx, v.in, v.out, window_along_axes(op), v.add};
   }
 };
 
@@ -147,7 +147,7 @@ struct AvgPoolForward {
   Volume out;
   Window window;
   constexpr void operator()(std::int64_t i) const {
-    const Place o = place_of(out, i);
+    const Coordinates o = coordinates_of(out, i);
     float sum = 0;
     for (std::int64_t r = 0; r < window.kernel[1]; ++r) {
       for (std::int64_t s = 0; s < window.kernel[2]; ++s) {
@@ -167,7 +167,7 @@ struct AvgPoolBackward {
   Window window;
   bool add;
   constexpr void operator()(std::int64_t i) const {
-    const Place x = place_of(in, i);
+    const Coordinates x = coordinates_of(in, i);
     const Span hs = outputs_of(x.h, window.kernel[1], window.stride[1], 0, out.height);
     const Span ws = outputs_of(x.w, window.kernel[2], window.stride[2], 0, out.width);
     float sum = 0;
@@ -178,7 +178,7 @@ struct AvgPoolBackward {
   }
 };
 
-/// An index for each row and channel.
+/// One index per row and channel.
 template <typename T>
 struct LayerKernels<AvgPool2d, T> {
   static AvgPoolForward<T> forward(const AvgPool2d& op, const View<T>& v) {
@@ -225,7 +225,7 @@ struct LayerKernels<GlobalAvgPool, T> {
   }
 };
 
-/// Zeros around height and width; an index for each output.
+/// Zeros around height and width. One index per output.
 template <typename T>
 struct ZeroPadForward {
   const T* x;
@@ -234,7 +234,7 @@ struct ZeroPadForward {
   Volume out;
   std::int64_t pixels;
   constexpr void operator()(std::int64_t i) const {
-    const Place o = place_of(out, i);
+    const Coordinates o = coordinates_of(out, i);
     const std::int64_t h = o.h - pixels;
     const std::int64_t w = o.w - pixels;
     const bool inside = h >= 0 && h < in.height && w >= 0 && w < in.width;
@@ -242,7 +242,7 @@ struct ZeroPadForward {
   }
 };
 
-/// An index for each input.
+/// One index per input.
 template <typename T>
 struct ZeroPadBackward {
   const T* dy;
@@ -252,7 +252,7 @@ struct ZeroPadBackward {
   std::int64_t pixels;
   bool add;
   constexpr void operator()(std::int64_t i) const {
-    const Place x = place_of(in, i);
+    const Coordinates x = coordinates_of(in, i);
     put(dx[i], get(dy[out.at(x.row, 0, x.h + pixels, x.w + pixels, x.c)]), add);
   }
 };

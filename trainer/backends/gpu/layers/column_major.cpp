@@ -2,7 +2,7 @@
 
 namespace dllaunch::gpu {
 
-ColumnMajor by_columns(const ProductShape& s) {
+ColumnMajor to_column_major(const MatmulShape& s) {
   return {.first_transposed = s.transpose_b,
           .second_transposed = s.transpose_a,
           .first_rows = s.transpose_b ? s.depth : s.columns,

@@ -1,4 +1,4 @@
-// A convolution in the words that cuDNN and MIOpen share.
+// Convolution shapes as cuDNN and MIOpen describe them.
 #pragma once
 
 #include <array>
@@ -11,20 +11,21 @@ namespace dllaunch::gpu {
 
 enum class Pass { forward, backward_data, backward_weights };
 
-/// Extents and strides as the libraries want them: rows (or output channels) and channels first,
-/// whatever lies in memory; a volume of one layer is an image.
+/// Sizes and strides in the libraries' order, which is independent of the memory layout: rows (or
+/// output channels), channels, then pixels. `flat` drops the depth axis.
 struct Extents {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
 };
 Extents extents_of(const Volume& volume, bool flat);
-/// Of the weights.
+/// Returns the shape of the weights, channels last.
 Volume weights_of(const ConvolutionShape& shape);
+/// Whether the convolution is over images rather than volumes.
 bool is_flat(const ConvolutionShape& shape);
-/// A window's kernel, stride or padding: two numbers of an image's, three of a volume's.
+/// Returns a window's kernel, stride or padding: two numbers if flat, else three.
 std::vector<std::int64_t> axes_of(const std::array<std::int64_t, 3>& all, bool flat);
 
-/// The key of what was measured: "f32,x8x3x1x32x32,...": the same shape, the same text.
+/// Returns the shape as text, unique to it: "forward,f32,x8x3x1x32x32,...". Used as a cache key.
 std::string text_of(const ConvolutionShape& shape, Pass pass);
 
 }  // namespace dllaunch::gpu

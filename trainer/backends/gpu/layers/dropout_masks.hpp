@@ -1,5 +1,4 @@
-// What a step drops, in memory of the GPU: kernels that are recorded find another mask there in
-// every step.
+// Dropout masks in GPU memory, where captured kernels find a new mask in every step.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@ namespace dllaunch::gpu {
 
 class DropoutMasks {
  public:
-  /// Its array is among `memory`'s. Both outlive it.
+  /// Reserves its array in `memory`. Both must outlive it.
   DropoutMasks(const Graph& graph, DeviceMemory& memory);
 
-  /// Those of a micro-batch, for what the stream is given from now on.
+  /// Sets the masks of a micro-batch for the following work on the stream.
   void draw(GpuStream stream, std::uint64_t batch_key);
-  /// Of a node that is a Dropout.
+  /// Returns the mask of a Dropout node, in GPU memory.
   const DropoutMask* at(std::size_t node) const {
     return memory_.at<DropoutMask>(piece_) + place_[node];
   }

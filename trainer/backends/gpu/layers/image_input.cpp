@@ -12,7 +12,7 @@ namespace {
 std::size_t size(std::int64_t of) {
   return static_cast<std::size_t>(of);
 }
-/// Channels of the data set.
+/// Returns the channels of the data set's images.
 std::int64_t planes(const Volume& shape) {
   return shape.channels * shape.depth;
 }
@@ -38,7 +38,7 @@ ImageInput::ImageInput(const Volume& shape, DeviceMemory& memory)
       columns_(memory.add(size(shape.width) * sizeof(AxisPoint))),
       transfer_(memory) {}
 
-bool ImageInput::takes(const ImageRecipe& recipe) const {
+bool ImageInput::supports(const ImageRecipe& recipe) const {
   const std::int64_t bytes =
       std::int64_t{recipe.from.channels} * recipe.from.height * recipe.from.width;
   const std::int64_t floats = planes(shape_) * shape_.height * shape_.width;
@@ -48,19 +48,19 @@ bool ImageInput::takes(const ImageRecipe& recipe) const {
 }
 
 void ImageInput::send(const Batch& batch) {
-  const bool there = ahead_ && batch.bytes != nullptr && batch.bytes->number == sent_.number;
-  // What nobody asked for after all ends before its memory goes.
-  if (ahead_ && !there) transfer_.wait();
-  ahead_ = false;
+  const bool there = prefetched_ && batch.bytes != nullptr && batch.bytes->number == sent_.number;
+  // Finish an unused prefetch before its memory is reused.
+  if (prefetched_ && !there) transfer_.wait();
+  prefetched_ = false;
   if (there) return;
   if (batch.bytes == nullptr) return send_floats(batch);
   send_bytes(*batch.bytes);
 }
 
-void ImageInput::send_ahead(const Batch& batch) {
-  if (batch.ahead == nullptr || ahead_) return;
+void ImageInput::prefetch(const Batch& batch) {
+  if (batch.ahead == nullptr || prefetched_) return;
   send_bytes(*batch.ahead);
-  ahead_ = true;
+  prefetched_ = true;
 }
 
 void ImageInput::send_floats(const Batch& batch) {
@@ -73,7 +73,7 @@ void ImageInput::send_floats(const Batch& batch) {
 }
 
 void ImageInput::send_bytes(const ByteImages& bytes) {
-  assert(takes(*bytes.recipe) && std::ssize(bytes.cuts) <= shape_.rows);
+  assert(supports(*bytes.recipe) && std::ssize(bytes.cuts) <= shape_.rows);
   if (bytes.recipe != recipe_) send_recipe(bytes.recipe);
   sent_ = bytes;
   transfer_.send({{.to = images_, .from = std::as_bytes(bytes.pixels)},
@@ -82,9 +82,9 @@ void ImageInput::send_bytes(const ByteImages& bytes) {
                    .bytes = size(shape_.rows) * sizeof(ImageCut)}});
 }
 
-/// Once for every loader.
+/// Called once per loader.
 void ImageInput::send_recipe(std::shared_ptr<const ImageRecipe> recipe) {
-  transfer_.wait();  // for the one before
+  transfer_.wait();  // for the previous recipe
   recipe_ = std::move(recipe);
   line_points_ = points_of(recipe_->rows);
   column_points_ = points_of(recipe_->columns);

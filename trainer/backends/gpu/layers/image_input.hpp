@@ -1,4 +1,4 @@
-// What the network sees: a batch's images on the GPU, channels last.
+// The input of the network: a batch's images on the GPU, channels last.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@
 
 namespace dllaunch::gpu {
 
-/// Images come prepared, as floats, or as bytes that a kernel prepares. There is room for one batch
-/// of them: it is free again as soon as they are unpacked, at the beginning of a step.
+/// Accepts prepared images as floats, or bytes that a kernel prepares. Holds one batch, whose
+/// buffer is free again once it is unpacked, at the beginning of a step.
 class ImageInput {
  public:
-  /// `shape` of a whole batch; room is made in `memory`, which outlives this.
+  /// `shape`: of a full batch. Reserves its arrays in `memory`, which must outlive it.
   ImageInput(const Volume& shape, DeviceMemory& memory);
 
-  /// Once the memory is there.
+  /// Call once after the memory is allocated.
   void start() { transfer_.start(); }
 
-  /// Bytes of this shape, unless they are more than the floats that CPUs would make of them.
-  bool takes(const ImageRecipe& recipe) const;
+  /// Whether byte images of this recipe are supported: the shape matches, and the bytes are no more
+  /// than the prepared floats.
+  bool supports(const ImageRecipe& recipe) const;
 
-  /// Sends a batch's images, if they are not on their way.
+  /// Sends a batch's images, unless they were prefetched.
   void send(const Batch& batch);
-  /// Sends those that come next, if they are known. After unpack(): they take the place of these.
-  void send_ahead(const Batch& batch);
-  /// `stream` does nothing until the images sent last are there.
+  /// Sends the next batch's images, if known. Call after unpack(): they overwrite the current ones.
+  void prefetch(const Batch& batch);
+  /// Makes `stream` wait for the images sent last.
   void wait(GpuStream stream) { transfer_.receive(stream); }
-  /// The images sent last, as `stream` finds them from now on; absent ones are zeros.
+  /// Writes the images sent last to `to`, in stream order; absent ones are zeros.
   template <typename T>
   void unpack(GpuStream stream, T* to);
 
@@ -49,12 +50,12 @@ class ImageInput {
   int levels_;  // float [c, 256]
   int lines_;   // AxisPoint [h]
   int columns_;
-  ByteImages sent_;  // number 0: floats were, or nothing
-  bool ahead_ = false;
-  std::shared_ptr<const ImageRecipe> recipe_;  // that the GPU has
-  std::vector<AxisPoint> line_points_;         // of it
+  ByteImages sent_;  // number 0: sent floats, or nothing yet
+  bool prefetched_ = false;
+  std::shared_ptr<const ImageRecipe> recipe_;  // in GPU memory
+  std::vector<AxisPoint> line_points_;         // of the recipe
   std::vector<AxisPoint> column_points_;
-  ImageTransfer transfer_;  // ends first: it may still read the others
+  ImageTransfer transfer_;  // destroyed first: copies may still read the others
 };
 
 }  // namespace dllaunch::gpu

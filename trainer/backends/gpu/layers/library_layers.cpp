@@ -15,14 +15,14 @@ std::size_t index(int node) {
 
 }  // namespace
 
-std::optional<Error> HeavyLayers::make(MathLibrary& library, const Graph& graph,
-                                       const StepPlan& plan, const Numerics& numerics) {
+std::optional<Error> LibraryLayers::make(MathLibrary& library, const Graph& graph,
+                                         const StepPlan& plan, const Numerics& numerics) {
   layers_.resize(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     auto error = std::visit(
         [&]<typename Kind>(const Kind&) -> std::optional<Error> {
           if constexpr (std::is_same_v<Kind, Dense>) {
-            return make_products(library, graph, plan, numerics, n);
+            return make_dense(library, graph, plan, numerics, n);
           } else if constexpr (requires(Kind kind) { kind.kernel; } && Kind::traits.weighted) {
             return make_convolution(library, graph, plan, numerics, n);
           } else {
@@ -33,15 +33,15 @@ std::optional<Error> HeavyLayers::make(MathLibrary& library, const Graph& graph,
         graph.nodes[n].op);
     if (error) return std::move(*error).within(graph.nodes[n].name);
   }
-  weight_delta_ = memory_.add(weights_ * bytes_of(numerics.type));
-  input_delta_ = memory_.add(inputs_ * bytes_of(numerics.type));
+  weight_grad_ = memory_.add(weights_ * bytes_of(numerics.type));
+  input_grad_ = memory_.add(inputs_ * bytes_of(numerics.type));
   workspace_ = memory_.add(workspace_bytes_);
   return std::nullopt;
 }
 
 template <typename T>
-void HeavyLayers::forward(std::size_t node, const HeavyPass<T>& pass) {
-  const Heavy& layer = layers_[node];
+void LibraryLayers::forward(std::size_t node, const LibraryPass<T>& pass) {
+  const LibraryLayer& layer = layers_[node];
   auto* const workspace = memory_.at<void*>(workspace_);
   if (layer.convolution != nullptr) {
     layer.convolution->forward(pass.stream, pass.x, pass.weight, pass.y, workspace);
@@ -51,7 +51,7 @@ void HeavyLayers::forward(std::size_t node, const HeavyPass<T>& pass) {
 }
 
 template <typename T>
-void HeavyLayers::backward(std::size_t node, const HeavyPass<T>& pass) {
+void LibraryLayers::backward(std::size_t node, const LibraryPass<T>& pass) {
   const auto& [convolution, weights, inputs, unused, backward_data, backward_weights] =
       layers_[node];
   auto* const workspace = memory_.at<void*>(workspace_);
@@ -64,26 +64,26 @@ void HeavyLayers::backward(std::size_t node, const HeavyPass<T>& pass) {
     return backward_data->run(pass.stream, pass.dy, pass.weight, pass.dx, pass.add, workspace);
   }
   if (pass.dweight != nullptr) {
-    auto* const dw = memory_.at<T>(weight_delta_);
+    auto* const dw = memory_.at<T>(weight_grad_);
     convolution->backward_weights(pass.stream, pass.x, pass.dy, dw, workspace);
     launch(pass.stream, weights, Convert<T, float>{dw, pass.dweight, pass.add_weights});
   }
   if (pass.dx == nullptr) return;
-  T* const dx = pass.add ? memory_.at<T>(input_delta_) : pass.dx;
+  T* const dx = pass.add ? memory_.at<T>(input_grad_) : pass.dx;
   convolution->backward_data(pass.stream, pass.dy, pass.weight, dx, workspace);
   if (pass.add) launch(pass.stream, inputs, Convert<T, T>{dx, pass.dx, true});
 }
 
-template void HeavyLayers::forward(std::size_t, const HeavyPass<float>&);
-template void HeavyLayers::forward(std::size_t, const HeavyPass<BFloat16>&);
-template void HeavyLayers::forward(std::size_t, const HeavyPass<Float16>&);
-template void HeavyLayers::backward(std::size_t, const HeavyPass<float>&);
-template void HeavyLayers::backward(std::size_t, const HeavyPass<BFloat16>&);
-template void HeavyLayers::backward(std::size_t, const HeavyPass<Float16>&);
+template void LibraryLayers::forward(std::size_t, const LibraryPass<float>&);
+template void LibraryLayers::forward(std::size_t, const LibraryPass<BFloat16>&);
+template void LibraryLayers::forward(std::size_t, const LibraryPass<Float16>&);
+template void LibraryLayers::backward(std::size_t, const LibraryPass<float>&);
+template void LibraryLayers::backward(std::size_t, const LibraryPass<BFloat16>&);
+template void LibraryLayers::backward(std::size_t, const LibraryPass<Float16>&);
 
-std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const Graph& graph,
-                                                   const StepPlan& plan, const Numerics& numerics,
-                                                   std::size_t n) {
+std::optional<Error> LibraryLayers::make_convolution(MathLibrary& library, const Graph& graph,
+                                                     const StepPlan& plan, const Numerics& numerics,
+                                                     std::size_t n) {
   const Node& node = graph.nodes[n];
   const NodePlan& input = plan.nodes[index(node.inputs.front())];
   const Parameter& weight = graph.parameters[index(node.parameters.front())];
@@ -96,7 +96,7 @@ std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const G
                                    .backward_weights = !weight.frozen});
   if (!made) return std::move(made).error();
   workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
-  Heavy& layer = layers_[n];
+  LibraryLayer& layer = layers_[n];
   layer = {.convolution = *std::move(made),
            .weights = elements_of(weight.shape),
            .inputs = input.shape.elements()};
@@ -105,23 +105,23 @@ std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const G
   return std::nullopt;
 }
 
-std::optional<Error> HeavyLayers::make_products(MathLibrary& library, const Graph& graph,
-                                                const StepPlan& plan, const Numerics& numerics,
-                                                std::size_t n) {
+std::optional<Error> LibraryLayers::make_dense(MathLibrary& library, const Graph& graph,
+                                               const StepPlan& plan, const Numerics& numerics,
+                                               std::size_t n) {
   const Volume& x = plan.nodes[index(graph.nodes[n].inputs.front())].shape;
   const std::int64_t units = plan.nodes[n].shape.channels;
   const auto [type, tf32] = numerics;
-  // Gradients of weights go into the arena, which is of float.
-  const std::pair<ProductShape, std::unique_ptr<Product>*> wanted[] = {
+  // Weight gradients are written to the arena, which is float.
+  const std::pair<MatmulShape, std::unique_ptr<Matmul>*> wanted[] = {
       {{x.rows, units, x.channels, false, true, type, type, tf32}, &layers_[n].forward},
       {{x.rows, x.channels, units, false, false, type, type, tf32}, &layers_[n].backward_data},
       {{units, x.channels, x.rows, true, false, type, DType::f32, tf32},
        &layers_[n].backward_weights}};
-  for (const auto& [shape, product] : wanted) {
-    auto made = library.product(shape);
+  for (const auto& [shape, matmul] : wanted) {
+    auto made = library.matmul(shape);
     if (!made) return std::move(made).error();
     workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
-    *product = *std::move(made);
+    *matmul = *std::move(made);
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// The layers that a vendor's library computes.
+// Layers computed by the vendor's libraries: convolutions and dense layers.
 #pragma once
 
 #include <memory>
@@ -11,43 +11,43 @@
 
 namespace dllaunch::gpu {
 
-/// The library's part of one node: a convolution, or a dense layer's three products.
-struct Heavy {
+/// One node: a convolution, or the three matrix products of a dense layer.
+struct LibraryLayer {
   std::unique_ptr<Convolution> convolution = nullptr;
-  std::int64_t weights = 0;  // elements of the convolution's
-  std::int64_t inputs = 0;   // and of its input
-  std::unique_ptr<Product> forward = nullptr;
-  std::unique_ptr<Product> backward_data = nullptr;
-  std::unique_ptr<Product> backward_weights = nullptr;
+  std::int64_t weights = 0;  // convolution: elements of its weights
+  std::int64_t inputs = 0;   // convolution: elements of its input
+  std::unique_ptr<Matmul> forward = nullptr;
+  std::unique_ptr<Matmul> backward_data = nullptr;
+  std::unique_ptr<Matmul> backward_weights = nullptr;
 };
 
-/// What a node reads and writes: arrays of T, the weights' gradient of float.
+/// A node's arrays for one pass: activations and weights of T, dweight in float.
 template <typename T>
-struct HeavyPass {
+struct LibraryPass {
   GpuStream stream = nullptr;
   const T* x = nullptr;
   const T* weight = nullptr;
   T* y = nullptr;
-  // Backward; nullptr: nobody asks for it.
+  // Backward; nullptr: not needed.
   const T* dy = nullptr;
   T* dx = nullptr;
-  bool add = false;  // to dx
+  bool add = false;  // accumulate into dx
   float* dweight = nullptr;
   bool add_weights = false;
 };
 
-class HeavyLayers {
+class LibraryLayers {
  public:
-  explicit HeavyLayers(DeviceMemory& memory) : memory_(memory) {}
-  /// Activations are of numerics.type. The library's error, with the node's name before it.
-  /// Reserves what all of them need.
+  explicit LibraryLayers(DeviceMemory& memory) : memory_(memory) {}
+  /// Creates all layers and reserves their arrays. Activations have numerics.type. Returns the
+  /// library's error, prefixed with the node's name.
   std::optional<Error> make(MathLibrary& library, const Graph& graph, const StepPlan& plan,
                             const Numerics& numerics);
 
   template <typename T>
-  void forward(std::size_t node, const HeavyPass<T>& pass);
+  void forward(std::size_t node, const LibraryPass<T>& pass);
   template <typename T>
-  void backward(std::size_t node, const HeavyPass<T>& pass);
+  void backward(std::size_t node, const LibraryPass<T>& pass);
   bool has(std::size_t node) const {
     return layers_[node].convolution != nullptr || layers_[node].forward != nullptr;
   }
@@ -56,17 +56,17 @@ class HeavyLayers {
   std::optional<Error> make_convolution(MathLibrary& library, const Graph& graph,
                                         const StepPlan& plan, const Numerics& numerics,
                                         std::size_t n);
-  std::optional<Error> make_products(MathLibrary& library, const Graph& graph, const StepPlan& plan,
-                                     const Numerics& numerics, std::size_t n);
+  std::optional<Error> make_dense(MathLibrary& library, const Graph& graph, const StepPlan& plan,
+                                  const Numerics& numerics, std::size_t n);
 
   DeviceMemory& memory_;
-  std::vector<Heavy> layers_;
-  std::size_t workspace_bytes_ = 0;  // of the hungriest
-  std::size_t weights_ = 0;          // elements of the largest convolution's, and of the largest
-  std::size_t inputs_ = 0;           // one's input
+  std::vector<LibraryLayer> layers_;
+  std::size_t workspace_bytes_ = 0;  // maximum over layers
+  std::size_t weights_ = 0;          // elements, maximum over convolutions
+  std::size_t inputs_ = 0;           // elements, maximum over convolutions
   int workspace_ = -1;
-  int weight_delta_ = -1;  // T: of one convolution
-  int input_delta_ = -1;   // T: of one convolution that adds
+  int weight_grad_ = -1;  // T: dweight of the current convolution
+  int input_grad_ = -1;   // T: dx of the current convolution, if it accumulates
 };
 
 }  // namespace dllaunch::gpu

@@ -46,7 +46,7 @@ void LossLayer::compute(GpuStream stream) {
   assert(found);
 }
 
-void LossLayer::take(GpuStream stream, const float* outputs, const Batch& batch) {
+void LossLayer::set_batch(GpuStream stream, const float* outputs, const Batch& batch) {
   outputs_ = outputs;
   present_ = batch.count;
   if (present_ > 0) take_targets(stream, batch);
@@ -62,7 +62,7 @@ ForwardResult LossLayer::result(GpuStream stream) {
   ForwardResult result;
   for (const LossRow<float>& row : row_losses_) {
     result.loss_sum += row.loss;
-    result.correct += row.right;
+    result.correct += row.correct;
   }
   return result;
 }
@@ -73,10 +73,10 @@ void LossLayer::set_scale(GpuStream stream, double scale) {
 }
 
 template <typename T>
-void LossLayer::backward(GpuStream stream, T* slopes) {
+void LossLayer::backward(GpuStream stream, T* grads) {
   visit_named(Losses{}, choice_.name, [&]<typename Loss>(const Loss&) {
     launch(stream, batch_ * width_,
-           LossSlopes<Loss, T>{inputs(), present_, memory_.at<float>(scale_piece_), slopes});
+           LossGrads<Loss, T>{inputs(), present_, memory_.at<float>(scale_piece_), grads});
   });
 }
 

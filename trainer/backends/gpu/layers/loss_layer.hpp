@@ -1,4 +1,4 @@
-// The loss and its slopes where the outputs are.
+// The loss and its gradient, computed on the GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace dllaunch::gpu {
 
 class LossLayer {
  public:
-  /// Its arrays are among `memory`'s, which outlives it.
+  /// Reserves its arrays in `memory`, which must outlive it.
   LossLayer(const LossChoice& choice, int batch, std::int64_t outputs, DeviceMemory& memory);
 
-  /// forward() is these three, of the first batch.count rows of outputs [batch, outputs] on the
-  /// device: only the second is kernels alone, the same for as many rows and the same kind of
-  /// targets. The result is there when the third returns; NaN and infinity pass through.
-  void take(GpuStream stream, const float* outputs, const Batch& batch);
+  /// The forward pass, in three parts, over the first batch.count rows of outputs [batch, outputs]
+  /// on the device. Only compute() can be captured: it only launches kernels, always the same for a
+  /// given count and kind of targets. result() waits for them. NaN and infinity pass through.
+  void set_batch(GpuStream stream, const float* outputs, const Batch& batch);
   void compute(GpuStream stream);
   ForwardResult result(GpuStream stream);
 
-  /// d(scale * loss_sum)/d(outputs) of the latest forward into `slopes` [batch, outputs], zero for
-  /// rows that were absent: kernels alone, the scale being there already.
+  /// backward() writes d(scale * loss_sum)/d(outputs) of the latest forward pass into `grads`
+  /// [batch, outputs], zero for absent rows. It only launches kernels; set_scale() comes first.
   void set_scale(GpuStream stream, double scale);
   template <typename T>
-  void backward(GpuStream stream, T* slopes);
+  void backward(GpuStream stream, T* grads);
 
  private:
   void take_targets(GpuStream stream, const Batch& batch);
@@ -46,7 +46,7 @@ class LossLayer {
   const float* outputs_ = nullptr;
   RowTargets targets_ = {};
   std::int64_t present_ = 0;
-  std::vector<LossRow<float>> row_losses_;  // as they came from the device
+  std::vector<LossRow<float>> row_losses_;  // copied from the device
 };
 
 }  // namespace dllaunch::gpu

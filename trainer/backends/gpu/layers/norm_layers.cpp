@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// To the host, through a function, and back.
+/// Copies the values to the host, applies `change`, and copies them back.
 template <typename Change>
 void change_on_host(GpuStream stream, double* values, std::size_t count, const Change& change) {
   std::vector<double> here(count);
@@ -98,7 +98,7 @@ void NormLayers::measure(GpuStream stream, const NormPass<T>& pass, Layer& layer
     change_on_host(stream, moments, 2 * channels, [&](std::vector<double>& values) {
       const auto middle = values.begin() + static_cast<std::ptrdiff_t>(channels);
       ChannelMoments all{layer.count, {values.begin(), middle}, {middle, values.end()}};
-      add_other_ranks(all, sum_over_ranks_);
+      allreduce_moments(all, sum_over_ranks_);
       layer.count = all.count;
       std::ranges::copy(all.mean, values.begin());
       std::ranges::copy(all.squares, middle);
@@ -136,9 +136,9 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   const Chunks chunks = chunks_of(present, layer.channels);
   auto* const partial = memory_.at<float>(partial_);
   auto* const sums = memory_.at<double>(joined_);
-  const NormSlope<T> slope{pass.dy, pass.relu ? pass.y : nullptr};
+  const MaskedGrad<T> masked_dy{pass.dy, pass.relu ? pass.y : nullptr};
   launch(stream, chunks.count * chunks.channels,
-         ChunkSlopes<T>{slope, pass.x, of, chunks, partial});
+         ChunkGradSums<T>{masked_dy, pass.x, of, chunks, partial});
   launch(stream, 2 * layer.channels, JoinSums<double>{partial, chunks, sums});
   if (pass.dweight != nullptr) {
     launch(stream, layer.channels,
@@ -153,7 +153,7 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   }
   if (pass.dx == nullptr && pass.dother == nullptr) return;
   launch(stream, pass.shape.elements(),
-         NormBackward<T, double>{slope, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
+         NormBackward<T, double>{masked_dy, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
                                  layer.channels, present, pass.dx, pass.dother, pass.add,
                                  pass.add_other});
 }
@@ -165,7 +165,7 @@ void NormLayers::bias_backward(GpuStream stream, const Volume& shape, const T* d
   auto* const partial = memory_.at<float>(partial_);
   auto* const sums = memory_.at<double>(joined_);
   launch(stream, chunks.count * chunks.channels,
-         ChunkSlopes<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
+         ChunkGradSums<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
   launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums});
   launch(stream, shape.channels, PutSums<double>{sums, gradient, add});
 }

@@ -1,4 +1,4 @@
-// Batch normalisations and sums over channels, as kernels one after the other.
+// Batch normalisations and bias gradients: sequences of kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace dllaunch::gpu {
 
-/// What a normalisation reads and writes in one pass. Arrays of T; nullptr: none.
+/// A normalisation's arrays for one pass: activations of T; nullptr: none.
 template <typename T>
 struct NormPass {
-  int node = 0;  // the normalisation's own
+  int node = 0;  // the batch normalisation
   Volume shape;
-  std::int64_t rows = 0;  // that are present
+  std::int64_t rows = 0;  // present images
   const T* x = nullptr;
   const T* other = nullptr;
   T* y = nullptr;
@@ -38,20 +38,21 @@ struct NormPass {
 
 class NormLayers {
  public:
-  /// Reserves what all of the graph's normalisations, and sums for biases, need.
+  /// Reserves the arrays of all normalisations and bias gradients in `memory`.
   NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRanks& sum_over_ranks,
              DeviceMemory& memory);
-  void start();  // once the memory is there: buffers as the graph says
+  /// Sets the buffers to their initial values. Call once after the memory is allocated.
+  void start();
 
-  enum class Statistics { of_batch, running, as_they_are };
-  /// Before the forward(of_batch) passes of a batch, which with sum_over_ranks count for
-  /// themselves.
+  enum class Statistics { of_batch, running, unchanged };
+  /// Sets the number of images before the forward(of_batch) passes of a batch. With sum_over_ranks,
+  /// those sum the counts themselves.
   void count_batch(std::int64_t rows);
   template <typename T>
   void forward(GpuStream stream, const NormPass<T>& pass, Statistics statistics);
   template <typename T>
   void backward(GpuStream stream, const NormPass<T>& pass);
-  /// gradient[c] (+)= the sum of dy over all rows and pixels.
+  /// gradient[c] = sum of dy over all rows and pixels, or += if `add`.
   template <typename T>
   void bias_backward(GpuStream stream, const Volume& shape, const T* dy, float* gradient, bool add);
 
@@ -63,16 +64,16 @@ class NormLayers {
     BatchNorm op;
     std::int64_t channels = 0;
     std::int64_t pixels = 0;  // of an image
-    int mean = -1;            // pieces of memory
+    int mean = -1;            // indexes into memory_
     int inv_std = -1;
     int running_mean = -1;
     int running_var = -1;
     double batches = 0;  // num_batches_tracked
-    double count = 0;    // values of a channel in the latest batch, of all ranks
+    double count = 0;    // values per channel in the latest batch, over all ranks
   };
   struct BufferPlace {
     std::size_t node = 0;
-    int which = 0;  // 0 mean, 1 var, 2 count of batches
+    int which = 0;  // 0: mean, 1: var, 2: num_batches_tracked
   };
   template <typename T>
   void measure(GpuStream stream, const NormPass<T>& pass, Layer& layer);
@@ -81,9 +82,9 @@ class NormLayers {
   const Graph& graph_;
   const SumOverRanks& sum_over_ranks_;
   DeviceMemory& memory_;
-  std::vector<Layer> layers_;        // by node; of others without channels
+  std::vector<Layer> layers_;        // by node; channels is 0 for other nodes
   std::vector<BufferPlace> places_;  // by index of Graph::buffers
-  int partial_ = -1;                 // float, of chunks
+  int partial_ = -1;                 // float, per chunk
   int joined_ = -1;                  // double [2, channels]
 };
 

@@ -1,4 +1,4 @@
-// Memory of the GPU in one piece, given out by a plan.
+// One allocation of GPU memory, divided among arrays by a memory plan.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 
 namespace dllaunch::gpu {
 
-/// What the GPU would have to have, and what would fit instead.
+/// what() says how much memory is needed, how much is free, and what would fit.
 class OutOfGpuMemory : public std::bad_alloc {
  public:
   explicit OutOfGpuMemory(std::string what) : what_(std::move(what)) {}
@@ -24,11 +24,13 @@ class OutOfGpuMemory : public std::bad_alloc {
   std::string what_;
 };
 
-/// What does not grow with the batch is small: weights lie in the arenas.
+/// Returns the message for a batch that does not fit. Assumes that memory grows with the batch,
+/// since weights are in the arenas.
 inline std::string too_much_memory(int batch, std::size_t bytes, std::size_t free) {
   const auto gib = [](std::size_t of) { return static_cast<double>(of) / (1 << 30); };
-  std::string text = fmt::format("batch_size {} needs {:.2f} GiB of the GPU, {:.2f} GiB are free",
-                                 batch, gib(bytes), gib(free));
+  std::string text =
+      fmt::format("batch_size {} needs {:.2f} GiB of GPU memory, {:.2f} GiB are free", batch,
+                  gib(bytes), gib(free));
   const double fit = batch * gib(free) / gib(bytes);
   if (fit >= 1 && fit < batch) {
     text += fmt::format("; about {} images would fit", static_cast<int>(fit));
@@ -36,7 +38,7 @@ inline std::string too_much_memory(int batch, std::size_t bytes, std::size_t fre
   return text;
 }
 
-/// Arrays are named by numbers, and have their places once all are known.
+/// Call add() for every array, then place(), then allocate(). Arrays are identified by index.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -44,14 +46,15 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// In use from step `first` to step `last`; the whole time unless told otherwise.
+  /// Adds an array that is in use from step `first` to step `last`, by default always. Returns its
+  /// index.
   int add(std::size_t bytes, int first = 0, int last = always) {
-    // Libraries take their fastest way where arrays begin at multiples of 256 bytes.
+    // Vendor libraries are fastest with arrays aligned to 256 bytes.
     pieces_.push_back({(bytes + 255) / 256 * 256, first, last});
     bytes_.push_back(bytes);
     return static_cast<int>(pieces_.size()) - 1;
   }
-  /// Bytes of all, once they are placed.
+  /// Assigns the arrays' offsets. Returns the total size in bytes.
   std::size_t place() {
     plan_ = plan_memory(pieces_);
     return plan_.bytes;
@@ -59,7 +62,7 @@ class DeviceMemory {
   GpuStatus allocate() {
     if (plan_.bytes == 0) return gpu_success;
     const GpuStatus status = gpu_allocate(&memory_, plan_.bytes);
-    // Whoever asked is told, and nobody later.
+    // Clear the error: it is returned here.
     if (status != gpu_success) static_cast<void>(gpu_last_error());
     return status;
   }
@@ -76,7 +79,7 @@ class DeviceMemory {
   static constexpr int always = 1 << 30;
 
   std::vector<Lifetime> pieces_;
-  std::vector<std::size_t> bytes_;  // as asked for
+  std::vector<std::size_t> bytes_;  // as requested
   MemoryPlan plan_;
   void* memory_ = nullptr;
 };

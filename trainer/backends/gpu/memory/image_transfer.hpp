@@ -1,5 +1,5 @@
-// Copies to the GPU while it still computes: on a stream of their own, into arrays that kernels of
-// another stream read.
+// Copies to the GPU that overlap with computation: on their own stream, into arrays read by kernels
+// of another stream.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@ namespace dllaunch::gpu {
 
 class ImageTransfer {
  public:
-  /// `memory` outlives this.
+  /// `memory` must outlive it.
   explicit ImageTransfer(DeviceMemory& memory) : memory_(memory) {}
   ~ImageTransfer();
   ImageTransfer(const ImageTransfer&) = delete;
   ImageTransfer& operator=(const ImageTransfer&) = delete;
 
-  /// Once the memory is there.
+  /// Call once after the memory is allocated.
   void start();
 
   struct Part {
-    int to = -1;  // a piece of the memory
+    int to = -1;  // index into the memory
     std::span<const std::byte> from = {};
-    std::size_t bytes = 0;  // zeros behind `from`, up to so many
+    std::size_t bytes = 0;  // pads `from` with zeros to this size
   };
-  /// What is sent must stay until what comes after receive(), or wait(), has been waited for. Only
-  /// the latest release() and what was sent earlier come before it.
+  /// Starts copies, ordered only after the latest release() and earlier copies. The sources must
+  /// stay valid until wait(), or until work enqueued after receive() has finished.
   void send(std::initializer_list<Part> parts);
-  /// What `stream` is given from now on finds all that was sent.
+  /// Makes following work on `stream` wait for all copies.
   void receive(GpuStream stream);
-  /// What `stream` has been given so far was the last to read it.
+  /// Lets following copies overwrite the arrays once the work enqueued on `stream` so far is done.
   void release(GpuStream stream);
-  /// Until all that was sent is there.
+  /// Blocks until all copies are done.
   void wait();
 
  private:

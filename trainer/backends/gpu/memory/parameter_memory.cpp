@@ -22,7 +22,7 @@ void for_each_element(const Shape& shape, const Visit& visit) {
   }
 }
 
-/// Only convolutions have more than two axes.
+/// Whether it is a convolution's weight: only those have more than two axes.
 bool has_pixels(const Shape& shape) {
   return shape.size() > 2;
 }

@@ -1,5 +1,5 @@
-// Parameters of a GPU backend: in arenas on the GPU where they lie, in arenas of the host as copies
-// that follow them.
+// Parameters of a GPU backend: used in place if their arenas are on the GPU, else as device copies
+// of host arenas.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace dllaunch::gpu {
 
-/// plain_slots(), weights of convolutions with channels last.
+/// Returns plain_slots(), with convolution weights channels last.
 std::vector<ParameterSlot> channels_last_slots(const Graph& graph);
 
-/// [outer, channels, pixels] to [outer, pixels, channels] and back, for such a slot.
+/// Converts such a slot from [outer, channels, pixels] to [outer, pixels, channels], and back.
 void to_channels_last(const Shape& shape, const float* plain, float* arena);
 void from_channels_last(const Shape& shape, const float* arena, float* plain);
 
@@ -25,16 +25,16 @@ class ParameterMemory {
   const std::vector<ParameterSlot>& slots() const { return slots_; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients);
 
-  /// Arenas of the host: their weights come to the GPU, a slot's gradient goes back and is there
-  /// when it returns. Gradients come too, for those who add to them.
+  /// For host arenas: copy all weights to the GPU, all gradients to the GPU (to accumulate into
+  /// them), and one slot's gradient back, which blocks. No-ops for arenas on the GPU.
   void fetch_weights(GpuStream stream) const;
   void fetch_gradients(GpuStream stream) const;
   void give_gradient(GpuStream stream, int slot) const;
 
-  /// All arenas: nothing is ever copied.
+  /// Whether all arenas are on the GPU, so that nothing is copied.
   bool are_on_device() const { return copies_.empty(); }
 
-  /// On the GPU, of Graph::parameters[parameter].
+  /// Return device memory of Graph::parameters[parameter].
   const float* weight(int parameter) const { return weights_[index(parameter)]; }
   float* gradient(int parameter) const { return gradients_[index(parameter)]; }
 

@@ -7,7 +7,7 @@
 
 namespace dllaunch::gpu {
 
-/// Loaders give memory back on whatever thread destroys them.
+/// Shared with the allocations: a loader may free them on any thread.
 struct PinnedPool::Kept {
   std::mutex mutex = {};
   std::multimap<std::size_t, void*> spare = {};  // by size
@@ -19,7 +19,7 @@ struct PinnedPool::Kept {
 
 PinnedPool::PinnedPool() : kept_(std::make_shared<Kept>()) {}
 
-std::shared_ptr<std::byte> PinnedPool::take(std::size_t bytes) {
+std::shared_ptr<std::byte> PinnedPool::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
   {
@@ -30,7 +30,7 @@ std::shared_ptr<std::byte> PinnedPool::take(std::size_t bytes) {
     }
   }
   if (memory == nullptr && gpu_allocate_on_host(&memory, bytes) != gpu_success) {
-    static_cast<void>(gpu_last_error());  // told here, and to nobody else
+    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
     return nullptr;
   }
   const auto give_back = [kept = kept_, bytes](std::byte* at) {

@@ -1,4 +1,4 @@
-// Memory of the host that the GPU copies from without a detour.
+// Pinned host memory, from which the GPU copies directly.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace dllaunch::gpu {
 
-/// What is given back is kept for the next who asks for as much: pinning a batch's memory takes
-/// longer than filling it, and every epoch has a loader of its own.
+/// Reuses freed memory for requests of the same size: pinning a batch's memory takes longer than
+/// filling it, and every epoch has its own loader.
 class PinnedPool {
  public:
   PinnedPool();
 
-  /// Not zeroed; may outlive the pool. nullptr: the system refuses to pin so much.
-  std::shared_ptr<std::byte> take(std::size_t bytes);
+  /// Returns uninitialised memory, which may outlive the pool; nullptr if the system cannot pin it.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
  private:
   struct Kept;

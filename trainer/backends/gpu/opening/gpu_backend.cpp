@@ -23,12 +23,12 @@ class GpuBackend final : public Backend {
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                               const CompileOptions& options) override {
     if (std::ranges::find(precisions_, options.precision) == precisions_.end()) {
-      std::vector<std::string_view> words;
-      for (const Precision one : precisions_) words.push_back(to_string(one));
+      std::vector<std::string_view> names;
+      for (const Precision one : precisions_) names.push_back(to_string(one));
       return Error{
           ErrorKind::bad_request,
           fmt::format("backend {} has no precision {}", name_, to_string(options.precision)),
-          fmt::format("it has {}", fmt::join(words, ", "))};
+          fmt::format("it has {}", fmt::join(names, ", "))};
     }
     return compile_for_gpu(name_, graph, options, *math_);
   }

@@ -1,4 +1,4 @@
-// A vendor's backend within its module: the rank's own GPU, and the vendor's libraries on it.
+// The module's part of a GPU backend: opens the rank's GPU and the vendor's libraries.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/gpu/device_choice.hpp"
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
@@ -17,13 +17,13 @@ namespace dllaunch::gpu {
 struct GpuVendor {
   std::string_view backend = {};  // "cuda"
   std::span<const Precision> precisions = {};
-  std::vector<LibraryVersion> libraries = {};  // as they are loaded
-  /// On the current device.
-  Result<std::unique_ptr<MathLibrary>> (*open_math)(PlanChoice choice) = nullptr;
+  std::vector<LibraryVersion> libraries = {};  // loaded versions
+  /// Opens the libraries on the current device.
+  Result<std::unique_ptr<MathLibrary>> (*open_math)(AutotuneCache cache) = nullptr;
 };
 
-/// unavailable: a library of another version, no GPU for this rank, or what a library says; the
-/// first of them in one line.
+/// unavailable, in one line: a library has the wrong version, this rank has no GPU, or a library
+/// fails to open.
 Result<std::unique_ptr<Backend>> open_gpu_backend(const GpuVendor& vendor,
                                                   const GpuOpening& opening);
 

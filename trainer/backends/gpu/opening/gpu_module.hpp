@@ -1,4 +1,4 @@
-// dltrain's side of a GPU backend: a module beside the program, loaded where there is a driver.
+// dltrain's part of a GPU backend: loads the module, a shared library beside the program.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@ namespace dllaunch::gpu {
 struct GpuModule {
   std::string file = {};   // "libdltrain_cuda.so"
   std::string entry = {};  // extern "C" void entry(GpuOpening&)
-  std::string needs = {};  // the libraries that it was built with, and their versions
+  std::string needs = {};  // names and versions of the libraries it was built with
 };
 
-/// unavailable, with what to use instead.
+/// Returns an `unavailable` error that suggests device cpu.
 Error no_gpu(std::string what);
 
-/// The folder of this program.
+/// Returns the folder of this program.
 std::filesystem::path own_folder();
 
-/// Loads the module, which stays loaded: the backend's code is in it. Hundreds of megabytes come
-/// with it, so callers look for a driver first. unavailable, in one line: a library that is not
-/// here, with the versions that this build needs; or what the module itself found missing.
+/// Loads the module and opens its backend. The module stays loaded. It pulls in hundreds of
+/// megabytes of libraries, so check for a driver first. unavailable, in one line: a library is
+/// missing (with the versions that this build needs), or the error of the module.
 Result<std::unique_ptr<Backend>> open_module(const GpuModule& module,
                                              const std::filesystem::path& folder = own_folder());
 

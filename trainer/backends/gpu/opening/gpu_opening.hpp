@@ -1,4 +1,5 @@
-// What passes between dltrain and the module of a GPU backend.
+// Argument of a GPU module's entry point: inputs from dltrain, and the backend that the module
+// opens.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Where the backward pass tells of gradients. Pure.
+// Splits the backward pass into pieces, after each of which gradients are reported. Pure.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace dllaunch::gpu {
 
-/// Nodes first_node, first_node - 1, ..., last_node, and the slots that are final behind them.
+/// Nodes first_node, first_node - 1, ..., last_node, and the slots that are final after them.
 struct BackwardPiece {
   int first_node = 0;
   int last_node = 0;
@@ -17,22 +17,22 @@ struct BackwardPiece {
   bool operator==(const BackwardPiece&) const = default;
 };
 
-/// One for each node but the input, from the last to the first.
+/// Returns one piece per node except the input, from the last to the first.
 std::vector<BackwardPiece> node_pieces(const Graph& graph);
 
-/// The same joined, so that a piece ends where one of `last_slots` (ascending) is final, and at the
-/// first node.
+/// Returns the same pieces joined: one ends where one of `last_slots` (ascending) becomes final,
+/// and the last at the first node.
 std::vector<BackwardPiece> joined_pieces(const Graph& graph, std::span<const int> last_slots);
 
-/// The pieces of one backward pass after another, and which nodes' gradients hold something
-/// already. That depends on the graph alone, so a piece may be left out whose kernels ran
-/// otherwise, once all have been run.
+/// The pieces of successive backward passes, and which nodes' gradients have been written so far.
+/// That depends only on the graph, so after one full pass, pieces may be skipped (replayed by a
+/// graph).
 class BackwardSchedule {
  public:
-  /// `graph` outlives it.
+  /// `graph` must outlive it.
   explicit BackwardSchedule(const Graph& graph);
 
-  /// As Executable::hold_ready_until().
+  /// See Executable::hold_ready_until().
   void hold_until(std::span<const int> last_slots);
   const std::vector<BackwardPiece>& pieces(bool joined) const {
     return joined ? joined_ : of_nodes_;
@@ -40,7 +40,8 @@ class BackwardSchedule {
 
   void begin(const BackwardPiece& piece);
   void end(const BackwardPiece& piece);
-  /// Something goes into the gradient of node `node`: whether it adds to what is there.
+  /// Marks the gradient of `node` as written. Returns whether it was already, so that the caller
+  /// adds.
   bool adds(int node);
 
  private:
@@ -49,7 +50,7 @@ class BackwardSchedule {
   std::vector<BackwardPiece> joined_;
   std::vector<int> held_until_;
   std::vector<bool> written_;              // by node
-  std::vector<std::vector<bool>> before_;  // written_ as it was before a node's backward pass
+  std::vector<std::vector<bool>> before_;  // written_ before each node's backward pass
 };
 
 }  // namespace dllaunch::gpu

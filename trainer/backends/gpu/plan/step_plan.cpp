@@ -26,7 +26,7 @@ void extend(Use& use, int step) {
   use.last = std::max(use.last, step);
 }
 
-/// What node n reads when it runs: its inputs, or those of what it has absorbed.
+/// Returns the nodes that node n reads: its inputs, or those of its fused group.
 std::vector<int> read_by(const Graph& graph, const StepPlan& plan, int n) {
   const NodePlan& node = plan.nodes[at(n)];
   if (node.norm < 0) return graph.nodes[at(n)].inputs;
@@ -41,22 +41,22 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
   for (int n = 0; n < count; ++n) {
     const NodePlan& node = plan.nodes[at(n)];
     plan.values[at(n)] = {n, n};
-    plan.deltas[at(n)] = {backward(n), node.trains ? backward(n) : -1};
-    if (node.absorbed) plan.values[at(n)] = plan.deltas[at(n)] = {};
+    plan.grads[at(n)] = {backward(n), node.trains ? backward(n) : -1};
+    if (node.absorbed) plan.values[at(n)] = plan.grads[at(n)] = {};
   }
   for (int n = 0; n < count; ++n) {
     const NodePlan& node = plan.nodes[at(n)];
     if (node.absorbed) continue;
-    if (node.trains && traits_of(graph.nodes[at(n)].op).rereads_output) {
+    if (node.trains && traits_of(graph.nodes[at(n)].op).backward_reads_y) {
       extend(plan.values[at(n)], backward(n));
     }
     for (const int input : read_by(graph, plan, n)) {
       extend(plan.values[at(input)], n);
-      Use& delta = plan.deltas[at(input)];
-      delta.first = std::min(delta.first, backward(n));
+      Use& grad = plan.grads[at(input)];
+      grad.first = std::min(grad.first, backward(n));
     }
     const Node& reader = graph.nodes[at(node.norm >= 0 ? node.norm : n)];
-    if (!node.trains || !traits_of(reader.op).rereads_input) continue;
+    if (!node.trains || !traits_of(reader.op).backward_reads_x) continue;
     for (const int input : reader.inputs) extend(plan.values[at(input)], backward(n));
   }
   extend(plan.values.back(), plan.steps - 1);
@@ -72,7 +72,7 @@ StepPlan plan_steps(const Graph& graph, int batch) {
   const auto count = graph.nodes.size();
   StepPlan plan{.nodes = std::vector<NodePlan>(count),
                 .values = std::vector<Use>(count),
-                .deltas = std::vector<Use>(count),
+                .grads = std::vector<Use>(count),
                 .steps = static_cast<int>(2 * count)};
   const std::vector<bool> trained = trained_nodes(graph);
   const FusionPlan fusions = plan_fusions(graph);

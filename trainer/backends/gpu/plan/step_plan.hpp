@@ -1,4 +1,4 @@
-// What a GPU backend runs for a graph, and when each of its arrays is in use. Pure.
+// What a GPU backend runs for a graph, and the lifetime of each array. Pure.
 #pragma once
 
 #include <vector>
@@ -9,33 +9,34 @@
 
 namespace dllaunch::gpu {
 
-/// How node n is run. The last node of those that fusion_plan.hpp fuses runs all of them; the
+/// How node n is run. The last node of a fused group (fusion_plan.hpp) runs the whole group; the
 /// others are absorbed and have no output.
 struct NodePlan {
-  Volume shape;           // of the output, for a whole batch
+  Volume shape;           // of the output, for a full batch
   bool absorbed = false;  // a later node runs it
-  int norm = -1;          // the batch normalisation that this node runs, itself perhaps
-  int other = -1;         // the node whose output is added to it
-  bool relu = false;      // and the ReLU after it
-  bool trains = false;    // it, or a node before it, has a parameter that is not frozen
+  int norm = -1;          // the batch normalisation of the group that this node runs
+  int other = -1;         // the node whose output is added
+  bool relu = false;      // a ReLU follows
+  bool trains = false;    // this node or one before it has a parameter that is not frozen
 };
 
-/// Steps are counted: node n runs forward in step n, backward in step 2 N - 1 - n.
+/// Lifetime of an array in steps. Of N nodes, node n runs forward in step n and backward in step
+/// 2 N - 1 - n.
 struct Use {
   int first = 0;
-  int last = -1;  // below first: never in use
+  int last = -1;  // < first: never in use
 };
 
 struct StepPlan {
   std::vector<NodePlan> nodes;
-  std::vector<Use> values;  // of node n's output
-  std::vector<Use> deltas;  // of its gradient
+  std::vector<Use> values;  // of each node's output
+  std::vector<Use> grads;   // of its gradient
   int steps = 0;
 };
 
 StepPlan plan_steps(const Graph& graph, int batch);
 
-/// The window of a convolution or a pooling.
+/// Returns the window of a convolution or pooling.
 Window window_of(const Operation& op);
 
 }  // namespace dllaunch::gpu

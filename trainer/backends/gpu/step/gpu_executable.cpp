@@ -28,27 +28,27 @@ std::size_t index(int of) {
   return static_cast<std::size_t>(of);
 }
 
-/// Absent images are zeros on their way in, go through all layers and give no gradient: plans are
-/// made for a whole batch, and nothing there is ever NaN that is not NaN elsewhere.
+/// Always computes a full batch, since library plans are made for it. Absent images are zeros at
+/// the input and have no gradient; values there are NaN only if others are.
 template <typename T>
 class GpuExecutable final : public Executable {
  public:
-  GpuExecutable(Graph graph, CompileOptions options, bool records)
+  GpuExecutable(Graph graph, CompileOptions options, bool captures)
       : graph_(std::move(graph)),
         options_(std::move(options)),
-        records_(records),
+        captures_(captures),
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
         images_(shape(0), memory_),
         masks_(graph_, memory_),
-        heavy_(memory_),
+        library_layers_(memory_),
         compute_weights_(graph_.parameters.size(), -1),
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
-    if (auto error = heavy_.make(library, graph_, plan_, numerics())) return error;
+    if (auto error = library_layers_.make(library, graph_, plan_, numerics())) return error;
     reserve();
     const std::size_t bytes = memory_.place();
     std::size_t free = 0;
@@ -57,7 +57,7 @@ class GpuExecutable final : public Executable {
     if (bytes > free || memory_.allocate() != gpu_success) {
       throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
     }
-    arenas_.lie_beside(options_.batch, bytes);
+    arenas_.set_activation_memory(options_.batch, bytes);
     norms_.start();
     images_.start();
     return std::nullopt;
@@ -67,7 +67,7 @@ class GpuExecutable final : public Executable {
   DType dtype() const override { return DType::f32; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
     parameters_.attach(std::move(weights), std::move(gradients));
-    recordings_.clear();
+    graph_capture_.clear();
   }
   void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }
   void to_plain(int slot, const void* arena, void* plain) const override {
@@ -82,10 +82,10 @@ class GpuExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     take(batch, phase);
     auto* const outputs = memory_.at<float>(outputs_);
-    loss_.take(stream_, outputs, batch);
+    loss_.set_batch(stream_, outputs, batch);
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
-    run({.kind = trains ? Take::Kind::train : Take::Kind::evaluate}, [&] {
+    run({.kind = trains ? CaptureKey::Kind::train : CaptureKey::Kind::evaluate}, [&] {
       take_weights();
       for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
         run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
@@ -95,7 +95,7 @@ class GpuExecutable final : public Executable {
     });
     check(gpu_last_error(), "forward");
     const ForwardResult result = loss_.result(stream_);
-    images_.send_ahead(batch);  // travel while the GPU does the rest of the step
+    images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
   }
 
@@ -104,7 +104,7 @@ class GpuExecutable final : public Executable {
     accumulate_ = accumulate;
     loss_.set_scale(stream_, scale);
     for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
-      run({Take::Kind::backward, piece.first_node, piece.last_node, accumulate},
+      run({CaptureKey::Kind::backward, piece.first_node, piece.last_node, accumulate},
           [&] { run_backward(piece); });
       for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
         if (trains(parameters_.slots()[index(slot)].parameter)) {
@@ -122,7 +122,7 @@ class GpuExecutable final : public Executable {
     take(batch, Phase::train);
     take_weights();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (n > 0) run_forward(n, NormLayers::Statistics::as_they_are);
+      if (n > 0) run_forward(n, NormLayers::Statistics::unchanged);
       if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
     }
     return {};
@@ -131,9 +131,9 @@ class GpuExecutable final : public Executable {
   DeviceArenas* device_arenas() override { return &arenas_; }
   StepTimes take_step_times() override { return clock_.take(); }
   std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
-    return pinned_.take(bytes);
+    return pinned_.allocate(bytes);
   }
-  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.takes(recipe); }
+  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.supports(recipe); }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -143,8 +143,8 @@ class GpuExecutable final : public Executable {
 
  private:
   T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
-  /// nullptr: nobody asks for it.
-  T* delta(int n) const { return memory_.at<T>(deltas_[index(n)]); }
+  /// nullptr: not needed.
+  T* grad(int n) const { return memory_.at<T>(grads_[index(n)]); }
   const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
@@ -152,23 +152,22 @@ class GpuExecutable final : public Executable {
     return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
   }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
-  /// Whether what goes into delta(n) adds to what is there.
+  /// Whether the next write to grad(n) must accumulate.
   bool adds(int n) { return schedule_.adds(n); }
 
   void reserve();
   void take(const Batch& batch, Phase phase);
   void take_weights();
 
-  /// Whether the kernels of this batch are those of the others: nothing of it is on the host, or
-  /// goes there on its way.
+  /// Whether this batch can be captured: a full batch, with nothing computed or stored on the host.
   bool repeats() const {
-    return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
+    return captures_ && count_ == options_.batch && !options_.sum_over_ranks &&
            parameters_.are_on_device();
   }
   template <typename Enqueue>
-  void run(const Take& take, const Enqueue& enqueue) {
+  void run(const CaptureKey& key, const Enqueue& enqueue) {
     if (!repeats()) return enqueue();
-    recordings_.run(take, [&](GpuStream stream) {
+    graph_capture_.run(key, [&](GpuStream stream) {
       stream_ = stream;
       enqueue();
       stream_ = nullptr;
@@ -192,7 +191,7 @@ class GpuExecutable final : public Executable {
 
   void forward_of(const Input&, std::size_t) {}
   void backward_of(const Input&, std::size_t) {}
-  void forward_of(const BatchNorm&, std::size_t) {}  // is run as a norm
+  void forward_of(const BatchNorm&, std::size_t) {}  // runs as a fused norm
   void backward_of(const BatchNorm&, std::size_t) {}
   void forward_of(const Add&, std::size_t n);
   void backward_of(const Add&, std::size_t n);
@@ -201,7 +200,7 @@ class GpuExecutable final : public Executable {
   template <typename Op>
   void forward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
-      heavy_forward(n);
+      library_forward(n);
     } else {
       over(static_cast<int>(n), LayerKernels<Op, T>::forward(op, view(n)));
     }
@@ -209,7 +208,7 @@ class GpuExecutable final : public Executable {
   template <typename Op>
   void backward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
-      heavy_backward(n);
+      library_backward(n);
     } else {
       View<T> v = view(n);
       if (v.dx == nullptr) return;
@@ -218,24 +217,24 @@ class GpuExecutable final : public Executable {
     }
   }
   View<T> view(std::size_t n) const;
-  HeavyPass<T> heavy_pass(std::size_t n) const;
-  void heavy_forward(std::size_t n);
-  void heavy_backward(std::size_t n);
+  LibraryPass<T> library_pass(std::size_t n) const;
+  void library_forward(std::size_t n);
+  void library_backward(std::size_t n);
   const T* compute_weight(int parameter) const;
   void add_bias(std::size_t n);
   void bias_backward(std::size_t n);
 
-  /// A kernel with an index for each element of node n's output.
-  template <typename Body>
-  void over(int n, const Body& body) {
-    launch(stream_, shape(n).elements(), body);
+  /// Launches a kernel with one index per element of node n's output.
+  template <typename Functor>
+  void over(int n, const Functor& functor) {
+    launch(stream_, shape(n).elements(), functor);
   }
 
   Graph graph_;
   CompileOptions options_;
-  bool records_;
+  bool captures_;
   StepPlan plan_;
-  GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
+  GpuStream stream_ = nullptr;  // the default one: NCCL's stream waits for it
   PinnedPool pinned_;
   DeviceMemory memory_;
   ParameterMemory parameters_;
@@ -245,15 +244,15 @@ class GpuExecutable final : public Executable {
   LossLayer loss_;
   ImageInput images_;
   DropoutMasks masks_;
-  HeavyLayers heavy_;
-  std::vector<int> values_;  // pieces of memory_, by node
-  std::vector<int> deltas_;
-  std::vector<int> best_;             // of max poolings
-  std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
+  LibraryLayers library_layers_;
+  std::vector<int> values_;  // indexes into memory_, by node
+  std::vector<int> grads_;
+  std::vector<int> argmax_;           // of max poolings
+  std::vector<int> compute_weights_;  // by parameter: copy in T; -1: the weight itself is used
   int outputs_ = -1;                  // float [batch, classes]
   int found_ = -1;                    // int
   BackwardSchedule schedule_;
-  Recordings recordings_;
+  GraphCapture graph_capture_;
   bool accumulate_ = false;
   bool has_targets_ = false;
   Phase phase_ = Phase::train;
@@ -268,12 +267,12 @@ void GpuExecutable<T>::reserve() {
       return use.last < use.first ? -1 : memory_.add(bytes, use.first, use.last);
     };
     values_.push_back(place(plan_.values[n], elements * sizeof(T)));
-    deltas_.push_back(place(plan_.deltas[n], elements * sizeof(T)));
-    const bool chooses = traits_of(graph_.nodes[n].op).notes_largest;
+    grads_.push_back(place(plan_.grads[n], elements * sizeof(T)));
+    const bool chooses = traits_of(graph_.nodes[n].op).stores_argmax;
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
-    best_.push_back(place(both, elements * sizeof(std::uint16_t)));
-    if (!heavy_.has(n) || dtype_of(T{}) == DType::f32) continue;
+    argmax_.push_back(place(both, elements * sizeof(std::uint16_t)));
+    if (!library_layers_.has(n) || dtype_of(T{}) == DType::f32) continue;
     const int weight = graph_.nodes[n].parameters.front();
     const auto weights =
         static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
@@ -289,14 +288,14 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   assert(batch.count >= 0 && batch.count <= options_.batch);
   count_ = batch.count;
   phase_ = phase;
-  // Kernels of the loss know which of the two they read.
-  if (has_targets_ != !batch.targets.empty()) recordings_.clear();
+  // Captured loss kernels have the kind of target built in.
+  if (has_targets_ != !batch.targets.empty()) graph_capture_.clear();
   has_targets_ = !batch.targets.empty();
   images_.send(batch);
   parameters_.fetch_weights(stream_);
   if (phase == Phase::train) masks_.draw(stream_, batch.random);
   images_.wait(stream_);
-  if (phase == Phase::train) clock_.forward_begins();  // what waits for images does nothing
+  if (phase == Phase::train) clock_.forward_begins();  // not counting the wait for images
   images_.unpack(stream_, value(0));
 }
 
@@ -314,7 +313,7 @@ template <typename T>
 void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
   schedule_.begin(piece);
   if (piece.first_node == last() && plan_.nodes.back().trains) {
-    loss_.backward(stream_, delta(last()));
+    loss_.backward(stream_, grad(last()));
     adds(last());
   }
   for (int n = piece.first_node; n >= piece.last_node; --n) {
@@ -358,10 +357,10 @@ void GpuExecutable<T>::run_norm_backward(std::size_t n) {
   const Node& norm = graph_.nodes[index(plan.norm)];
   const int x = norm.inputs.front();
   NormPass<T> pass = norm_pass(n);
-  pass.dy = delta(static_cast<int>(n));
-  pass.dx = delta(x);
+  pass.dy = grad(static_cast<int>(n));
+  pass.dx = grad(x);
   if (pass.dx != nullptr) pass.add = adds(x);
-  if (plan.other >= 0) pass.dother = delta(plan.other);
+  if (plan.other >= 0) pass.dother = grad(plan.other);
   if (pass.dother != nullptr) pass.add_other = adds(plan.other);
   if (trains(norm.parameters[0])) pass.dweight = parameters_.gradient(norm.parameters[0]);
   if (trains(norm.parameters[1])) pass.dbias = parameters_.gradient(norm.parameters[1]);
@@ -388,12 +387,12 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
   const Node& node = graph_.nodes[n];
   if (node.parameters.size() < 2 || !trains(node.parameters[1])) return;
   const int y = static_cast<int>(n);
-  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(delta(y)),
+  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(grad(y)),
                        parameters_.gradient(node.parameters[1]), accumulate_);
 }
 
 template <typename T>
-HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
+LibraryPass<T> GpuExecutable<T>::library_pass(std::size_t n) const {
   const int x = input(n);
   const int y = static_cast<int>(n);
   const int parameter = graph_.nodes[n].parameters[0];
@@ -401,24 +400,24 @@ HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
           .x = value(x),
           .weight = compute_weight(parameter),
           .y = value(y),
-          .dy = delta(y),
-          .dx = delta(x),
+          .dy = grad(y),
+          .dx = grad(x),
           .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
           .add_weights = accumulate_};
 }
 
 template <typename T>
-void GpuExecutable<T>::heavy_forward(std::size_t n) {
-  heavy_.forward(n, heavy_pass(n));
+void GpuExecutable<T>::library_forward(std::size_t n) {
+  library_layers_.forward(n, library_pass(n));
   add_bias(n);
 }
 
 template <typename T>
-void GpuExecutable<T>::heavy_backward(std::size_t n) {
-  HeavyPass<T> pass = heavy_pass(n);
+void GpuExecutable<T>::library_backward(std::size_t n) {
+  LibraryPass<T> pass = library_pass(n);
   if (pass.dx != nullptr) pass.add = adds(input(n));
   bias_backward(n);
-  heavy_.backward(n, pass);
+  library_layers_.backward(n, pass);
 }
 
 template <typename T>
@@ -429,9 +428,9 @@ View<T> GpuExecutable<T>::view(std::size_t n) const {
           .out = shape(y),
           .x = value(x),
           .y = value(y),
-          .dy = delta(y),
-          .dx = delta(x),
-          .best = memory_.at<std::uint16_t>(best_[n])};
+          .dy = grad(y),
+          .dx = grad(x),
+          .argmax = memory_.at<std::uint16_t>(argmax_[n])};
 }
 
 template <typename T>
@@ -443,8 +442,8 @@ void GpuExecutable<T>::forward_of(const Add&, std::size_t n) {
 template <typename T>
 void GpuExecutable<T>::backward_of(const Add&, std::size_t n) {
   for (const int x : graph_.nodes[n].inputs) {
-    if (delta(x) == nullptr) continue;
-    over(x, Convert<T, T>{delta(static_cast<int>(n)), delta(x), adds(x)});
+    if (grad(x) == nullptr) continue;
+    over(x, Convert<T, T>{grad(static_cast<int>(n)), grad(x), adds(x)});
   }
 }
 
@@ -468,8 +467,8 @@ void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
 template <typename T>
 Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOptions& options,
                                              MathLibrary& library) {
-  const bool records = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
-  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, records);
+  const bool captures = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
+  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, captures);
   if (auto error = executable->prepare(library)) return *std::move(error);
   return std::unique_ptr<Executable>(std::move(executable));
 }

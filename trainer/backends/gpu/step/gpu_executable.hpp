@@ -1,5 +1,5 @@
-// A graph as a GPU runs it: channels last, kernels of ours between the library's convolutions and
-// products. One source for CUDA and HIP, and for the tests' host in place of a GPU.
+// Runs a graph on a GPU: channels last, the libraries' convolutions and matrix products, our own
+// kernels for the rest. One source for CUDA, HIP and the host (in tests).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace dllaunch::gpu {
 
-/// One of gpu::precisions; bad_request: another, by name. The current device is the rank's own. All
-/// memory but that of attach() is allocated here, in one piece: OutOfGpuMemory says what would fit.
+/// Compiles the graph for the current device. Allocates all memory except attach()'s here, in one
+/// piece. bad_request: a precision not in gpu::precisions. Throws OutOfGpuMemory, which says what
+/// would fit.
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library);

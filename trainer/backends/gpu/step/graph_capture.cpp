@@ -11,8 +11,8 @@ namespace dllaunch::gpu {
 
 namespace {
 
-/// One for all of a thread's recordings, and for good: handles of libraries go on knowing it.
-GpuStream recorded_stream() {
+/// One stream per thread, never destroyed: library handles keep referring to it.
+GpuStream capture_stream() {
   thread_local GpuStream stream = nullptr;
   if (stream == nullptr) check(gpu_create_stream(stream), "stream");
   return stream;
@@ -20,50 +20,50 @@ GpuStream recorded_stream() {
 
 }  // namespace
 
-Recordings::~Recordings() {
+GraphCapture::~GraphCapture() {
   clear();
 }
 
-void Recordings::clear() {
-  for (const auto& [take, recording] : takes_) {
-    if (recording != nullptr) static_cast<void>(gpu_forget(recording));
+void GraphCapture::clear() {
+  for (const auto& [key, graph] : graphs_) {
+    if (graph != nullptr) static_cast<void>(gpu_destroy_graph(graph));
   }
-  takes_.clear();
+  graphs_.clear();
 }
 
-void Recordings::give_up(const std::string& why) {
+void GraphCapture::give_up(const std::string& why) {
   given_up_ = true;
-  fmt::print(stderr, "warning: {} does not record kernels ({}): they are given one by one\n",
+  fmt::print(stderr, "warning: {} graph capture failed ({}); launching kernels individually\n",
              gpu_vendor_api, why);
-  static_cast<void>(gpu_last_error());  // told here, and to nobody else
+  static_cast<void>(gpu_last_error());  // clears the error: it is reported here
 }
 
-GpuRecording Recordings::record(const std::function<void(GpuStream)>& enqueue) {
-  const GpuStream stream = recorded_stream();
-  if (const GpuStatus began = gpu_begin_recording(stream); began != gpu_success) {
+GpuGraph GraphCapture::capture(const std::function<void(GpuStream)>& enqueue) {
+  const GpuStream stream = capture_stream();
+  if (const GpuStatus began = gpu_begin_capture(stream); began != gpu_success) {
     give_up(gpu_words(began));
     return nullptr;
   }
-  recorded_calls() = {.recorded = true};
+  capture_state() = {.active = true};
   enqueue(stream);
-  const std::string refusal = std::exchange(recorded_calls(), {}).refusal;
-  GpuRecording recording = nullptr;
-  const GpuStatus ended = gpu_end_recording(stream, recording);
-  if (refusal.empty() && ended == gpu_success) return recording;
-  if (recording != nullptr) static_cast<void>(gpu_forget(recording));
-  give_up(refusal.empty() ? gpu_words(ended) : refusal);
+  const std::string failure = std::exchange(capture_state(), {}).failure;
+  GpuGraph graph = nullptr;
+  const GpuStatus ended = gpu_end_capture(stream, graph);
+  if (failure.empty() && ended == gpu_success) return graph;
+  if (graph != nullptr) static_cast<void>(gpu_destroy_graph(graph));
+  give_up(failure.empty() ? gpu_words(ended) : failure);
   return nullptr;
 }
 
-void Recordings::run(const Take& take, const std::function<void(GpuStream)>& enqueue) {
+void GraphCapture::run(const CaptureKey& key, const std::function<void(GpuStream)>& enqueue) {
   if (given_up_) return enqueue(nullptr);
-  const auto [at, first] = takes_.try_emplace(take, nullptr);
-  if (!first && at->second == nullptr) at->second = record(enqueue);
+  const auto [at, first] = graphs_.try_emplace(key, nullptr);
+  if (!first && at->second == nullptr) at->second = capture(enqueue);
   if (at->second == nullptr) return enqueue(nullptr);
-  const GpuStatus played = gpu_play(at->second, nullptr);
-  if (played == gpu_success) return;
-  // A GPU without room for it has done nothing of it.
-  give_up(gpu_words(played));
+  const GpuStatus launched = gpu_launch_graph(at->second, nullptr);
+  if (launched == gpu_success) return;
+  // A failed launch (out of memory) has run none of the work.
+  give_up(gpu_words(launched));
   enqueue(nullptr);
 }
 

@@ -1,4 +1,4 @@
-// Kernels that are the same in every step, given to the GPU in one call: CUDA's graphs.
+// CUDA or HIP graphs: kernels that are the same in every step are launched with one call.
 #pragma once
 
 #include <functional>
@@ -10,40 +10,40 @@
 
 namespace dllaunch::gpu {
 
-/// What the kernels of a piece of work depend on, beside what lies in memory of the GPU.
-struct Take {
+/// Identifies a piece of work: all that its kernels depend on besides GPU memory.
+struct CaptureKey {
   enum class Kind { train, evaluate, backward };
   Kind kind = Kind::train;
   int first_node = 0;
   int last_node = 0;
   bool accumulate = false;
-  friend bool operator<(const Take& a, const Take& b) {
+  friend bool operator<(const CaptureKey& a, const CaptureKey& b) {
     return std::tie(a.kind, a.first_node, a.last_node, a.accumulate) <
            std::tie(b.kind, b.first_node, b.last_node, b.accumulate);
   }
 };
 
-/// A piece is done as it is the first time, when libraries load what they need; the second time it
-/// is recorded, and from then on played. A GPU or a library that refuses to record or to play is no
-/// failure: from then on all is done as it was the first time.
-class Recordings {
+/// Runs a piece of work eagerly the first time, when libraries load what they need; captures it the
+/// second time, and replays it from then on. If capture or replay fails, prints one warning and
+/// runs everything eagerly from then on.
+class GraphCapture {
  public:
-  Recordings() = default;
-  ~Recordings();
-  Recordings(const Recordings&) = delete;
-  Recordings& operator=(const Recordings&) = delete;
+  GraphCapture() = default;
+  ~GraphCapture();
+  GraphCapture(const GraphCapture&) = delete;
+  GraphCapture& operator=(const GraphCapture&) = delete;
 
-  /// On the default stream. enqueue(stream) gives the same kernels with the same arguments whenever
-  /// it is called for this take, waits for nothing, and leaves nothing else behind that matters.
-  void run(const Take& take, const std::function<void(GpuStream)>& enqueue);
-  /// Forgets all.
+  /// Runs on the default stream. For a given key, enqueue(stream) must always launch the same
+  /// kernels with the same arguments, must not wait, and must have no other side effects.
+  void run(const CaptureKey& key, const std::function<void(GpuStream)>& enqueue);
+  /// Destroys all graphs.
   void clear();
 
  private:
-  GpuRecording record(const std::function<void(GpuStream)>& enqueue);
+  GpuGraph capture(const std::function<void(GpuStream)>& enqueue);
   void give_up(const std::string& why);
 
-  std::map<Take, GpuRecording> takes_;  // nullptr: was done once
+  std::map<CaptureKey, GpuGraph> graphs_;  // nullptr: ran once, not captured
   bool given_up_ = false;
 };
 

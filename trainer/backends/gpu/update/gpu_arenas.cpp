@@ -10,12 +10,12 @@
 
 namespace dllaunch::gpu {
 
-/// With room for weights, gradients and two states of the optimiser: few have more.
+/// Assumes arenas for weights, gradients and two optimiser states; few optimisers have more.
 std::string GpuArenas::what_would_fit(std::size_t bytes, std::size_t free) const {
-  if (beside_ == 0) return {};
+  if (activation_bytes_ == 0) return {};
   constexpr int usual = 4;
-  const double to_come = static_cast<double>(bytes) * std::max(usual - given_, 1);
-  const auto beside = static_cast<double>(beside_);
+  const double to_come = static_cast<double>(bytes) * std::max(usual - arenas_allocated_, 1);
+  const auto beside = static_cast<double>(activation_bytes_);
   const double fit = batch_ * (beside + static_cast<double>(free) - to_come) / beside;
   const std::string images =
       fit < 1 ? "" : fmt::format("; about {} would fit", static_cast<int>(fit));
@@ -26,16 +26,16 @@ std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
   if (gpu_allocate(&memory, bytes) != gpu_success) {
-    static_cast<void>(gpu_last_error());  // told here, and to nobody else
+    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
     std::size_t free = 0;
     std::size_t total = 0;
     check(gpu_memory(free, total), "memory");
     throw OutOfGpuMemory(
-        fmt::format("an arena of the parameters needs {} MiB of the GPU, {} MiB are free",
+        fmt::format("a parameter arena needs {} MiB of GPU memory, {} MiB are free",
                     (bytes + (1 << 20) - 1) >> 20, free >> 20) +
         what_would_fit(bytes, free));
   }
-  ++given_;
+  ++arenas_allocated_;
   std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory),
                                    [](std::byte* at) { static_cast<void>(gpu_free(at)); });
   clear(memory, bytes);

@@ -1,4 +1,4 @@
-// Arenas in memory of a GPU.
+// Parameter arenas in GPU memory.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace dllaunch::gpu {
 
-/// Of the device that is the thread's own. Everything is in the order of `stream`.
+/// Arenas on the thread's current device. All work is in the order of `stream`.
 class GpuArenas final : public DeviceArenas {
  public:
-  /// `clock`, which outlives it, hears of updates.
+  /// Reports updates to `clock`, which must outlive it.
   GpuArenas(GpuStream stream, StepClock& clock) : stream_(stream), clock_(clock) {}
 
-  /// So many bytes were taken for batches of so many images: whom they leave no room for arenas is
-  /// told which batch would.
-  void lie_beside(int batch, std::size_t bytes) {
+  /// Sets how much memory activations take for this batch size: an OutOfGpuMemory then suggests a
+  /// batch size that would fit.
+  void set_activation_memory(int batch, std::size_t bytes) {
     batch_ = batch;
-    beside_ = bytes;
+    activation_bytes_ = bytes;
   }
 
-  /// OutOfGpuMemory.
+  /// Throws OutOfGpuMemory.
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
   void clear(void* memory, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
@@ -39,8 +39,8 @@ class GpuArenas final : public DeviceArenas {
   GpuStream stream_;
   StepClock& clock_;
   int batch_ = 0;
-  std::size_t beside_ = 0;  // bytes
-  int given_ = 0;           // arenas
+  std::size_t activation_bytes_ = 0;  // bytes
+  int arenas_allocated_ = 0;          // arenas
 };
 
 }  // namespace dllaunch::gpu

@@ -11,7 +11,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-constexpr std::int64_t parts = 256;  // sums of each parameter
+constexpr std::int64_t parts = 256;  // partial sums per parameter
 
 Elements<float> elements_of_part(const ArenaPart& part) {
   const auto state = [&](std::size_t i) {
@@ -57,7 +57,8 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
 void GpuOptimizer::allocate() {
   const std::size_t bytes = memory_.place();
   if (memory_.allocate() == gpu_success) return;
-  throw OutOfGpuMemory(fmt::format("no {} bytes of the GPU for the optimiser", bytes));
+  throw OutOfGpuMemory(
+      fmt::format("the optimiser needs {} bytes of GPU memory, which are not free", bytes));
 }
 
 bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
@@ -66,7 +67,7 @@ bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
   check(gpu_clear_later(found, sizeof(int), stream_), "clear");
   launch(stream_, static_cast<std::int64_t>(part.elements),
          MultiplyGradients{static_cast<float*>(part.gradients), by, found});
-  clock_.update_ended();  // unless one follows: fp16 leaves steps out
+  clock_.update_ended();  // in case fp16 skips this step
   int here = 0;
   check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
   check(gpu_synchronise(stream_), "gradients");
@@ -93,7 +94,7 @@ SlotTable GpuOptimizer::slots_from(std::size_t first) const {
           static_cast<std::int64_t>(first)};
 }
 
-/// The slots that a part has something of: from the first to before the second.
+/// Returns the range [first, end) of slots that overlap with a part.
 std::pair<std::size_t, std::size_t> GpuOptimizer::slots_within(const ArenaPart& part) const {
   const auto first = static_cast<std::int64_t>(part.first);
   const auto end = static_cast<std::int64_t>(part.first + part.elements);

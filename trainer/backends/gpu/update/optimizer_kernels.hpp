@@ -1,4 +1,4 @@
-// The optimiser's step over arenas on a GPU.
+// The optimiser's step on arenas in GPU memory.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@
 
 namespace dllaunch::gpu {
 
-/// A kernel over all elements of a part; optimisers that look at whole parameters (LARS, LAMB) wait
-/// for their norms. In float, also where the host computes in double and rounds.
+/// One kernel over all elements of a part. Optimisers that use norms (LARS, LAMB) wait for them
+/// first. Computes in float, even where the host computes in double and rounds.
 class GpuOptimizer final : public DeviceOptimizer {
  public:
-  /// Allocates what it needs beside the arenas, which is little: OutOfGpuMemory.
+  /// Allocates a little memory of its own. Throws OutOfGpuMemory.
   GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
                GpuStream stream, StepClock& clock);
@@ -38,8 +38,8 @@ class GpuOptimizer final : public DeviceOptimizer {
 
   const OptimizerLaunches& launches_;
   OptimizerOptions options_;
-  std::vector<std::int64_t> starts_;  // of slots in the arenas, and where the last one's gap ends
-  std::vector<SlotNorms> norms_;      // by slot, of an optimiser that measures
+  std::vector<std::int64_t> starts_;  // of slots in the arenas, then the arenas' end
+  std::vector<SlotNorms> norms_;      // by slot, if the optimiser measures
   GpuStream stream_;
   StepClock& clock_;
   DeviceMemory memory_;

@@ -45,7 +45,8 @@ void StepClock::forward_begins() {
   if (at_ == At::forward || at_ == At::backward) return;  // another micro-batch
   start();
   if (at_ == At::update) ++number_;
-  // Its events are taken for this step. The device has long passed them, and the begin of the next.
+  // The oldest step's events are reused. The device has long passed them, and the start of the step
+  // after it.
   if (number_ >= counted_ + steps_.size()) {
     count(now(), &steps_[(number_ + 1) % steps_.size()]);
     ++counted_;
@@ -73,7 +74,7 @@ void StepClock::update_ended() {
 
 StepTimes StepClock::take() {
   const std::size_t ended = at_ == At::update ? number_ + 1 : number_;
-  // Whoever asks (an epoch has ended) waits for the device next in any case.
+  // Costs nothing: the caller (end of an epoch) waits for the device next anyway.
   if (counted_ < ended) check(gpu_synchronise(nullptr), "step");
   for (; counted_ < ended; ++counted_) {
     const bool last = counted_ + 1 == ended;

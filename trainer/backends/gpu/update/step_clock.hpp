@@ -1,4 +1,4 @@
-// Where the time of training steps goes, by events on the stream that computes.
+// Times training steps by events on the compute stream.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace dllaunch::gpu {
 
-/// A step begins with its first forward pass behind an update, and is over with the last update
-/// behind its backward passes; a step that fp16 leaves out, with the look at its gradients. Marks
-/// cost an event each; only take() waits for the device.
+/// A step lasts from the first forward pass after an update to the end of the last update; one that
+/// fp16 skips, to the end of the check of its gradients. Each call records one or two events; only
+/// take() waits for the device.
 class StepClock {
  public:
   StepClock() = default;
@@ -19,18 +19,18 @@ class StepClock {
   StepClock(const StepClock&) = delete;
   StepClock& operator=(const StepClock&) = delete;
 
-  // On the default stream, behind what it was given so far.
+  // On the default stream, after all work enqueued so far.
   void forward_begins();
   void backward_ended();
   void update_begins();
   void update_ended();
 
-  /// Of the steps since the last call. The next step has no gap before it.
+  /// Returns the times of the steps since the last call. The next step counts no gap before it.
   StepTimes take();
 
  private:
   enum class At { nowhere, forward, backward, update };
-  /// Of one step, as the device comes to it.
+  /// Events of one step.
   struct Step {
     GpuEvent begin = nullptr;
     GpuEvent backward_end = nullptr;
@@ -42,10 +42,10 @@ class StepClock {
   void start();
   void count(const Step& step, const Step* next);
 
-  /// The host is a step ahead of the device at most: it waits for each loss.
+  /// A ring: the host is at most one step ahead of the device, since it waits for each loss.
   std::array<Step, 4> steps_ = {};
-  std::size_t number_ = 0;   // of the step under way, counted from the last take()
-  std::size_t counted_ = 0;  // steps that are in times_
+  std::size_t number_ = 0;   // of the current step, since the last take()
+  std::size_t counted_ = 0;  // steps included in times_
   At at_ = At::nowhere;
   StepTimes times_;
 };

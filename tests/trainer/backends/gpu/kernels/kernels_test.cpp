@@ -1,5 +1,4 @@
-// Bodies of kernels, each by what it must do to a few numbers; the operations that they make up are
-// compared with `reference` in backend_test.cpp.
+// Single functors on a few numbers. backend_test.cpp compares whole operations with `reference`.
 #include "trainer/backends/gpu/kernels/launch.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +23,7 @@ TEST(Kernels, PlacesAndPlainIndexesAreInverse) {
   const Volume v{2, 3, 4, 5, 6};
   std::vector<bool> seen(static_cast<std::size_t>(v.elements()));
   for (std::int64_t i = 0; i < v.elements(); ++i) {
-    const Place p = place_of(v, i);
+    const Coordinates p = coordinates_of(v, i);
     EXPECT_EQ(v.at(p.row, p.d, p.h, p.w, p.c), i);
     const std::int64_t plain = plain_index(v, i);
     EXPECT_EQ(plain, (((p.row * 6 + p.c) * 3 + p.d) * 4 + p.h) * 5 + p.w);
@@ -56,7 +55,7 @@ TEST(Kernels, ConversionsRoundToNearest) {
   EXPECT_EQ(back, (std::vector<float>{1.F, 1.F, 1.015625F, -infinity})) << "ties go to even";
 }
 
-/// Chunks of any number, also of none, are the whole exactly once.
+/// Chunks cover any number of pixels, including none, exactly once.
 TEST(Kernels, ChunksCoverEveryPixelOnce) {
   for (const std::int64_t pixels : {0, 1, 63, 64, 65, 1000, 100'003, 802'816}) {
     const Chunks chunks = chunks_of(pixels, 3);
@@ -69,7 +68,7 @@ TEST(Kernels, ChunksCoverEveryPixelOnce) {
   }
 }
 
-/// A mean far from zero does not swallow a small variance, in many chunks or in one.
+/// A large mean does not cost the precision of a small variance, in one chunk or many.
 TEST(Kernels, MomentsHoldOfNumbersFarFromZero) {
   std::mt19937 random(3);
   std::normal_distribution<double> normal(0, 0.01);
@@ -114,7 +113,7 @@ TEST(Kernels, TheFirstOfEqualsIsTheLargestAndNaNWins) {
   EXPECT_EQ(best_of({nan, 1, nan, 2}).second, 2) << "the last NaN";
 }
 
-/// What an input gathers is what the outputs would have scattered.
+/// Gathering by input equals scattering by output.
 TEST(Kernels, WindowsAgreeBothWays) {
   for (std::int64_t extent = 1; extent < 9; ++extent) {
     for (std::int64_t kernel = 1; kernel <= 4; ++kernel) {

@@ -1,4 +1,4 @@
-// How a product is turned into a BLAS library's columns: by the numbers, with a loop in its place.
+// Row-major products as column-major BLAS calls, checked with a loop in place of BLAS.
 #include "trainer/backends/gpu/layers/column_major.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// op(first) op(second) as BLAS defines it, all by columns.
+/// Returns op(first) op(second) as BLAS defines it, column-major.
 std::vector<double> by_definition(const ColumnMajor& by, const std::vector<double>& first,
                                   const std::vector<double>& second) {
   const auto at = [](const std::vector<double>& m, std::int64_t rows, bool transposed,
@@ -36,7 +36,7 @@ std::vector<double> by_definition(const ColumnMajor& by, const std::vector<doubl
 TEST(ColumnMajor, ColumnsGiveTheRowsThatWereAskedFor) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      const ProductShape s{3, 4, 5, transpose_a, transpose_b, DType::f32, DType::f32};
+      const MatmulShape s{3, 4, 5, transpose_a, transpose_b, DType::f32, DType::f32};
       std::vector<double> a(15);
       std::vector<double> b(20);
       std::iota(a.begin(), a.end(), 1);
@@ -50,8 +50,8 @@ TEST(ColumnMajor, ColumnsGiveTheRowsThatWereAskedFor) {
           }
         }
       }
-      // Row by row is column by column of the transpose.
-      EXPECT_EQ(by_definition(by_columns(s), b, a), wanted) << transpose_a << transpose_b;
+      // Row-major is the column-major transpose.
+      EXPECT_EQ(by_definition(to_column_major(s), b, a), wanted) << transpose_a << transpose_b;
     }
   }
 }

@@ -27,11 +27,11 @@ TEST(ConvolutionExtents, StridesSayThatChannelsLieLast) {
   EXPECT_FALSE(is_flat(volume));
 }
 
-/// Element by element: the library's address is ours.
+/// Every element's address by the strides equals ours.
 TEST(ConvolutionExtents, AddressesAreOurs) {
   const Extents deep = extents_of(volume.x, false);
   for (std::int64_t i = 0; i < volume.x.elements(); ++i) {
-    const Place p = place_of(volume.x, i);
+    const Coordinates p = coordinates_of(volume.x, i);
     const auto& s = deep.strides;
     EXPECT_EQ(p.row * s[0] + p.c * s[1] + p.d * s[2] + p.h * s[3] + p.w * s[4], i);
   }

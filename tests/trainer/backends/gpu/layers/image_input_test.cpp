@@ -1,4 +1,4 @@
-// What the network sees is the same, whoever prepares the images: CPUs, or a kernel out of a data
+// The network's input is the same whether CPUs prepare the images or a kernel does so from the data
 // set's bytes. On the host in place of a GPU.
 #include "trainer/backends/gpu/layers/image_input.hpp"
 
@@ -26,7 +26,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// Every byte at random, other ones in each image.
+/// Random bytes, different in each image.
 class Noise : public Dataset {
  public:
   Noise(ImageShape shape, bool floats = false) : shape_(shape), floats_(floats) {}
@@ -65,7 +65,7 @@ Normalization uneven(int channels) {
   return made;
 }
 
-/// An input of its own, and what it gives.
+/// An ImageInput and its output.
 template <typename T>
 class Seen {
  public:
@@ -104,7 +104,7 @@ struct Case {
   const Dataset* dataset = nullptr;
   LoaderOptions options = {};
   Slice slice = {};
-  bool volume = false;  // channels are seen as depth
+  bool volume = false;  // channels become depth
 };
 
 Volume volume_of(const Case& of) {
@@ -128,27 +128,28 @@ std::string words_of(const Case& of) {
                      of.volume ? ", volumes" : "");
 }
 
-/// What is changed before the kernel gets it.
+/// The kernel's arguments, which a test may change.
 struct Sent {
   std::vector<ImageCut> cuts;
   ImageRecipe recipe;
 };
 using Change = std::function<void(Sent&)>;
 
-/// Where an image is resized, a compiler may fuse multiplications and additions.
+/// Whether the values are equal: exactly, or up to rounding if the image was resized, since the
+/// compiler may fuse multiplications and additions.
 template <typename T>
 bool is_same(float got, float wanted, bool resized) {
-  constexpr float largest = 6;  // that levels become
+  constexpr float largest = 6;  // normalised level
   constexpr float last_bits = sizeof(T) == sizeof(float) ? 3e-7F : 0.008F;
   return got == wanted || (resized && std::abs(got - wanted) <= last_bits * largest);
 }
 
 struct Difference {
-  bool as_bytes = false;  // they went as bytes
-  int elements = 0;       // that are not the same
+  bool as_bytes = false;  // sent as bytes
+  int elements = 0;       // that differ
 };
 
-/// What CPUs prepare against what the kernel does, which gets its bytes after `change`.
+/// Compares images prepared by CPUs with the kernel's, whose arguments are changed by `change`.
 template <typename T>
 Difference compare(
     const Case& one, const Change& change = [](Sent&) {}) {
@@ -162,7 +163,9 @@ Difference compare(
 
   Seen<T> by_gpu(volume_of(one));
   LoaderOptions options = one.options;
-  options.destination.takes_bytes = [&](const ImageRecipe& r) { return by_gpu.input().takes(r); };
+  options.destination.takes_bytes = [&](const ImageRecipe& r) {
+    return by_gpu.input().supports(r);
+  };
   Loader loader(dataset, normalization, {}, {one.slice}, options);
   auto batch = loader.next();
   EXPECT_TRUE(batch);
@@ -184,7 +187,7 @@ Difference compare(
   return difference;
 }
 
-/// Ways to prepare images, all that there are, in sizes that have no common divisor.
+/// Returns random preparation options of all kinds, in coprime sizes.
 PreparationOptions random_preparation(std::minstd_rand& random) {
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
   PreparationOptions options{.seed = random(), .epoch = below(3)};
@@ -228,7 +231,7 @@ TEST(ImageInput, TheKernelPreparesImagesAsCpusDo) {
   EXPECT_GT(resized, 60);
 }
 
-/// Files of every kind of data set, small ones.
+/// Small files for every kind of data set.
 std::map<std::string_view, std::function<void(const ScratchFolder&)>> writers() {
   const auto noise = [](std::size_t bytes) {
     std::minstd_rand random(3);
@@ -290,7 +293,7 @@ TEST(ImageInput, PreparesEveryKindOfDataSet) {
   }
 }
 
-/// What a comparison must not miss: each breaks what is sent in one way.
+/// Mutations that the comparison must detect.
 TEST(ImageInputMutation, EveryPartOfTheRecipeMatters) {
   const Noise dataset({.channels = 3, .height = 9, .width = 7});
   Case plain{.dataset = &dataset};
@@ -334,7 +337,7 @@ TEST(ImageInput, TakesBytesThatAreNoMoreThanTheFloats) {
   const auto takes = [](ImageShape from, std::optional<int> size, const Volume& shape) {
     const Noise dataset(from);
     const ImagePreparation preparation(dataset, uneven(from.channels), {.image_size = size});
-    return Seen<float>(shape).input().takes(*preparation.recipe());
+    return Seen<float>(shape).input().supports(*preparation.recipe());
   };
   const Volume rgb{.rows = 2, .height = 8, .width = 8, .channels = 3};
   EXPECT_TRUE(takes({.channels = 3, .height = 8, .width = 8}, std::nullopt, rgb));
@@ -355,7 +358,7 @@ TEST(ImageInput, FloatsAreSentAsTheyAre) {
   EXPECT_FALSE(difference.as_bytes);
 }
 
-/// A bad image's stand-in is cut as itself, not as the one that it stands for.
+/// The replacement of a bad image is cropped as itself, not as the bad image.
 TEST(ImageInput, BadImagesAreReplacedOrLeftOutAlike) {
   for (const Split split : {Split::train, Split::validation}) {
     Noise dataset({.channels = 3, .height = 6, .width = 5});
@@ -373,7 +376,7 @@ TEST(ImageInput, BadImagesAreReplacedOrLeftOutAlike) {
   }
 }
 
-/// Two batches of a data set, as a loader hands them out.
+/// Two batches of a data set, as a loader returns them.
 class Ahead : public testing::Test {
  protected:
   Ahead() {
@@ -411,9 +414,9 @@ TEST_F(Ahead, WhatIsOnItsWayIsNotSentAgain) {
   const std::vector<float> second = alone(1);
   Seen<float> seen(shape_);
   EXPECT_EQ(seen.of(batch(0, 1)), alone(0));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(seen.unpacked(), second) << "they travel without being asked for";
-  bytes_[1].pixels = {};  // whoever sends it now sends nothing
+  bytes_[1].pixels = {};  // sending it again would send nothing
   bytes_[1].cuts = {};
   EXPECT_EQ(seen.of(batch(1, 2)), second);
 }
@@ -423,27 +426,27 @@ TEST_F(Ahead, TakesTheirPlaceOnlyBehindTheLastLookAtThoseBefore) {
   seen.of(batch(0, 1));
   const std::uint64_t released = host_gpu_work();
   gpu_clear_later(nullptr, 0, nullptr);  // the rest of the step
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(host_gpus().follows, released);
 }
 
 TEST_F(Ahead, AnotherBatchThanExpectedIsSent) {
   Seen<float> seen(shape_);
   seen.of(batch(0, 1));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   EXPECT_EQ(seen.of(batch(0, 1)), alone(0)) << "the same again, to look for what is not finite";
   EXPECT_EQ(seen.of(batch(1, 2)), alone(1));
-  seen.input().send_ahead(batch(1, 2));
+  seen.input().prefetch(batch(1, 2));
   const std::vector<float> floats(60 * rows, 0.5F);
   EXPECT_EQ(seen.of({.images = floats, .labels = {}, .count = 1})[0], 0.5F);
   EXPECT_EQ(seen.of(batch(2, 0)), alone(2));
 }
 
-/// As where an epoch ends early: nobody is left who wants them, and their loader is gone.
+/// As if an epoch ended early: the prefetched images are not used, and their loader is destroyed.
 TEST_F(Ahead, MemoryStaysWhileTheyTravel) {
   Seen<float> seen(shape_);
   seen.of(batch(0, 1));
-  seen.input().send_ahead(batch(0, 1));
+  seen.input().prefetch(batch(0, 1));
   const std::weak_ptr<std::uint8_t[]> memory = memory_[1];
   memory_[1].reset();
   bytes_[1] = {};

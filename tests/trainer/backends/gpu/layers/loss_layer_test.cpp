@@ -1,4 +1,4 @@
-// Every loss of the table on the device against the same on the host.
+// Compares every loss of the table on the device with the host.
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr std::size_t all = 35;
 
 struct Answer {
   ForwardResult result;
-  std::vector<double> slopes;  // [batch, width]
+  std::vector<double> grads;  // [batch, width]
 };
 
 std::vector<float> random_outputs() {
@@ -31,10 +31,10 @@ std::vector<float> random_outputs() {
 
 Answer on_host(const LossChoice& choice, const Batch& of, const std::vector<float>& outputs) {
   const auto present = static_cast<std::size_t>(of.count * width);
-  Answer answer{.result = {}, .slopes = std::vector<double>(all)};
+  Answer answer{.result = {}, .grads = std::vector<double>(all)};
   const std::vector<double> doubles(outputs.begin(), outputs.end());
   answer.result = evaluate_loss(choice, of, std::span(doubles).first(present),
-                                std::span(answer.slopes).first(present));
+                                std::span(answer.grads).first(present));
   return answer;
 }
 
@@ -43,19 +43,19 @@ template <typename T>
 Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<float>& outputs) {
   DeviceMemory memory;
   const int there = memory.add(all * sizeof(float));
-  const int slopes = memory.add(all * sizeof(T));
+  const int grads = memory.add(all * sizeof(T));
   LossLayer layer(choice, batch, width, memory);
   memory.place();
   EXPECT_EQ(memory.allocate(), gpu_success);
   EXPECT_EQ(gpu_copy(memory.at<float>(there), outputs.data(), all * sizeof(float)), gpu_success);
-  layer.take(nullptr, memory.at<float>(there), of);
+  layer.set_batch(nullptr, memory.at<float>(there), of);
   layer.compute(nullptr);
-  Answer answer{.result = layer.result(nullptr), .slopes = {}};
+  Answer answer{.result = layer.result(nullptr), .grads = {}};
   layer.set_scale(nullptr, 0.5);
-  layer.backward(nullptr, memory.at<T>(slopes));
+  layer.backward(nullptr, memory.at<T>(grads));
   std::vector<T> here(all);
-  EXPECT_EQ(gpu_copy(here.data(), memory.at<T>(slopes), all * sizeof(T)), gpu_success);
-  for (const T& slope : here) answer.slopes.push_back(2 * get(slope));
+  EXPECT_EQ(gpu_copy(here.data(), memory.at<T>(grads), all * sizeof(T)), gpu_success);
+  for (const T& grad : here) answer.grads.push_back(2 * get(grad));
   return answer;
 }
 
@@ -67,8 +67,8 @@ void expect_same(const LossChoice& choice, const Batch& of, const std::vector<fl
   EXPECT_NEAR(seen.result.loss_sum, wanted.result.loss_sum, 1e-6 * wanted.result.loss_sum);
   EXPECT_EQ(seen.result.correct, wanted.result.correct);
   for (std::size_t i = 0; i < all; ++i) {
-    ASSERT_NEAR(seen.slopes[i], wanted.slopes[i],
-                tolerance * std::max(0.1, std::abs(wanted.slopes[i])))
+    ASSERT_NEAR(seen.grads[i], wanted.grads[i],
+                tolerance * std::max(0.1, std::abs(wanted.grads[i])))
         << i;
   }
 }
@@ -96,13 +96,13 @@ TEST(LossLayer, GivesWhatTheHostGives) {
   }
 }
 
-/// No slope is left over where a row is absent.
-TEST(LossLayer, AbsentRowsHaveNoSlope) {
+/// Absent rows have zero gradients, not stale ones.
+TEST(LossLayer, AbsentRowsHaveNoGrad) {
   const std::vector<std::int32_t> labels(batch, 1);
   const Answer seen =
       on_device<float>({}, {.images = {}, .labels = labels, .count = 2}, random_outputs());
-  for (std::size_t i = 2 * width; i < all; ++i) EXPECT_EQ(seen.slopes[i], 0) << i;
-  EXPECT_NE(seen.slopes[0], 0);
+  for (std::size_t i = 2 * width; i < all; ++i) EXPECT_EQ(seen.grads[i], 0) << i;
+  EXPECT_NE(seen.grads[0], 0);
 }
 
 TEST(LossLayer, PassesNaNAndInfinityOn) {
@@ -133,8 +133,8 @@ TEST(LossLayer, SurvivesLargeOutputs) {
   const std::vector<std::int32_t> labels(batch, 1);
   const Answer seen = on_device<float>({}, {.images = {}, .labels = labels, .count = 1}, outputs);
   EXPECT_EQ(seen.result.loss_sum, 1000);
-  EXPECT_EQ(seen.slopes[0], 1);
-  EXPECT_EQ(seen.slopes[1], -1);
+  EXPECT_EQ(seen.grads[0], 1);
+  EXPECT_EQ(seen.grads[1], -1);
 }
 
 }  // namespace

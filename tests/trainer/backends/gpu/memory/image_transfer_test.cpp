@@ -1,4 +1,4 @@
-// The fake device does what a stream of its own was given as late as it may: when somebody waits.
+// The fake device runs work on other streams as late as allowed: when something waits for it.
 #include "trainer/backends/gpu/memory/image_transfer.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Transfer {
     copies.send(
         {{.to = to, .from = std::as_bytes(std::span(images)), .bytes = elements * sizeof(float)}});
   }
-  /// As `of` finds them once they have been received.
+  /// Returns the contents of array `of` after receive().
   std::vector<float> there(int of) const {
     const auto* const first = memory.at<float>(of);
     return {first, first + elements};
@@ -66,12 +66,12 @@ TEST(ImageTransfer, BringsSeveralPartsAtOnce) {
   EXPECT_TRUE(std::isnan(there[3])) << "no more than was asked for";
 }
 
-/// Not on the stream that computes: there it would wait for the step before.
+/// Not on the compute stream, where it would wait for the previous step.
 TEST(ImageTransfer, IsOnAStreamOfItsOwn) {
   Transfer transfer;
   const std::vector<float> images(elements, 5);
   transfer.send(images);
-  EXPECT_TRUE(std::isnan(transfer.there(transfer.to)[0])) << "nobody has waited for it";
+  EXPECT_TRUE(std::isnan(transfer.there(transfer.to)[0])) << "nothing has waited for it";
   transfer.copies.receive(nullptr);
   EXPECT_EQ(transfer.there(transfer.to), images);
 }
@@ -84,7 +84,7 @@ TEST(ImageTransfer, WaitsForAllThatWasSent) {
   EXPECT_EQ(transfer.there(transfer.to), images);
 }
 
-/// Kernels that still read the images before must not find the next ones there.
+/// Kernels that still read the previous images must not see the next ones.
 TEST(ImageTransfer, ComesAfterTheLastLookAtTheImagesBefore) {
   Transfer transfer;
   const std::vector<float> images(elements, 5);
@@ -92,7 +92,7 @@ TEST(ImageTransfer, ComesAfterTheLastLookAtTheImagesBefore) {
     transfer.send(images);
     transfer.copies.receive(nullptr);
     void* const kernel = transfer.memory.at<float>(transfer.to);
-    ASSERT_EQ(gpu_clear_later(kernel, 4, nullptr), gpu_success);  // stands for one that reads
+    ASSERT_EQ(gpu_clear_later(kernel, 4, nullptr), gpu_success);  // stands for a kernel that reads
     transfer.copies.release(nullptr);
     const std::uint64_t released = host_gpu_work();
     ASSERT_EQ(gpu_clear_later(kernel, 4, nullptr), gpu_success);  // the rest of the step
@@ -103,7 +103,7 @@ TEST(ImageTransfer, ComesAfterTheLastLookAtTheImagesBefore) {
   }
 }
 
-/// What has been sent and not received keeps nobody from ending, and nothing is written after.
+/// Destruction with unreceived images does not block, and nothing is written afterwards.
 TEST(ImageTransfer, EndsWhileImagesAreOnTheirWay) {
   const std::vector<float> images(elements, 5);
   DeviceMemory memory;

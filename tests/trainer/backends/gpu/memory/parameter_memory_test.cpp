@@ -33,7 +33,7 @@ TEST(ParameterMemory, GoesThereAndBack) {
   EXPECT_EQ(back, plain);
 }
 
-/// Weights of one place and gradients of the other: each follows where it lies.
+/// Weights and gradients may be in different memory, host or device.
 TEST(ParameterMemory, ArenasOfTheHostAreFollowed) {
   GraphBuilder net("m", {3});
   net.add("fc", Dense{.units = 2, .bias = false});

@@ -11,12 +11,12 @@ TEST(PinnedPool, GivesTheSameMemoryAgain) {
   const std::size_t before = host_gpus().pinned;
   {
     PinnedPool pool;
-    const std::byte* const first = pool.take(4096).get();
-    EXPECT_EQ(pool.take(4096).get(), first) << "it had been given back";
-    const auto held = pool.take(4096);
+    const std::byte* const first = pool.allocate(4096).get();
+    EXPECT_EQ(pool.allocate(4096).get(), first) << "it had been given back";
+    const auto held = pool.allocate(4096);
     EXPECT_EQ(held.get(), first);
-    EXPECT_NE(pool.take(4096).get(), first) << "somebody has it";
-    EXPECT_NE(pool.take(8192), nullptr);
+    EXPECT_NE(pool.allocate(4096).get(), first) << "it is in use";
+    EXPECT_NE(pool.allocate(8192), nullptr);
     EXPECT_EQ(host_gpus().pinned, before + 4096 + 4096 + 8192);
   }
   EXPECT_EQ(host_gpus().pinned, before);
@@ -27,7 +27,7 @@ TEST(PinnedPool, MemoryMayOutliveIt) {
   std::shared_ptr<std::byte> held;
   {
     PinnedPool pool;
-    held = pool.take(64);
+    held = pool.allocate(64);
   }
   held.get()[63] = std::byte{1};
   held.reset();
@@ -37,9 +37,9 @@ TEST(PinnedPool, MemoryMayOutliveIt) {
 TEST(PinnedPool, SaysWhenTheSystemRefuses) {
   PinnedPool pool;
   host_gpus().refuses_pinning = true;
-  EXPECT_EQ(pool.take(64), nullptr);
+  EXPECT_EQ(pool.allocate(64), nullptr);
   host_gpus().refuses_pinning = false;
-  EXPECT_NE(pool.take(64), nullptr);
+  EXPECT_NE(pool.allocate(64), nullptr);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(BackwardPieces, EndWithBuckets) {
               ElementsAre(Piece{6, 6, 0, 2}, Piece{5, 4, 2, 2}, Piece{3, 1, 4, 2}));
 }
 
-/// Whatever the buckets: every node and every slot once, in order.
+/// For any buckets, the pieces contain every node and slot once, in order.
 TEST(BackwardPieces, HoldEveryNodeAndSlotOnce) {
   for (const OperationCase& one : operation_cases()) {
     const Graph graph = one.graph();

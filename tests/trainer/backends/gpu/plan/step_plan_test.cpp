@@ -30,12 +30,12 @@ TEST(StepPlan, ANormRunsWithTheReluBehindIt) {
   EXPECT_EQ(plan.nodes[3].norm, 2);
   EXPECT_EQ(plan.nodes[3].other, -1);
   EXPECT_TRUE(plan.nodes[3].relu);
-  EXPECT_EQ(plan.values[2].last, -1) << "nobody keeps what is between";
+  EXPECT_EQ(plan.values[2].last, -1) << "intermediate outputs are not stored";
 }
 
 TEST(StepPlan, AnAdditionBetweenThemRunsToo) {
   const StepPlan plan = plan_steps(case_named("block_with_projection"), 4);
-  // conv, relu, conv, norm, projection, its norm, add, relu: one of the two norms.
+  // conv, relu, conv, norm, projection, its norm, add, relu: fuses one of the two norms.
   EXPECT_EQ(absorbed_in(plan), (std::vector<int>{6, 7}));
   EXPECT_EQ(plan.nodes[8].norm, 6);
   EXPECT_EQ(plan.nodes[8].other, 4);
@@ -64,11 +64,11 @@ TEST(StepPlan, WhatNothingBeforeTrainsHasNoGradient) {
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const bool last = n + 1 == plan.nodes.size();
     EXPECT_EQ(plan.nodes[n].trains, last) << graph.nodes[n].name;
-    EXPECT_EQ(plan.deltas[n].first <= plan.deltas[n].last, last) << graph.nodes[n].name;
+    EXPECT_EQ(plan.grads[n].first <= plan.grads[n].last, last) << graph.nodes[n].name;
   }
 }
 
-/// Every array is in use whenever a node that runs reads or writes it.
+/// Every array is alive whenever a node that runs reads or writes it.
 TEST(StepPlan, ArraysLiveAsLongAsTheyAreRead) {
   for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);
@@ -83,12 +83,12 @@ TEST(StepPlan, ArraysLiveAsLongAsTheyAreRead) {
       if (node.absorbed) continue;
       const int backward = 2 * count - 1 - n;
       EXPECT_TRUE(lives(plan.values[static_cast<std::size_t>(n)], n));
-      EXPECT_TRUE(!node.trains || lives(plan.deltas[static_cast<std::size_t>(n)], backward));
+      EXPECT_TRUE(!node.trains || lives(plan.grads[static_cast<std::size_t>(n)], backward));
       if (node.norm >= 0) continue;
       for (const int input : graph.nodes[static_cast<std::size_t>(n)].inputs) {
         const auto at = static_cast<std::size_t>(input);
         EXPECT_TRUE(lives(plan.values[at], n)) << input;
-        EXPECT_TRUE(!plan.nodes[at].trains || lives(plan.deltas[at], backward)) << input;
+        EXPECT_TRUE(!plan.nodes[at].trains || lives(plan.grads[at], backward)) << input;
       }
     }
   }

@@ -1,5 +1,5 @@
-// What is a GPU's own, on the host in its place: memory of the device, its end, bfloat16. What
-// every backend promises is in backend_test.cpp, which the same program runs.
+// GPU specifics, on the host in place of a GPU: device memory, running out of it, bfloat16. The
+// common contract is in backend_test.cpp, which the same program runs.
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 #include <gmock/gmock.h>
@@ -107,17 +107,17 @@ TEST(GpuExecutable, SaysWhatWouldFit) {
     said = refused.what();
   }
   EXPECT_THAT(said, HasSubstr("batch_size 4096 needs "));
-  EXPECT_THAT(said, HasSubstr("GiB of the GPU, 0.00 GiB are free; about "));
+  EXPECT_THAT(said, HasSubstr("GiB of GPU memory, 0.00 GiB are free; about "));
   const auto at = said.find("about ");
   if (at != std::string::npos) fits = std::stoi(said.substr(at + 6));
   EXPECT_GT(fits, 0);
-  // What it says must be true, a tenth for what does not grow with the batch.
+  // The suggested batch must fit, with a margin of a tenth for memory that does not grow with it.
   EXPECT_NO_THROW(static_cast<void>(
       compile_for_gpu("host_gpu", graph, {.batch = std::max(1, fits * 9 / 10)}, *math)));
   host_gpus().bytes_each = all;
 }
 
-/// A rank that works on another device's arenas ends, with the reason.
+/// A rank given another device's arenas dies with a message.
 TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto wrong = [] {
@@ -134,7 +134,7 @@ TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   EXPECT_EXIT(wrong(), testing::ExitedWithCode(70), "memory of another device");
 }
 
-/// Factors of every product are cut to 10 bits, and nothing else is.
+/// Rounds the inputs of products to 10 mantissa bits, and nothing else.
 TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
   const Graph graph = residual_graph();
   const Images images(graph, 5);
@@ -157,7 +157,7 @@ TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
   }
 }
 
-/// Against fp32, by what 8 and 11 bits of mantissa can hold.
+/// Compared with fp32, within the precision of 8 and 11 significant bits.
 TEST(GpuExecutable, HalvesAreNearFp32) {
   const std::pair<Precision, double> halves[] = {{Precision::bf16, 0.06}, {Precision::fp16, 0.01}};
   for (const auto& [precision, tolerance] : halves) {

@@ -9,7 +9,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// Adds `by` to a number, through a kernel; counts how often it was asked to.
+/// Adds `by` to a number with a kernel, and counts the calls.
 struct Adder {
   float sum = 0;
   int asked = 0;
@@ -24,27 +24,28 @@ struct Adder {
   float term = 0;
 };
 
-TEST(Recordings, DoesThenRecordsThenPlays) {
+TEST(GraphCapture, RunsThenCapturesThenReplays) {
   Adder adder;
-  Recordings recordings;
-  const std::size_t plays = host_gpus().plays;
+  GraphCapture capture;
+  const std::size_t replays = host_gpus().replays;
   for (int time = 1; time <= 5; ++time) {
-    recordings.run({}, adder.of(static_cast<float>(time)));
+    capture.run({}, adder.of(static_cast<float>(time)));
     EXPECT_EQ(adder.asked, std::min(time, 2));
   }
   EXPECT_EQ(adder.sum, 1 + 2 + 3 + 4 + 5) << "each time once, and with what lies in memory then";
-  EXPECT_EQ(host_gpus().plays, plays + 4);
+  EXPECT_EQ(host_gpus().replays, replays + 4);
 }
 
-TEST(Recordings, KeepsTakesApart) {
+TEST(GraphCapture, KeepsKeysApart) {
   Adder one;
   Adder other;
-  Recordings recordings;
+  GraphCapture capture;
   for (int time = 0; time < 3; ++time) {
-    recordings.run({.first_node = 5, .last_node = 3}, one.of(1));
-    recordings.run({.first_node = 5, .last_node = 2}, other.of(10));
-    recordings.run({.first_node = 5, .last_node = 3, .accumulate = true}, other.of(100));
-    recordings.run({.kind = Take::Kind::backward, .first_node = 5, .last_node = 3}, one.of(1000));
+    capture.run({.first_node = 5, .last_node = 3}, one.of(1));
+    capture.run({.first_node = 5, .last_node = 2}, other.of(10));
+    capture.run({.first_node = 5, .last_node = 3, .accumulate = true}, other.of(100));
+    capture.run({.kind = CaptureKey::Kind::backward, .first_node = 5, .last_node = 3},
+                one.of(1000));
   }
   EXPECT_EQ(one.asked, 4);
   EXPECT_EQ(other.asked, 4);
@@ -52,52 +53,52 @@ TEST(Recordings, KeepsTakesApart) {
 
 class Refusals : public testing::Test {
  protected:
-  /// What is said of four times; each is done once, whatever is refused.
+  /// Returns what four runs print; each does its work once, whatever is refused.
   std::string said_while_done() {
     Adder adder;
-    Recordings recordings;
+    GraphCapture capture;
     testing::internal::CaptureStderr();
-    for (int time = 0; time < 4; ++time) recordings.run({}, adder.of(1));
+    for (int time = 0; time < 4; ++time) capture.run({}, adder.of(1));
     EXPECT_EQ(adder.sum, 4);
     return testing::internal::GetCapturedStderr();
   }
   ~Refusals() override {
-    host_gpus().refuses_recording = false;
-    host_gpus().refuses_playing = false;
+    host_gpus().refuses_capture = false;
+    host_gpus().refuses_replay = false;
   }
 };
 
 TEST_F(Refusals, AreNoFailure) {
   const std::string warning =
-      "warning: host does not record kernels (not while a stream is recorded): they are given one "
-      "by one\n";
+      "warning: host graph capture failed (not permitted during stream capture); launching kernels "
+      "individually\n";
   EXPECT_EQ(said_while_done(), "");
-  host_gpus().refuses_recording = true;
+  host_gpus().refuses_capture = true;
   EXPECT_EQ(said_while_done(), warning);
-  host_gpus().refuses_recording = false;
-  host_gpus().refuses_playing = true;
+  host_gpus().refuses_capture = false;
+  host_gpus().refuses_replay = true;
   EXPECT_EQ(said_while_done(), warning);
 }
 
-/// Batches that just fit leave no room for recordings.
+/// A batch that just fits leaves no room for a graph.
 TEST_F(Refusals, AFullGpuIsOne) {
   const std::size_t all = host_gpus().bytes_each;
-  host_gpus().bytes_each = host_gpus().in_use[0] + host_recording_bytes - 1;
+  host_gpus().bytes_each = host_gpus().in_use[0] + host_graph_bytes - 1;
   EXPECT_NE(said_while_done().find("out of memory"), std::string::npos);
   host_gpus().bytes_each = all;
 }
 
-/// What a library did not do must not be missing in what is played.
-TEST_F(Refusals, OfALibraryEndTheRecording) {
+/// Work that a library did not do must not be missing from a replay.
+TEST_F(Refusals, OfALibraryEndTheCapture) {
   float sum = 0;
   const float one = 1;
   int asked = 0;
-  Recordings recordings;
+  GraphCapture capture;
   testing::internal::CaptureStderr();
   for (int time = 0; time < 4; ++time) {
-    recordings.run({}, [&](GpuStream stream) {
+    capture.run({}, [&](GpuStream stream) {
       ++asked;
-      if (stream != nullptr) return refused("a library", "not on this stream");
+      if (stream != nullptr) return library_failed("a library", "not on this stream");
       launch(stream, 1, Convert<float, float>{&one, &sum, true});
     });
   }
@@ -107,18 +108,18 @@ TEST_F(Refusals, OfALibraryEndTheRecording) {
   EXPECT_EQ(asked, 5);
 }
 
-TEST(Recordings, ForgetsWhatItHas) {
-  const std::size_t before = host_gpus().recordings;
+TEST(GraphCapture, ClearDestroysItsGraphs) {
+  const std::size_t before = host_gpus().graphs;
   Adder adder;
   {
-    Recordings recordings;
-    for (int time = 0; time < 2; ++time) recordings.run({}, adder.of(1));
-    EXPECT_EQ(host_gpus().recordings, before + 1);
-    recordings.clear();
-    EXPECT_EQ(host_gpus().recordings, before);
-    for (int time = 0; time < 2; ++time) recordings.run({}, adder.of(1));
+    GraphCapture capture;
+    for (int time = 0; time < 2; ++time) capture.run({}, adder.of(1));
+    EXPECT_EQ(host_gpus().graphs, before + 1);
+    capture.clear();
+    EXPECT_EQ(host_gpus().graphs, before);
+    for (int time = 0; time < 2; ++time) capture.run({}, adder.of(1));
   }
-  EXPECT_EQ(host_gpus().recordings, before);
+  EXPECT_EQ(host_gpus().graphs, before);
   EXPECT_EQ(adder.sum, 4);
 }
 

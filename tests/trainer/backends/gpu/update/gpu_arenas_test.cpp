@@ -1,5 +1,5 @@
-// Parameters that lie on the device, updated there, against the same training with them on the
-// host: every optimiser, frozen parameters, checkpoints.
+// Compares training with parameters in device memory with the same on the host: every optimiser,
+// frozen parameters, checkpoints.
 #include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ Graph small_graph() {
   return {};
 }
 
-/// What a run has: an executable, and arenas for one rank.
+/// An executable and arenas of a run with one rank.
 struct SmallRun {
   SmallRun(Graph of, std::string_view optimizer, bool on_device) : graph(std::move(of)) {
     executable = *(*backend)->compile(graph, {.batch = 4});
@@ -89,7 +89,7 @@ TEST(GpuArenas, TrainAsArenasOnTheHostDo) {
   }
 }
 
-/// By the fake device's clock, which stands still but where the test moves it.
+/// By the fake device's clock, which only the test advances.
 TEST(GpuArenas, StepsAreTimed) {
   SmallRun run(small_graph(), "sgd", /*on_device=*/true);
   const Images images(run.graph, 4);
@@ -116,7 +116,7 @@ TEST(GpuArenas, StepsAreTimed) {
   EXPECT_NEAR(times.idle_s, 5 * 5 * 1e-3, 1e-9);
 }
 
-/// To the last bit, whatever the optimiser does to zero gradients: weight decay is on.
+/// Bit for bit, whatever the optimiser does with zero gradients: weight decay is on.
 TEST(GpuArenas, FrozenParametersStay) {
   for (const std::string_view optimizer : {"sgd", "adamw", "lars", "lamb"}) {
     SCOPED_TRACE(optimizer);
@@ -134,7 +134,7 @@ TEST(GpuArenas, FrozenParametersStay) {
   }
 }
 
-/// What is saved goes on as if nothing had happened, to the last bit.
+/// A resumed run continues bit for bit.
 TEST(GpuArenas, GoOnFromWhatWasSaved) {
   SmallRun run(small_graph(), "adam", /*on_device=*/true);
   const Images images(run.graph, 4);
@@ -177,10 +177,10 @@ TEST(GpuArenas, SayWhatTheGpuLacks) {
     said = refused.what();
   }
   host_gpus().bytes_each = all;
-  EXPECT_EQ(said, "an arena of the parameters needs 8 MiB of the GPU, 3 MiB are free");
+  EXPECT_EQ(said, "a parameter arena needs 8 MiB of GPU memory, 3 MiB are free");
 }
 
-/// What fits only without its parameters is refused with a batch that fits with them.
+/// If a batch fits only without the parameters, the error suggests one that fits with them.
 TEST(GpuArenas, SayWhichBatchWouldLeaveThemRoom) {
   constexpr int batch = 64;
   const Graph graph =
@@ -194,7 +194,7 @@ TEST(GpuArenas, SayWhichBatchWouldLeaveThemRoom) {
     const OptimizerEntry& optimizer = *find_optimizer(name);
     const auto refusal_of = [&](int images) -> std::string {
       const auto executable = *backend->compile(graph, {.batch = images});
-      if (images == batch) {  // room for it, and for one arena and a half
+      if (images == batch) {  // memory for the batch and one and a half arenas
         const auto arena = static_cast<std::size_t>(graph.parameter_count()) * sizeof(float);
         host_gpus().bytes_each = host_gpus().in_use[0] + arena * 3 / 2;
       }

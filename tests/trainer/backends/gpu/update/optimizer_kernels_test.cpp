@@ -1,4 +1,4 @@
-// Every optimiser of the table: three steps over arenas on the device against three on the host.
+// Compares three steps on the device with three on the host, for every optimiser of the table.
 #include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -74,8 +74,8 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& wan
   }
 }
 
-/// As ranks of a sharded optimiser do: by parts that end wherever they happen to, norms summed
-/// over all of them.
+/// Updates as the ranks of a sharded optimiser do: in parts with arbitrary boundaries, and norms
+/// summed over all parts.
 void step_on_device(GpuOptimizer& on_device, const OptimizerEntry& optimizer, const StepInfo& now,
                     Arenas& arenas, std::span<const std::size_t> cuts) {
   std::vector<std::vector<void*>> states;
@@ -115,7 +115,7 @@ void expect_same_steps(const OptimizerEntry& optimizer, const OptimizerOptions& 
   }
 }
 
-/// What a user can set, beside the defaults.
+/// Returns option sets other than the defaults.
 std::vector<OptimizerOptions> variants(const OptimizerEntry& optimizer) {
   OptimizerOptions decayed = optimizer.defaults;
   decayed.weight_decay = 0.01;

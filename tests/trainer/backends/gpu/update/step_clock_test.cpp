@@ -35,7 +35,7 @@ TEST(StepClock, TellsStepsAndTheGapsBetweenThem) {
   EXPECT_NEAR(times.idle_s, 10 * 16e-3, 1e-9);
 }
 
-/// What lies between two calls (validation, checkpoints) belongs to no gap.
+/// Time around take() (validation, checkpoints) counts as no gap.
 TEST(StepClock, BeginsAnewWithEachTake) {
   StepClock clock;
   step(clock, 1, 1, 1, 1);
@@ -48,7 +48,7 @@ TEST(StepClock, BeginsAnewWithEachTake) {
   EXPECT_EQ(times.idle_s, 0);
 }
 
-/// Several parts of the arenas are updated one after the other; the last one's end counts.
+/// An update may consist of several parts; the end of the last one counts.
 TEST(StepClock, AnUpdateMayHaveParts) {
   StepClock clock;
   clock.forward_begins();
@@ -65,7 +65,7 @@ TEST(StepClock, AnUpdateMayHaveParts) {
   EXPECT_NEAR(times.exposed_s, 2e-3, 1e-9);
 }
 
-/// Evaluations and updates on the host are nothing to count.
+/// Does not count evaluations and updates on the host.
 TEST(StepClock, CountsOnlyWhatIsAStep) {
   StepClock clock;
   clock.update_begins();

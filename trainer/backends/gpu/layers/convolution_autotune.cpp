@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,45 +14,46 @@ namespace dllaunch::gpu {
 namespace {
 
 constexpr const char* measured_name = "convolutions";
-constexpr double hopeless = 3;  // times the least so far: not tried again
+constexpr double give_up_ratio = 3;  // to the best time so far: no more rounds
 
-/// Seconds of one call, the best of three; the first, which may compile kernels, does not count.
-/// Without end where a call fails.
+/// Returns the seconds of one call: the best of three after a warm-up, which may compile kernels.
+/// Infinity if a call fails.
 double seconds_of(const std::function<bool()>& call, double least) {
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 4; ++round) {
     const auto start = std::chrono::steady_clock::now();
     if (!call()) {
-      static_cast<void>(gpu_last_error());  // it is not the next one's
+      static_cast<void>(gpu_last_error());  // clears it for the next call
       return std::numeric_limits<double>::infinity();
     }
     check(gpu_synchronise(nullptr), "trial of a convolution");
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (round == 0) continue;
     best = std::min(best, took.count());
-    if (best > hopeless * least) break;
+    if (best > give_up_ratio * least) break;
   }
   return best;
 }
 
 }  // namespace
 
-std::optional<std::int64_t> known_way(const PlanChoice& choice, const std::string& key) {
-  const auto file = measured_file(choice.lookup, measured_name);
+std::optional<std::int64_t> cached_algorithm(const AutotuneCache& cache, const std::string& key) {
+  const auto file = measured_file(cache.lookup, measured_name);
   if (!file) return std::nullopt;
   const auto known = recall(*file, key);
   if (!known || known->size() != 1) return std::nullopt;
   return known->front();
 }
 
-void keep_way(const PlanChoice& choice, const std::string& key, std::int64_t way) {
-  const auto file = measured_file(choice.lookup, measured_name);
-  if (file) static_cast<void>(keep(*file, key, std::array{way}));
+void cache_algorithm(const AutotuneCache& cache, const std::string& key, std::int64_t index) {
+  const auto file = measured_file(cache.lookup, measured_name);
+  if (file) static_cast<void>(keep(*file, key, std::array{index}));
 }
 
-std::optional<Fastest> fastest_way(const ConvolutionShape& shape,
-                                   std::span<const std::size_t> workspaces, const TryWay& try_way) {
-  if (workspaces.size() == 1) return Fastest{.way = 0, .settled = true};
+std::optional<Fastest> fastest_algorithm(const ConvolutionShape& shape,
+                                         std::span<const std::size_t> workspaces,
+                                         const TryAlgorithm& try_algorithm) {
+  if (workspaces.size() == 1) return Fastest{.index = 0, .cacheable = true};
   const std::size_t each = bytes_of(shape.type);
   const auto bytes = [each](const Volume& v) {
     return static_cast<std::size_t>(v.elements()) * each;
@@ -74,10 +75,10 @@ std::optional<Fastest> fastest_way(const ConvolutionShape& shape,
   for (std::size_t i = 0; i < workspaces.size(); ++i) {
     const double seconds = seconds_of(
         [&] {
-          return try_way(i, {at[0], at[1], at[2], at[3]});
+          return try_algorithm(i, {at[0], at[1], at[2], at[3]});
         },
         least);
-    if (seconds < least) best = Fastest{.way = i, .settled = true};
+    if (seconds < least) best = Fastest{.index = i, .cacheable = true};
     least = std::min(least, seconds);
   }
   return best;

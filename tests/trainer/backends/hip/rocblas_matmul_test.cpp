@@ -1,5 +1,5 @@
-// What is asked of rocBLAS, by a fake that multiplies what it is given, column by column.
-#include "trainer/backends/hip/rocblas_product.hpp"
+// Calls to rocBLAS, checked by a fake that multiplies column-major matrices.
+#include "trainer/backends/hip/rocblas_matmul.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,15 +12,15 @@
 namespace dllaunch::rocblas {
 namespace {
 
-using gpu::ProductShape;
+using gpu::MatmulShape;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// Three arrays and a workspace on the device, filled with small whole numbers: sums are exact in
-/// every type.
+/// Three arrays and a workspace on the device, filled with small integers, so that sums are exact
+/// in every type.
 class OnDevice {
  public:
-  explicit OnDevice(const ProductShape& shape, std::size_t workspace) : shape_(shape) {
+  explicit OnDevice(const MatmulShape& shape, std::size_t workspace) : shape_(shape) {
     const auto count = [](std::int64_t rows, std::int64_t columns) {
       return static_cast<std::size_t>(rows * columns);
     };
@@ -53,7 +53,7 @@ class OnDevice {
     }
     return all;
   }
-  /// Row by row, as the interface says it.
+  /// Returns the expected row-major result.
   std::vector<float> wanted(float begin) const {
     std::vector<float> all;
     const auto& s = shape_;
@@ -72,34 +72,34 @@ class OnDevice {
   }
 
  private:
-  ProductShape shape_;
+  MatmulShape shape_;
   std::vector<std::size_t> counts_;
   gpu::DeviceMemory memory_;
   std::vector<int> pieces_;
 };
 
-class RocblasProduct : public testing::Test {
+class RocblasMatmul : public testing::Test {
  protected:
   void SetUp() override {
     fake_rocblas() = {};
     const auto opened = handle->open();
     ASSERT_TRUE(opened) << opened.error().what;
   }
-  std::unique_ptr<gpu::Product> product(const ProductShape& shape) {
-    auto made = make_product(handle, shape);
+  std::unique_ptr<gpu::Matmul> matmul(const MatmulShape& shape) {
+    auto made = make_matmul(handle, shape);
     EXPECT_TRUE(made) << (made ? "" : made.error().what);
     return *std::move(made);
   }
   std::shared_ptr<Handle> handle = std::make_shared<Handle>();
 };
 
-TEST_F(RocblasProduct, GivesTheRowsThatWereAskedFor) {
+TEST_F(RocblasMatmul, GivesTheRowsThatWereAskedFor) {
   for (const DType in : {DType::f32, DType::bf16, DType::f16}) {
     for (const DType out : {in, DType::f32}) {
       for (const int ways : {0, 1, 2, 3}) {
-        const ProductShape shape{3, 4, 5, (ways & 1) != 0, (ways & 2) != 0, in, out};
+        const MatmulShape shape{3, 4, 5, (ways & 1) != 0, (ways & 2) != 0, in, out};
         SCOPED_TRACE(std::string(to_string(in)) + " " + std::to_string(ways));
-        const auto made = product(shape);
+        const auto made = matmul(shape);
         OnDevice on(shape, made->workspace());
         made->run(nullptr, on.array(0), on.array(1), on.array(2), false, on.workspace());
         EXPECT_EQ(on.result(), on.wanted(0)) << "over what was NaN";
@@ -112,9 +112,9 @@ TEST_F(RocblasProduct, GivesTheRowsThatWereAskedFor) {
   EXPECT_EQ(fake_rocblas().without_workspace, 0U) << "it would allocate memory of its own";
 }
 
-TEST_F(RocblasProduct, TellsAWorkspaceOnce) {
-  const ProductShape shape{2, 2, 2};
-  const auto made = product(shape);
+TEST_F(RocblasMatmul, TellsAWorkspaceOnce) {
+  const MatmulShape shape{2, 2, 2};
+  const auto made = matmul(shape);
   const OnDevice on(shape, made->workspace());
   for (int i = 0; i < 3; ++i) {
     made->run(nullptr, on.array(0), on.array(1), on.array(2), false, on.workspace());
@@ -123,12 +123,11 @@ TEST_F(RocblasProduct, TellsAWorkspaceOnce) {
   EXPECT_EQ(fake_rocblas().products, 3U);
 }
 
-TEST_F(RocblasProduct, RefusesWhatItCannotDo) {
-  const auto rounded = make_product(handle, {.rows = 1, .columns = 1, .depth = 1, .tf32 = true});
+TEST_F(RocblasMatmul, RefusesWhatItCannotDo) {
+  const auto rounded = make_matmul(handle, {.rows = 1, .columns = 1, .depth = 1, .tf32 = true});
   ASSERT_FALSE(rounded);
   EXPECT_EQ(rounded.error().kind, ErrorKind::bad_request);
-  const auto large =
-      make_product(handle, {.rows = std::int64_t{1} << 31, .columns = 1, .depth = 1});
+  const auto large = make_matmul(handle, {.rows = std::int64_t{1} << 31, .columns = 1, .depth = 1});
   ASSERT_FALSE(large);
   EXPECT_THAT(large.error().what, HasSubstr("2147483648 x 1 x 1"));
 }

@@ -1,4 +1,4 @@
-#include "trainer/backends/hip/rocblas_product.hpp"
+#include "trainer/backends/hip/rocblas_matmul.hpp"
 
 #include <fmt/core.h>
 
@@ -32,17 +32,16 @@ Error refusal(std::string_view call, rocblas_status status) {
           fmt::format("rocBLAS: {}: {}", call, rocblas_status_to_string(status)), ""};
 }
 
-class RocblasProduct final : public gpu::Product {
+class RocblasMatmul final : public gpu::Matmul {
  public:
-  RocblasProduct(std::shared_ptr<Handle> handle, const gpu::ProductShape& shape)
+  RocblasMatmul(std::shared_ptr<Handle> handle, const gpu::MatmulShape& shape)
       : handle_(std::move(handle)),
-        by_(gpu::by_columns(shape)),
+        by_(gpu::to_column_major(shape)),
         in_(type_of(shape.in)),
         out_(type_of(shape.out)),
         depth_(shape.depth) {}
 
-  /// rocBLAS does not say what a product would like; it does with less, and slower. As much as
-  /// cuBLASLt's are given.
+  /// rocBLAS does not report what it needs, and is slower with less. The same size as for cuBLASLt.
   std::size_t workspace() const override { return workspace_bytes; }
 
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
@@ -58,7 +57,7 @@ class RocblasProduct final : public gpu::Product {
           rocblas_gemm_algo_standard, 0, rocblas_gemm_flags_none);
     }
     if (status != rocblas_status_success) {
-      gpu::refused("rocBLAS", rocblas_status_to_string(status));
+      gpu::library_failed("rocBLAS", rocblas_status_to_string(status));
     }
   }
 
@@ -80,7 +79,7 @@ int loaded_version() {
   int version = 0;
   const char* at = text.data();
   const char* const end = at + text.size();
-  for (const int unit : {10000, 100, 1}) {  // "2.47.0.", and what is behind
+  for (const int unit : {10000, 100, 1}) {  // "2.47.0." and a commit
     int part = 0;
     const auto read = std::from_chars(at, end, part);
     if (read.ec != std::errc{}) return 0;
@@ -111,19 +110,19 @@ rocblas_status Handle::use(GpuStream stream, void* workspace, std::size_t bytes)
   return status;
 }
 
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<Handle> handle,
-                                                   const gpu::ProductShape& shape) {
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
+                                                 const gpu::MatmulShape& shape) {
   if (shape.tf32) {
-    return Error{ErrorKind::bad_request, "rocBLAS: products in TF32 are not asked for", ""};
+    return Error{ErrorKind::bad_request, "rocBLAS: TF32 matmuls are not supported", ""};
   }
   if (std::max({shape.rows, shape.columns, shape.depth}) >
       std::numeric_limits<rocblas_int>::max()) {
     return Error{ErrorKind::bad_request,
-                 fmt::format("rocBLAS: {} x {} x {} does not fit its numbers", shape.rows,
+                 fmt::format("rocBLAS: {} x {} x {} exceeds its 32-bit sizes", shape.rows,
                              shape.columns, shape.depth),
                  ""};
   }
-  return std::unique_ptr<gpu::Product>(std::make_unique<RocblasProduct>(std::move(handle), shape));
+  return std::unique_ptr<gpu::Matmul>(std::make_unique<RocblasMatmul>(std::move(handle), shape));
 }
 
 }  // namespace dllaunch::rocblas

@@ -1,4 +1,4 @@
-// Products of matrices by rocBLAS.
+// Matrix products by rocBLAS.
 #pragma once
 
 #include <rocblas/rocblas.h>
@@ -9,7 +9,7 @@
 
 namespace dllaunch::rocblas {
 
-/// As major*10000 + minor*100 + patch; 0: the library does not say.
+/// Returns major * 10000 + minor * 100 + patch; 0 if the library does not report it.
 int loaded_version();
 
 class Handle {
@@ -20,11 +20,11 @@ class Handle {
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  /// unavailable: rocBLAS cannot work here, in its words. It is told to leave out what adds up in
-  /// another order each time.
+  /// Disables atomics, so that results are deterministic. unavailable: rocBLAS does not start;
+  /// quotes its message.
   Result<Ok> open();
   rocblas_handle raw() const { return raw_; }
-  /// What the next product works on; what stays as it was is not told again.
+  /// Sets the stream and workspace of the next call. Skips what has not changed.
   rocblas_status use(GpuStream stream, void* workspace, std::size_t bytes);
 
  private:
@@ -33,8 +33,8 @@ class Handle {
   void* workspace_ = nullptr;
 };
 
-/// It keeps the handle. Sums are in float. bad_request: TF32, or a matrix beyond 2^31.
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<Handle> handle,
-                                                   const gpu::ProductShape& shape);
+/// Shares the handle. Accumulates in float. bad_request: TF32, or an extent of 2^31 or more.
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
+                                                 const gpu::MatmulShape& shape);
 
 }  // namespace dllaunch::rocblas

@@ -1,5 +1,5 @@
-// Steps whose kernels are played back give the bits of steps whose kernels are called one by one:
-// the fake device keeps what a real one would, arguments by value as they were.
+// Replayed steps give the same bits as eager ones. The fake device keeps what a real one would:
+// by-value arguments as they were at capture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,8 +77,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// Steps with other images, labels, dropouts and weights each, one of them not full, one of two
-/// micro-batches, two with another scale, evaluations between them.
+/// Runs steps with different images, labels, dropout masks and weights: one with a partial batch,
+/// some with two micro-batches, two with another scale, and evaluations in between.
 std::vector<Step> train(const Graph& graph, const CompileOptions& options, bool records) {
   ::setenv("DLLAUNCH_GPU_GRAPHS", records ? "on" : "off", 1);
   OnDevice trained(graph, options);
@@ -113,21 +113,21 @@ std::vector<Step> train(const Graph& graph, const CompileOptions& options, bool 
   return steps;
 }
 
-class RecordedSteps : public testing::TestWithParam<OperationCase> {};
+class CapturedSteps : public testing::TestWithParam<OperationCase> {};
 
-TEST_P(RecordedSteps, GiveTheBitsOfOthers) {
+TEST_P(CapturedSteps, GiveTheBitsOfEagerOnes) {
   const Graph graph = GetParam().graph();
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     const CompileOptions options{.batch = batch, .precision = precision};
-    const std::size_t plays = host_gpus().plays;
+    const std::size_t replays = host_gpus().replays;
     const auto one_by_one = train(graph, options, false);
-    EXPECT_EQ(host_gpus().plays, plays);
+    EXPECT_EQ(host_gpus().replays, replays);
     EXPECT_EQ(train(graph, options, true), one_by_one);
-    EXPECT_GE(host_gpus().plays, plays + 16);
+    EXPECT_GE(host_gpus().replays, replays + 16);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, RecordedSteps, testing::ValuesIn(operation_cases()),
+INSTANTIATE_TEST_SUITE_P(Operations, CapturedSteps, testing::ValuesIn(operation_cases()),
                          [](const auto& one) { return one.param.name; });
 
 Graph named(const std::string& name) {
@@ -137,25 +137,24 @@ Graph named(const std::string& name) {
   std::abort();
 }
 
-/// What the host still gives one by one in a step: images, labels, masks, and the losses back.
-TEST(RecordedTraining, CallTwoThings) {
+/// A step launches two graphs, and outside them only the kernel that unpacks the images.
+TEST(CapturedTraining, LaunchesTwoGraphs) {
   const Graph graph = named("block_with_projection");
   OnDevice trained(graph, {.batch = batch});
   const Images images(graph, batch);
   for (int step = 0; step < 4; ++step) {
     const std::size_t kernels = host_gpus().kernels;
-    const std::size_t plays = host_gpus().plays;
+    const std::size_t replays = host_gpus().replays;
     trained->forward(images.batch(), Phase::train);
     trained->backward(1, false, [](int) {});
     if (step < 2) continue;
-    EXPECT_EQ(host_gpus().plays, plays + 2) << "forward and backward";
+    EXPECT_EQ(host_gpus().replays, replays + 2) << "forward and backward";
     EXPECT_EQ(host_gpus().kernels, kernels + 1) << "images to channels last";
   }
 }
 
-/// A bucket's reduction starts as soon as its gradients are final, not when all are, and not
-/// before.
-TEST(RecordedTraining, TellOfGradientsWhereBucketsEnd) {
+/// A bucket's reduction starts exactly when its gradients are final, not when all are.
+TEST(CapturedTraining, ReportsGradientsWhereBucketsEnd) {
   const Graph graph = named("block_with_projection");
   ::setenv("DLLAUNCH_GPU_GRAPHS", "off", 1);
   OnDevice one_by_one(graph, {.batch = batch});
@@ -166,51 +165,51 @@ TEST(RecordedTraining, TellOfGradientsWhereBucketsEnd) {
   std::vector<int> all(static_cast<std::size_t>(slots));
   std::iota(all.begin(), all.end(), 0);
   for (unsigned step = 0; step < 12; ++step) {
-    // Whoever looks for the best size of buckets has others in every step.
+    // The bucket tuner changes bucket sizes between steps.
     const int first_bucket = step % 3 == 2 ? 3 : 1;
     trained->hold_ready_until(std::vector{first_bucket, slots - 1});
     const Images images(graph, batch, step);
     one_by_one->forward(images.batch(), Phase::train);
     one_by_one->backward(1, false, [](int) {});
     trained->forward(images.batch(), Phase::train);
-    const std::size_t plays = host_gpus().plays;
+    const std::size_t replays = host_gpus().replays;
     std::vector<int> ready;
-    std::vector<std::size_t> played;
+    std::vector<std::size_t> replayed;
     trained->backward(1, false, [&](int slot) {
       if (slot == no_slot) return;
       ready.push_back(slot);
-      played.push_back(host_gpus().plays - plays);
-      EXPECT_EQ(trained.gradient(slot), one_by_one.gradient(slot)) << "final when it is told";
+      replayed.push_back(host_gpus().replays - replays);
+      EXPECT_EQ(trained.gradient(slot), one_by_one.gradient(slot)) << "final when it is reported";
     });
     EXPECT_EQ(ready, all);
     if (step < 6) continue;
-    EXPECT_EQ(played[1], 1U) << "the second piece was not given yet";
-    EXPECT_EQ(played.back(), 2U);
+    EXPECT_EQ(replayed[1], 1U) << "the second piece was not launched yet";
+    EXPECT_EQ(replayed.back(), 2U);
   }
 }
 
-/// Whatever a real GPU or its libraries refuse: the run goes on, with the same bits.
-TEST(RecordedTraining, GoesOnWhereNothingIsRecorded) {
+/// If the GPU or a library refuses capture or replay, the run continues with the same bits.
+TEST(CapturedTraining, ContinuesWithoutCapture) {
   const Graph graph = named("block_with_projection");
   const CompileOptions options{.batch = batch};
   const auto wanted = train(graph, options, false);
-  for (bool* refusal : {&host_gpus().refuses_recording, &host_gpus().refuses_playing,
+  for (bool* refusal : {&host_gpus().refuses_capture, &host_gpus().refuses_replay,
                         &host_gpus().refuses_library_calls}) {
     *refusal = true;
     testing::internal::CaptureStderr();
     EXPECT_EQ(train(graph, options, true), wanted);
     const std::string said = testing::internal::GetCapturedStderr();
     *refusal = false;
-    EXPECT_THAT(said, testing::StartsWith("warning: host does not record kernels ("));
+    EXPECT_THAT(said, testing::StartsWith("warning: host graph capture failed ("));
     EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   }
 }
 
-/// A rank whose part of the statistics is the host's to sum, or whose arenas are on the host.
-TEST(RecordedTraining, AreNotMadeWhereTheHostTakesPart) {
+/// Statistics that the host sums over ranks, and arenas on the host, rule out capture.
+TEST(CapturedTraining, IsOffWhenTheHostTakesPart) {
   const Graph graph = named("batch_norm_relu");
   const Images images(graph, batch);
-  const std::size_t plays = host_gpus().plays;
+  const std::size_t replays = host_gpus().replays;
   OnDevice summed(graph, {.batch = batch, .sum_over_ranks = [](std::span<double>) {}});
   Compiled on_host(backend_named("host_gpu"), graph, {.batch = batch});
   on_host.set_weights(random_weights(graph));
@@ -220,11 +219,11 @@ TEST(RecordedTraining, AreNotMadeWhereTheHostTakesPart) {
     on_host->forward(images.batch(), Phase::train);
     on_host->backward(1, false, [](int) {});
   }
-  EXPECT_EQ(host_gpus().plays, plays);
+  EXPECT_EQ(host_gpus().replays, replays);
 }
 
-/// A recording takes some of the GPU's memory, as those of real ones do; nothing else does.
-TEST(RecordedTraining, AllocateNothingAfterTheSecond) {
+/// Only the graph itself takes GPU memory, as on a real GPU.
+TEST(CapturedTraining, AllocatesNothingAfterTheSecondStep) {
   const Graph graph = named("block_with_projection");
   OnDevice trained(graph, {.batch = batch});
   const Images images(graph, batch);
@@ -237,8 +236,8 @@ TEST(RecordedTraining, AllocateNothingAfterTheSecond) {
   EXPECT_EQ(host_gpus().allocations, before);
 }
 
-/// After a loss that is no number, also behind steps that were recorded.
-TEST(RecordedTraining, StillNameTheFirstNodeThatGaveNoNumber) {
+/// After a non-finite loss, also if earlier steps were replayed.
+TEST(CapturedTraining, StillNamesTheFirstNonFiniteNode) {
   const Graph graph = named("block_with_projection");
   OnDevice trained(graph, {.batch = batch});
   Images images(graph, batch);

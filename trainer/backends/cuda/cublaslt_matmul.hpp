@@ -1,4 +1,4 @@
-// Products of matrices by cuBLASLt.
+// Matrix products by cuBLASLt.
 #pragma once
 
 #include <cublasLt.h>
@@ -24,9 +24,9 @@ class Handle {
   cublasLtHandle_t raw_ = nullptr;
 };
 
-/// It keeps the handle. Sums are in float and products not rounded to TF32. unavailable: no
-/// algorithm takes this shape.
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
-                                                   const gpu::ProductShape& shape);
+/// Shares the handle. Accumulates in float; uses TF32 only if shape.tf32. unavailable: cuBLASLt has
+/// no algorithm for this shape.
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<const Handle> handle,
+                                                 const gpu::MatmulShape& shape);
 
 }  // namespace dllaunch::cublaslt

@@ -1,4 +1,4 @@
-#include "trainer/backends/cuda/cublaslt_product.hpp"
+#include "trainer/backends/cuda/cublaslt_matmul.hpp"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@ namespace dllaunch::cublaslt {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-constexpr std::uint32_t alignment = 64;  // bytes, of slots in an arena: the least of all matrices
+constexpr std::uint32_t alignment = 64;  // bytes: of arena slots, the least aligned matrices
 
 cudaDataType_t type_of(DType type) {
   if (type == DType::f16) return CUDA_R_16F;
@@ -24,7 +24,7 @@ Error refusal(std::string_view call, cublasStatus_t status) {
           fmt::format("cuBLASLt: {}: {}", call, cublasLtGetStatusString(status)), ""};
 }
 
-/// A matrix by columns, without gaps.
+/// A dense column-major matrix.
 class Layout {
  public:
   Layout(DType type, std::int64_t rows, std::int64_t columns) {
@@ -44,34 +44,34 @@ class Layout {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-class CublasProduct final : public gpu::Product {
+class CublasltMatmul final : public gpu::Matmul {
  public:
-  CublasProduct(std::shared_ptr<const Handle> handle, const gpu::ProductShape& shape)
+  CublasltMatmul(std::shared_ptr<const Handle> handle, const gpu::MatmulShape& shape)
       : handle_(std::move(handle)),
         tf32_(shape.tf32),
-        by_(gpu::by_columns(shape)),
+        by_(gpu::to_column_major(shape)),
         first_(shape.in, by_.first_rows, by_.first_columns),
         second_(shape.in, by_.second_rows, by_.second_columns),
         result_(shape.out, by_.result_rows, by_.result_columns) {}
-  ~CublasProduct() override {
-    if (product_ != nullptr) cublasLtMatmulDescDestroy(product_);
+  ~CublasltMatmul() override {
+    if (matmul_ != nullptr) cublasLtMatmulDescDestroy(matmul_);
   }
-  CublasProduct(const CublasProduct&) = delete;
-  CublasProduct& operator=(const CublasProduct&) = delete;
+  CublasltMatmul(const CublasltMatmul&) = delete;
+  CublasltMatmul& operator=(const CublasltMatmul&) = delete;
 
   Result<Ok> prepare() {
     for (const Layout* layout : {&first_, &second_, &result_}) {
       if (layout->status() != CUBLAS_STATUS_SUCCESS) return refusal("layout", layout->status());
     }
     cublasStatus_t status = cublasLtMatmulDescCreate(
-        &product_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        &matmul_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     const std::pair<cublasLtMatmulDescAttributes_t, bool> transposed[] = {
         {CUBLASLT_MATMUL_DESC_TRANSA, by_.first_transposed},
         {CUBLASLT_MATMUL_DESC_TRANSB, by_.second_transposed}};
     for (const auto& [name, is_transposed] : transposed) {
       const cublasOperation_t op = is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-      status = cublasLtMatmulDescSetAttribute(product_, name, &op, sizeof op);
+      status = cublasLtMatmulDescSetAttribute(matmul_, name, &op, sizeof op);
       if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     }
     return choose();
@@ -84,33 +84,34 @@ class CublasProduct final : public gpu::Product {
     const float alpha = 1;
     const float beta = add ? 1 : 0;
     const cublasStatus_t status = cublasLtMatmul(
-        handle_->raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c,
-        result_.raw(), c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
+        handle_->raw(), matmul_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c, result_.raw(),
+        c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
     if (status != CUBLAS_STATUS_SUCCESS) {
-      gpu::refused("cuBLASLt", cublasLtGetStatusString(status));
+      gpu::library_failed("cuBLASLt", cublasLtGetStatusString(status));
     }
   }
 
  private:
   Result<Ok> choose() {
-    cublasLtMatmulPreference_t wish = nullptr;
-    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
+    cublasLtMatmulPreference_t preference = nullptr;
+    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("preference", status);
-    status = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                  &workspace_bytes, sizeof workspace_bytes);
+    status =
+        cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace_bytes, sizeof workspace_bytes);
     for (const auto name :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
       if (status != CUBLAS_STATUS_SUCCESS) break;
-      status = cublasLtMatmulPreferenceSetAttribute(wish, name, &alignment, sizeof alignment);
+      status = cublasLtMatmulPreferenceSetAttribute(preference, name, &alignment, sizeof alignment);
     }
     int count = 0;
     if (status == CUBLAS_STATUS_SUCCESS) {
-      status =
-          cublasLtMatmulAlgoGetHeuristic(handle_->raw(), product_, first_.raw(), second_.raw(),
-                                         result_.raw(), result_.raw(), wish, 1, &chosen_, &count);
+      status = cublasLtMatmulAlgoGetHeuristic(handle_->raw(), matmul_, first_.raw(), second_.raw(),
+                                              result_.raw(), result_.raw(), preference, 1, &chosen_,
+                                              &count);
     }
-    cublasLtMatmulPreferenceDestroy(wish);
+    cublasLtMatmulPreferenceDestroy(preference);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("choice of an algorithm", status);
     if (count == 0) return refusal("choice of an algorithm", CUBLAS_STATUS_NOT_SUPPORTED);
     return Ok{};
@@ -122,7 +123,7 @@ class CublasProduct final : public gpu::Product {
   Layout first_;
   Layout second_;
   Layout result_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t matmul_ = nullptr;
   cublasLtMatmulHeuristicResult_t chosen_ = {};
 };
 
@@ -135,12 +136,12 @@ Result<Ok> Handle::open() {
   return refusal("start", status);
 }
 
-Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
-                                                   const gpu::ProductShape& shape) {
-  auto made = std::make_unique<CublasProduct>(std::move(handle), shape);
+Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<const Handle> handle,
+                                                 const gpu::MatmulShape& shape) {
+  auto made = std::make_unique<CublasltMatmul>(std::move(handle), shape);
   auto prepared = made->prepare();
   if (!prepared) return std::move(prepared).error();
-  return std::unique_ptr<gpu::Product>(std::move(made));
+  return std::unique_ptr<gpu::Matmul>(std::move(made));
 }
 
 }  // namespace dllaunch::cublaslt
