@@ -84,20 +84,20 @@ std::vector<std::string> own_names(const SiteSettings& site, const std::string& 
 }
 
 /// Failing to bind is reported, not fatal: a slow rank is better than none.
-RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, System& system) {
+RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, System& system) {
   const auto complain = [&](const Error& error) {
-    system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
+    system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", context.rank.rank, error.what));
     return RankBinding{};
   };
   auto node = system.topology();
   if (!node) return complain(node.error());
   auto current = current_binding();
   if (!current) return complain(current.error());
-  scene.node = *std::move(node);
-  scene.current = *std::move(current);
-  see_gpus(process_environment(), scene);
-  auto binding = choose_binding(planned, scene);
-  binding.gpus = choose_gpus(planned, scene);
+  context.node = *std::move(node);
+  context.current = *std::move(current);
+  see_gpus(process_environment(), context);
+  auto binding = choose_binding(planned, context);
+  binding.gpus = choose_gpus(planned, context);
   if (!binding.note.empty() && !planned.masks.empty()) {
     system.log("dllaunch: " + binding.note + "\n");
   }
@@ -129,33 +129,33 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
 }
 
 /// Joins the rendezvous; returns an empty one if the ranks need none.
-Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene& scene,
+Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkContext& context,
                                const SiteSettings& site, const std::string& run_dir,
                                System& system) {
   // torchrun's workers have their rendezvous point already.
-  const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
+  const bool own_way = context.framework.empty() || context.rank.launcher == "torchrun";
   const auto lookup = process_environment();
   const auto seconds = rendezvous_seconds(options, lookup);
   if (!seconds) return seconds.error();
   if (own_way || *seconds == 0) return Rendezvous{};
   auto rendezvous =
-      join_rendezvous({.rank = scene.rank,
-                       .start_name = scene.start_name,
-                       .names = own_names(site, scene.host),
-                       .hosts = step_hosts(scene.rank, lookup),
+      join_rendezvous({.rank = context.rank,
+                       .start_name = context.start_name,
+                       .names = own_names(site, context.host),
+                       .hosts = step_hosts(context.rank, lookup),
                        .run_dir = run_dir,
                        .token = lookup("DLLAUNCH_START_TOKEN").value_or(""),
                        .key_folder = state_folder(system).value_or(""),
-                       .workers = needs_workers(scene.framework),
+                       .workers = needs_workers(context.framework),
                        .patience = std::chrono::seconds(*seconds),
                        .tell = [&](const std::string& sentence) {
-                         system.log(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
-                                                scene.host, sentence));
+                         system.log(fmt::format("dllaunch: rank {} on {}: {}\n", context.rank.rank,
+                                                context.host, sentence));
                        }});
-  const bool needed = scene.framework != "none" && scene.framework != "mpi";
+  const bool needed = context.framework != "none" && context.framework != "mpi";
   // Fails only for reasons common to all ranks: otherwise the others would wait in vain.
   if (rendezvous || needed || rendezvous.error().kind != ErrorKind::unavailable) return rendezvous;
-  if (scene.rank.rank == 0) {
+  if (context.rank.rank == 0) {
     system.log(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
                            rendezvous.error().what, rendezvous.error().hint));
   }
@@ -163,11 +163,11 @@ Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene&
 }
 
 /// Everything that says who this process is, so that there is one answer.
-void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
+void set_environment(const FrameworkContext& context, const Variables& of_rank) {
   const auto lookup = process_environment();
-  const auto of_framework = framework_variables(scene, lookup);
+  const auto of_framework = framework_variables(context, lookup);
   // What torchrun set for its workers is right.
-  if (scene.rank.launcher != "torchrun") {
+  if (context.rank.launcher != "torchrun") {
     for (const auto& name : contradicting_variables(process_variables(), lookup)) {
       unsetenv(name.c_str());
     }
@@ -280,15 +280,15 @@ Result<int> exec(const ExecOptions& options, System& system) {
     plan_dir = *folder + "/.dllaunch";
   }
   const auto planned = read_plan(plan_dir, *rank, system);
-  RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
-  const auto binding = bind_rank(planned, scene, system);
+  RankContext context{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
+  const auto binding = bind_rank(planned, context, system);
 
-  FrameworkScene framework{
+  FrameworkContext framework{
       .framework = options.framework.empty() ? planned.framework : options.framework,
       .rank = *rank,
       .host = host,
       .start_name = start_name(*rank, lookup, parent_identity()),
-      .visible_gpus = scene.gpu_count};
+      .visible_gpus = context.gpu_count};
   if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
   auto rendezvous = join_others(options, framework, planned.site, run_dir, system);
   if (!rendezvous) return std::move(rendezvous).error();

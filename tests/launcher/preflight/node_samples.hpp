@@ -18,7 +18,7 @@ inline const PreflightCheck& check_named(std::string_view name) {
   return **found;
 }
 
-inline Sight sight(const std::string& node, Json seen, const std::string& item = "") {
+inline NodeSample sample(const std::string& node, Json seen, const std::string& item = "") {
   return {.node = node, .item = item, .seen = std::move(seen)};
 }
 
@@ -36,8 +36,8 @@ inline std::vector<std::string> words_of(const std::vector<NodeResult>& results)
 }
 
 inline std::vector<std::string> judged(std::string_view check, const PreflightRequest& request,
-                                       const std::vector<Sight>& sights) {
-  return words_of(check_named(check).judge(request, sights));
+                                       const std::vector<NodeSample>& samples) {
+  return words_of(check_named(check).judge(request, samples));
 }
 
 using Words = std::vector<std::string>;
