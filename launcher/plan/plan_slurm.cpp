@@ -232,7 +232,7 @@ std::vector<std::string> mpirun_options(bool oversubscribe, const LaunchPlan& pl
   if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
   for (const auto& [name, value] : plan.environment) export_variable(name);
   if (plan.stage.wanted()) export_variable("DLLAUNCH_STAGE");
-  export_variable(generation_variable);
+  export_variable(fencing_token_variable);
   if (plan.train_json.empty()) export_variable(heartbeat_variable);
   options.emplace_back("--");
   return options;

@@ -209,7 +209,7 @@ class Supervisor {
     const auto line = restart_line({.time = unix_seconds(),
                                     .reason = describe(*before),
                                     .queue_seconds = queued,
-                                    .fencing_token = ownership.generation()});
+                                    .fencing_token = ownership.fencing_token()});
     auto done = storage_.write([&] { return append_lines(run_.dir.events(), line); });
     if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
@@ -286,7 +286,7 @@ class Supervisor {
                                .job = attempt.job,
                                .allocation = attempt.allocation,
                                .attempt = attempts_here(history_),
-                               .fencing_token = ownership->generation(),
+                               .fencing_token = ownership->fencing_token(),
                                .checkpoint = checkpoint};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);

@@ -101,7 +101,7 @@ TEST(SlurmTwoIncarnations, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   const auto of_rank = work.text_of("run/out/rank-0000-" + node + ".log");
   EXPECT_THAT(of_rank, HasSubstr("dltrain: stopped: run directory was taken over by job " +
                                  work.job_id() + " on n"));
-  EXPECT_THAT(of_rank, HasSubstr("(generation 2, ours is 1); nothing more is written\n"));
+  EXPECT_THAT(of_rank, HasSubstr("(fencing token 2, ours is 1); nothing more is written\n"));
   // slurmstepd tells srun of the code, which a supervisor that wakes before would not let it say.
   ASSERT_FALSE(first_sruns.empty());
   EXPECT_TRUE(happens_within(30s, [&] {

@@ -21,7 +21,7 @@ Result<int> lease(const std::string& path, System& system) {
   const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
   auto taken = take_run_ownership({.path = error ? path : absolute.string()}, system);
   if (!taken) return std::move(taken).error();
-  system.print(fmt::format("{}\n", taken->generation()));
+  system.print(fmt::format("{}\n", taken->fencing_token()));
   return exit_code::success;
 }
 

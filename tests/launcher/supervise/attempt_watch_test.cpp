@@ -41,7 +41,7 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
   const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
   ASSERT_TRUE(end);
   EXPECT_EQ(end->output,
-            std::to_string(ownership_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
+            std::to_string(ownership_.fencing_token()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {

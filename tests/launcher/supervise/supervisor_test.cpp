@@ -252,7 +252,7 @@ TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
   EXPECT_EQ(place.starts(), 1);
   const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
-  EXPECT_EQ((*holder)->first, 1) << "the next generation is its successor's";
+  EXPECT_EQ((*holder)->first, 1) << "the next fencing token is its successor's";
 }
 
 /// Killed after any line of its journal, it is as if it had gone on.
