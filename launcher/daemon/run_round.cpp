@@ -35,11 +35,10 @@ std::string own_name() {
 }
 
 Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
-  if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::nobody_knows;
+  if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::unknown;
   const auto& by = jobs.front().cancelled_by;
   if (by == own_name()) return Canceller::user;
-  return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system
-                                                        : Canceller::nobody_knows;
+  return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system : Canceller::unknown;
 }
 
 /// Whether RUN/checkpoints holds something newer than the job's last start: the built-in trainer

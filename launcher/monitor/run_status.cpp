@@ -78,8 +78,8 @@ std::string line_of(std::string_view title, const std::string& text) {
 
 std::string state_words(const RunState& run_state) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words = {{
-      {"elsewhere", "elsewhere: its job is of another cluster, RUN/job.json says of which"},
-      {"ended", "ended; nobody followed it to its end"},
+      {"elsewhere", "elsewhere: its job is on another cluster (RUN/job.json names it)"},
+      {"ended", "ended; no dllaunch followed it to the end"},
       {"died", "died: the dllaunch that ran it was killed before it could write a summary"},
       {"unknown", "unknown: Slurm does not answer"},
       {"not submitted", "not submitted: sbatch gave no job id"},
@@ -174,7 +174,7 @@ std::string restart_lines(const RunStatusView& status) {
   const std::size_t shown = std::min(most_shown, restarts.size());
   std::string text;
   if (restarts.size() > shown || history.restart_count() > std::ssize(restarts))
-    text += line_of("restarts", fmt::format("{}, of which the last:", history.restart_count()));
+    text += line_of("restarts", fmt::format("{}; the latest:", history.restart_count()));
   for (std::size_t i = restarts.size() - shown; i < restarts.size(); ++i) {
     text += line_of(text.empty() ? "restarts" : "", restart_words(restarts[i]));
   }

@@ -70,7 +70,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
   }
   std::vector<NodeResult> results;
   for (const auto& sample : samples) {
-    PreflightResult result{.value = "nobody to compare with"};
+    PreflightResult result{.value = "no other node to compare with"};
     if (company[sample.node] > 1) {
       const double ahead = clocks[sample.node];
       result.value = fmt::format("{:+.3f} s", ahead);

@@ -47,7 +47,7 @@ NodeSample sample_of(const NodeView& view, const Look& look, const Result<std::s
   sample.seen = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!sample.seen.is_object()) {
     sample.seen = nullptr;
-    sample.trouble = "what it saw cannot be read";
+    sample.trouble = "unreadable observation";
   }
   return sample;
 }
@@ -99,7 +99,7 @@ Result<NodeAnswer> node_answer_from_json(const Json& document) {
       sample.seen = one["seen"];
       sample.trouble = text_of(one, "trouble");
       if (sample.trouble.empty() && !sample.seen.is_object())
-        sample.trouble = "what it saw cannot be read";
+        sample.trouble = "unreadable observation";
       samples.push_back(std::move(sample));
     }
   }

@@ -253,8 +253,8 @@ std::string advice_for(std::string_view line) {
 std::string advice_for(const DeadRank& dead) {
   switch (dead.signal) {
     case SIGKILL:
-      return "if nobody killed it the kernel did, for memory (`dmesg -T | grep -i oom` on that "
-             "node): lower the batch size, or use fewer ranks a node";
+      return "unless a user killed it, the node ran out of memory (`dmesg -T | grep -i oom` there "
+             "tells): lower the batch size, or use fewer ranks per node";
     case SIGBUS:
       return advice_for("Bus error");
     case SIGILL:

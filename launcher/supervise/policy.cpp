@@ -299,9 +299,9 @@ constexpr std::array rules = {
     Rule{[](const Situation& now) { return ignored_stop(now.incarnations) >= most_ignored_stop; },
          [](const Situation& now) {
            return stop(RunStatus::timeout,
-                       fmt::format("{} times in a row nothing moved in the second half of its "
-                                   "time, and nobody left when asked to save; "
-                                   "runtime.stall_abort_seconds ends ranks that hang sooner",
+                       fmt::format("{} times in a row there was no progress in the second half of "
+                                   "the time limit, and ranks ignored the signal to save; "
+                                   "runtime.stall_abort_seconds ends hung ranks sooner",
                                    ignored_stop(now.incarnations)),
                        exit_code::job_failed);
          }},

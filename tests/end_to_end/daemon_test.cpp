@@ -128,7 +128,7 @@ TEST_F(DaemonTest, OfSeveralAtOnceOneWins) {
   }
 }
 
-TEST_F(DaemonTest, WhatAKilledOneLeavesIsInNobodysWay) {
+TEST_F(DaemonTest, LeftoversOfAKilledDaemonAreHarmless) {
   store_run("a");
   ASSERT_EQ(start().exit_code, 0);
   ASSERT_TRUE(happens_within(10s, [&] { return ask("/v1/runs")["runs"].size() == 1; }));
@@ -151,7 +151,7 @@ TEST_F(DaemonTest, OneThatHangsIsStoppedAllTheSame) {
 }
 
 /// Whatever file of a run or of the index it is: `ps`, `status` and the daemon go on.
-TEST_F(DaemonTest, APipeInAFilesPlaceHangsNobody) {
+TEST_F(DaemonTest, APipeInPlaceOfAFileDoesNotHang) {
   store_run("good");
   const std::vector<std::string> files = {
       "events.jsonl", "summary.json", "job.id",     "train.json", "supervisor.jsonl",

@@ -149,8 +149,8 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
-                                   " was killed by signal 9 (SIGKILL)\n  try: if nobody killed "
-                                   "it the kernel did, for memory"));
+                                   " was killed by signal 9 (SIGKILL)\n  try: unless a "
+                                   "user killed it, the node ran out of memory"));
   EXPECT_EQ(summary()["status"], "failed");
   expect_nothing_left();
 }

@@ -180,7 +180,7 @@ TEST_F(PreflightOnSlurm, NamesTheNodeWhoseClockIsOff) {
   EXPECT_THAT(seen.report.exclude, ElementsAre("n3"));
 }
 
-/// Stopped for nineteen twentieths of the time, as a CPU quota or somebody's leftovers would do.
+/// Stopped 95 % of the time, as by a CPU quota or leftover processes.
 TEST_F(PreflightOnSlurm, NamesTheSlowNode) {
   hold();
   stand_in("n2",

@@ -142,9 +142,9 @@ run: [./no-such-program]
   EXPECT_EQ(as_root("squeue --noheader --all"), "");
 }
 
-/// Only accounting knows who; here an administrator ends the job of an ordinary user.
-TEST_F(SlurmChecks, AJobThatSomebodyElseCancelledSaysWho) {
-  if (!accounting_) GTEST_SKIP() << "no accounting on this machine: nobody knows who cancelled";
+/// Only accounting records the canceller; here an administrator cancels an ordinary user's job.
+TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
+  if (!accounting_) GTEST_SKIP() << "no accounting on this machine, so the canceller is unknown";
   const auto run_dir = place_->path() + "/cancelled";
   place_->start({"run", place_->file("job.yaml", good), "--run-dir", run_dir, "--set",
                  "resources.sbatch_extra=[--begin=now+1hour]"});

@@ -121,7 +121,7 @@ TEST_F(SlurmFollow, ADetachedRunIsFoundFollowedAndWrittenDown) {
   EXPECT_THAT(followed.out, HasSubstr("[n2:3] I am rank 3\n"));
   EXPECT_THAT(followed.out, HasSubstr("goodbye\n"));
   EXPECT_THAT(run({"logs", "found"}).out, HasSubstr("ranks 0-3: goodbye\n"));
-  // Nobody followed it but `logs -f`: that wrote the summary.
+  // Only `logs -f` followed it, and wrote the summary.
   EXPECT_EQ(status("found")["summary"]["status"], "completed");
   EXPECT_EQ(status("found")["state"], "completed");
   EXPECT_EQ(run({"logs", "found", "--rank", "3"}).out, "hello\nI am rank 3\ngoodbye\n");
@@ -157,8 +157,8 @@ TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   EXPECT_THAT(ended.out, HasSubstr("completed: 4 ranks"));
 }
 
-/// Only Slurm's count tells of it: whoever attaches now has never seen the job run.
-TEST_F(SlurmFollow, ARequeueThatNobodySawIsTold) {
+/// Only Slurm's restart count shows it: this attach never saw the job run.
+TEST_F(SlurmFollow, AnUnobservedRequeueIsReported) {
   const auto dir = work_->path() + "/requeued";
   const std::vector<std::string> words = {"run", command_job("requeued"), "--run-dir", dir};
   auto detach = words;
@@ -257,7 +257,7 @@ TEST_F(SlurmFollow, AnSbatchThatFailsAfterItSubmittedIsOneJob) {
                   "cpu, time: 5}\nrun: echo hello\n");
   const auto ended = run({"run", file, "--run-dir", work_->path() + "/lost"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("looking whether the job was taken all the same"));
+  EXPECT_THAT(ended.err, HasSubstr("checking whether Slurm accepted the job"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 1 rank"));
   const auto jobs = cluster({"run", cluster_->path(), "--", "squeue", "--states=all", "--noheader",
                              "--name=lost-answer", "--format=%i"});

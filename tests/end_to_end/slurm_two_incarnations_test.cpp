@@ -1,4 +1,4 @@
-// Slurm runs a job twice at once: the earlier start works on where nobody hears of it.
+// Slurm runs a job twice at once: the earlier start keeps running on an unreachable node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -188,7 +188,7 @@ TEST(SlurmRunDirectory, AJobWorksInTheRunThatItWasSubmittedFor) {
 /// A home that two clusters share, and a controller that counts from 1 again.
 class SameNumber : public testing::Test {
  protected:
-  /// A job of somebody else's that has the number, and stays.
+  /// Another user's job that has the number, and stays.
   static void take(TestCluster& cluster, const std::string& number,
                    const std::string& name = "wrap") {
     std::string id;

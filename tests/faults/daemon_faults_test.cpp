@@ -81,7 +81,7 @@ class DaemonFaults : public testing::Test {
     if (answer) kill(answer->pid, SIGKILL);
     ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(paths().lock()); }));
   }
-  /// A number that Slurm has given, and gives to nobody else.
+  /// A job number that Slurm has used and will not use again.
   static std::string ended_job() {
     auto id = cluster_->on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"});
     id.erase(std::min(id.find('\n'), id.size()));

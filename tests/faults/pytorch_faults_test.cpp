@@ -103,7 +103,7 @@ TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
   expect_script_healed(HasSubstr("requeueing"), 200s);
 }
 
-TEST_P(PyTorchFaults, SomebodyRequeuesAScript) {
+TEST_P(PyTorchFaults, AUserRequeuesAScript) {
   start_script(150);
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
   expect_script_healed(HasSubstr("requeued"));

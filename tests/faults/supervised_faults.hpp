@@ -58,7 +58,7 @@ inline bool full() {
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
       "OneRunAndItsGoodput", "ARankOfAScriptIsStopped", "AScriptNearsItsTimeLimit",
-      "SomebodyRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
+      "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
   return full() || (round == 0 && !only_full.contains(cell));
 }
 
@@ -78,7 +78,7 @@ inline std::string weights_of(const std::string& run_dir) {
   return newest.empty() ? "" : newest.filename().string() + bytes_of(newest / "model.safetensors");
 }
 
-/// As whoever reads the run counts them: each once, and none before its time.
+/// As a reader of the run counts them: each step once, in order.
 inline std::int64_t steps_in_history(const std::string& run_dir) {
   History history;
   EventTail tail(run_dir + "/events.jsonl");
@@ -134,7 +134,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
         << queue();
   }
 
-  /// Machines see what is mounted when they begin, and nobody else sees it.
+  /// In a private mount namespace: only nodes started afterwards see the disk.
   static void mount_small_disk() {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       return;

@@ -45,7 +45,7 @@ TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
   expect_healed(HasSubstr("its supervisor was killed"));
 }
 
-TEST_P(SupervisedFaults, SomebodyRequeuesTheJob) {
+TEST_P(SupervisedFaults, AUserRequeuesTheJob) {
   start_training();
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
   expect_healed(HasSubstr("requeued"));
@@ -102,7 +102,7 @@ TEST_P(SupervisedFaults, TheTimeLimitComesNear) {
   EXPECT_THAT(journal(), HasSubstr("ended before its time limit; requeueing"));
 }
 
-TEST_P(SupervisedFaults, SomebodyCancels) {
+TEST_P(SupervisedFaults, AUserCancels) {
   start_training();
   cluster_->on_head({"scancel", work_->job_id()});
   expect_stopped("was cancelled", 1, "cancelled");
@@ -190,7 +190,7 @@ TEST_P(SupervisedFaults, ARankNeverWantsToRunAgain) {
   EXPECT_EQ(work_->text_of("run/tries-1"), "x\n");
 }
 
-/// A command that nobody has prepared is left as it was.
+/// A command without `recovery` is not restarted.
 TEST_P(SupervisedFaults, ACommandWithoutRecoveryIsStartedOnce) {
   work_->start(words(*work_, command("echo x >> tries-$RANK; exit 1", "")));
   expect_stopped("exited with code 1", 1, "failed");
@@ -212,7 +212,7 @@ TEST_P(SupervisedFaults, ACommandThatMakesRoomInGoodOrderIsNotDone) {
   EXPECT_EQ(summary()["restarts"], 1);
 }
 
-/// Silence that nobody but the supervisor sees: the ranks print nothing and ignore TERM.
+/// Only the supervisor can detect this hang: the ranks print nothing and ignore TERM.
 TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
   const double began = unix_seconds();
   work_->start(words(
@@ -225,8 +225,8 @@ TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
   EXPECT_LT(unix_seconds() - began, 40);
 }
 
-/// srun is gone, the kernel out of memory say, and nobody ends its ranks: they would keep the next
-/// ones waiting for ever.
+/// srun is killed, for lack of memory say, and its ranks survive: they would block the next ones
+/// for ever.
 TEST_P(SupervisedFaults, TheStarterIsKilled) {
   work_->start(words(*work_, command("if mkdir once-$RANK; then exec sleep 300; fi", thrice)));
   ASSERT_TRUE(happens_within(60s, [&] {

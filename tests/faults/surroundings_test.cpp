@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class Surroundings : public SupervisedFaults {
  protected:
-  /// The run's directory is on a disk that it shares with nobody but who fills it.
+  /// Moves the run directory to a disk shared only with the process that fills it.
   void move_to_small_disk() {
     const auto folder = fs::path(small_disk_.path()) / fs::path(work_->path()).filename();
     fs::create_directory(folder);

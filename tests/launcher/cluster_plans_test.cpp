@@ -228,7 +228,7 @@ TEST(ClusterPlans, PerlmuttersConstraintIsThatOfTheNodesThatAreMeant) {
       << "the user's own line says it";
 }
 
-/// Slurm there, as it may be: partitions of which the profile knows nothing.
+/// Slurm there, with partitions that the profile does not list.
 Facts perlmutter_itself() {
   auto facts = known_cluster("perlmutter");
   facts.from_profile = false;
@@ -257,7 +257,7 @@ TEST(ClusterPlans, PerlmuttersNodesAreKnownByTheirLooks) {
             "0xffff");
   EXPECT_THAT(plan.sbatch, Contains(Pair("--partition", "gpu_ss11")));
   EXPECT_THAT(plan.sbatch, testing::Not(Contains(Pair("--constraint", testing::_))))
-      << "a partition of which the profile knows nothing: the user knows it";
+      << "the profile does not list the partition; the user knows it";
   job.resources.constraint = "hbm80g";
   EXPECT_EQ(planned(job, facts).topology.gpus.at(0).name, "NVIDIA A100-SXM4-80GB");
   job.resources.constraint.reset();
@@ -360,7 +360,7 @@ TEST(ClusterPlans, FillUsesEveryCoreOfEveryCluster) {
     }
     for (const auto& core : plan.topology.cores)
       EXPECT_TRUE(bound.intersects(core.cpus) || !core.cpus.intersects(plan.topology.allowed_cpus))
-          << name << ": nobody has CPUs " << to_list(core.cpus);
+          << name << ": no rank has CPUs " << to_list(core.cpus);
     EXPECT_THAT(plan.warnings, testing::Each(testing::Not(HasSubstr("idle")))) << name;
   }
 }
@@ -369,7 +369,7 @@ TEST(ClusterPlans, FillUsesEveryCoreOfEveryCluster) {
 TEST(ClusterPlans, CtePowerIsLeftToTheRanks) {
   const auto plan = plan_on("cte-power");
   EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:0,40,80,120");
-  EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << "nobody has seen the node: the shim looks";
+  EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << "the node is unprobed: the shim discovers it";
 }
 
 TEST(ClusterPlans, ThetaHasOneRankANode) {

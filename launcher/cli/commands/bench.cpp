@@ -169,7 +169,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--min-bytes", options->min_bytes, "smallest size [4]")->type_name("B");
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
   app.add_option("--iterations", options->iterations,
-                 "calls in each of five repetitions, the fastest of which counts [20]")
+                 "calls in each of five repetitions; the fastest repetition counts [20]")
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--project", options->project,

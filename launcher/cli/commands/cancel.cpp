@@ -45,7 +45,7 @@ bool lives(pid_t pid) {
 Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
-    return Error{ErrorKind::unavailable, "nobody knows which process owns the run", ""};
+    return Error{ErrorKind::unavailable, "no record of the process that owns the run", ""};
   if (owner->host != system.host_name())
     return Error{ErrorKind::unavailable,
                  fmt::format("the run is on {}, this is {}", owner->host, system.host_name()),

@@ -112,7 +112,7 @@ TEST(RunReport, TakesTheLastEventOfRanksThatCounts) {
 {"time":5,"event":"ranks","epoch":3,"generation":1}
 )";
   EXPECT_EQ(last_ranks_event(path)["epoch"], 1)
-      << "the second epoch was lost, the third is nobody's";
+      << "the second epoch was lost, the third is an orphan's";
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST(NodeTopology, MasksMustHoldOnEveryKindOfNode) {
   const auto best = known_topology(facts, *nodes);
   const auto placement = *place_ranks(best.topology, {});
   const auto same = [&] { return same_on_every_kind(facts, *nodes, {}, placement); };
-  EXPECT_FALSE(same()) << "nobody has looked at r1";
+  EXPECT_FALSE(same()) << "r1 is unprobed";
   facts.probed.push_back(probe_of(facts, types[1]));
   EXPECT_TRUE(same());
   auto& node = facts.probed.back().topology;

@@ -17,7 +17,7 @@ TEST(PreflightChecks, HaveNamesAndDeadlines) {
     EXPECT_FALSE(check->about.empty()) << check->name;
     EXPECT_NE(check->judge, nullptr) << check->name;
     if (check->observe == nullptr) {
-      EXPECT_TRUE(names.contains(check->reads)) << check->name << " judges what nobody sees";
+      EXPECT_TRUE(names.contains(check->reads)) << check->name << " judges what no check observes";
       continue;
     }
     EXPECT_GT(check->limit.count(), 0) << check->name;

@@ -24,7 +24,7 @@ TEST(PreflightCpu, NamesTheSlowNode) {
              {sample("n1", cpu(20, 10)), sample("n2", cpu(20, 6)), sample("n3", cpu(20, 10))}),
       (Words{"n1 ok", "n2 warn: 6.0 GB/s of memory where the other nodes have 10.0", "n3 ok"}));
   EXPECT_EQ(judged("cpu", {}, {sample("n1", cpu(1, 1))}), Words{"n1 ok"})
-      << "nobody to compare with";
+      << "no other node to compare with";
 }
 
 /// Half the speed is what the other hardware thread of a core may cost.
@@ -49,7 +49,7 @@ TEST(PreflightCpu, NamesTheBusyNode) {
       << "where all are as busy it is no node's fault";
   EXPECT_EQ(judged("cpu", {}, {sample("n1", cpu(20, 10, 0.1))}),
             Words{"n1 warn: others leave it 10 % of its CPUs"})
-      << "nobody to compare with";
+      << "no other node to compare with";
 }
 
 TEST(PreflightCpu, LooksAtClocks) {

@@ -61,7 +61,7 @@ TEST(PreflightReport, NamesTheNodeToLeaveOut) {
       matches_golden("launcher/preflight_quiet.txt", render_preflight(report, false, false)));
 }
 
-TEST(PreflightReport, LeavesNobodyOutForWhatAllFail) {
+TEST(PreflightReport, ExcludesNoNodeForWhatAllFail) {
   const auto alike =
       judged({answer("n1", "ok", "fail"), answer("n2", "ok", "fail"), answer("n3", "ok", "fail")});
   EXPECT_THAT(alike.exclude, IsEmpty());

@@ -155,7 +155,7 @@ TEST(ClusterChecks, ThePartitionsOwnRules) {
   // Another may still take it.
   asked.resources.partition = "gpu,batch";
   EXPECT_THAT(found(asked, slurm), testing::Not(HasSubstr("!partition")));
-  // Whoever runs Slurm is past its size and group limits.
+  // root bypasses size and group limits.
   slurm.user->name = "root";
   asked.resources.partition = "gpu";
   EXPECT_THAT(found(asked, slurm), testing::Not(HasSubstr("at most")));

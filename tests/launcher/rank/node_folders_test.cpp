@@ -52,7 +52,7 @@ TEST(NodeFolders, AreMadeOnceForOneUser) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-TEST(NodeFolders, SomebodyElsesAreNotTaken) {
+TEST(NodeFolders, AnotherUsersFoldersAreNotUsed) {
   TemporaryFolder folder;
   const auto path = folder.path() + "/trap";
   std::filesystem::create_symlink(folder.path(), path);

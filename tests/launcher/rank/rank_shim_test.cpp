@@ -138,13 +138,13 @@ TEST(RankShim, NamesNoGpuWhereNumbersSayNothingOfAddresses) {
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_STEP_GPUS", "2,3"}}).empty())
       << "a device cgroup counts from 0 again";
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_JOB_GPUS", "2,3"}}).empty());
-  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}).empty()) << "nobody asked NVML";
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}).empty()) << "NVML was not asked";
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", ""}}).empty()) << "it sees none";
   EXPECT_TRUE(drives({{"NVIDIA_VISIBLE_DEVICES", "3"}}).empty()) << "a container with one of four";
   EXPECT_EQ(drives({{"NVIDIA_VISIBLE_DEVICES", "all"}}), first);
 }
 
-/// The processor's own graphics comes first in PCI order, and computes for nobody.
+/// The integrated GPU comes first in PCI order, and is not for compute.
 TEST(RankShim, NamesGpusOfTheVendorThatComputes) {
   PlannedBinding planned{.masks = {}, .request = {.gpus = 2}};
   for (const int rank : {0, 1}) {
@@ -299,7 +299,7 @@ TEST(RankShim, GpusAreThoseThatThePlanDealtByTheirAddress) {
   auto elsewhere = planned;
   elsewhere.gpus[2] = {"0000:99:00.0"};
   EXPECT_EQ(choose_gpus(elsewhere, context(0, 4, node)), std::vector{node.gpus[3].pci})
-      << "of one that is not here nobody takes the planned ones";
+      << "one planned GPU is absent: all ranks take a new placement";
   planned.request.gpus = 0;
   EXPECT_TRUE(choose_gpus(planned, context(0, 4, node)).empty()) << "device: cpu";
 }

@@ -121,7 +121,7 @@ TEST(Journal, TheEndOfACutShortAttemptIsToldLater) {
   EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
   EXPECT_EQ(journal.history[0].words, "ended by Slurm");
   EXPECT_TRUE(journal.history[0].new_checkpoint);
-  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "nobody knows";
+  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "unknown";
 }
 
 TEST(Journal, TornAndForeignLinesArePassedOver) {
@@ -145,7 +145,7 @@ TEST(Journal, AnyDamageIsSurvived) {
   }
 }
 
-TEST(Journal, ALineThatSomebodyLeftTornDoesNotSpoilTheNext) {
+TEST(Journal, ATornLineDoesNotSpoilTheNext) {
   const TemporaryFolder folder;
   const RunDir run{.path = folder.path()};
   EXPECT_TRUE(read_journal(run).history.empty());

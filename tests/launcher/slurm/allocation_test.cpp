@@ -33,7 +33,7 @@ TEST(JobAllocation, IsReadFromTheBatchScriptsVariables) {
   EXPECT_EQ(allocation.nodes, "n[1-2]");
   EXPECT_EQ(allocation.host, "n1");
   EXPECT_EQ(allocation.end_s, 1763805600);
-  EXPECT_TRUE(system.ran.empty()) << "nobody needs to be asked";
+  EXPECT_TRUE(system.ran.empty()) << "Slurm is not asked";
 }
 
 TEST(JobAllocation, AnOlderSlurmIsAskedForTheEnd) {
@@ -66,7 +66,7 @@ TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
     const auto done = requeue(system, ours);
     return done ? std::nullopt : std::optional(done.error().kind);
   };
-  EXPECT_EQ(kind(), ErrorKind::timeout) << "whose the job is now, nobody knows";
+  EXPECT_EQ(kind(), ErrorKind::timeout) << "the owner of the job is unknown";
   EXPECT_TRUE(std::none_of(system.ran.begin(), system.ran.end(),
                            [](const auto& words) { return words[1] == "requeue"; }));
   const auto state = [&](const std::string& word) {

@@ -32,7 +32,7 @@ TEST(DaemonPathsTest, LiesBesideTheIndexOfRuns) {
   EXPECT_EQ(daemon_paths(system)->socket(), "/state/dllaunch/daemon/socket");
 }
 
-TEST(DaemonPathsTest, IsOpenToNobodyElse) {
+TEST(DaemonPathsTest, IsPrivate) {
   const TemporaryFolder folder;
   const auto paths = folder.path() + "/a/b/daemon";
   ASSERT_TRUE(make_private(paths));
@@ -42,7 +42,7 @@ TEST(DaemonPathsTest, IsOpenToNobodyElse) {
   EXPECT_EQ(mode_of(paths), 0700u);
 }
 
-TEST(DaemonPathsTest, IsNeitherALinkNorSomebodyElses) {
+TEST(DaemonPathsTest, IsNeitherALinkNorAnotherUsers) {
   const TemporaryFolder folder;
   fs::create_directory(folder.path() + "/target");
   fs::create_symlink(folder.path() + "/target", folder.path() + "/link");

@@ -48,7 +48,7 @@ TEST_F(UserKey, IsMadeOnceAndReadByThisUserAlone) {
 }
 
 // All nodes of a user's first job make it at once.
-TEST_F(UserKey, WhoeverMakesItAllHaveTheSame) {
+TEST_F(UserKey, IsTheSameForAllThatRaceToMakeIt) {
   for (int round = 0; round < 20; ++round) {
     fs::remove_all(folder());
     std::vector<std::string> keys(12);
