@@ -93,8 +93,8 @@ std::string render_help(std::span<const CommandGroup> known) {
       R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
 
 Examples:
-  dllaunch train.yaml                          run it: on Slurm where there is one, else here
-  dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
+  dllaunch train.yaml                          run it: on Slurm if there is one, else here
+  dllaunch plan train.yaml                     each rank's CPUs and GPU; submits nothing
 )";
   for (const CommandGroup& group : known) {
     if (group.title == for_scripts) {
@@ -107,11 +107,11 @@ Examples:
     }
     text += fmt::format("\n{}:\n", group.title) + render_rows(rows);
   }
-  text += fmt::format("\n{}, before or after the verb:\n", global_group);
+  text += fmt::format("\n{}, before or after the command:\n", global_group);
   text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
                        {"-v, --verbose", "say more"},
                        {"-q, --quiet", "errors only"},
-                       {"-h, --help", "this text; after a verb: its options"},
+                       {"-h, --help", "this text; after a command: its options"},
                        {"    --version", "the version of this build"}});
   return text;
 }

@@ -76,7 +76,7 @@ Error unknown_word(Commands known, const std::string& word) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
             "the name of a job file that exists, or one of: " + join(command_names(known))};
   }
-  std::string what = "unknown verb '" + word + "'";
+  std::string what = "unknown command '" + word + "'";
   const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
@@ -162,7 +162,7 @@ Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>
   if (!answer) return std::move(answer).error();
   if (*answer) return Parsed{**std::move(answer)};
   if (at == args.size()) {
-    return Error{ErrorKind::bad_request, "nothing to do: no verb and no job file",
+    return Error{ErrorKind::bad_request, "nothing to do: no command and no job file",
                  "dllaunch --help"};
   }
 

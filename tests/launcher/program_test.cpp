@@ -52,7 +52,7 @@ TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_EQ(wrong.out, "");
   EXPECT_TRUE(wrong.err.starts_with(
-      "dllaunch: unknown verb 'validat'; did you mean 'validate'?\n  try: one of: "))
+      "dllaunch: unknown command 'validat'; did you mean 'validate'?\n  try: one of: "))
       << wrong.err;
 }
 

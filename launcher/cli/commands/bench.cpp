@@ -26,10 +26,10 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch bench allreduce                                  two ranks here, 4 B to 64 MiB
-  dllaunch bench allreduce --ranks 4 --communicator mpi     against the MPI library's own
+  dllaunch bench allreduce --ranks 4 --communicator mpi     the MPI library's own allreduce
   salloc -N 2 --ntasks-per-node 4 dllaunch bench allreduce  the ranks of an allocation
   dllaunch bench allreduce --min-bytes 1048576 --json
-  salloc -N 2 dllaunch bench allreduce --project 16,64      what more nodes would take
+  salloc -N 2 dllaunch bench allreduce --project 16,64      predict 16 and 64 nodes
 )";
 
 struct Options {
@@ -161,10 +161,10 @@ Result<int> bench(const Options& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "allreduce")->required();
-  app.add_option("--ranks", options->ranks, "how many [2; in an allocation its tasks]")
+  app.add_option("--ranks", options->ranks, "number of ranks [2; in an allocation, its tasks]")
       ->range(1, 1'000'000)
       ->type_name("N");
-  app.add_option("--communicator", options->communicator, "which; `info` lists them [auto]")
+  app.add_option("--communicator", options->communicator, "one that `info` lists [auto]")
       ->type_name("NAME");
   app.add_option("--min-bytes", options->min_bytes, "smallest size [4]")->type_name("B");
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
@@ -173,7 +173,7 @@ CommandBody declare(CommandOptions& app) {
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--project", options->project,
-                 "what as many nodes would take, by the model fitted to two or more")
+                 "predict this many nodes, by a model fitted to two or more")
       ->delimiter(',')
       ->range(2, 1'000'000)
       ->type_name("NODES");
@@ -184,6 +184,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command bench_command;
-const Command bench_command{"bench", "how fast ranks exchange gradients here", examples, declare};
+const Command bench_command{"bench", "measure how fast ranks exchange gradients", examples,
+                            declare};
 
 }  // namespace dllaunch

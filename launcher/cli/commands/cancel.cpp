@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch cancel resnet50        the newest run of that name: save, then stop
   dllaunch cancel 4711            the run of a Slurm job
-  dllaunch cancel 74_3            one task of a job array; the others go on
+  dllaunch cancel 74_3            one task of a job array; the others continue
   dllaunch cancel 4711 --now      without waiting for a checkpoint
 )";
 

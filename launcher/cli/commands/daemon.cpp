@@ -29,8 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view examples =
-    R"(  dllaunch daemon start                          looks after your runs, through log-outs
-  dllaunch daemon start --listen 127.0.0.1:0     and shows a page, to you alone
+    R"(  dllaunch daemon start                          manages your runs, also after you log out
+  dllaunch daemon start --listen 127.0.0.1:0     also serves a page, to you alone
   dllaunch daemon start --notify 'mail -s "$3" me < /dev/null'
   dllaunch daemon start --systemd > ~/.config/systemd/user/dllaunch.service
   dllaunch daemon status
@@ -195,34 +195,35 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   auto& settings = options->settings;
   app.add_option("WHAT", options->what, "start, status or stop")->required();
-  app.add_flag("--foreground", settings.foreground, "start: stay here, and write to the terminal");
+  app.add_flag("--foreground", settings.foreground,
+               "start: stay in the foreground, log to the terminal");
   app.add_option("--listen", options->listen,
                  "start: page and API on TCP too, with a token; port 0: any")
       ->type_name("127.0.0.1:PORT");
   app.add_option("--notify", settings.notify,
-                 "start: shell command, told $1 event, $2 run directory, $3 words")
+                 "start: shell command; $1 event, $2 run directory, $3 message")
       ->type_name("COMMAND");
   app.add_option("--interval", settings.interval_s,
-                 "start: seconds between two looks at Slurm's queue [10]")
+                 "start: seconds between polls of Slurm's queue [10]")
       ->range(0.1, 3600.0)
       ->type_name("S");
   app.add_option("--max-jobs", settings.most_jobs,
-                 "start: with N of your jobs in the queue nothing is submitted [100]")
+                 "start: submit nothing while N of your jobs are queued [100]")
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--max-submissions", settings.most_submissions,
-                 "start: how often a run is submitted again at most [100]")
+                 "start: maximum number of resubmissions of a run [100]")
       ->range(0, 1'000'000)
       ->type_name("N");
   app.add_option("--max-gpu-hours", settings.most_gpu_hours,
-                 "start: once H GPU hours are used in 30 days runs wait [0: no cap]")
+                 "start: runs wait after H GPU hours in 30 days [0: no limit]")
       ->range(0.0, 1e9)
       ->type_name("H");
   app.add_option("--settle", settings.settle_s,
-                 "start: how long a job may take to show after a daemon's death [20]")
+                 "start: how long a job may take to appear after a daemon's crash [20]")
       ->range(0.0, 3600.0)
       ->type_name("S");
-  app.add_flag("--systemd", options->systemd, "start: only print a unit for systemctl --user");
+  app.add_flag("--systemd", options->systemd, "start: print a systemd user unit and exit");
   app.add_flag("--json", options->json, "status: one JSON document");
   return [options](System& system) { return daemon(*options, system); };
 }

@@ -21,9 +21,9 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch data get cifar10                      into ./cifar10; goes on if it was stopped
+    R"(  dllaunch data get cifar10                      into ./cifar10; resumes if interrupted
   dllaunch data get mnist --to /scratch/mnist
-  dllaunch data get cifar100 --from file:///usb  files that were fetched elsewhere
+  dllaunch data get cifar100 --from file:///usb  files downloaded elsewhere
   dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to /scratch/made
 )";
 
@@ -107,10 +107,10 @@ CommandBody declare(CommandOptions& app) {
                  "get: mnist, fashion-mnist, cifar10 or cifar100; make: synthetic")
       ->required();
   app.add_option("--to", options->to, "folder [NAME, here]")->type_name("DIR");
-  app.add_option("--from", options->from, "get: a mirror with the same files [where published]")
+  app.add_option("--from", options->from, "get: a mirror with the same files [the publisher]")
       ->type_name("URL");
   app.add_option("--images", options->images,
-                 "make: training images [1024]; a tenth as many more for validation")
+                 "make: training images; a tenth more for validation [1024]")
       ->range(std::int64_t{1}, std::int64_t{1} << 50)
       ->type_name("N");
   constexpr int widest = 1 << 20;

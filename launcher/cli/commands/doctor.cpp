@@ -15,9 +15,9 @@ constexpr std::string_view examples =
     R"(  dllaunch doctor                                this node, and how this shell is bound;
                                                  in an allocation: every rank of the job
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
-  dllaunch doctor --bench                        and what a wrong binding would cost here
-  dllaunch doctor --preflight                    are this job's nodes, or this one, fit to start?
-  dllaunch doctor --json                         for a program; exit code 4 on a failure
+  dllaunch doctor --bench                        also measure what a wrong binding costs here
+  dllaunch doctor --preflight                    check this job's nodes, or this one, before a start
+  dllaunch doctor --json                         for programs; exit code 4 on a failure
 )";
 
 struct Options {
@@ -84,18 +84,18 @@ Result<int> show(System& system, const Options& options) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
+  app.add_option("--pid", options->pid, "a running process, and the other ranks of its job")
       ->type_name("P")
       ->range(1, 1 << 22);
   app.add_flag("--bench", options->bench,
                "measure memory and GPU copies too, near and far; takes seconds");
   app.add_flag("--json", options->json, "one JSON document");
   auto* preflight = app.add_flag("--preflight", options->preflight,
-                                 "look at the job's nodes before a start; takes seconds");
-  app.add_option("--run-dir", options->run_dir, "with --preflight: the run, for its folders")
+                                 "check the job's nodes before a start; takes seconds");
+  app.add_option("--run-dir", options->run_dir, "with --preflight: also check this run's folders")
       ->type_name("DIR")
       ->needs(preflight);
-  app.add_option("--skip", options->skip, "with --preflight: leave a check out")
+  app.add_option("--skip", options->skip, "with --preflight: skip a check")
       ->type_name("CHECK")
       ->needs(preflight);
   app.add_option("--limit", options->limit, "with --preflight: how long to wait for the nodes")
@@ -111,7 +111,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command doctor_command;
-const Command doctor_command{"doctor", "what is wrong with where ranks run, and what fixes it",
-                             examples, declare};
+const Command doctor_command{"doctor", "check where ranks run, and suggest fixes", examples,
+                             declare};
 
 }  // namespace dllaunch

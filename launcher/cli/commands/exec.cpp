@@ -32,9 +32,9 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
-  srun dllaunch exec --run-dir DIR -- ./app     as the plan in DIR says; output to DIR/out/
+  srun dllaunch exec --run-dir DIR -- ./app     follow the plan in DIR; output to DIR/out/
   srun dllaunch exec --framework pytorch -- python3 train.py
-                                                with what torch.distributed reads
+                                                set torch.distributed's variables
 )";
 
 constexpr int cannot_execute = 126;
@@ -303,9 +303,9 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
-  app.add_flag("--no-log", options->no_log, "leave the output where it goes");
+  app.add_flag("--no-log", options->no_log, "do not redirect the output to the run's logs");
   app.add_option("--framework", options->framework,
-                 "whose variables to set besides RANK and co. [the plan's, else none]")
+                 "also set its variables [the plan's framework, else none]")
       ->type_name("NAME");
   app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")

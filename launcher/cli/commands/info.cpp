@@ -22,7 +22,7 @@ constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
   dllaunch info --json    the same for a bug report
   dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
-  dllaunch info --cluster lumi-g          what is known of that cluster, as a file to change
+  dllaunch info --cluster lumi-g          that cluster's profile, as a file to edit
 )";
 
 /// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".

@@ -205,8 +205,8 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
-  app.add_flag("-f,--follow", options->follow, "go on until the run ends");
-  app.add_option("--rank", options->rank, "only this one, without a prefix")
+  app.add_flag("-f,--follow", options->follow, "continue until the run ends");
+  app.add_option("--rank", options->rank, "only this rank, without a prefix")
       ->type_name("N")
       ->range(0, 1 << 24);
   return [options](System& system) { return show_logs(*options, system); };
@@ -215,6 +215,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command logs_command;
-const Command logs_command{"logs", "what the ranks wrote, merged", examples, declare};
+const Command logs_command{"logs", "the ranks' output, merged", examples, declare};
 
 }  // namespace dllaunch

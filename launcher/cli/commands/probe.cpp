@@ -23,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view examples =
-    R"(  dllaunch probe gpu                             one job a kind of node of partition gpu
+    R"(  dllaunch probe gpu                             one job per node type of partition gpu
   dllaunch probe                                 of every partition
   dllaunch probe gpu --account project_1 --within 60
-  dllaunch probe --list                          what is known, and since when
+  dllaunch probe --list                          known node types, and when they were probed
 )";
 
 struct Options {
@@ -136,16 +136,17 @@ Result<int> probe(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("PARTITION", options->partition, "where to look; else every partition");
-  app.add_option("--within", options->within_minutes, "give up on what has not come by then")
+  app.add_option("PARTITION", options->partition, "the partition [all]");
+  app.add_option("--within", options->within_minutes,
+                 "give up on jobs that have not finished by then")
       ->type_name("MINUTES")
       ->range(1, 10080)
       ->capture_default_str();
-  app.add_option("--account", options->probe.account, "what this site wants of every job")
+  app.add_option("--account", options->probe.account, "if the site requires one")
       ->type_name("NAME");
   app.add_option("--qos", options->probe.qos, "the same")->type_name("NAME");
   app.add_option("--reservation", options->probe.reservation, "the same")->type_name("NAME");
-  app.add_flag("--list", options->list, "what is known already; submits nothing");
+  app.add_flag("--list", options->list, "list known node types; submit nothing");
   app.add_flag("--capture", options->capture)->group("");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return probe(*options, system); };
@@ -154,7 +155,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command probe_command;
-const Command probe_command{
-    "probe", "look at the nodes jobs get, with one tiny job each, for plans", examples, declare};
+const Command probe_command{"probe", "record each node type for plans, with one small job per type",
+                            examples, declare};
 
 }  // namespace dllaunch

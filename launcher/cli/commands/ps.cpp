@@ -13,8 +13,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch ps          what waits, what runs, and the last that ended
-  dllaunch ps --all    every run that is remembered
+    R"(  dllaunch ps          queued and running ones, and the last that ended
+  dllaunch ps --all    all recorded runs
   dllaunch ps --json   for programs
 )";
 
@@ -50,7 +50,7 @@ Result<int> list_runs(System& system, const Options& options) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_flag("--all", options->all, "not only the last 20 of those that are over");
+  app.add_flag("--all", options->all, "all ended runs, not only the last 20");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return list_runs(system, *options); };
 }
@@ -58,6 +58,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command ps_command;
-const Command ps_command{"ps", "list your runs: waiting, running, over", examples, declare};
+const Command ps_command{"ps", "list your runs: queued, running, ended", examples, declare};
 
 }  // namespace dllaunch

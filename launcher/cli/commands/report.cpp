@@ -76,7 +76,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("-o,--output", options->output, "the merged timeline [RUN/timeline.json]")
       ->type_name("FILE")
       ->needs(timeline);
-  app.add_option("--ranks", options->ranks, "only these, as 0-7,64")
+  app.add_option("--ranks", options->ranks, "only these ranks, as 0-7,64")
       ->type_name("LIST")
       ->needs(timeline);
   app.add_flag("--json", options->json, "one JSON document");
@@ -86,6 +86,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command report_command;
-const Command report_command{"report", "how a run went; merges its timelines", examples, declare};
+const Command report_command{"report", "summarise a run; merge its timelines", examples, declare};
 
 }  // namespace dllaunch

@@ -34,8 +34,8 @@ constexpr std::string_view examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
-  dllaunch run train.yaml --run-dir runs/a      again: resumes from its last checkpoint
-  dllaunch run train.yaml --local --detach      in the background of this machine
+  dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
+  dllaunch run train.yaml --local --detach      in the background on this machine
 )";
 
 struct RunOptions {
@@ -276,11 +276,11 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("KEY.PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_flag("--local", options->local, "on this machine, even where there is a Slurm");
-  app.add_flag("--detach", options->detach, "return when it is submitted or started");
+  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  app.add_flag("--detach", options->detach, "return once submitted or started");
   app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
   app.add_option("--run-dir", options->run_dir,
-                 "where everything of this run goes [runs/NAME-TIME]")
+                 "directory for all files of this run [runs/NAME-TIME]")
       ->type_name("DIR");
   return [options](System& system) { return run_job(*options, system); };
 }

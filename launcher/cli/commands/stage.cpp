@@ -21,7 +21,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: where this job's copies lie
+    R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: the folder for its copies
   coproc srun --overlap --ntasks-per-node=1 dllaunch stage --keep "$DLLAUNCH_STAGE"
                                               removes them when the job ends, however it ends
   dllaunch stage --to "$DLLAUNCH_STAGE" -- /scratch/imagenet.tar
@@ -111,14 +111,14 @@ Result<int> stage(const StageOptions& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
-  app.add_flag("--folder", options->folder, "print the folder of this job, and make nothing");
+  app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
   app.add_option("--keep", options->keep, "on every node: remove FOLDER when standard input ends")
       ->type_name("FOLDER");
   app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
       ->type_name("FOLDER");
   app.add_flag("--broadcast", job.broadcast,
-               "read each source once and send it by sbcast; else every node reads for itself");
-  app.add_option("--program", job.programs, "a program to take along, with its libraries")
+               "read each source once and send it by sbcast; else each node reads it");
+  app.add_option("--program", job.programs, "also copy this program and its libraries")
       ->type_name("PATH")
       ->take_all()
       ->allow_extra_args(false);

@@ -92,7 +92,7 @@ CommandBody declare(CommandOptions& app) {
                  "in a step on another node: put the job back when this one is lost")
       ->type_name("NODE")
       ->group("");
-  app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
+  app.add_option("START", options->start, "the srun or mpirun command, after --");
   return [options](System& system) { return supervise_run(*options, system); };
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch topo                                  this machine
   dllaunch topo --json > node.json               to plan for it elsewhere, or for a bug report
-  dllaunch topo --xml node.xml                   in hwloc's words, for lstopo too
+  dllaunch topo --xml node.xml                   as hwloc XML, for lstopo
   dllaunch topo --topology node.xml              hwloc XML of another machine
   dllaunch topo --topology lumi-g                a node of a cluster that dllaunch knows
   dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"

@@ -15,7 +15,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch validate train.yaml                        every error in it, with its place
+    R"(  dllaunch validate train.yaml                        every error, with its position
   dllaunch validate train.yaml --set train.epochs=5   with one key changed
   dllaunch validate train.yaml --json                 for other programs
 )";
@@ -96,7 +96,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command validate_command;
-const Command validate_command{"validate", "check a job file; looks at no cluster", examples,
+const Command validate_command{"validate", "check a job file, without a cluster", examples,
                                declare};
 
 }  // namespace dllaunch
