@@ -25,11 +25,11 @@ bool prefer(void* data, std::size_t bytes, int numa) {
   NodeMask mask{};
   const auto node = static_cast<std::size_t>(numa);
   mask[node / bits] = 1UL << (node % bits);
-  // The kernel reads one bit less than it is told.
+  // The kernel reads one bit fewer than the given number.
   return syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(), most_nodes + 1, 0) == 0;
 }
 
-/// The node that holds the page; -1 when Linux does not say.
+/// Returns the node that holds the page; -1 if unknown.
 int node_of(void* page) {
   int node = -1;
   if (syscall(SYS_get_mempolicy, &node, nullptr, 0, page, MPOL_F_NODE | MPOL_F_ADDR) != 0)

@@ -43,7 +43,7 @@ struct Options {
   bool json = false;
 };
 
-/// The job file's words for them: better said once here than by every rank.
+/// Checked against the job file's schema, to report an error once and not per rank.
 Result<Ok> check_communicator(const std::string& name) {
   const Json* words =
       job_schema().at_path({"properties", "runtime", "properties", "allreduce", "enum"});
@@ -58,7 +58,7 @@ Result<Ok> check_communicator(const std::string& name) {
                fmt::format("one of: {}", fmt::join(known, ", "))};
 }
 
-/// So are these: fp32 is reduced, in sizes that double.
+/// Checked here for the same reason. fp32 is reduced, so sizes are multiples of 4.
 Result<Ok> check_sizes(const Options& options) {
   if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
     return Error{
@@ -85,7 +85,7 @@ bool has_allocation(System& system) {
 }
 
 std::vector<std::string> start_here(const Options& options) {
-  // The shim binds, by GPU and NUMA node; mpirun's own default of one core a rank would not.
+  // The shim binds by GPU and NUMA node; mpirun's default would bind each rank to one core.
   return {"mpirun",          "--np", std::to_string(options.ranks.value_or(2)), "--bind-to", "none",
           "--oversubscribe", "--"};
 }
@@ -120,7 +120,7 @@ void prepare_environment(bool in_allocation) {
   ::setenv("OMPI_MCA_plm", "^slurm", 0);
 }
 
-/// This process becomes what starts the ranks; their table is its output.
+/// Replaces this process by the program that starts the ranks; rank 0 prints the table.
 Result<int> become(const std::vector<std::string>& argv, System& system) {
   if (!system.find_program(argv[0])) {
     return Error{ErrorKind::unavailable, argv[0] + " is not installed",

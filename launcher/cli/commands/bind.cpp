@@ -1,4 +1,4 @@
-// Which CPUs each rank of a node would get: the placement, without a job.
+// Prints the placement of ranks on a node, without a job.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -62,7 +62,7 @@ Result<PlacementRequest> request_from(const Options& options) {
   return request;
 }
 
-/// What the form cannot say goes to stderr: stdout is for the program that reads it.
+/// What the format cannot express goes to stderr: stdout is for programs.
 void show(System& system, const Rendering& made, const Placement& placement, BindFormat format) {
   system.print(made.text);
   if (format != BindFormat::table)

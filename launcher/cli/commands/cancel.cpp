@@ -40,8 +40,8 @@ bool lives(pid_t pid) {
   return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/// The dllaunch that owns the ranks asks them to save and ends them, as at Ctrl-C; a second signal
-/// speeds it up.
+/// Signals the dllaunch that owns the ranks, which asks them to save and ends them, as at Ctrl-C. A
+/// second signal skips the save.
 Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
@@ -91,7 +91,7 @@ FollowSettings settings_for(const StoredRun& run) {
   return {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s};
 }
 
-/// The array's other tasks and their followers go on: no summary is written.
+/// Writes no summary: the array's other tasks and their followers continue.
 Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
                         System& system) {
   const std::string words = fmt::format("task {} of job {}", task, run.job_id);

@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> unit_environment(System& system
   return variables;
 }
 
-/// This process becomes the daemon's program, which goes into the background itself.
+/// Replaces this process by the daemon, which puts itself into the background.
 Result<int> start(Options options, System& system) {
   auto& settings = options.settings;
   if (!options.listen.empty()) {
@@ -78,7 +78,7 @@ Result<int> start(Options options, System& system) {
   }
   const auto program =
       (std::filesystem::path(paths->dllaunch).parent_path() / "dllaunch-daemon").string();
-  // Not as an argument, which all users can read: a webhook's address is a secret.
+  // Not an argument: all users can read those, and a webhook's URL is a secret.
   setenv(settings_variable, settings_text(settings).c_str(), 1);
   std::string name = program;
   char* argv[] = {name.data(), nullptr};
@@ -166,7 +166,7 @@ Result<int> stop(System& system) {
   if (holder->host != system.host_name()) return elsewhere(*holder, system);
   const auto asked = ask_daemon(*paths, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
   if (!asked) kill(holder->pid, SIGTERM);
-  // It may be waiting for Slurm; one that does not respond at all hangs. Killing it loses nothing.
+  // It may be waiting for Slurm. If it does not respond at all, it hangs; killing it loses nothing.
   const std::chrono::seconds patience(asked ? 15 : 3);
   if (!ends_within(*paths, patience)) {
     kill(holder->pid, SIGKILL);

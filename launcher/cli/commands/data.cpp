@@ -1,4 +1,4 @@
-// Data sets on this machine: published ones fetched, synthetic ones made.
+// Fetches published data sets and generates synthetic ones.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ Result<int> get(const Options& options, System& system) {
                fmt::format("one of: {}", fmt::join(known, ", "))};
 }
 
-/// This process becomes the trainer, which knows how to make images.
+/// Replaces this process by the trainer, which generates the images.
 Result<int> make(const Options& options, const System& system) {
   if (!options.from.empty()) {
     return Error{ErrorKind::bad_request, "data make: --from is of data get",

@@ -1,4 +1,4 @@
-// What is wrong with where ranks run: on this node, of a process, of every rank of a job.
+// Diagnoses binding and placement: of this node, of a process, or of every rank of a job.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -25,11 +25,11 @@ struct Options {
   bool bench = false;
   bool json = false;
   bool preflight = false;
-  std::string run_dir;            // whose folders and ranks pre-flight asks for
-  std::vector<std::string> skip;  // its checks
-  int limit = 15;                 // seconds for its nodes' answers
-  std::string preflight_node;     // how preflight() asks each node
-  std::string node;               // of this Slurm job; how examine_allocation() asks each node
+  std::string run_dir;            // pre-flight: the run whose folders and ranks are checked
+  std::vector<std::string> skip;  // pre-flight checks
+  int limit = 15;                 // seconds to wait for the nodes' answers
+  std::string preflight_node;     // set by preflight() on each node
+  std::string node;               // a Slurm job; set by examine_allocation() on each node
 };
 
 Result<Report> examine(System& system, const Options& options) {
@@ -54,7 +54,7 @@ Result<int> show_preflight(System& system, const Options& options) {
   const auto report = preflight(system, *request);
   if (!report) return report.error();
   const Console& console = system.console();
-  // Of many nodes, what is well is many lines.
+  // On many nodes, passed checks would fill the screen.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
   system.print(options.json ? to_json(*report).dump(2) + "\n"
                             : render_preflight(*report, console.color_out, all));

@@ -50,7 +50,7 @@ struct ExecOptions {
   std::vector<std::string> command;
 };
 
-/// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
+/// Returns the plan's settings for this node; without a plan, the defaults.
 PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, System& system) {
   if (run_dir.empty()) return {};
   auto text = system.read_file(run_dir + "/plan.json");
@@ -60,7 +60,7 @@ PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, System
   return {};
 }
 
-/// Caches that a shared file system is no place for; what the user set stays as it is.
+/// Moves caches off shared file systems; the user's settings stay.
 void set_node_folders(const SiteSettings& site, const RankEnv& rank, const EnvLookup& lookup,
                       System& system) {
   for (const auto& [name, path] : site.node_folders) {
@@ -75,7 +75,7 @@ void set_node_folders(const SiteSettings& site, const RankEnv& rank, const EnvLo
   }
 }
 
-/// The names by which others may reach this node, the best first.
+/// Returns the names by which others may reach this node, best first.
 std::vector<std::string> own_names(const SiteSettings& site, const std::string& host) {
   const auto slurms = process_environment()("SLURMD_NODENAME").value_or(host);
   std::vector<std::string> names = {slurms, host};
@@ -83,7 +83,7 @@ std::vector<std::string> own_names(const SiteSettings& site, const std::string& 
   return names;
 }
 
-/// Failing to bind is reported, not fatal: a slow rank is better than none.
+/// A failure to bind is reported and not fatal: a slow rank is better than none.
 RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, System& system) {
   const auto complain = [&](const Error& error) {
     system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", context.rank.rank, error.what));
@@ -111,7 +111,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, Syste
   return binding;
 }
 
-/// The option, else DLLAUNCH_RENDEZVOUS_SECONDS, which a job file can set, else five minutes.
+/// Returns the option, else DLLAUNCH_RENDEZVOUS_SECONDS (a job file can set it), else five minutes.
 Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& lookup) {
   constexpr int usual = 300;
   if (options.rendezvous_seconds) return *options.rendezvous_seconds;
@@ -153,7 +153,7 @@ Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkContex
                                                 context.host, sentence));
                        }});
   const bool needed = context.framework != "none" && context.framework != "mpi";
-  // Fails only for reasons common to all ranks: otherwise the others would wait in vain.
+  // Fails only for reasons that all ranks share: otherwise the others would wait for this one.
   if (rendezvous || needed || rendezvous.error().kind != ErrorKind::unavailable) return rendezvous;
   if (context.rank.rank == 0) {
     system.log(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
@@ -162,11 +162,11 @@ Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkContex
   return Rendezvous{};
 }
 
-/// Everything that says who this process is, so that there is one answer.
+/// Sets all variables that define this rank, so that they agree.
 void set_environment(const FrameworkContext& context, const Variables& of_rank) {
   const auto lookup = process_environment();
   const auto of_framework = framework_variables(context, lookup);
-  // What torchrun set for its workers is right.
+  // torchrun has set its workers' variables.
   if (context.rank.launcher != "torchrun") {
     for (const auto& name : contradicting_variables(process_variables(), lookup)) {
       unsetenv(name.c_str());
@@ -192,7 +192,7 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   return kept;
 }
 
-/// Never returns when all goes well.
+/// Returns only on failure.
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
   std::vector<char*> argv;
@@ -223,8 +223,8 @@ void forget_inherited() {
   }
 }
 
-/// Fills in where the copies lie, which the plan could not know; returns it. A trainer that was
-/// staged finds its libraries beside it.
+/// Fills in the folder of the staged copies, which is not known when planning, and returns it. A
+/// staged trainer finds its libraries beside it.
 Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup& lookup) {
   auto folder = lookup("DLLAUNCH_STAGE").value_or("");
   if (folder.empty())

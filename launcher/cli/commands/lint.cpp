@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-/// A relative path counts from where sbatch is called: here, or where the script stands.
+/// Relative paths are resolved against the directory of the sbatch call: this one, or the script's.
 lint::Surroundings surroundings(System& system, const std::string& script) {
   const std::size_t slash = script.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : script.substr(0, slash + 1);

@@ -1,4 +1,4 @@
-// What the ranks of a run wrote, merged; of a run that goes on, as it is written.
+// Prints the merged output of a run's ranks; follows a run that is still running.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -48,7 +48,7 @@ std::string task_of(const std::string& folder) {
   return task.find_first_not_of("0123456789") == std::string::npos ? task : "";
 }
 
-/// The output of a run: one text, of an array one a task.
+/// The output of a run; of an array, one text per task.
 class Output {
  public:
   Output(const StoredRun& run, const Options& options) : run_(run), options_(options) {

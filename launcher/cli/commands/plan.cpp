@@ -1,4 +1,4 @@
-// Show what would happen; start nothing, submit nothing.
+// Prints the plan; starts and submits nothing.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -24,12 +24,12 @@ struct Options {
   bool json = false;
 };
 
-/// A path may be any bytes, JSON is UTF-8.
+/// A path may contain any bytes; JSON is UTF-8.
 std::string text_of(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// The plan where there is one, and everything that speaks against the job.
+/// The plan, if there is one, and every problem of the job.
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
   if (!checked) return checked.error();

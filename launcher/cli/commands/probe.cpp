@@ -1,4 +1,4 @@
-// Look at the nodes that jobs get, from inside, and remember them.
+// Records the topology of a cluster's nodes, observed from inside jobs.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ std::string first_line(System& system, const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-/// Inside the job: what this node is, for the one who waits for our output.
+/// Inside the job: prints this node's description for the waiting `dllaunch probe`.
 Result<int> capture_here(System& system) {
   auto topology = system.topology();
   if (!topology) return std::move(topology).error();
@@ -80,7 +80,7 @@ Result<int> list(System& system, bool json) {
   return exit_code::success;
 }
 
-/// A folder of our own below the current one, which the nodes are likely to share; gone with it.
+/// A temporary folder below the current directory, which the nodes are likely to share.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& parent) : path_(parent + "/.dllaunch-probe-XXXXXX") {

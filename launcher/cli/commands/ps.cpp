@@ -1,4 +1,4 @@
-// The user's runs: those in the queue, those on this machine, those that are over.
+// Lists the user's runs: queued, running, ended.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-/// Terminals wrap what is too long, pipes do not: there nothing is cut.
+/// Lines are cut to the width of a terminal, and not cut in a pipe.
 int columns_of(const Console& console) {
   constexpr int unlimited = 100'000;
   return console.terminal_out ? console.columns : unlimited;

@@ -1,4 +1,4 @@
-// How a run went, and what its ranks did when.
+// Summarises a run and merges its ranks' timelines.
 #include <memory>
 #include <optional>
 #include <string>

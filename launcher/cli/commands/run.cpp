@@ -65,7 +65,7 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
   return paths;
 }
 
-/// Stops at what Slurm would refuse or what would fail at once; logs doubts.
+/// Returns an error for what Slurm would reject or what would fail at once; logs warnings.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
@@ -85,7 +85,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   if (!job) return std::move(job).error();
   auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
-  // A dry run shows the job ids too, for they are in the script.
+  // A dry run resolves job ids too: they are in the script.
   auto dependencies = resolve_dependencies(system, job->after);
   if (!dependencies) return std::move(dependencies).error();
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
@@ -144,7 +144,7 @@ SlurmSettings slurm_settings(const RunOptions& options, System& system) {
   return settings;
 }
 
-/// The stored job file has what --set changed in it.
+/// The stored job file includes the changes by --set.
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
   if (options.local) argv.emplace_back("--local");
@@ -164,12 +164,12 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
                                         .next = command_to_go_on(options, run)}));
   auto written = folder.check();
   if (written) written = write_file(run.summary(), summary_text(summary));
-  // How the run ended is what counts; `status` tries again when the disk has room.
+  // The run's outcome matters more; `status` tries again when the disk has room.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
 }
 
-/// `attached`: the job of this run that is in the queue already, and since when.
+/// `attached`: this run's job that is already queued, and since when.
 struct Attached {
   std::string id;
   double since_s = 0;  // Unix seconds

@@ -1,4 +1,4 @@
-// What a job file may hold, for editors and for people.
+// Prints the schema of job files, for editors and for people.
 #include <memory>
 
 #include "launcher/cli/command.hpp"

@@ -1,4 +1,4 @@
-// Print the sbatch script; submit nothing.
+// Prints the sbatch script; submits nothing.
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"

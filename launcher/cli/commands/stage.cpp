@@ -1,4 +1,4 @@
-// Inside a job: data and programs onto every node's own disk, and away again at the end.
+// Inside a job: copies data and programs to every node's local disk, and removes them at the end.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>

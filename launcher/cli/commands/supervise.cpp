@@ -1,4 +1,4 @@
-// In the batch script: owns the srun step; restarts, requeues, stops.
+// In the batch script: owns the srun step; restarts it, requeues the job, or stops.
 #include <unistd.h>
 
 #include <memory>

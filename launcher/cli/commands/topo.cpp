@@ -1,4 +1,4 @@
-// The shape of a node: this one, or one from a file.
+// Prints the topology of this node, or of one from a file.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
