@@ -296,7 +296,8 @@ ApiAnswer Api::curve(const RunRecord& run) const {
 }
 
 ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {
-  if (run.over && what != "requeue") return error_answer(409, "it is over already: " + run.state);
+  if (run.over && what != "requeue")
+    return error_answer(409, "the run has already ended: " + run.state);
   if (what == "requeue" && run.launcher != "slurm")
     return error_answer(409, "it runs without Slurm: dllaunch run --run-dir starts it again");
   if (run.wish == what) return json_answer({{"accepted", what}, {"again", true}}, 202);

@@ -169,7 +169,7 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
     if (all.is_array() && i < all.size()) {
       rows[i].reading = reading_from(all[i]);
     } else {
-      rows[i].reading.trouble = answer ? "its driver's answer makes no sense" : answer.error().what;
+      rows[i].reading.trouble = answer ? "invalid answer from its driver" : answer.error().what;
     }
   }
   return rows;
@@ -219,7 +219,7 @@ std::string render_gpus(const std::vector<GpuRow>& rows, bool color) {
       text += fmt::format("  {}\n", sorted[i - 1].reading.trouble);
   }
   if (rows.size() > sorted.size())
-    text += fmt::format("and {} GPUs more: --json has them all\n", rows.size() - sorted.size());
+    text += fmt::format("and {} more GPUs: see --json\n", rows.size() - sorted.size());
   return text + "\n";
 }
 

@@ -43,7 +43,7 @@ Result<NumaMemory> NumaMemory::allocate(std::size_t bytes, int numa) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return unavailable(numa, std::strerror(errno));
   NumaMemory memory(data, bytes);
-  if (numa >= static_cast<int>(most_nodes)) return unavailable(numa, "a number out of reach");
+  if (numa >= static_cast<int>(most_nodes)) return unavailable(numa, "node number out of range");
   if (numa >= 0 && !prefer(data, bytes, numa)) return unavailable(numa, std::strerror(errno));
   std::memset(data, 0, bytes);
   if (numa < 0) return memory;

@@ -285,7 +285,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
 }
 
 std::string idle_words(const Placement& placement) {
-  return placement.idle + "; binding.cores: fill deals them out after the near ones";
+  return placement.idle + "; binding.cores: fill assigns them after the near ones";
 }
 
 std::vector<std::string> shim(const LaunchPlan& plan) {

@@ -163,7 +163,7 @@ Result<PreflightReport> preflight_report_from_json(const Json& document) {
   for (const auto& entry : document["nodes"]) {
     NodeVerdict node{.node = text_of(entry, "node"), .ok = flag_of(entry, "ok")};
     if (node.node.empty() || !entry.contains("checks") || !entry["checks"].is_array())
-      return no_report("a node that lacks something");
+      return no_report("incomplete node");
     for (const auto& check : entry["checks"]) {
       const auto level = text_of(check, "level");
       if (level != "ok" && level != "warn" && level != "fail")

@@ -135,7 +135,7 @@ Result<PreflightRequest> preflight_request_from_json(const Json& document) {
     if (!folder.is_object() || !folder.contains("what") || !folder["what"].is_string() ||
         !folder.contains("path") || !folder["path"].is_string() || !folder.contains("bytes") ||
         !is_count(folder["bytes"]))
-      return no_request("a folder that lacks something");
+      return no_request("incomplete folder");
     const auto bytes = std::max(0.0, folder["bytes"].get<double>());
     request.folders.push_back({.what = folder["what"],
                                .path = folder["path"],

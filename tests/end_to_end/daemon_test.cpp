@@ -85,14 +85,14 @@ class DaemonTest : public testing::Test {
 TEST_F(DaemonTest, StartsAnswersAndStops) {
   const auto none = work_.run({"daemon", "status"});
   EXPECT_EQ(none.exit_code, 3);
-  EXPECT_THAT(none.err, HasSubstr("no daemon runs\n  try: dllaunch daemon start"));
+  EXPECT_THAT(none.err, HasSubstr("no daemon is running\n  try: dllaunch daemon start"));
 
   const auto started = start();
   ASSERT_EQ(started.exit_code, 0) << started.err;
   EXPECT_THAT(started.out, HasSubstr("daemon  process "));
   const auto status = work_.run({"daemon", "status"});
   EXPECT_EQ(status.exit_code, 0) << status.err;
-  EXPECT_THAT(status.out, HasSubstr("0 not over; 0 submitted again"));
+  EXPECT_THAT(status.out, HasSubstr("0 not ended; 0 resubmitted"));
   const auto json = Json::parse(work_.run({"daemon", "status", "--json"}).out, nullptr, false);
   EXPECT_EQ(json["pid"], pid());
 

@@ -399,7 +399,8 @@ TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
   EXPECT_THAT(cancelled.out, HasSubstr(work_.run_dir() + " cancelled\n  checkpoint  "));
   EXPECT_EQ(summary()["status"], "cancelled");
   expect_nothing_left();
-  EXPECT_THAT(work_.run({"cancel", work_.run_dir()}).out, HasSubstr("is over already: cancelled"));
+  EXPECT_THAT(work_.run({"cancel", work_.run_dir()}).out,
+              HasSubstr("has already ended: cancelled"));
 }
 
 TEST_F(LocalRun, KilledItTakesItsRanksAlong) {

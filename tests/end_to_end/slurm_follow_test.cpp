@@ -194,7 +194,7 @@ TEST_F(SlurmFollow, CancelSavesFirst) {
   EXPECT_EQ(status("trainer")["state"], "cancelled");
   const auto again = run({"cancel", "trainer"});
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_THAT(again.out, HasSubstr("is over already: cancelled"));
+  EXPECT_THAT(again.out, HasSubstr("has already ended: cancelled"));
 }
 
 TEST_F(SlurmFollow, ACommandThatKnowsTheSignalSavesBeforeItIsCancelled) {
@@ -301,10 +301,10 @@ TEST_F(SlurmFollow, OneTaskOfAnArrayIsCancelledAndThenAll) {
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_EQ(one.out, "task 2 of job " + id + " cancelled\n");
   const auto again = run({"cancel", id + "_0"});
-  EXPECT_EQ(again.out, "task 0 of job " + id + " is over already: failed\n") << again.err;
+  EXPECT_EQ(again.out, "task 0 of job " + id + " has already ended: failed\n") << again.err;
   const auto none = run({"cancel", id + "_9"});
   EXPECT_EQ(none.exit_code, 2) << none.out;
-  EXPECT_THAT(none.err, HasSubstr("Slurm knows no task 9 of job " + id));
+  EXPECT_THAT(none.err, HasSubstr("Slurm has no task 9 of job " + id));
 
   const auto told = run({"status", "some"}).out;
   EXPECT_THAT(told, HasSubstr("some: running"));

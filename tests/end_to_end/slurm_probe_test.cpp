@@ -125,7 +125,7 @@ class SlurmProbe : public testing::Test {
     work_.signal(SIGINT);
     const auto ended = work_.wait(20s);
     EXPECT_EQ(ended.exit_code, 130) << ended.err;
-    EXPECT_THAT(ended.err, HasSubstr("left out: stopped by SIGINT"));
+    EXPECT_THAT(ended.err, HasSubstr("skipped: stopped by SIGINT"));
     EXPECT_TRUE(nothing_is_queued());
     EXPECT_EQ(hidden_folders(), 0u);
   }

@@ -269,7 +269,7 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   // The user's own, of the same name: only the token tells them apart.
   take(first, number, "one");
   expect_left_alone(work, first, number,
-                    "job " + number + " of Slurm's is another one now, and was left alone");
+                    "Slurm job " + number + " is a different job now; left alone");
 }
 
 }  // namespace

@@ -308,7 +308,7 @@ Job asking_for_cores(std::optional<int> cpus_per_rank, BindCores cores = BindCor
 
 const std::string idle_half =
     "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is near them; "
-    "binding.cores: fill deals them out after the near ones (--cpus-per-task=8 counts them all the "
+    "binding.cores: fill assigns them after the near ones (--cpus-per-task=8 counts them all the "
     "same: a step that asks for fewer does not get the whole node)";
 
 // CINECA's pages: 32 cores, four GPUs; all of them beside the first half of the cores.

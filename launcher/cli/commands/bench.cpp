@@ -136,7 +136,7 @@ Result<int> become(const std::vector<std::string>& argv, System& system) {
 
 Result<int> bench(const Options& options, System& system) {
   if (options.what != "allreduce") {
-    return Error{ErrorKind::bad_request, fmt::format("nothing measures \"{}\"", options.what),
+    return Error{ErrorKind::bad_request, fmt::format("unknown benchmark \"{}\"", options.what),
                  "dllaunch bench allreduce"};
   }
   if (auto known = check_communicator(options.communicator); !known)

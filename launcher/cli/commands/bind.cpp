@@ -82,7 +82,8 @@ Result<int> show_binding(System& system, const Options& options) {
   auto placement = place_ranks(*topology, *request);
   if (!placement) return std::move(placement).error();
   if (!placement->idle.empty())
-    placement->warnings.push_back(placement->idle + "; --cores fill deals them out after the rest");
+    placement->warnings.push_back(placement->idle +
+                                  "; --cores fill assigns them after the near ones");
   if (options.json) {
     system.print(to_json(*topology, *placement).dump(2) + "\n");
     return exit_code::success;

@@ -102,12 +102,12 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
   run.plan.array.reset();
   const auto known = finished_jobs(system, job);
   if (known.empty())
-    return Error{ErrorKind::bad_request, fmt::format("Slurm knows no {}", words),
+    return Error{ErrorKind::bad_request, fmt::format("Slurm has no {}", words),
                  "squeue --me --array"};
   const auto& state = known.front().state;
   if (is_final_state(state)) {
     const auto ended = explain_jobs(run.plan, run.dir, run.job_id, known, RunTotals());
-    system.print(fmt::format("{} is over already: {}\n", words, to_string(ended.status)));
+    system.print(fmt::format("{} has already ended: {}\n", words, to_string(ended.status)));
     return exit_code::success;
   }
   Follower follower(system, run.dir, settings_for(run));
@@ -152,14 +152,14 @@ Result<int> cancel_run(const Options& options, System& system) {
   // For Slurm the run has ended, but the daemon may be about to resubmit it.
   const bool told = slurm && !task && tell_daemon(system, *path, over ? "cancel" : "leave");
   if (over && told) {
-    system.print(fmt::format("{} is not submitted again: the daemon was told\n", *path));
+    system.print(fmt::format("told the daemon not to resubmit {}\n", *path));
     return exit_code::success;
   }
   if (over) {
-    system.print(fmt::format("{} is over already: {}\n", *path, run_state.state));
+    system.print(fmt::format("{} has already ended: {}\n", *path, run_state.state));
     if (run_state.number_taken)
-      system.print(fmt::format("job {} of Slurm's is another one now, and was left alone\n",
-                               run_state.run.job_id));
+      system.print(
+          fmt::format("Slurm job {} is a different job now; left alone\n", run_state.run.job_id));
     return exit_code::success;
   }
   if (slurm && task) return cancel_task(options, run_state.run, *task, system);

@@ -47,7 +47,7 @@ struct Options {
 
 Result<DaemonPaths> paths_of(System& system) {
   if (auto paths = daemon_paths(system)) return *std::move(paths);
-  return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
+  return Error{ErrorKind::unavailable, "HOME is not set: no place for the daemon's files",
                "set XDG_STATE_HOME"};
 }
 
@@ -105,8 +105,8 @@ std::string render(const Json& status, const DaemonPaths& paths) {
       fmt::format("daemon: process {} on {}, {} up, {:.1f} MiB, {:.2f} % of a core\n",
                   number(status, "pid"), status.value("host", "?"), clock_time(up_s), megabytes,
                   100 * figure(status, "cpu_seconds") / std::max(up_s, 1.0));
-  text += fmt::format("  runs        {} not over; {} submitted again\n",
-                      number(status, "live_runs"), number(status, "submissions"));
+  text += fmt::format("  runs        {} not ended; {} resubmitted\n", number(status, "live_runs"),
+                      number(status, "submissions"));
   const auto slurm = status.value("slurm", Json::object());
   if (slurm.value("answers", true))
     text += fmt::format("  Slurm       asked {} times, every {} s while a run is in the queue\n",
@@ -121,7 +121,7 @@ std::string render(const Json& status, const DaemonPaths& paths) {
 }
 
 Error not_running() {
-  return {ErrorKind::unavailable, "no daemon runs", "dllaunch daemon start"};
+  return {ErrorKind::unavailable, "no daemon is running", "dllaunch daemon start"};
 }
 
 Error elsewhere(const LockHolder& holder, System& system) {
@@ -141,7 +141,7 @@ Result<int> status(const Options& options, System& system) {
   if (!answer) return std::move(answer).error();
   const auto document = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object())
-    return Error{ErrorKind::unavailable, "what the daemon answers makes no sense", ""};
+    return Error{ErrorKind::unavailable, "invalid answer from the daemon", ""};
   system.print(options.json ? document.dump(2) + "\n" : render(document, *paths));
   return exit_code::success;
 }
@@ -160,7 +160,7 @@ Result<int> stop(System& system) {
   if (!paths) return std::move(paths).error();
   const auto holder = holder_of(paths->lock());
   if (!holder) {
-    system.log("dllaunch: no daemon runs\n");
+    system.log("dllaunch: no daemon is running\n");
     return exit_code::success;
   }
   if (holder->host != system.host_name()) return elsewhere(*holder, system);
@@ -170,10 +170,10 @@ Result<int> stop(System& system) {
   const std::chrono::seconds patience(asked ? 15 : 3);
   if (!ends_within(*paths, patience)) {
     kill(holder->pid, SIGKILL);
-    system.log(fmt::format("dllaunch: process {} did not end within {} s and was killed\n",
+    system.log(fmt::format("dllaunch: process {} did not exit within {} s and was killed\n",
                            holder->pid, patience.count()));
     if (!ends_within(*paths, std::chrono::seconds(5)))
-      return Error{ErrorKind::timeout, fmt::format("process {} does not end", holder->pid), ""};
+      return Error{ErrorKind::timeout, fmt::format("process {} does not exit", holder->pid), ""};
   }
   system.print(fmt::format("daemon {} ended\n", holder->pid));
   return exit_code::success;
@@ -186,7 +186,7 @@ Result<int> daemon(const Options& options, System& system) {
   const std::vector<std::string> known = {"start", "status", "stop"};
   const auto nearest = nearest_name(options.what, known);
   return Error{ErrorKind::bad_request,
-               fmt::format("daemon: neither start, status nor stop: '{}'{}", options.what,
+               fmt::format("daemon: expected start, status or stop, not '{}'{}", options.what,
                            nearest ? fmt::format("; did you mean {}?", *nearest) : ""),
                "dllaunch daemon status"};
 }

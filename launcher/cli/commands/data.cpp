@@ -41,7 +41,7 @@ struct Options {
 Result<int> get(const Options& options, System& system) {
   if (options.images || options.size || options.classes || options.channels) {
     return Error{ErrorKind::bad_request,
-                 "data get: --images, --size, --classes and --channels are of data make",
+                 "data get: --images, --size, --classes and --channels are options of data make",
                  fmt::format("dllaunch data get {}", options.name)};
   }
   std::vector<std::string> known;
@@ -66,11 +66,11 @@ Result<int> get(const Options& options, System& system) {
 /// Replaces this process by the trainer, which generates the images.
 Result<int> make(const Options& options, const System& system) {
   if (!options.from.empty()) {
-    return Error{ErrorKind::bad_request, "data make: --from is of data get",
+    return Error{ErrorKind::bad_request, "data make: --from is an option of data get",
                  "dllaunch data make synthetic"};
   }
   if (options.name != "synthetic") {
-    return Error{ErrorKind::bad_request, fmt::format("nothing makes \"{}\"", options.name),
+    return Error{ErrorKind::bad_request, fmt::format("cannot make \"{}\"", options.name),
                  "dllaunch data make synthetic"};
   }
   auto paths = program_paths("");
@@ -96,7 +96,7 @@ Result<int> data(const Options& options, System& system) {
   if (options.what == "get") return get(options, system);
   if (options.what == "make") return make(options, system);
   return Error{ErrorKind::bad_request,
-               fmt::format("data: neither get nor make: \"{}\"", options.what),
+               fmt::format("data: expected get or make, not \"{}\"", options.what),
                "dllaunch data get cifar10"};
 }
 

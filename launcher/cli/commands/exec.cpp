@@ -182,7 +182,7 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
   if (log < 0) {
-    system.log(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
+    system.log(fmt::format("dllaunch: cannot write {}: {}; output is not redirected\n", path,
                            std::strerror(errno)));
     return kept;
   }
@@ -229,7 +229,7 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   auto folder = lookup("DLLAUNCH_STAGE").value_or("");
   if (folder.empty())
     return Error{ErrorKind::unavailable, "--staged, but DLLAUNCH_STAGE is not set",
-                 "the script's lines about `stage` set it"};
+                 "the script's `dllaunch stage` lines set it"};
   const std::string libraries = folder + "/.dllaunch/lib";
   if (command.at(0).starts_with(std::string(stage_mark) + "/.dllaunch/")) {
     const auto before = lookup("LD_LIBRARY_PATH").value_or("");

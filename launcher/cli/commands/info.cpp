@@ -46,7 +46,7 @@ Json observe_program(System& system, const std::string& name) {
   if (output->exit_code != 0) {
     const auto said = output->err.substr(0, output->err.find('\n'));
     const auto why =
-        said.empty() ? fmt::format("{} --version ended with {}", name, output->exit_code) : said;
+        said.empty() ? fmt::format("{} --version exited with {}", name, output->exit_code) : said;
     return {{"found", false}, {"path", *path}, {"why", why}};
   }
   return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};

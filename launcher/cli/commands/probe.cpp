@@ -74,7 +74,7 @@ Result<int> list(System& system, bool json) {
   }
   for (const auto& complaint : cache.complaints) system.log("warning: " + complaint + "\n");
   if (cache.nodes.empty())
-    system.log("nothing probed yet: `dllaunch probe PARTITION` looks at the nodes of one\n");
+    system.log("nothing probed yet; run `dllaunch probe PARTITION`\n");
   else
     system.print(render_probe_list(cache.nodes, now));
   return exit_code::success;
@@ -101,7 +101,7 @@ class ScratchFolder {
 Result<int> tell(const ProbeOutcome& outcome, bool json, System& system) {
   system.print(json ? probes_json(outcome).dump(2) + "\n" : render_probes(outcome));
   for (const auto& [target, why] : outcome.missed)
-    system.log(fmt::format("dllaunch: {} left out: {}\n",
+    system.log(fmt::format("dllaunch: {} skipped: {}\n",
                            fmt::format("partition {}, {}", target.places.front().partition,
                                        compress_hosts(target.type.hosts)),
                            why));
@@ -124,8 +124,8 @@ Result<int> probe(const Options& options, System& system) {
   const ScratchFolder scratch(paths->work_dir);
   if (scratch.path().empty() || scratch.path().find('\\') != std::string::npos)
     return Error{ErrorKind::bad_request,
-                 fmt::format("{} cannot hold the jobs' output", paths->work_dir),
-                 "start in a folder that you can write to and the nodes share"};
+                 fmt::format("cannot write the jobs' output to {}", paths->work_dir),
+                 "run it in a writable folder on a shared file system"};
   const auto outcome = execute_probes(*facts->slurm, *targets, system,
                                       {.options = options.probe,
                                        .program = paths->dllaunch,

@@ -37,7 +37,7 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   if (!options.ranks.empty()) {
     auto list = parse_id_list(options.ranks);
     if (!list || list->empty())
-      return Error{ErrorKind::bad_request, "--ranks is no list of ranks: " + options.ranks,
+      return Error{ErrorKind::bad_request, "--ranks is not a list of ranks: " + options.ranks,
                    "write it as 0-7,64"};
     ranks = *std::move(list);
   }

@@ -288,6 +288,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command run_command;
-const Command run_command{"run", "train, here or on Slurm, and follow it", examples, declare};
+const Command run_command{"run", "run a job, here or on Slurm, and follow it", examples, declare};
 
 }  // namespace dllaunch

@@ -39,8 +39,8 @@ struct StageOptions {
 Result<std::string> job_id(System& system) {
   const auto id = system.environment("SLURM_JOB_ID");
   if (id && !id->empty()) return *id;
-  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging belongs into a Slurm job",
-               "salloc, or put the line into a batch script"};
+  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging needs a Slurm job",
+               "use salloc or a batch script"};
 }
 
 /// Keeps the copies until standard input is closed or Slurm ends the step, then removes them.
@@ -101,7 +101,7 @@ Result<int> stage(const StageOptions& options, System& system) {
   }
   if (!options.keep.empty()) return keep(options.keep);
   if (options.job.request.folder.empty())
-    return Error{ErrorKind::bad_request, "stage: where to?", "--to \"$DLLAUNCH_STAGE\""};
+    return Error{ErrorKind::bad_request, "stage: no --to", "--to \"$DLLAUNCH_STAGE\""};
   if (!options.here) return stage_all(options, system);
   auto done = stage_here(options, system);
   if (!done) return std::move(done).error();
