@@ -82,7 +82,7 @@ std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key
 }
 
 ApiAnswer not_found() {
-  return error_answer(404, "there is no such thing here");
+  return error_answer(404, "not found");
 }
 
 ApiAnswer text_answer(const RunText& part, const std::string& type) {

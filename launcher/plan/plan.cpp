@@ -40,8 +40,9 @@ Result<Ok> check_variables(const Job& job) {
                                                            "SRUN_CPUS_PER_TASK"};
   for (const auto& [name, value] : job.environment.variables) {
     if (!is_variable_name(name))
-      return bad_request(fmt::format("environment.variables: '{}' is no variable's name", name),
-                         "letters, digits and underscores, no digit first");
+      return bad_request(
+          fmt::format("environment.variables: '{}' is not a valid variable name", name),
+          "letters, digits and underscores, no digit first");
     if (std::find(bash_own.begin(), bash_own.end(), name) != bash_own.end())
       return bad_request(fmt::format("environment.variables: {} belongs to bash itself", name));
     if (std::find(fatal_twice.begin(), fatal_twice.end(), name) != fatal_twice.end())
@@ -57,7 +58,7 @@ Result<Ok> check_signal(const Job& job) {
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   });
   if (!word)
-    return bad_request(fmt::format("recovery.signal: '{}' is no signal's name", name),
+    return bad_request(fmt::format("recovery.signal: '{}' is not a signal name", name),
                        "write it as USR1 or USR2");
   return Ok{};
 }

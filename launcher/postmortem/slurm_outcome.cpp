@@ -32,7 +32,7 @@ struct Verdict {
 const std::map<std::string, Verdict, std::less<>> verdicts = {
     {"TIMEOUT",
      {RunStatus::timeout, "reached its time limit",
-      "raise resources.time, or run again to go on from the checkpoint"}},
+      "raise resources.time, or run again to resume from the checkpoint"}},
     {"DEADLINE",
      {RunStatus::timeout, "reached its deadline",
       "submit it earlier, or with a later --deadline in resources.sbatch_extra"}},
@@ -138,7 +138,7 @@ Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last)
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
   if (last.status != RunStatus::cancelled)
-    outcome.advice = "run again to go on from the last checkpoint";
+    outcome.advice = "run again to resume from the last checkpoint";
   return outcome;
 }
 
@@ -205,7 +205,7 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
       outcome.advice =
           !plan.asks_ranks
               ? "raise resources.time, or save in time: recovery: {signal: USR2} asks the ranks to"
-              : "raise resources.time; there is no checkpoint to go on from";
+              : "raise resources.time; there is no checkpoint to resume from";
   }
   if (job.state == "NODE_FAIL") {
     const auto node = lost_node_in(job_words);

@@ -91,7 +91,7 @@ Result<NodeAnswer> node_answer_from_json(const Json& document) {
   const auto checks = document.find("checks");
   if (checks == document.end() || !checks->is_object()) return no_answer("it has no checks");
   for (const auto& [name, list] : checks->items()) {
-    if (!list.is_array()) return no_answer(fmt::format("`{}` is no list", name));
+    if (!list.is_array()) return no_answer(fmt::format("`{}` is not a list", name));
     auto& samples = answer.samples[name];
     for (const auto& one : list) {
       if (!one.is_object() || !one.contains("seen")) return no_answer("a sample without `seen`");

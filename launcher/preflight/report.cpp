@@ -154,10 +154,10 @@ Json to_json(const PreflightReport& report) {
 Result<PreflightReport> preflight_report_from_json(const Json& document) {
   if (!document.is_object() || !document.contains("nodes") || !document["nodes"].is_array() ||
       !document.contains("exclude") || !document["exclude"].is_array())
-    return no_report("`nodes` or `exclude` is no list");
+    return no_report("`nodes` or `exclude` is not a list");
   PreflightReport report{.seconds = number_of(document, "seconds").value_or(0)};
   for (const auto& name : document["exclude"]) {
-    if (!name.is_string()) return no_report("`exclude` holds something that is no name");
+    if (!name.is_string()) return no_report("`exclude` holds something other than names");
     report.exclude.push_back(name);
   }
   for (const auto& entry : document["nodes"]) {

@@ -208,7 +208,8 @@ bool has_our_name(const std::string& folder) {
 }
 
 Error not_ours(const std::string& folder, const std::string& why) {
-  return {ErrorKind::bad_request, fmt::format("{} is no folder for staging: {}", folder, why), ""};
+  return {ErrorKind::bad_request, fmt::format("{} cannot be used for staging: {}", folder, why),
+          ""};
 }
 
 /// Checks for a directory, not a link, of this user and private. Ok if it does not exist.

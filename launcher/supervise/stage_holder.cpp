@@ -28,9 +28,10 @@ Result<StageHolder> StageHolder::from(const std::string& words) {
   const auto pid = std::from_chars(input.ptr + (colon ? 1 : 0), end, stage_holder.pid_);
   const bool whole = colon && pid.ec == std::errc() && pid.ptr == end && stage_holder.pid_ > 1;
   if (!whole || stage_holder.input_ < 3 || !is_pipe(stage_holder.input_))
-    return Error{ErrorKind::bad_request,
-                 fmt::format("supervise: --keeper {} is no pipe and process of the script", words),
-                 "start it as the script that `dllaunch script` prints does"};
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("supervise: --keeper {} is not a pipe and a process of the script", words),
+        "start it as the script that `dllaunch script` prints does"};
   fcntl(stage_holder.input_, F_SETFD, FD_CLOEXEC);
   return stage_holder;
 }

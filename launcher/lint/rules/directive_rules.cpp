@@ -137,7 +137,7 @@ void check_invalid(const Subject& subject, Report& report) {
   if (!directives.parsed.others.empty()) {
     const Text& word = directives.words[directives.parsed.others.front()];
     report.add(word.source(0),
-               fmt::format("{} is no option: sbatch refuses the script (\"Invalid directive\")",
+               fmt::format("{} is not an option: sbatch rejects the script (\"Invalid directive\")",
                            in_quotes(word.bytes())),
                "write --OPTION=VALUE, and quotes around a value with blanks");
   }
@@ -227,12 +227,12 @@ void check_folder(const Subject& subject, Report& report) {
     // Another machine's file system cannot be checked here.
     if (path.starts_with('/') && !is_folder("/" + path.substr(1, path.find('/', 1) - 1))) continue;
     told.push_back(path);
-    report.add(
-        script.at(*option),
-        fmt::format("--{}: there is no folder {}, and Slurm makes none: the job dies at once and "
-                    "leaves no log",
-                    name, in_quotes(path)),
-        "run mkdir -p " + path + " before sbatch (a mkdir in the script comes too late)");
+    report.add(script.at(*option),
+               fmt::format("--{}: the folder {} does not exist, and Slurm does not create it: the "
+                           "job dies at once and "
+                           "leaves no log",
+                           name, in_quotes(path)),
+               "run mkdir -p " + path + " before sbatch (a mkdir in the script comes too late)");
   }
 }
 

@@ -68,7 +68,7 @@ TEST_F(DependenciesTest, WhatFailedIsSaidBeforeTheQueue) {
 
 TEST_F(DependenciesTest, ReportsAnUnknownRun) {
   queue("13", "");
-  EXPECT_EQ(problem("13"), "after: 13 is no run of yours, and Slurm knows no such job (any more)");
+  EXPECT_EQ(problem("13"), "after: 13 is not a run of yours, and Slurm has no such job (any more)");
   EXPECT_EQ(problem("nothing"), "after: no run 'nothing': no such run directory, name or job id");
   place_.store({.folder = "mine"});
   const auto lock = RunLock::take({.path = place_.path_of("mine")});

@@ -102,12 +102,12 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
   plan_.sbatch = {{"--time", "00:10:00"}};
   const auto limit = of("TIMEOUT");
   EXPECT_EQ(limit.reason, "job 7 reached its time limit of 00:10:00");
-  EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to go on from");
+  EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to resume from");
   plan_.asks_ranks = false;
   EXPECT_NE(of("TIMEOUT").advice.find("recovery: {signal: USR2}"), std::string::npos);
   plan_.asks_ranks = true;
   std::filesystem::create_directories(run_.checkpoints() + "/step-00000001");
-  EXPECT_NE(of("TIMEOUT").advice.find("go on from the checkpoint"), std::string::npos);
+  EXPECT_NE(of("TIMEOUT").advice.find("resume from the checkpoint"), std::string::npos);
 
   const auto node = of("NODE_FAIL", 0, 0,
                        "srun: error: Node failure on n2\nslurmstepd-n1: error: *** JOB 86 ON n1 "

@@ -58,7 +58,7 @@ TEST(NodeFolders, AnotherUsersFoldersAreNotUsed) {
   std::filesystem::create_symlink(folder.path(), path);
   const auto refused = make_own_folder(path);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().what, HasSubstr("it is no folder"));
+  EXPECT_THAT(refused.error().what, HasSubstr("not a folder"));
   EXPECT_FALSE(make_own_folder("/proc/none/such"));
   if (geteuid() != 0) GTEST_SKIP() << "only root can make a folder that is another user's";
   const auto other = folder.path() + "/other";

@@ -169,7 +169,7 @@ TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
   }
   fs::remove(folder());
   fs::create_directory_symlink(source(), folder());
-  refused("is no folder for staging: ");
+  refused("cannot be used for staging: ");
   EXPECT_TRUE(fs::exists(source() + "/one"));
 }
 
