@@ -40,9 +40,9 @@ Row row_of(const OptionText& option) {
   if (name.empty()) {
     for (const std::string& letter : option.letters) name += "-" + letter + ", ";
     if (name.empty()) name = "    ";  // align long names
-    for (const std::string& word : option.words) name += "--" + word + ", ";
+    for (const std::string& long_name : option.names) name += "--" + long_name + ", ";
     name.resize(name.size() - 2);
-    if (option.most_words > 0) name += " " + option.type_name;
+    if (option.most_values > 0) name += " " + option.type_name;
   }
   std::string what = option.description;
   if (!option.default_text.empty()) what += fmt::format(" [{}]", option.default_text);
@@ -62,7 +62,7 @@ std::string usage(const Command& command, const std::vector<OptionText>& options
   std::string text = fmt::format("dllaunch {}", command.name);
   for (const OptionText& option : options) {
     if (option.positional.empty()) continue;
-    const std::string name = option.positional + (option.most_words > 1 ? "..." : "");
+    const std::string name = option.positional + (option.most_values > 1 ? "..." : "");
     text += option.required ? " " + name : " [" + name + "]";
   }
   return text + " [OPTIONS]";
@@ -109,7 +109,7 @@ Examples:
   }
   text += fmt::format("\n{}, before or after the command:\n", global_group);
   text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
-                       {"-v, --verbose", "say more"},
+                       {"-v, --verbose", "more messages"},
                        {"-q, --quiet", "errors only"},
                        {"-h, --help", "this text; after a command: its options"},
                        {"    --version", "the version of this build"}});

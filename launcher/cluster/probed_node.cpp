@@ -19,7 +19,7 @@ constexpr int most = 1 << 20;
 constexpr std::int64_t latest = 253402300799;
 
 Error damaged(std::string what) {
-  return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` writes it anew"};
+  return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` rewrites it"};
 }
 
 /// A number between `least` and `most`; `otherwise` if absent. Throws JsonError.

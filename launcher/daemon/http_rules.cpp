@@ -69,9 +69,9 @@ std::string new_secret() {
   // getrandom() never returns fewer than requested up to 256 bytes. Without random bytes there is
   // no secret.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
-  std::string words;
-  for (const auto byte : bytes) words += fmt::format("{:02x}", byte);
-  return words;
+  std::string hex;
+  for (const auto byte : bytes) hex += fmt::format("{:02x}", byte);
+  return hex;
 }
 
 std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener) {
@@ -83,8 +83,9 @@ std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener) {
     return Refusal{413, "the body is too large: it must be empty or {}"};
   if (listener.port < 0 || holds_nothing(head)) return std::nullopt;
   constexpr std::string_view scheme = "Bearer ";
-  const std::string_view words = head.authorization;
-  if (!words.starts_with(scheme) || !same_secret(words.substr(scheme.size()), listener.token))
+  const std::string_view authorization = head.authorization;
+  if (!authorization.starts_with(scheme) ||
+      !same_secret(authorization.substr(scheme.size()), listener.token))
     return Refusal{401, "missing or wrong token; `dllaunch daemon status` says where it is"};
   return std::nullopt;
 }

@@ -45,7 +45,7 @@ int wait_for_child(int from_child, const std::string& log) {
   }
   const auto line = said.find('\n');
   if (line == std::string::npos) {
-    std::fprintf(stderr, "dllaunch: the daemon did not start; %s says more\n", log.c_str());
+    std::fprintf(stderr, "dllaunch: the daemon did not start; see %s\n", log.c_str());
     return exit_code::environment;
   }
   const int code = std::atoi(said.c_str());

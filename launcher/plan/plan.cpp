@@ -278,7 +278,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
   const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   if (plan.ranks_per_node > cpus)
     plan.warnings.push_back(
-        fmt::format("{} ranks on {} CPU{}: they take turns, and are slower for it",
+        fmt::format("{} ranks on {} CPU{}: CPUs are oversubscribed; expect a slowdown",
                     plan.ranks_per_node, cpus, cpus == 1 ? "" : "s"));
   plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
                        plan.placement.warnings.end());

@@ -72,7 +72,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
   if (!found && !partition.empty()) return no_such_partition(partition, slurm);
   if (targets.empty())
     return Error{ErrorKind::unsatisfiable,
-                 partition.empty() ? "no partition that takes jobs has a node"
+                 partition.empty() ? "no partition that accepts jobs has a node"
                                    : fmt::format("partition {} has no node", partition),
                  "look at sinfo"};
   return targets;

@@ -389,9 +389,9 @@ TEST_F(LocalRun, DetachedItOutlivesItsCaller) {
 }
 
 TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
-  auto words = args(job(), long_run_);
-  words.push_back("--detach");
-  ASSERT_EQ(work_.run(words).exit_code, 0);
+  auto argv = args(job(), long_run_);
+  argv.push_back("--detach");
+  ASSERT_EQ(work_.run(argv).exit_code, 0);
   ASSERT_TRUE(happens_within(60s, [&] { return events_of(work_.run_dir(), "step").size() > 3; }));
   const auto cancelled = work_.run({"cancel", work_.run_dir()});
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.err;

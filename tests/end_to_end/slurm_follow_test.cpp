@@ -54,12 +54,12 @@ class SlurmFollow : public testing::Test {
   static std::string program() {
     return std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
   }
-  static Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program());
-    return PosixSystem(Console{}).run(words, 90s);
+  static Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program());
+    return PosixSystem(Console{}).run(argv, 90s);
   }
 
-  Ended run(const std::vector<std::string>& words) { return work_->run(words); }
+  Ended run(const std::vector<std::string>& argv) { return work_->run(argv); }
 
   /// Four ranks that say hello, wait for the file "go" and say goodbye; rank 3 may fail.
   std::string command_job(const std::string& name, const std::string& last = "true",
@@ -85,9 +85,9 @@ class SlurmFollow : public testing::Test {
   bool becomes(const std::string& run_name, const std::string& state) {
     return happens_within(60s, [&] { return status(run_name).value("state", "") == state; });
   }
-  bool says(const std::string& run_name, const std::string& words) {
+  bool says(const std::string& run_name, const std::string& text) {
     return happens_within(30s, [&] {
-      return run({"logs", run_name}).out.find(words) != std::string::npos;
+      return run({"logs", run_name}).out.find(text) != std::string::npos;
     });
   }
 
@@ -141,12 +141,12 @@ TEST_F(SlurmFollow, OneThatFailedUnseenSaysWhy) {
 
 TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   const auto file = command_job("again");
-  const auto words = std::vector<std::string>{"run", file, "--run-dir", work_->path() + "/again"};
-  auto detach = words;
+  const auto argv = std::vector<std::string>{"run", file, "--run-dir", work_->path() + "/again"};
+  auto detach = argv;
   detach.push_back("--detach");
   ASSERT_EQ(run(detach).exit_code, 0);
   ASSERT_TRUE(says(work_->path() + "/again", "hello"));
-  work_->start(words);
+  work_->start(argv);
   ASSERT_TRUE(happens_within(
       30s, [] { return work_->text_of("stderr").find("following it") != std::string::npos; }));
   let_go("again");
@@ -160,15 +160,15 @@ TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
 /// Only Slurm's restart count shows it: this attach never saw the job run.
 TEST_F(SlurmFollow, AnUnobservedRequeueIsReported) {
   const auto dir = work_->path() + "/requeued";
-  const std::vector<std::string> words = {"run", command_job("requeued"), "--run-dir", dir};
-  auto detach = words;
+  const std::vector<std::string> argv = {"run", command_job("requeued"), "--run-dir", dir};
+  auto detach = argv;
   detach.push_back("--detach");
   ASSERT_EQ(run(detach).exit_code, 0);
   ASSERT_TRUE(says(dir, "hello"));
   auto id = work_->text_of("requeued/job.id");
   id.pop_back();
   ASSERT_TRUE(cluster({"run", cluster_->path(), "--", "scontrol", "requeue", id}));
-  work_->start(words);
+  work_->start(argv);
   EXPECT_TRUE(happens_within(30s, [] {
     return work_->text_of("stderr").find("back in the queue (restart 1)") != std::string::npos;
   })) << work_->text_of("stderr");
@@ -280,7 +280,7 @@ TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {
   EXPECT_THAT(ended.err, ContainsRegex("first error: task 1: rank 1 on n[12]: ValueError: bad "
                                        "shape\n"));
   EXPECT_THAT(ended.err, HasSubstr("task-1/out/rank-0001-n"));
-  EXPECT_THAT(ended.err, HasSubstr("many: array 0-2 of 2 ranks a task on "));
+  EXPECT_THAT(ended.err, HasSubstr("many: array 0-2 of 2 ranks per task on "));
   EXPECT_THAT(ended.out, HasSubstr("failed: 3 tasks (2 completed, 1 failed), "));
   EXPECT_THAT(ended.out, HasSubstr("/task-N/out of task N; all: dllaunch logs "));
   const auto logs = run({"logs", "many"});

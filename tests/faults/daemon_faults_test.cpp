@@ -55,9 +55,9 @@ class DaemonFaults : public testing::Test {
 
   /// A round every 0.3 s: tests are impatient.
   void start(std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"daemon", "start", "--interval", "0.3", "--settle", "2"};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto started = work_->run(words);
+    std::vector<std::string> argv = {"daemon", "start", "--interval", "0.3", "--settle", "2"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const auto started = work_->run(argv);
     ASSERT_EQ(started.exit_code, 0) << started.err;
   }
   DaemonPaths paths() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }

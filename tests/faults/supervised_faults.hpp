@@ -164,8 +164,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return found;
   }
 
-  static std::vector<std::string> words(Workplace& work, const std::string& text,
-                                        std::vector<std::string> sets = {}) {
+  static std::vector<std::string> argv(Workplace& work, const std::string& text,
+                                       std::vector<std::string> sets = {}) {
     std::vector<std::string> all = {"run", work.file("job.yaml", text), "--run-dir",
                                     work.run_dir()};
     for (auto& set : sets) all.insert(all.end(), {"--set", std::move(set)});
@@ -173,7 +173,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   }
   void start_training(const std::vector<std::string>& sets = {},
                       const std::string& text = training) {
-    work_->start(words(*work_, text, sets));
+    work_->start(argv(*work_, text, sets));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
     }));
@@ -186,7 +186,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     auto& weights = known[epochs];
     if (!weights.empty()) return weights;
     const auto work = place(fmt::format("undisturbed-{}", epochs));
-    work->start(words(*work, training, {fmt::format("train.epochs={}", epochs)}));
+    work->start(argv(*work, training, {fmt::format("train.epochs={}", epochs)}));
     const auto ended = work->wait(std::chrono::seconds(90 + 3 * epochs));
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     weights = weights_of(work->run_dir());

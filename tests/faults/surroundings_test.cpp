@@ -31,9 +31,9 @@ class Surroundings : public SupervisedFaults {
   static void free_disk() { fs::remove(filler()); }
   bool ranks_are_gone() const { return processes_of(work_->run_dir()).empty(); }
 
-  void on_all(const std::vector<std::string>& words) const {
-    for (const char* node : nodes) cluster_->on_node(node, words);
-    cluster_->on_head(words);
+  void on_all(const std::vector<std::string>& argv) const {
+    for (const char* node : nodes) cluster_->on_node(node, argv);
+    cluster_->on_head(argv);
   }
 };
 

@@ -31,7 +31,7 @@ Facts known_cluster(const std::string& name) {
   return *facts_from_profile(std::make_shared<const ClusterProfile>(*std::move(profile)));
 }
 
-/// Two nodes of the first partition, one rank a GPU.
+/// Two nodes of the first partition, one rank per GPU.
 LaunchPlan plan_on(const std::string& name, Job job = run_job()) {
   const auto facts = known_cluster(name);
   job.cluster = name;
@@ -72,7 +72,7 @@ std::string what_the_profile_decides(const LaunchPlan& plan) {
   std::string text = shown.substr(0, ours) + "\n";
   if (plan.scheduler == "Slurm") {
     text += "\n  " + cpu_bind_of(plan) + "\n";
-    text += "  CPUs a task:  " + option_of(plan, "--cpus-per-task") + "\n";
+    text += "  CPUs per task:  " + option_of(plan, "--cpus-per-task") + "\n";
     if (const auto threads = option_of(plan, "--threads-per-core"); !threads.empty())
       text += "  of a core:    " + threads + " thread" + (threads == "1" ? "" : "s") + "\n";
   }
@@ -115,7 +115,7 @@ TEST(ClusterPlans, LumiGIsTheGuidesOwnScript) {
 
 // LUMI: "Only 56 cores available", `srun --cpus-per-task=7`. Frontier: `srun -N1 -n8 -c7`. NERSC:
 // scripts with --cpus-per-task=32 for each of four GPUs. JSC: one thread a core unless SMT is
-// wanted, 48 cores. BSC's users: 80 CPUs a node, 20 for each GPU.
+// wanted, 48 cores. BSC's users: 80 CPUs per node, 20 for each GPU.
 TEST(ClusterPlans, CpusPerTaskIsTheSitesOwnCount) {
   const auto counted = [](const char* name, bool smt) {
     auto job = run_job();

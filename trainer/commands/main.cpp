@@ -56,7 +56,7 @@ Examples:
 
 Options:
   --config FILE   what to train
-  --run-dir DIR   where all that is written goes [the folder of FILE]
+  --run-dir DIR   directory for all output [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
@@ -68,8 +68,8 @@ Options:
 SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
 SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
 Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
-lacks something, 70 a peer, device or library is gone, 93 the run's directory was taken over by a
-later life of the run (DLLAUNCH_GENERATION tells which one this is): nothing more was written.
+lacks something, 70 a peer, device or library is gone, 93 a later incarnation of the run took over
+its directory (DLLAUNCH_GENERATION is this one's fencing token): nothing more was written.
 )";
 
 constexpr int exit_failed = 1;

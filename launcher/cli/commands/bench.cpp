@@ -45,11 +45,11 @@ struct Options {
 
 /// Checked against the job file's schema, to report an error once and not per rank.
 Result<Ok> check_communicator(const std::string& name) {
-  const Json* words =
+  const Json* names =
       job_schema().at_path({"properties", "runtime", "properties", "allreduce", "enum"});
   std::vector<std::string> known;
-  for (const Json& word : words != nullptr ? *words : Json())
-    known.push_back(word.get<std::string>());
+  for (const Json& choice : names != nullptr ? *names : Json())
+    known.push_back(choice.get<std::string>());
   if (std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
   const auto nearest = nearest_name(name, known);
   return Error{ErrorKind::bad_request,
@@ -126,11 +126,11 @@ Result<int> become(const std::vector<std::string>& argv, System& system) {
     return Error{ErrorKind::unavailable, argv[0] + " is not installed",
                  argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
   }
-  std::vector<char*> words;
-  words.reserve(argv.size() + 1);
-  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const auto& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], std::strerror(errno)), ""};
 }
 

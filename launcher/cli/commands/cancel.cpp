@@ -94,7 +94,7 @@ FollowSettings settings_for(const StoredRun& run) {
 /// Writes no summary: the array's other tasks and their followers continue.
 Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
                         System& system) {
-  const std::string words = fmt::format("task {} of job {}", task, run.job_id);
+  const std::string label = fmt::format("task {} of job {}", task, run.job_id);
   auto job = identity_of(run.plan, run.dir, run.job_id);
   job.id += "_" + task;
   run.dir = task_dir(run.dir, task);
@@ -102,18 +102,18 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
   run.plan.array.reset();
   const auto known = finished_jobs(system, job);
   if (known.empty())
-    return Error{ErrorKind::bad_request, fmt::format("Slurm has no {}", words),
+    return Error{ErrorKind::bad_request, fmt::format("Slurm has no {}", label),
                  "squeue --me --array"};
   const auto& state = known.front().state;
   if (is_final_state(state)) {
     const auto ended = explain_jobs(run.plan, run.dir, run.job_id, known, RunTotals());
-    system.print(fmt::format("{} has already ended: {}\n", words, to_string(ended.status)));
+    system.print(fmt::format("{} has already ended: {}\n", label, to_string(ended.status)));
     return exit_code::success;
   }
   Follower follower(system, run.dir, settings_for(run));
   auto outcome = end_job(options, run, job, follower, system);
   if (!outcome) return std::move(outcome).error();
-  system.print(fmt::format("{} {}\n", words, to_string(outcome->status)));
+  system.print(fmt::format("{} {}\n", label, to_string(outcome->status)));
   return exit_code::success;
 }
 

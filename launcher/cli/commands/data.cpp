@@ -76,20 +76,21 @@ Result<int> make(const Options& options, const System& system) {
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
   const std::string folder = options.to.empty() ? "synthetic" : options.to;
-  std::vector<std::string> words{paths->dltrain,
-                                 "--make-data",
-                                 folder,
-                                 std::to_string(options.images.value_or(1024)),
-                                 std::to_string(options.size.value_or(28)),
-                                 std::to_string(options.classes.value_or(10)),
-                                 std::to_string(options.channels.value_or(3))};
-  if (system.console().verbosity < 0) words.emplace_back("quiet");
+  std::vector<std::string> arguments{paths->dltrain,
+                                     "--make-data",
+                                     folder,
+                                     std::to_string(options.images.value_or(1024)),
+                                     std::to_string(options.size.value_or(28)),
+                                     std::to_string(options.classes.value_or(10)),
+                                     std::to_string(options.channels.value_or(3))};
+  if (system.console().verbosity < 0) arguments.emplace_back("quiet");
   std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (auto& word : words) argv.push_back(word.data());
+  argv.reserve(arguments.size() + 1);
+  for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(argv[0], argv.data());
-  return Error{ErrorKind::unavailable, fmt::format("{}: {}", words[0], std::strerror(errno)), ""};
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", arguments[0], std::strerror(errno)),
+               ""};
 }
 
 Result<int> data(const Options& options, System& system) {

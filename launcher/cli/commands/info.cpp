@@ -59,9 +59,9 @@ bool has_gpu(const Json& gpus, const char* library) {
 /// The trainer's schema lists the backends in its build; some need a GPU of one vendor.
 Json backends_of_trainer(const Json& gpus) {
   const Json& train = train_schema();
-  const Json* words = train.at_path({"properties", "backend", "enum"});
+  const Json* names = train.at_path({"properties", "backend", "enum"});
   Json backends = Json::object();
-  for (const Json& word : words != nullptr ? *words : Json()) {
+  for (const Json& word : names != nullptr ? *names : Json()) {
     if (word == "auto") continue;
     backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
   }

@@ -75,7 +75,7 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   }
   if (!report.passed()) return as_error(report);
   if (!report.estimate.empty())
-    system.log(fmt::format("dllaunch: Slurm would let it {}\n", report.estimate));
+    system.log(fmt::format("dllaunch: Slurm expects it to {}\n", report.estimate));
   return Ok{};
 }
 
@@ -201,7 +201,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   Follower follower(system, run, settings);
   follower.log(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
                            plan.array ? fmt::format("array {} of ", *plan.array) : "", plan.ranks(),
-                           plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
+                           plan.ranks() == 1 ? "" : "s", plan.array ? " per task" : "",
                            slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,

@@ -108,8 +108,8 @@ void check_duplicate(const Subject& subject, Report& report) {
     std::vector<Edit> edits;
     edits.push_back(remove_directive(script, *seen->second));
     report.add(script.at(option),
-               fmt::format("--{} stands on line {} already: sbatch takes the last one, {}",
-                           option.name, line_of(script.text, script.at(*seen->second)),
+               fmt::format("--{} is already on line {}: sbatch uses the last one, {}", option.name,
+                           line_of(script.text, script.at(*seen->second)),
                            last.has_value ? in_quotes(last.value.bytes()) : "given here"),
                same ? "remove one of them" : "remove the one you do not mean", std::move(edits));
     seen->second = &option;
@@ -150,9 +150,9 @@ void check_invalid(const Subject& subject, Report& report) {
     const std::string fault = fault_of_value(option.name, value);
     if (fault.empty()) continue;
     const bool equals = value.starts_with('=');
-    report.add(
-        script.at(option), fmt::format("--{}: {} {}", option.name, in_quotes(value), fault),
-        equals ? "a short option takes its value without '='" : "write a value that sbatch takes");
+    report.add(script.at(option), fmt::format("--{}: {} {}", option.name, in_quotes(value), fault),
+               equals ? "a short option takes its value without '='"
+                      : "write a value that sbatch accepts");
   }
 }
 

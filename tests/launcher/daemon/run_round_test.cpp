@@ -300,7 +300,7 @@ TEST_F(RunRoundTest, WhatSlurmDidNotPutBackForItsSupervisorIsSubmitted) {
   std::ofstream(dir + "/supervisor.jsonl") << line_of(JournalDecision{.time = 1,
                                                                       .job = "10",
                                                                       .next = Next::stop,
-                                                                      .reason = "not put back",
+                                                                      .reason = "not requeued",
                                                                       .wanted_requeue = true},
                                                       {});
   jobs_["10"].state = "TIMEOUT";

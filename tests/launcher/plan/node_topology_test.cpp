@@ -99,7 +99,7 @@ TEST(NodeTopology, ATopologyThatIsNotWhatSlurmSaysIsRefusedAloud) {
   EXPECT_EQ(refused.origin.source, "slurm");
   EXPECT_THAT(refused.warnings,
               ElementsAre(HasSubstr("has 64 CPUs, 3 GPUs, nodes of partition gpu have 64 CPUs "
-                                    "(2 x 16 x 2), 4 GPUs (a100) by Slurm's word")));
+                                    "(2 x 16 x 2), 4 GPUs (a100) according to Slurm")));
 }
 
 TEST(NodeTopology, AClockThatRunsBehindMakesNoNegativeAge) {

@@ -32,7 +32,7 @@ TEST(ExitClassification, ZeroAloneIsNoSuccess) {
   EXPECT_EQ(cause(command(0)), Cause::completed);
   EXPECT_EQ(cause(command(0, node_failure)), Cause::lost_node) << "seen with Slurm 22.05";
   EXPECT_EQ(cause(training(0, "", node_failure)), Cause::lost_node);
-  EXPECT_EQ(classify_exit(command(0, node_failure)).words, "n3");
+  EXPECT_EQ(classify_exit(command(0, node_failure)).detail, "n3");
 }
 
 /// What was proven before a node went is done.

@@ -33,9 +33,9 @@ TEST(PreflightClock, ComparesAlongTheCalls) {
                                                                              : i == 5 ? -20.0
                                                                                       : 0.0}})));
   samples.push_back(sample("n6", calls({})));
-  const auto words = judged("clock", {}, samples);
-  for (std::size_t i = 0; i < words.size(); ++i)
-    EXPECT_EQ(words[i].find("ok") != std::string::npos, i != 4) << words[i];
+  const auto results = judged("clock", {}, samples);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i].find("ok") != std::string::npos, i != 4) << results[i];
 }
 
 TEST(PreflightClock, WithoutPeersSaysNothing) {

@@ -60,7 +60,7 @@ TEST(History, WhatWasTrainedBeyondTheCheckpointIsLost) {
   EXPECT_FALSE(restart.down_seconds);
   history.take(step(121, 6));
   history.take(step(124, 9));
-  EXPECT_DOUBLE_EQ(history.step_seconds(), 9) << "once, and in the time of the second life";
+  EXPECT_DOUBLE_EQ(history.step_seconds(), 9) << "once, and in the time of the second incarnation";
   EXPECT_EQ(restart.reason, "the previous incarnation died without a message");
   EXPECT_EQ(restart.step, 5);
   EXPECT_EQ(restart.lost_steps, 4);
@@ -259,7 +259,7 @@ TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
   EXPECT_GT(last, 30);
   ASSERT_EQ(history.restart_count(), 1);
   EXPECT_EQ(history.restarts()[0].step, 6);
-  EXPECT_EQ(history.lost_steps(), 4) << "the first life had told of step 10";
+  EXPECT_EQ(history.lost_steps(), 4) << "the first incarnation had reported step 10";
   EXPECT_GT(history.lost_seconds(), 0);
   EXPECT_LT(history.step_seconds(), history.span_seconds());
 }

@@ -123,7 +123,7 @@ TEST_F(Watching, NorDoesOneThatSlurmRefusesHoldItsNodes) {
   EXPECT_EQ(requeues_, 3);
   EXPECT_TRUE(cancelled());
   EXPECT_EQ(written()->next, Next::stop);
-  EXPECT_THAT(written()->reason, HasSubstr("not put back: scontrol requeue 17: Requested"));
+  EXPECT_THAT(written()->reason, HasSubstr("not requeued: scontrol requeue 17: Requested"));
 }
 
 TEST_F(Watching, AControllerThatIsAwayIsAskedAgain) {

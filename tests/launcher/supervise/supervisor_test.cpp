@@ -153,7 +153,7 @@ TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(history[1].cause, Cause::completed);
   EXPECT_EQ(history[0].cause, Cause::storage);
-  EXPECT_EQ(history[0].words, "run directory " + here + " is not there");
+  EXPECT_EQ(history[0].detail, "run directory " + here + " is not there");
 }
 
 TEST(Supervisor, ARunDirectoryThatDoesNotComeBackEndsTheRun) {
@@ -369,7 +369,7 @@ TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
   std::ifstream events(place.dir().events());
   const std::string text{std::istreambuf_iterator<char>(events), {}};
   EXPECT_THAT(text, HasSubstr(R"("reason":"lost node n1, where the job's script ran")"));
-  EXPECT_EQ(read_journal(place.dir()).history.front().words, watched.reason);
+  EXPECT_EQ(read_journal(place.dir()).history.front().detail, watched.reason);
 }
 
 /// The ranks are asked, and what they answer is the end: nothing is started again.

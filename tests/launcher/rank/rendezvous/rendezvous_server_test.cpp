@@ -118,7 +118,7 @@ TEST_F(RendezvousServerTest, StrangersAreToldOnceAndCounted) {
   strangers.join();
   ASSERT_FALSE(served);
   EXPECT_THAT(served.error().what, EndsWith("; 2 connections of strangers were refused"));
-  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked where the ranks meet and was refused")));
+  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked for the rendezvous address and was refused")));
   EXPECT_THAT(told_.front(), testing::ContainsRegex("refused \\((127.0.0.1|::1)\\)"));
 }
 
