@@ -173,7 +173,7 @@ TEST_F(FetchData, AServerThatHangsUpIsAskedAgainByTheNextCall) {
   auto cut = fetch(published);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().kind, ErrorKind::unavailable);
-  EXPECT_THAT(cut.error().hint, HasSubstr("continues where this one stopped"));
+  EXPECT_THAT(cut.error().hint, HasSubstr("resumes the download"));
   EXPECT_EQ(fs::file_size(to() / ".plain.gz.partial"), 70'000u);
   fs::remove(root_ / "served/.cut");
   ASSERT_TRUE(fetch(published));
@@ -232,7 +232,7 @@ TEST_F(FetchData, AdvisesWhatHelps) {
     auto got = fetch(published, mirror);
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().kind, ErrorKind::bad_request) << got.error().what;
-    EXPECT_THAT(got.error().hint, HasSubstr("--from is the URL of a folder that holds plain.gz"));
+    EXPECT_THAT(got.error().hint, HasSubstr("--from needs the URL of a folder with plain.gz"));
   }
 }
 
