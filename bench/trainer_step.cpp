@@ -101,9 +101,9 @@ const auto* find(const Table& table, const std::string& name) {
   return found == table.end() ? nullptr : &*found;
 }
 
-int run(const std::vector<std::string>& words) {
-  const auto word = [&words](std::size_t i, const char* otherwise) {
-    return i < words.size() ? words[i] : std::string(otherwise);
+int run(const std::vector<std::string>& args) {
+  const auto word = [&args](std::size_t i, const char* otherwise) {
+    return i < args.size() ? args[i] : std::string(otherwise);
   };
   const auto* model = find(models(), word(0, "cnn"));
   const auto* entry = find(backends(), word(1, "onednn"));

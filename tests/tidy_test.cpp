@@ -217,7 +217,7 @@ std::size_t columns(const std::string& line) {
 TEST(Rooms, StandAboveWhatTheyInclude) {
   std::set<std::string> below;
   for (const Room& room : read_rooms()) {
-    EXPECT_TRUE(fs::is_directory(root / room.name)) << room.name << " is no folder";
+    EXPECT_TRUE(fs::is_directory(root / room.name)) << room.name << " is not a folder";
     for (const std::string& lower : room.includes) {
       EXPECT_TRUE(below.count(lower) == 1)
           << lower << " is not above " << room.name << " in the file";

@@ -91,8 +91,8 @@ class Part:
         return found
 
     def torch_script(self, verb, **keys):
-        words = [f"{key}={value}" for key, value in keys.items()]
-        return [self.options["python"], os.path.join(HERE, "torch_steps.py"), verb] + words
+        arguments = [f"{key}={value}" for key, value in keys.items()]
+        return [self.options["python"], os.path.join(HERE, "torch_steps.py"), verb] + arguments
 
     def ask_torch(self):
         """Returns what PyTorch supports; None, with a message, if it cannot be used."""
@@ -208,11 +208,11 @@ def steps(part):
     keys, wanted = of_resnet50(part), part.number("steps")
     commands = f"5\n{wanted}\n"
     backend = "cuda" if part.options["device"] == "cuda" else "auto"
-    words = [f"{key}={value}" for key, value in keys.items()] + [f"threads={os.cpu_count() or 1}"]
-    words += [f"backend={backend}"] if backend == "cuda" else []
+    arguments = [f"{key}={value}" for key, value in keys.items()] + [f"threads={os.cpu_count() or 1}"]
+    arguments += [f"backend={backend}"] if backend == "cuda" else []
 
     def ours():
-        return step_seconds(part.answer([part.bin + "/bench_training"] + words, commands), wanted)
+        return step_seconds(part.answer([part.bin + "/bench_training"] + arguments, commands), wanted)
 
     def theirs(way):
         script = part.torch_script("steps", way=way, device=part.options["device"], **keys)

@@ -219,9 +219,9 @@ def about():
     return {"version": torch.__version__, "device": torch.cuda.get_device_name() if cuda else "", "ways": ways}
 
 
-def options(words):
+def options(arguments):
     asked = dict(DEFAULTS)
-    for word in words:
+    for word in arguments:
         key, equals, value = word.partition("=")
         if key not in asked or not equals:
             sys.exit(f"no such option: {word}")

@@ -219,31 +219,31 @@ void answer(const std::vector<Counted>& all, dnnl::stream& stream, int steps) {
   std::fflush(stdout);
 }
 
-int run(const std::vector<std::string>& words) {
+int run(const std::vector<std::string>& args) {
   const auto model = std::find_if(models().begin(), models().end(), [&](const auto& one) {
-    return words.size() > 6 && one.name == words[0];
+    return args.size() > 6 && one.name == args[0];
   });
-  if (words.size() < 7 || model == models().end()) {
+  if (args.size() < 7 || model == models().end()) {
     fmt::print(stderr,
                "bench_convolutions MODEL BATCH CHANNELS SIZE THREADS fp32|bf16 "
                "table|direct|winograd [COMMANDS]\n");
     return 2;
   }
-  const int size = std::stoi(words[3]);
-  omp_set_num_threads(std::stoi(words[4]));
-  const auto graph = model->build({std::stoi(words[2]), size, size}, 10);
+  const int size = std::stoi(args[3]);
+  omp_set_num_threads(std::stoi(args[4]));
+  const auto graph = model->build({std::stoi(args[2]), size, size}, 10);
   if (!graph) {
     fmt::print(stderr, "{}\n", graph.error().what);
     return 1;
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  const auto type = words[5] == "bf16" ? memory::data_type::bf16 : memory::data_type::f32;
-  const auto chosen = choose(engine, cases_of(*graph), std::stoi(words[1]), type,
-                             words[6] == "winograd", words[6] == "table");
-  if (words[6] == "table") return 0;
+  const auto type = args[5] == "bf16" ? memory::data_type::bf16 : memory::data_type::f32;
+  const auto chosen = choose(engine, cases_of(*graph), std::stoi(args[1]), type,
+                             args[6] == "winograd", args[6] == "table");
+  if (args[6] == "table") return 0;
   std::ifstream file;
-  if (words.size() > 7) file.open(words[7] + ".0");
-  std::istream& in = words.size() > 7 ? file : std::cin;
+  if (args.size() > 7) file.open(args[7] + ".0");
+  std::istream& in = args.size() > 7 ? file : std::cin;
   dnnl::stream stream(engine);
   for (int steps = 0; in >> steps;) answer(chosen, stream, steps);
   return 0;

@@ -25,7 +25,7 @@ arguments = parser.parse_args()
 
 run = pathlib.Path(os.environ["DLLAUNCH_RUN_DIR"])
 checkpoint = run / "checkpoint.pt"
-generation = int(os.environ.get("DLLAUNCH_GENERATION", "0"))  # fencing token of this start
+fencing_token = int(os.environ.get("DLLAUNCH_GENERATION", "0"))  # fencing token of this start
 heartbeat = os.environ.get("DLLAUNCH_HEARTBEAT")
 
 asked_to_stop = False
@@ -61,8 +61,8 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 def overtaken():
     """Slurm can start a job again while an earlier start still runs: only the latest may write."""
     lease = run / ".lease"
-    return generation > 0 and lease.is_dir() and any(
-        entry.name.isdigit() and int(entry.name) > generation for entry in lease.iterdir())
+    return fencing_token > 0 and lease.is_dir() and any(
+        entry.name.isdigit() and int(entry.name) > fencing_token for entry in lease.iterdir())
 
 
 def save(epoch, done):
@@ -71,7 +71,7 @@ def save(epoch, done):
         return
     if overtaken():
         os._exit(93)  # never restart
-    temporary = run / f".checkpoint-{generation}.tmp"
+    temporary = run / f".checkpoint-{fencing_token}.tmp"
     with open(temporary, "wb") as file:
         torch.save({"model": network.state_dict(), "optimizer": optimizer.state_dict(),
                     "epoch": epoch, "done": done}, file)

@@ -60,11 +60,11 @@ std::string shell_quote(std::string_view word) {
   return single_quote(word);
 }
 
-std::string shell_join(std::span<const std::string> words) {
+std::string shell_join(std::span<const std::string> argv) {
   std::string text;
-  for (const auto& word : words) {
+  for (const auto& argument : argv) {
     if (!text.empty()) text += ' ';
-    text += shell_quote(word);
+    text += shell_quote(argument);
   }
   return text;
 }

@@ -13,8 +13,8 @@ namespace dllaunch {
 /// characters as $'...', which keeps the script readable. The text holds no NUL.
 std::string shell_quote(std::string_view word);
 
-/// Quoted words, separated by blanks.
-std::string shell_join(std::span<const std::string> words);
+/// Quoted arguments, joined by blanks.
+std::string shell_join(std::span<const std::string> argv);
 
 /// Writes one word of a command, given its position.
 using WordWriter = std::function<std::string(std::size_t at, const std::string& word)>;

@@ -40,9 +40,9 @@ Row row_of(const OptionText& option) {
   if (name.empty()) {
     for (const std::string& letter : option.letters) name += "-" + letter + ", ";
     if (name.empty()) name = "    ";  // align long names
-    for (const std::string& word : option.words) name += "--" + word + ", ";
+    for (const std::string& long_name : option.names) name += "--" + long_name + ", ";
     name.resize(name.size() - 2);
-    if (option.most_words > 0) name += " " + option.type_name;
+    if (option.most_values > 0) name += " " + option.type_name;
   }
   std::string what = option.description;
   if (!option.default_text.empty()) what += fmt::format(" [{}]", option.default_text);
@@ -62,7 +62,7 @@ std::string usage(const Command& command, const std::vector<OptionText>& options
   std::string text = fmt::format("dllaunch {}", command.name);
   for (const OptionText& option : options) {
     if (option.positional.empty()) continue;
-    const std::string name = option.positional + (option.most_words > 1 ? "..." : "");
+    const std::string name = option.positional + (option.most_values > 1 ? "..." : "");
     text += option.required ? " " + name : " [" + name + "]";
   }
   return text + " [OPTIONS]";
@@ -93,8 +93,8 @@ std::string render_help(std::span<const CommandGroup> known) {
       R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
 
 Examples:
-  dllaunch train.yaml                          run it: on Slurm where there is one, else here
-  dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
+  dllaunch train.yaml                          run it: on Slurm if there is one, else here
+  dllaunch plan train.yaml                     each rank's CPUs and GPU; submits nothing
 )";
   for (const CommandGroup& group : known) {
     if (group.title == for_scripts) {
@@ -107,11 +107,11 @@ Examples:
     }
     text += fmt::format("\n{}:\n", group.title) + render_rows(rows);
   }
-  text += fmt::format("\n{}, before or after the verb:\n", global_group);
+  text += fmt::format("\n{}, before or after the command:\n", global_group);
   text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
-                       {"-v, --verbose", "say more"},
+                       {"-v, --verbose", "more messages"},
                        {"-q, --quiet", "errors only"},
-                       {"-h, --help", "this text; after a verb: its options"},
+                       {"-h, --help", "this text; after a command: its options"},
                        {"    --version", "the version of this build"}});
   return text;
 }

@@ -33,7 +33,8 @@ void declare_globals(CommandOptions& app, GlobalOptions& options) {
         return color_words.contains(word) ? "" : "'" + word + "' is not auto, always or never";
       })
       ->group(global_group);
-  auto* verbose = app.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
+  auto* verbose =
+      app.add_flag("-v,--verbose", options.verbose, "more messages")->group(global_group);
   app.add_flag("-q,--quiet", options.quiet, "errors only")->excludes(verbose)->group(global_group);
   app.set_help_flag("-h,--help", "this text")->group(global_group);
 }
@@ -64,9 +65,9 @@ std::vector<std::string> command_names(Commands known) {
   return names;
 }
 
-std::string join(const std::vector<std::string>& words) {
+std::string join(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
@@ -76,7 +77,7 @@ Error unknown_word(Commands known, const std::string& word) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
             "the name of a job file that exists, or one of: " + join(command_names(known))};
   }
-  std::string what = "unknown verb '" + word + "'";
+  std::string what = "unknown command '" + word + "'";
   const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
@@ -88,7 +89,7 @@ Error unexpected_word(const std::string& word, const CommandOptions& app) {
   }
   std::vector<std::string> known;
   for (const OptionText& option : app.texts()) {
-    for (const std::string& name : option.words) known.push_back("--" + name);
+    for (const std::string& name : option.names) known.push_back("--" + name);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string what = "unknown option '" + name + "'";
@@ -114,7 +115,7 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
   invocation.body = command.declare(app);
   declare_globals(app, globals);
 
-  UnknownWords unknown;
+  UnknownArguments unknown;
   const auto outcome = app.parse(std::move(args), unknown);
   if (outcome == CommandOptions::Outcome::help)
     return Parsed{Answer{render_command_help(command, app)}};
@@ -138,7 +139,7 @@ Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::str
   bool version_asked = false;
   declare_globals(app, globals);
   app.add_flag("--version", version_asked);
-  UnknownWords unknown;
+  UnknownArguments unknown;
   const auto outcome = app.parse(std::move(args), unknown);
   if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help(known)});
   if (outcome == CommandOptions::Outcome::unknown) {
@@ -162,7 +163,7 @@ Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>
   if (!answer) return std::move(answer).error();
   if (*answer) return Parsed{**std::move(answer)};
   if (at == args.size()) {
-    return Error{ErrorKind::bad_request, "nothing to do: no verb and no job file",
+    return Error{ErrorKind::bad_request, "nothing to do: no command and no job file",
                  "dllaunch --help"};
   }
 

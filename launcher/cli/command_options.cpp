@@ -69,8 +69,8 @@ CommandOption* CommandOption::take_all() {
   return this;
 }
 
-CommandOption* CommandOption::expected(int words) {
-  option_->expected(words);
+CommandOption* CommandOption::expected(int values) {
+  option_->expected(values);
   return this;
 }
 
@@ -154,7 +154,7 @@ CommandOption* CommandOptions::set_help_flag(const std::string& names, const std
 }
 
 CommandOptions::Outcome CommandOptions::parse(std::vector<std::string> args,
-                                              UnknownWords& unknown) {
+                                              UnknownArguments& unknown) {
   std::reverse(args.begin(), args.end());  // CLI11 expects reverse order
   try {
     state_->app.parse(args);
@@ -181,8 +181,8 @@ std::vector<OptionText> CommandOptions::texts() const {
     texts.push_back({.positional = option->get_positional() ? option->get_name(true) : "",
                      .required = option->get_required(),
                      .letters = option->get_snames(),
-                     .words = option->get_lnames(),
-                     .most_words = option->get_items_expected_max(),
+                     .names = option->get_lnames(),
+                     .most_values = option->get_items_expected_max(),
                      .type_name = option->get_type_name(),
                      .description = option->get_description(),
                      .default_text = option->get_default_str(),

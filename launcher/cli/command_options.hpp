@@ -28,14 +28,14 @@ class CommandOption {
   CommandOption* range(int least, int most);
   CommandOption* range(std::int64_t least, std::int64_t most);
   CommandOption* range(double least, double most);
-  /// `complaint` returns what is wrong with a word, or "".
+  /// `complaint` returns what is wrong with a value, or "".
   CommandOption* check(std::function<std::string(const std::string&)> complaint);
   CommandOption* needs(CommandOption* other);
   CommandOption* excludes(CommandOption* other);
   CommandOption* excludes(const std::string& other);
   /// Repeated options accumulate their values.
   CommandOption* take_all();
-  CommandOption* expected(int words);
+  CommandOption* expected(int values);
   CommandOption* allow_extra_args(bool allowed);
   CommandOption* delimiter(char between);
 
@@ -48,19 +48,19 @@ struct OptionText {
   std::string positional;  // its name, if it has no dashes
   bool required = false;
   std::vector<std::string> letters;  // "f" of -f
-  std::vector<std::string> words;    // "follow" of --follow
-  int most_words = 0;                // of its value
+  std::vector<std::string> names;    // "follow" of --follow
+  int most_values = 0;               // number of arguments it takes
   std::string type_name;
   std::string description;
   std::string default_text;
   std::string group;
 };
 
-/// Why the words were rejected.
-struct UnknownWords {
+/// Why the arguments were rejected.
+struct UnknownArguments {
   std::string what;
-  bool only_extra = false;         // the only problem is surplus words
-  std::vector<std::string> extra;  // the surplus words
+  bool only_extra = false;         // the only problem is surplus arguments
+  std::vector<std::string> extra;  // the surplus arguments
 };
 
 class CommandOptions {
@@ -90,7 +90,7 @@ class CommandOptions {
   CommandOption* set_help_flag(const std::string& names, const std::string& help);
 
   enum class Outcome { understood, help, unknown };
-  Outcome parse(std::vector<std::string> args, UnknownWords& unknown);
+  Outcome parse(std::vector<std::string> args, UnknownArguments& unknown);
   bool has_given(const std::string& name) const;
   std::vector<OptionText> texts() const;
 

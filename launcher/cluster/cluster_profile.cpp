@@ -166,8 +166,7 @@ class Reader {
       check_constraint(partition, place("by_constraint"));
       if (item["max_time"].is_string()) {
         partition.max_minutes = parse_slurm_minutes(item["max_time"].get<std::string>());
-        if (!partition.max_minutes)
-          report(place("max_time"), "this is no time; write it as 2-00:00:00");
+        if (!partition.max_minutes) report(place("max_time"), "not a time; write it as 2-00:00:00");
       }
       profile_.partitions.push_back(std::move(partition));
     }

@@ -29,7 +29,7 @@ Json name() {
   return rules;
 }
 
-Json words(std::initializer_list<const char*> all, const char* otherwise) {
+Json choices(std::initializer_list<const char*> all, const char* otherwise) {
   Json names = Json::array();
   for (const char* word : all) names.push_back(word);
   return {{"type", "string"}, {"enum", names}, {"default", otherwise}};
@@ -108,7 +108,7 @@ Json node_type() {
                 {"l3", count(1)},
                 {"cores", whole(1, 4096)},
                 {"threads", count(1)},
-                {"threads_of_a_core", words({"apart", "together"}, "apart")},
+                {"threads_of_a_core", choices({"apart", "together"}, "apart")},
                 {"numa_numbers", list(whole(0, 65535), "a list of numbers")},
                 {"memory_gib", with_default(whole(1, 65536), 1)},
                 {"reserve", with_default(reserve, "none")},
@@ -117,7 +117,7 @@ Json node_type() {
                 {"constraint", with_default(line(), "")},
                 {"gpu_type", with_default(line(), "")},
                 {"gpu_name", with_default(line(), "")},
-                {"gpu_vendor", words({"nvidia", "amd", "intel", "other"}, "nvidia")},
+                {"gpu_vendor", choices({"nvidia", "amd", "intel", "other"}, "nvidia")},
                 {"gpus", list(gpu, "a list of GPUs")},
                 {"nics", list(nic, "a list of network adapters")}},
                Json::array({"cores"}));
@@ -142,8 +142,9 @@ Json make_schema() {
   const Json recognise = block({{"clusters", list(line(), "a list of patterns")},
                                 {"hosts", list(line(), "a list of patterns")},
                                 {"partitions", list(line(), "a list of names")}});
-  const Json container = block({{"runtime", words({"", "apptainer", "singularity", "enroot"}, "")},
-                                {"mounts", list(line(), "a list of mounts")}});
+  const Json container =
+      block({{"runtime", choices({"", "apptainer", "singularity", "enroot"}, "")},
+             {"mounts", list(line(), "a list of mounts")}});
   const Json argument = {{"type", Json::array({"string", "number", "boolean"})},
                          {"maxLength", 4096},
                          {"pattern", one_line_pattern},
@@ -151,14 +152,14 @@ Json make_schema() {
   return block(
       {{"name", name()},
        {"title", with_default(line(), "")},
-       {"scheduler", words({"slurm", "pbs", "lsf", "cobalt"}, "slurm")},
+       {"scheduler", choices({"slurm", "pbs", "lsf", "cobalt"}, "slurm")},
        {"start", with_default(line(), "")},
        {"sources", map_of(line(), name_pattern, "a short name")},
        {"unverified", map_of(line(), "^[^\x01-\x1f\x7f]+$", "a key of this file")},
        {"recognise", recognise},
        {"node_types", map_of(node_type(), name_pattern, "a name")},
        {"partitions", list(partition(), "a list of partitions")},
-       {"cpus_are", words({"threads", "cores"}, "threads")},
+       {"cpus_are", choices({"threads", "cores"}, "threads")},
        {"modules", list(line(), "a list of modules")},
        {"suggested_modules", map_of(list(line(), "a list of modules"),
                                     "^(none|pytorch|tensorflow|horovod|jax|deepspeed|mpi)$",

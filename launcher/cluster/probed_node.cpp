@@ -19,7 +19,7 @@ constexpr int most = 1 << 20;
 constexpr std::int64_t latest = 253402300799;
 
 Error damaged(std::string what) {
-  return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` writes it anew"};
+  return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` rewrites it"};
 }
 
 /// A number between `least` and `most`; `otherwise` if absent. Throws JsonError.
@@ -67,7 +67,7 @@ Result<ProbedNode> read(const Json& document) {
   // get<int64>() would overflow to a negative number: check as double first.
   if (!time.is_number_integer() || time.get<double>() < 0 ||
       time.get<double>() > static_cast<double>(latest))
-    return damaged("its time is no time");
+    return damaged("invalid time");
   ProbedNode node{.type = *std::move(type),
                   .cluster = document.at("cluster").get<std::string>(),
                   .partitions = document.at("partitions").get<std::vector<std::string>>(),
@@ -156,7 +156,7 @@ Json to_json(const ProbedNode& node) {
 Result<ProbedNode> probed_node_from_json(const Json& document) {
   const auto format = document.is_object() ? document.find("format") : document.end();
   if (format == document.end() || !format->is_number_integer() || format->get<double>() < 1)
-    return damaged("it is no record of a probed node");
+    return damaged("not a record of a probed node");
   if (format->get<double>() > probe_format)
     return Error{ErrorKind::bad_request,
                  fmt::format("it is of format {}, this dllaunch reads up to {}", format->dump(),

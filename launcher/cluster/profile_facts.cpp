@@ -32,10 +32,9 @@ NodeType type_of(const ProfileNode& node, const ProfilePartition& partition) {
 
 Result<Facts> facts_from_profile(std::shared_ptr<const ClusterProfile> profile) {
   if (profile->partitions.empty())
-    return Error{
-        ErrorKind::unsatisfiable,
-        fmt::format("the cluster profile {} says nothing of partitions and nodes", profile->name),
-        "plan where its Slurm can be asked, or with --facts FILE"};
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("the cluster profile {} has no partitions or nodes", profile->name),
+                 "plan on a host with its Slurm, or with --facts FILE"};
   SlurmFacts slurm{.cluster = profile->name};
   if (!profile->mpi.empty()) slurm.mpi_types = {profile->mpi};
   Partition any{.name = "any", .up = true};

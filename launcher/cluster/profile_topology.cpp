@@ -86,7 +86,7 @@ class Shaper {
   bool read_near(const Json& device, std::vector<std::string> place, IdSet& near) {
     const std::string text = device["near"];
     auto list = text.size() > longest_list ? Result<IdSet>(Error{}) : parse_id_list(text);
-    if (!list) return fail(std::move(place), "this is no list of CPUs");
+    if (!list) return fail(std::move(place), "not a list of CPUs");
     const auto missing = *list - node_.cpus();
     if (list->empty() || !missing.empty())
       return fail(std::move(place), fmt::format("this node has no CPU {}; its CPUs are {}",

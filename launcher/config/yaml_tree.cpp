@@ -43,7 +43,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refusal{mark, "this alias stands inside its own anchor"};
+    if (found == anchors_.end()) throw Refusal{mark, "this alias is inside its own anchor"};
     // Its children are shared: an alias costs only its list of them.
     count(mark, 1 + found->second->items.size() + found->second->entries.size());
     auto copy = std::make_shared<YamlNode>(*found->second);

@@ -30,8 +30,8 @@ ApiAnswer json_answer(const Json& document, int status = 200) {
                   "\n"};
 }
 
-Json or_null(const std::string& words) {
-  return words.empty() ? Json() : Json(words);
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
 }
 
 Json or_null(double value) {
@@ -63,14 +63,14 @@ Json to_json(const RunRecord& run) {
 }
 
 /// "/v1/runs/a/logs/b" -> v1 runs a logs b
-std::vector<std::string> words_of(const std::string& path) {
-  std::vector<std::string> words;
+std::vector<std::string> segments_of(const std::string& path) {
+  std::vector<std::string> segments;
   for (std::size_t begin = 1; begin <= path.size();) {
     const auto end = std::min(path.find('/', begin), path.size());
-    words.push_back(path.substr(begin, end - begin));
+    segments.push_back(path.substr(begin, end - begin));
     begin = end + 1;
   }
-  return words;
+  return segments;
 }
 
 /// Returns nullopt if the parameter is present but not a number.
@@ -82,7 +82,7 @@ std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key
 }
 
 ApiAnswer not_found() {
-  return error_answer(404, "there is no such thing here");
+  return error_answer(404, "not found");
 }
 
 ApiAnswer text_answer(const RunText& part, const std::string& type) {
@@ -148,22 +148,22 @@ ApiAnswer error_answer(const Error& error) {
 ApiAnswer Api::answer(const ApiRequest& request) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && request.method != "POST") return error_answer(405, "GET or POST");
-  const auto words = words_of(request.path);
-  if (words.size() == 1 && reads) {
-    if (words[0].empty())
+  const auto segments = segments_of(request.path);
+  if (segments.size() == 1 && reads) {
+    if (segments[0].empty())
       return {.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page_text())};
-    if (words[0] == "metrics") return metrics();
+    if (segments[0] == "metrics") return metrics();
   }
-  if (words.size() < 2 || words[0] != "v1") return not_found();
-  if (words[1] == "daemon" && words.size() == 2 && reads) return daemon();
-  if (words[1] == "daemon" && words.size() == 3 && words[2] == "stop") {
+  if (segments.size() < 2 || segments[0] != "v1") return not_found();
+  if (segments[1] == "daemon" && segments.size() == 2 && reads) return daemon();
+  if (segments[1] == "daemon" && segments.size() == 3 && segments[2] == "stop") {
     if (reads) return error_answer(405, "POST");
     hooks_.stop();
     return json_answer({{"stopping", true}, {"pid", getpid()}}, 202);
   }
-  if (words[1] != "runs") return not_found();
-  if (words.size() == 2) return reads ? runs(request) : error_answer(405, "GET");
-  return of_run(request, words);
+  if (segments[1] != "runs") return not_found();
+  if (segments.size() == 2) return reads ? runs(request) : error_answer(405, "GET");
+  return of_run(request, segments);
 }
 
 ApiAnswer Api::daemon() const {
@@ -224,26 +224,26 @@ ApiAnswer Api::runs(const ApiRequest& request) {
                       {"at", or_null(snapshot->at_s)}});
 }
 
-ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>& words) {
-  auto found = find_run(store_, words[2]);
+ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>& segments) {
+  auto found = find_run(store_, segments[2]);
   if (!found) return error_answer(found.error());
   if (!*found) return error_answer(404, "no such run");
   const auto& run = **found;
   const RunDir dir{.path = run.dir};
   const bool reads = request.method != "POST";
-  const std::string what = words.size() > 3 ? words[3] : "";
-  if (words.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
+  const std::string what = segments.size() > 3 ? segments[3] : "";
+  if (segments.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
     return reads ? error_answer(405, "POST") : wish(run, what);
   if (!reads) return error_answer(405, "GET");
   // The store still knows a run whose files are unavailable.
   if (!hooks_.answers(run.dir))
-    return words.size() == 3 ? one_run(run, /*away=*/true)
-                             : error_answer(503, "the run's directory does not answer");
-  if (words.size() == 3) return one_run(run, /*away=*/false);
-  if (words.size() == 4 && what == "events") return part_of_file(request, dir, "");
-  if (words.size() == 4 && what == "curve") return curve(run);
-  if (words.size() == 4 && what == "logs") return json_answer({{"logs", log_names(dir)}});
-  if (words.size() == 5 && what == "logs") return part_of_file(request, dir, words[4]);
+    return segments.size() == 3 ? one_run(run, /*away=*/true)
+                                : error_answer(503, "the run's directory does not answer");
+  if (segments.size() == 3) return one_run(run, /*away=*/false);
+  if (segments.size() == 4 && what == "events") return part_of_file(request, dir, "");
+  if (segments.size() == 4 && what == "curve") return curve(run);
+  if (segments.size() == 4 && what == "logs") return json_answer({{"logs", log_names(dir)}});
+  if (segments.size() == 5 && what == "logs") return part_of_file(request, dir, segments[4]);
   return not_found();
 }
 
@@ -261,7 +261,7 @@ ApiAnswer Api::one_run(const RunRecord& run, bool away) {
                                        {"reason", one.reason},
                                        {"state", to_string(one.state)},
                                        {"job", or_null(one.job_id)},
-                                       {"words", or_null(one.words)},
+                                       {"words", or_null(one.message)},
                                        {"excluded", or_null(one.exclude)}});
   }
   auto files = away ? Error{ErrorKind::timeout, "the run's directory does not answer", ""}
@@ -296,7 +296,8 @@ ApiAnswer Api::curve(const RunRecord& run) const {
 }
 
 ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {
-  if (run.over && what != "requeue") return error_answer(409, "it is over already: " + run.state);
+  if (run.over && what != "requeue")
+    return error_answer(409, "the run has already ended: " + run.state);
   if (what == "requeue" && run.launcher != "slurm")
     return error_answer(409, "it runs without Slurm: dllaunch run --run-dir starts it again");
   if (run.wish == what) return json_answer({{"accepted", what}, {"again", true}}, 202);

@@ -56,7 +56,7 @@ class Api {
  private:
   ApiAnswer daemon() const;
   ApiAnswer runs(const ApiRequest& request);
-  ApiAnswer of_run(const ApiRequest& request, const std::vector<std::string>& words);
+  ApiAnswer of_run(const ApiRequest& request, const std::vector<std::string>& segments);
   ApiAnswer one_run(const RunRecord& run, bool away);
   ApiAnswer curve(const RunRecord& run) const;
   ApiAnswer wish(const RunRecord& run, const std::string& what);

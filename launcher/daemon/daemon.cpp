@@ -105,7 +105,7 @@ class Renewal {
           std::unique_lock guard(mutex_);
           while (!wake_.wait_for(guard, renewal_pause, [this] { return ended_; })) {
             if (lock.renew()) continue;
-            system.log("dllaunch: the lock's file was removed: this daemon is nobody's now\n");
+            system.log("dllaunch: the lock file was removed; stopping\n");
             wake_event.stop();
             return;
           }

@@ -53,7 +53,7 @@ std::optional<Refusal> refuse_body(std::string_view body) {
   std::copy_if(body.begin(), body.end(), std::back_inserter(bare),
                [&](char c) { return !is_blank(c); });
   if (bare.empty() || bare == "{}") return std::nullopt;
-  return Refusal{400, "no request here has a body, but for an empty object of JSON"};
+  return Refusal{400, "the body must be empty or {}"};
 }
 
 bool same_secret(std::string_view a, std::string_view b) {
@@ -69,22 +69,24 @@ std::string new_access_token() {
   // getrandom() never returns fewer than requested up to 256 bytes. Without random bytes there is
   // no secret.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
-  std::string words;
-  for (const auto byte : bytes) words += fmt::format("{:02x}", byte);
-  return words;
+  std::string hex;
+  for (const auto byte : bytes) hex += fmt::format("{:02x}", byte);
+  return hex;
 }
 
 std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener) {
   if (!is_our_host(head.host, listener))
-    return Refusal{421, "Host must be localhost or 127.0.0.1, and its port ours"};
+    return Refusal{421, "Host must be localhost or 127.0.0.1 with the daemon's port"};
   if (head.method != "GET" && head.method != "HEAD" && comes_from_elsewhere(head))
-    return Refusal{403, "a page of somebody else may ask nothing of us"};
-  if (is_too_long(head.content_length)) return Refusal{413, "no request here has a body"};
+    return Refusal{403, "cross-origin request refused"};
+  if (is_too_long(head.content_length))
+    return Refusal{413, "the body is too large: it must be empty or {}"};
   if (listener.port < 0 || holds_nothing(head)) return std::nullopt;
   constexpr std::string_view scheme = "Bearer ";
-  const std::string_view words = head.authorization;
-  if (!words.starts_with(scheme) || !same_secret(words.substr(scheme.size()), listener.token))
-    return Refusal{401, "the token is missing or wrong: `dllaunch daemon status` says where it is"};
+  const std::string_view authorization = head.authorization;
+  if (!authorization.starts_with(scheme) ||
+      !same_secret(authorization.substr(scheme.size()), listener.token))
+    return Refusal{401, "missing or wrong token; `dllaunch daemon status` says where it is"};
   return std::nullopt;
 }
 

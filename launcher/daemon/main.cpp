@@ -45,7 +45,7 @@ int wait_for_child(int from_child, const std::string& log) {
   }
   const auto line = said.find('\n');
   if (line == std::string::npos) {
-    std::fprintf(stderr, "dllaunch: the daemon did not start; %s says more\n", log.c_str());
+    std::fprintf(stderr, "dllaunch: the daemon did not start; see %s\n", log.c_str());
     return exit_code::environment;
   }
   const int code = std::atoi(said.c_str());
@@ -83,7 +83,7 @@ int serve(System& system, const DaemonPaths& paths, const DaemonSettings& settin
 Result<int> start(System& system, const DaemonSettings& settings) {
   const auto paths = daemon_paths(system);
   if (!paths)
-    return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
+    return Error{ErrorKind::unavailable, "HOME is not set: no place for the daemon's files",
                  "set XDG_STATE_HOME"};
   if (auto made = make_private(paths->folder); !made) return std::move(made).error();
   if (const auto holder = holder_of(paths->lock())) return runs_already(*holder);

@@ -32,7 +32,7 @@ void add_runs(std::string& text, const Snapshot& snapshot) {
        [](const RunRecord& run) { return static_cast<double>(run.step); }},
       {"dllaunch_run_epoch", "Epoch it is in.",
        [](const RunRecord& run) { return static_cast<double>(run.epoch); }},
-      {"dllaunch_run_loss", "Loss of the last step told.",
+      {"dllaunch_run_loss", "Loss of the last reported step.",
        [](const RunRecord& run) { return run.loss; }},
       {"dllaunch_run_images_per_second", "Images of all ranks over wall time.",
        [](const RunRecord& run) { return run.images_per_s; }}};
@@ -48,9 +48,9 @@ void add_runs(std::string& text, const Snapshot& snapshot) {
 
 }  // namespace
 
-std::string label_text(std::string_view words) {
+std::string label_text(std::string_view value) {
   std::string escaped;
-  for (const char c : words) {
+  for (const char c : value) {
     if (c == '\\' || c == '"') escaped += '\\';
     escaped += c == '\n' ? std::string("\\n") : std::string(1, c);
   }

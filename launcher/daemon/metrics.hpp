@@ -25,6 +25,6 @@ std::string render_metrics(const Snapshot& snapshot, const std::vector<Store::Co
                            const ProcessFigures& process);
 
 /// Escapes backslash, quote and newline for a label value.
-std::string label_text(std::string_view words);
+std::string label_text(std::string_view value);
 
 }  // namespace dllaunch

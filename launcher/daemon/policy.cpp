@@ -25,11 +25,11 @@ std::optional<RunAction> final_end(const EndedJob& ended) {
   if (ended.cancel_wished ||
       (ended.status == RunStatus::cancelled && ended.canceller == Canceller::user))
     return leave("you cancelled it");
-  if (ended.status == RunStatus::cancelled && ended.canceller == Canceller::nobody_knows)
-    return leave("it was cancelled, nobody knows by whom");
+  if (ended.status == RunStatus::cancelled && ended.canceller == Canceller::unknown)
+    return leave("it was cancelled; by whom is unknown");
   if (!ended.stopped.empty()) return give_up("its supervisor stopped: " + ended.stopped);
   if (ended.exit_code == exit_code::do_not_requeue)
-    return give_up("it ended with exit code 93: never again");
+    return give_up("it ended with exit code 93: never restart");
   if (ended.status == RunStatus::failed && ended.forgotten)
     return give_up("Slurm has forgotten how it ended; dllaunch run, or requeue, continues it");
   if (ended.status == RunStatus::failed) return give_up("it failed by itself, and would again");

@@ -9,7 +9,7 @@
 namespace dllaunch {
 
 /// What cancelled a job.
-enum class Canceller { nobody_knows, user, system };
+enum class Canceller { unknown, user, system };
 
 /// What the user allows (`recovery:` of the job file).
 struct RecoveryWishes {
@@ -22,7 +22,7 @@ struct EndedJob {
   int exit_code = 0;
   bool array = false;
   bool slurm = true;
-  Canceller canceller = Canceller::nobody_knows;
+  Canceller canceller = Canceller::unknown;
   bool cancel_wished = false;   // cancelled through the daemon
   bool new_checkpoint = false;  // since this job was submitted
   bool completed = false;       // according to the run itself, whatever became of the job

@@ -35,11 +35,10 @@ std::string own_name() {
 }
 
 Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
-  if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::nobody_knows;
+  if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::unknown;
   const auto& by = jobs.front().cancelled_by;
   if (by == own_name()) return Canceller::user;
-  return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system
-                                                        : Canceller::nobody_knows;
+  return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system : Canceller::unknown;
 }
 
 /// Whether RUN/checkpoints holds something newer than the job's last start: the built-in trainer
@@ -260,7 +259,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
                              .notice = Notice{.time_s = now_s,
                                               .event = "excluded",
                                               .run = run.record.dir,
-                                              .words = run.record.decision}});
+                                              .message = run.record.decision}});
   if (!kept) system_.log("dllaunch: " + kept.error().what + "\n");
 }
 
@@ -269,13 +268,13 @@ void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
   record.over = true;
   record.judged = record.job_id;
   record.ended_s = now_s;
-  const auto words = fmt::format("{}: {}{}{}", record.name, record.state,
-                                 record.decision.empty() ? "" : "; ", record.decision);
-  system_.log(words + "\n");
+  const auto message = fmt::format("{}: {}{}{}", record.name, record.state,
+                                   record.decision.empty() ? "" : "; ", record.decision);
+  system_.log(message + "\n");
   auto kept = store_.decide(
       {.run = record,
        .submissions = {},
-       .notice = Notice{.time_s = now_s, .event = event, .run = record.dir, .words = words}});
+       .notice = Notice{.time_s = now_s, .event = event, .run = record.dir, .message = message}});
   if (!kept) {
     record.over = false;
     system_.log("dllaunch: " + kept.error().what + "\n");

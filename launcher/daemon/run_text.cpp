@@ -37,7 +37,7 @@ Result<RunText> read_part(const std::string& path, std::int64_t from, std::uint6
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    const std::string why = fd < 0 ? std::strerror(errno) : "it is no plain file";
+    const std::string why = fd < 0 ? std::strerror(errno) : "not a regular file";
     if (fd >= 0) close(fd);
     return Error{ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, why), ""};
   }

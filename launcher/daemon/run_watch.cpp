@@ -289,7 +289,7 @@ void RunWatch::tell(const Notice& notice) {
   constexpr std::chrono::seconds limit(10);
   if (settings_.notify.empty()) return;
   const auto told = system_.run(
-      {"sh", "-c", settings_.notify, "dllaunch-notify", notice.event, notice.run, notice.words},
+      {"sh", "-c", settings_.notify, "dllaunch-notify", notice.event, notice.run, notice.message},
       limit);
   if (!told) system_.log("dllaunch: notify: " + told.error().what + "\n");
   if (told && told->exit_code != 0)

@@ -75,7 +75,7 @@ void visit_columns_of_submission(Submission& submission, const Visit& visit) {
   visit("intended", submission.intended_s);
   visit("state", submission.state);
   visit("job_id", submission.job_id);
-  visit("words", submission.words);
+  visit("words", submission.message);
   visit("exclude", submission.exclude);
   visit("judged", submission.judged);
 }
@@ -230,8 +230,8 @@ Result<Ok> done(Result<std::vector<Row>> rows) {
 }  // namespace
 
 std::string to_string(SubmissionState state) {
-  constexpr std::array<const char*, 4> words = {"intended", "submitted", "refused", "never sent"};
-  return words.at(static_cast<std::size_t>(state));
+  constexpr std::array<const char*, 4> names = {"intended", "submitted", "refused", "never sent"};
+  return names.at(static_cast<std::size_t>(state));
 }
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, double now_s) {
@@ -304,7 +304,7 @@ Result<Ok> Store::decide(const Transition& decision) {
     if (auto kept = write(submission); !kept) return kept;
   if (const auto& notice = decision.notice) {
     auto kept = done(database_.run("INSERT INTO notices VALUES(NULL, ?1, ?2, ?3, ?4)",
-                                   {notice->time_s, notice->event, notice->run, notice->words}));
+                                   {notice->time_s, notice->event, notice->run, notice->message}));
     if (!kept) return kept;
   }
   return all->commit();
@@ -420,7 +420,7 @@ Result<std::optional<Notice>> Store::next_notice() {
                               .time_s = real(row[1]),
                               .event = text(row[2]),
                               .run = text(row[3]),
-                              .words = text(row[4])});
+                              .message = text(row[4])});
 }
 
 Result<Ok> Store::notice_done(std::int64_t id) {

@@ -57,7 +57,7 @@ struct Submission {
   double intended_s = 0;
   SubmissionState state = SubmissionState::intended;
   std::string job_id = {};
-  std::string words = {};  // message of a refusal
+  std::string message = {};  // of a refusal
   std::string exclude = {};
   bool takes_all_nodes = false;  // not stored: applies to one attempt
 };
@@ -67,7 +67,7 @@ struct Notice {
   double time_s = 0;
   std::string event = {};  // ended | submitted | gave_up | excluded
   std::string run = {};    // run directory
-  std::string words = {};
+  std::string message = {};
 };
 
 /// Changes that are stored atomically.

@@ -103,7 +103,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
       {.run = run,
        .submissions = {submission},
        .notice =
-           Notice{.time_s = now_s, .event = "submitted", .run = run.dir, .words = run.decision}});
+           Notice{.time_s = now_s, .event = "submitted", .run = run.dir, .message = run.decision}});
 }
 
 Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& submission,
@@ -127,15 +127,15 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   const auto [id, refused] = submit_job(system_, dir.sbatch_script(), more);
   lock->share_with_children(false);
   if (id) return adopt(run, submission, *id, now_s);
-  submission.words = id.error().what;
-  system_.log(fmt::format("{}: {}\n", run.name, submission.words));
+  submission.message = id.error().what;
+  system_.log(fmt::format("{}: {}\n", run.name, submission.message));
   if (!refused) return Ok{};
   if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
     system_.log("dllaunch: warning: " + put_back.error().what + "\n");
   submission.state = SubmissionState::refused;
   // Undo: the next daemon decides on that end again.
   run = before;
-  run.decision = submission.words;
+  run.decision = submission.message;
   return store_.decide({.run = run, .submissions = {submission}, .notice = {}});
 }
 
@@ -209,11 +209,11 @@ Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const s
   if (!ended) return std::move(ended).error();
   submission.state = SubmissionState::submitted;
   submission.job_id = ours;
-  submission.words = fmt::format("cancelled: its user submitted job {} meanwhile", theirs);
+  submission.message = fmt::format("cancelled: its user submitted job {} meanwhile", theirs);
   run.job_id = theirs;
   run.state = "pending";
   run.began_s = now_s;
-  run.decision = fmt::format("job {} {}", ours, submission.words);
+  run.decision = fmt::format("job {} {}", ours, submission.message);
   system_.log(fmt::format("{}: {}\n", run.name, run.decision));
   auto kept = store_.decide({.run = run, .submissions = {submission}, .notice = {}});
   if (!kept) return std::move(kept).error();
@@ -244,7 +244,8 @@ Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double 
     run.ended_s = now_s;
     run.decision = cancelled ? "you cancelled it before it was submitted again"
                              : "not submitted: sbatch ended without a word, again and again";
-    const Notice notice{.time_s = now_s, .event = "gave_up", .run = run.dir, .words = run.decision};
+    const Notice notice{
+        .time_s = now_s, .event = "gave_up", .run = run.dir, .message = run.decision};
     auto closed = store_.decide({.run = run, .submissions = {submission}, .notice = notice});
     if (!closed) return std::move(closed).error();
     return true;

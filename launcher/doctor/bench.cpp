@@ -67,7 +67,7 @@ void bench_memory(const Topology& topology, const std::vector<IdSet>& ranks, Jso
         notes.push_back("stopped after 6 s: not every pair was measured");
         return;
       }
-      // With one node there is nothing to bind, and kernels without NUMA refuse.
+      // With one node there is nothing to bind, and kernels without NUMA return an error.
       const auto speed = measure_bandwidth(threads, nodes.size() > 1 ? node->index : -1, {});
       if (!speed) {
         notes.push_back(speed.error().what);

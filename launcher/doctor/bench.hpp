@@ -11,13 +11,13 @@
 namespace dllaunch {
 
 /// Measures from each of `ranks`' CPU sets (none: from the CPUs of each NUMA node) to each NUMA
-/// node with memory, and from each node to each GPU where there is a driver. A few seconds at most;
-/// what is left out then is said. {"host", "threads", "memory": [{"cpus", "numa", "local",
+/// node with memory, and from each node to each GPU that has a driver. Takes a few seconds at most;
+/// notes say what was skipped. {"host", "threads", "memory": [{"cpus", "numa", "local",
 /// "gb_per_s"}], "copies": [{"gpu", "pci", "numa", "local", "gb_per_s"}], "notes": []}
 Json bench_node(const Topology& topology, const std::vector<IdSet>& ranks, const std::string& host);
 
-/// bench_node()'s answers of all hosts as tables, with what the wrong node costs. Of more than
-/// three hosts the first three, and how many more there are.
+/// Renders bench_node()'s answers as tables, with the cost of the wrong node: of three hosts at
+/// most, then a count.
 std::string render_bench(const Json& hosts);
 
 }  // namespace dllaunch

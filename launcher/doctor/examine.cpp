@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// The examining process may be bound to fewer CPUs than the ranks: use the ranks' cgroups.
+/// Uses the ranks' cgroups: this process may be bound to fewer CPUs than the ranks.
 void allow_what_ranks_may_use(const std::vector<RankObservation>& ranks, Topology& topology) {
   IdSet cpusets;
   IdSet bound;
@@ -35,7 +35,7 @@ void read_plan(System& system, NodeObservation& node) {
     const auto text = system.read_file(run_dir->second + "/plan.json");
     auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
     if (!planned) return;
-    // A plan with Slurm's counts only leaves the masks to each rank.
+    // A plan made from Slurm's counts alone leaves the masks to each rank.
     const bool known = planned->exact || planned->request.policy == BindPolicy::explicit_masks;
     node.request = std::move(planned->request);
     if (known) node.planned = std::move(planned->masks);

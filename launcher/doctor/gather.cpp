@@ -84,7 +84,7 @@ Result<Report> examine_allocation(System& system, const Allocation& allocation, 
     return Error{ErrorKind::unavailable,
                  fmt::format("no node of job {} answered: {}", allocation.job_id,
                              why_silent("", output->err, silence)),
-                 "all nodes need this dllaunch under the same path; --pid looks at one process"};
+                 "dllaunch must have the same path on all nodes; --pid examines one process"};
   drop_idle_rows(all);
   return all;
 }

@@ -70,7 +70,7 @@ std::string text_in(const Json& object, const char* key) {
   if (found == object.end() || !found->is_string()) return "";
   const auto text = printable(found->get<std::string>());
   auto kept = std::min(text.size(), longest_text);
-  // Never within a character.
+  // Do not cut within a character.
   while (kept > 0 && kept < text.size() && (text[kept] & 0xc0) == 0x80) --kept;
   return text.substr(0, kept);
 }
@@ -159,7 +159,7 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
     rows.push_back({.host = host, .index = gpu.index, .pci = gpu.pci, .name = gpu.name});
   }
   if (rows.empty()) return rows;
-  // A driver reserves more addresses than there is memory: isolated_call() would bound that.
+  // Drivers reserve more address space than there is memory, which isolated_call() would limit.
   const auto answers = isolated_calls({{.work = [&] { return read_all(rows, libraries); },
                                         .deadline = std::min(libraries.deadline, longest_wait),
                                         .bounded_memory = false}});
@@ -169,7 +169,7 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
     if (all.is_array() && i < all.size()) {
       rows[i].reading = reading_from(all[i]);
     } else {
-      rows[i].reading.trouble = answer ? "its driver's answer makes no sense" : answer.error().what;
+      rows[i].reading.trouble = answer ? "invalid answer from its driver" : answer.error().what;
     }
   }
   return rows;
@@ -219,7 +219,7 @@ std::string render_gpus(const std::vector<GpuRow>& rows, bool color) {
       text += fmt::format("  {}\n", sorted[i - 1].reading.trouble);
   }
   if (rows.size() > sorted.size())
-    text += fmt::format("and {} GPUs more: --json has them all\n", rows.size() - sorted.size());
+    text += fmt::format("and {} more GPUs: see --json\n", rows.size() - sorted.size());
   return text + "\n";
 }
 

@@ -28,13 +28,12 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
 
 /// {"host", "index", "pci", "name", "utilisation", "memory_used_bytes", "memory_total_bytes",
 /// "power_w", "power_limit_w", "sm_clock_mhz", "most_sm_clock_mhz", "temperature_c", "throttled":
-/// ["thermal"], "ecc_errors", "trouble"}; what is not known is null.
+/// ["thermal"], "ecc_errors", "trouble"}; unknown values are null.
 Json to_json(const GpuRow& row);
 /// Returns nullopt if the object is invalid.
 std::optional<GpuRow> gpu_row_from_json(const Json& document);
 
-/// A table, those with trouble first; of more than 16 the first, and how many more there are. Empty
-/// without GPUs.
+/// A table, faulty GPUs first; at most 16 rows, then a count. Empty without GPUs.
 std::string render_gpus(const std::vector<GpuRow>& rows, bool color);
 
 }  // namespace dllaunch

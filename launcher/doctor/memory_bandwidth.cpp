@@ -27,13 +27,13 @@ struct Span {
   Clock::time_point end;
 };
 
-/// What one thread measured; without an error one span a repetition.
+/// One thread's measurement; without an error, one span per repetition.
 struct Lane {
   std::optional<Error> error;
   std::vector<Span> spans;
 };
 
-/// Every thread comes to every barrier, also one that has failed: the others wait for it.
+/// Every thread, also a failed one, reaches every barrier: the others wait for it.
 void run_lane(int cpu, int numa, const BandwidthEffort& effort, std::barrier<>& barrier,
               Lane& lane) {
   const std::size_t count = effort.bytes_per_array / sizeof(double);

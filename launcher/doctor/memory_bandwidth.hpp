@@ -13,11 +13,11 @@ struct BandwidthEffort {
   int repetitions = 5;                                  // the median counts
 };
 
-/// GB/s of a[i] = b[i] + s * c[i] over arrays of doubles, one thread on each of `cpus`, all arrays
-/// on node `numa` (-1: where Linux puts them). As STREAM counts: 24 bytes an element, two read and
-/// one written; that a write first fetches its line is not counted. 1 GB = 1e9 bytes. A repetition
-/// lasts from the first thread's start to the last one's end.
-/// unavailable: a thread cannot be bound, or the memory is not to be had.
+/// Returns GB/s of a[i] = b[i] + s * c[i] over arrays of doubles, one thread on each of `cpus`, all
+/// arrays on node `numa` (-1: where Linux puts them). Counts as STREAM does: 24 bytes per element
+/// (two reads and a write, without the write's line fill). 1 GB = 1e9 bytes. A repetition lasts
+/// from the first thread's start to the last one's end.
+/// unavailable: a thread cannot be bound, or the memory cannot be allocated.
 Result<double> measure_bandwidth(const IdSet& cpus, int numa, const BandwidthEffort& effort);
 
 }  // namespace dllaunch

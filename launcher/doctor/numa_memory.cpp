@@ -25,11 +25,11 @@ bool prefer(void* data, std::size_t bytes, int numa) {
   NodeMask mask{};
   const auto node = static_cast<std::size_t>(numa);
   mask[node / bits] = 1UL << (node % bits);
-  // The kernel reads one bit less than it is told.
+  // The kernel reads one bit fewer than the given number.
   return syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(), most_nodes + 1, 0) == 0;
 }
 
-/// The node that holds the page; -1 when Linux does not say.
+/// Returns the node that holds the page; -1 if unknown.
 int node_of(void* page) {
   int node = -1;
   if (syscall(SYS_get_mempolicy, &node, nullptr, 0, page, MPOL_F_NODE | MPOL_F_ADDR) != 0)
@@ -43,7 +43,7 @@ Result<NumaMemory> NumaMemory::allocate(std::size_t bytes, int numa) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return unavailable(numa, std::strerror(errno));
   NumaMemory memory(data, bytes);
-  if (numa >= static_cast<int>(most_nodes)) return unavailable(numa, "a number out of reach");
+  if (numa >= static_cast<int>(most_nodes)) return unavailable(numa, "node number out of range");
   if (numa >= 0 && !prefer(data, bytes, numa)) return unavailable(numa, std::strerror(errno));
   std::memset(data, 0, bytes);
   if (numa < 0) return memory;

@@ -11,8 +11,8 @@ namespace dllaunch {
 /// Owns the memory; all pages are populated when allocate() returns.
 class NumaMemory {
  public:
-  /// On node `numa`, or where Linux puts it when that is -1. Asks for the node by preference, never
-  /// strictly: what does not fit must not kill anybody.
+  /// On node `numa`, or where Linux puts it if -1. Prefers the node instead of binding to it: a
+  /// strict policy could wake the OOM killer.
   /// unavailable: no memory, or Linux put it elsewhere (the node is full or not allowed).
   static Result<NumaMemory> allocate(std::size_t bytes, int numa);
 

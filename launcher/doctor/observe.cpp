@@ -29,7 +29,7 @@ struct Text {
   std::string text;
 };
 
-/// Files of /proc have no size and may end when their process does: read until `enough`.
+/// Reads up to `enough` bytes: files of /proc have no size and may end when their process does.
 Text read_text(const std::string& path, const Enough& enough = {}) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {errno, ""};
@@ -59,7 +59,7 @@ std::vector<int> numbers_in(const std::string& folder) {
   return numbers;
 }
 
-/// One process: its files, and what could not be read of them.
+/// One process: its files, and the names of those that could not be read.
 class Process {
  public:
   Process(std::string root, int pid)
@@ -67,11 +67,12 @@ class Process {
 
   const std::string& folder() const { return folder_; }
 
-  /// The text of /proc/PID/NAME; nothing, and `unread` grows, where it is refused.
+  /// Returns the text of /proc/PID/NAME. If access is denied, returns nothing and adds it to
+  /// `unread`.
   std::optional<std::string> text(const char* name, const Enough& enough = {}) {
     auto read = read_text(fmt::format("{}/{}", folder_, name), enough);
     if (read.error == 0) return std::move(read.text);
-    // A kernel without NUMA has no numa_maps, and that is no secret.
+    // A kernel without NUMA has no numa_maps: not a denied access.
     if (read.error != ENOENT)
       unread.push_back(fmt::format("{}: {}", name, std::strerror(read.error)));
     return std::nullopt;
@@ -150,7 +151,7 @@ void observe_environment(Process& process, RankObservation& rank) {
 Result<RankObservation> observe_process(const std::string& root, int pid) {
   const auto gone = [pid] {
     return Error{ErrorKind::unavailable, fmt::format("there is no process {}", pid),
-                 "ps -e lists those that run on this node"};
+                 "ps -e lists this node's processes"};
   };
   Process process(root, pid);
   const auto status_text = process.text("status");
@@ -177,14 +178,14 @@ Result<RankObservation> observe_process(const std::string& root, int pid) {
     rank.gpu_libraries = gpu_libraries_in(*maps);
     rank.libraries_read = true;
   }
-  // Linux counts pages while it writes this: of a large process only as far as the heap.
+  // Linux counts pages while it writes this file: for a large process, read only up to the heap.
   const auto heap_seen = [](const std::string& text) {
     const auto heap = text.find(" heap");
     return heap != std::string::npos && text.find('\n', heap) != std::string::npos;
   };
   if (const auto maps = process.text("numa_maps", heap_seen)) rank.memory = parse_numa_maps(*maps);
 
-  // Half of it may have been read from a process that ended meanwhile.
+  // The process may have ended halfway through.
   if (read_text(process.folder() + "/status").error != 0) return gone();
   rank.unread = std::move(process.unread);
   return rank;

@@ -11,17 +11,16 @@
 
 namespace dllaunch {
 
-/// `root` is put before every path, so that a recorded tree can be read: "" is this machine.
+/// `root` is the prefix of every path, for recorded trees: "" is this machine.
 
-/// One process and its threads. What another user's process keeps to itself is listed in `unread`.
-/// unavailable: it is gone, or it went while it was looked at.
+/// One process and its threads. Files that another user's process denies are listed in `unread`.
+/// unavailable: the process is gone, or ended meanwhile.
 Result<RankObservation> observe_process(const std::string& root, int pid);
 
-/// Every process whose environment can be read, in no order. Those that vanish meanwhile are left
-/// out.
+/// Every process whose environment is readable, in no order. Omits those that end meanwhile.
 std::vector<JobProcess> observe_job_processes(const std::string& root);
 
-/// /dev/shm; nothing where it is not a file system of its own or cannot be asked.
+/// /dev/shm; nothing if it is not a separate file system or statfs fails.
 std::optional<SharedMemory> observe_shared_memory();
 
 }  // namespace dllaunch

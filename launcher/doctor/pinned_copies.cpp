@@ -50,7 +50,7 @@ class Library {
   std::string missing_;
 };
 
-/// What is needed of either vendor. Every call: 0 is success.
+/// The calls needed from either vendor; each returns 0 on success.
 struct GpuCalls {
   std::function<int(int*)> count;
   std::function<int(int, char*, int)> pci_bus_id;  // device, text, its size
@@ -59,7 +59,7 @@ struct GpuCalls {
   std::function<int(void*)> unpin;
   std::function<int(std::uintptr_t*, std::size_t)> allocate;
   std::function<int(std::uintptr_t)> release;
-  std::function<int(std::uintptr_t, const void*, std::size_t)> copy;  // returns when it is there
+  std::function<int(std::uintptr_t, const void*, std::size_t)> copy;  // blocking
 };
 
 Result<GpuCalls> open_cuda(const GpuDrivers& drivers) {
@@ -131,7 +131,7 @@ Result<GpuCalls> open_hip(const GpuDrivers& drivers) {
                   std::size_t bytes) { return copy(to, from, bytes, host_to_device); }};
 }
 
-/// GB/s from `memory`, already pinned, to `device`; 0 when a copy fails.
+/// Returns GB/s from `memory`, already pinned, to `device`; 0 if a copy fails.
 double copy_speed(const GpuCalls& gpu, std::uintptr_t device, const NumaMemory& memory) {
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
@@ -144,7 +144,7 @@ double copy_speed(const GpuCalls& gpu, std::uintptr_t device, const NumaMemory& 
   return static_cast<double>(memory.bytes()) / seconds[seconds.size() / 2] / 1e9;
 }
 
-/// One GPU and one node; 0 where anything is refused.
+/// One GPU and one node; 0 if any call fails.
 double measure_one(const GpuCalls& gpu, const CopySource& source) {
   if (!apply_binding(source.cpus)) return 0;
   auto memory = NumaMemory::allocate(copy_bytes, source.numa);
@@ -165,7 +165,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// In the child. The answer is JSON, as only text comes back.
+/// In the child. Returns JSON, since isolated calls return text.
 Result<std::string> measure_all(const std::vector<CopySource>& sources, const GpuDrivers& drivers) {
   constexpr std::chrono::seconds enough{8};
   auto gpu = open_cuda(drivers);
@@ -197,7 +197,7 @@ Result<std::string> measure_all(const std::vector<CopySource>& sources, const Gp
 Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources,
                                                       const GpuDrivers& drivers) {
   constexpr std::chrono::seconds deadline{20};
-  // CUDA and HIP reserve addresses for all memory of host and GPUs at once.
+  // CUDA and HIP reserve address space for all memory of the host and the GPUs.
   const auto text = isolated_calls({{.work = [&] { return measure_all(sources, drivers); },
                                      .deadline = deadline,
                                      .bounded_memory = false}})

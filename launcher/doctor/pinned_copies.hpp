@@ -28,9 +28,9 @@ struct GpuDrivers {
                                   "libamdhip64.so.5"};
 };
 
-/// Copies 64 MiB of page-locked memory of each node to each GPU, six times, the first not counted;
-/// 64 MiB over the median time, 1 GB = 1e9 bytes. In a child process, since drivers may crash or
-/// hang. unavailable: neither library is here, or it finds no GPU; says so.
+/// Copies 64 MiB of page-locked memory of each node to each GPU, six times; the first is a warm-up.
+/// Reports 64 MiB over the median time, 1 GB = 1e9 bytes. Runs in a child process, since drivers
+/// may crash or hang. unavailable: neither library is installed, or it finds no GPU.
 Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources,
                                                       const GpuDrivers& drivers = {});
 

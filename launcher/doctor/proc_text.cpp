@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// The next line of `text`, without its end; `text` is shortened by it.
+/// Returns the next line of `text`, without its end, and removes it from `text`.
 std::string_view take_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
   const auto line = text.substr(0, end);
@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// The next word of `text`; `text` is shortened by it.
+/// Returns the next word of `text` and removes it from `text`.
 std::string_view take_word(std::string_view& text) {
   text = trimmed(text);
   const auto end = std::min(text.find_first_of(" \t"), text.size());

@@ -20,17 +20,17 @@ struct ProcStatus {
   IdSet cpus;  // Cpus_allowed_list
   IdSet numa;  // Mems_allowed_list
 };
-/// Nothing where the lines of a name and of CPUs are missing.
+/// Returns nullopt if the lines of the name and the CPUs are missing.
 std::optional<ProcStatus> parse_proc_status(std::string_view text);
 
-/// /proc/PID/environ; of a name that stands there twice the first counts, as for getenv.
+/// /proc/PID/environ; of a duplicate name the first counts, as for getenv.
 Environment parse_proc_environment(std::string_view text);
 
-/// The program's name in /proc/PID/cmdline, without its folder, and its first argument where the
-/// program only interprets that: "python train.py".
+/// The program's name in /proc/PID/cmdline, without its folder; for an interpreter also its first
+/// argument: "python train.py".
 std::string command_in(std::string_view cmdline);
 
-/// /proc/PID/limits, the soft ones; unlimited is the largest number.
+/// The soft limits of /proc/PID/limits; unlimited is the largest number.
 struct ProcLimits {
   std::optional<std::uint64_t> locked_memory_bytes;
   std::optional<std::uint64_t> open_files;
@@ -44,8 +44,8 @@ std::vector<std::string> gpu_libraries_in(std::string_view maps);
 /// the first mapping.
 MemoryPolicy parse_numa_maps(std::string_view text);
 
-/// devices.list of cgroup version 1: N of every /dev/nvidiaN that may be opened; nothing where all
-/// devices may be.
+/// devices.list of cgroup version 1: N of every /dev/nvidiaN that may be opened; nullopt if all
+/// devices may be opened.
 std::optional<IdSet> nvidia_devices_in(std::string_view devices_list);
 
 }  // namespace dllaunch

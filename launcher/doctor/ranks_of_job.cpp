@@ -16,7 +16,7 @@ std::string value_of(const Environment& environment, const char* name) {
   return found == environment.end() ? "" : found->second;
 }
 
-/// torchrun's workers inherit the variables of whatever started torchrun, which name its agent.
+/// torchrun's workers inherit the variables of its starter, which name torchrun's agent.
 bool started_by_torchrun(const Environment& environment) {
   return environment.contains("TORCHELASTIC_RUN_ID") && environment.contains("LOCAL_RANK");
 }
@@ -49,7 +49,7 @@ std::string job_of(const Environment& environment, const JobProcess& process) {
 bool is_daemon(std::string_view name) {
   constexpr std::string_view names[] = {"orted", "prted",  "prterun",   "hydra_pmi_proxy",
                                         "srun",  "mpirun", "slurmstepd"};
-  // The kernel keeps 15 letters of a name.
+  // The kernel keeps 15 bytes of a name.
   return std::any_of(std::begin(names), std::end(names),
                      [&](std::string_view known) { return name == known.substr(0, 15); });
 }
@@ -82,7 +82,7 @@ const JobProcess* root_of(const Group& group) {
 RankProcess rank_in(const Group& group, int wanted) {
   const JobProcess* chosen = root_of(group);
   std::size_t wrappers = 0;
-  // No chain is longer than the group, whatever a damaged recording says of parents.
+  // No chain is longer than the group, even if a damaged recording has a cycle of parents.
   while (is_wrapper(chosen->name) && wrappers + 1 < group.size()) {
     const auto* child = child_in(group, chosen->pid);
     if (child == nullptr) break;
@@ -107,7 +107,7 @@ void read_job(const Environment& environment, JobProcess& process) {
   process.slurm_job = value_of(environment, "SLURM_JOB_ID");
   auto rank = read_rank_env(lookup);
   if (!rank || rank->launcher == "none") return;
-  // The shell of salloc is a step too, with a number no step of ranks ever has.
+  // salloc's shell is a step too, with a reserved number.
   constexpr std::string_view interactive_step = "4294967290";
   if (rank->launcher == "slurm" && value_of(environment, "SLURM_STEP_ID") == interactive_step)
     return;

@@ -28,9 +28,9 @@ struct RankProcess {
   int workers = 0;  // other processes of the rank: data loaders and the like
 };
 
-/// One process a rank of `job`, by rank: the first one started, but of a wrapper (a shell, numactl,
-/// dllaunch exec) what it wraps. `wanted` is always the process of its own rank. Launchers' own
-/// daemons are no ranks.
+/// One process per rank of `job`, by rank: the first one started, or what it wraps if it is a
+/// wrapper (a shell, numactl, dllaunch exec). `wanted` always represents its rank. Launchers'
+/// daemons are not ranks.
 std::vector<RankProcess> ranks_of_job(const std::vector<JobProcess>& processes,
                                       const std::string& job, int wanted = 0);
 

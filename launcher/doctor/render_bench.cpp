@@ -1,4 +1,4 @@
-// Measured bandwidths as tables: a line a source, a column a NUMA node.
+// Measured bandwidths as tables: a row per source, a column per NUMA node.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct Table {
   }
 };
 
-/// "near 31.2, far 17.9 GB/s: the wrong node costs 43 %", by medians; empty without a far one.
+/// "near 31.2, far 17.9 GB/s: the wrong node costs 43 %", by medians; empty without a far node.
 std::string cost_of(const Json& items) {
   std::vector<double> near;
   std::vector<double> far;

@@ -26,7 +26,7 @@ std::string list_of(const std::vector<int>& numbers) {
   return to_list(set);
 }
 
-/// What makes two ranks alike: all that stands in the table but who and where they are.
+/// The columns in which alike ranks are equal: all but those that identify the rank.
 using Alike = std::array<std::string, columns_of_table - 3>;
 
 Alike alike(const RankRow& row) {
@@ -103,7 +103,7 @@ std::string colored(Level level, bool color) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, word);
 }
 
-/// `text` broken at blanks; the lines after the first are indented.
+/// Returns `text` wrapped at blanks; lines after the first are indented.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   std::size_t column = indent;
@@ -130,7 +130,7 @@ std::string title_of(const std::string& id) {
   return "";
 }
 
-/// Whose ranks: of several steps each has a rank 0.
+/// The step of the ranks: each of several steps has a rank 0.
 bool several_jobs(const Report& report) {
   return std::any_of(report.ranks.begin(), report.ranks.end(),
                      [&](const RankRow& row) { return row.job != report.ranks.front().job; });

@@ -104,7 +104,7 @@ RankRow row_from(const Json& object) {
 }
 
 Error no_report(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("no doctor's report: {}", what),
+  return {ErrorKind::bad_request, fmt::format("invalid doctor report: {}", what),
           "all nodes need the same dllaunch"};
 }
 
@@ -206,18 +206,18 @@ Result<Report> report_from_json(const Json& document) {
     if (!document.contains(key) || !document[key].is_array())
       return no_report(fmt::format("`{}` is not a list", key));
   for (const auto& host : document["hosts"]) {
-    if (!host.is_string()) return no_report("a host that is no text");
+    if (!host.is_string()) return no_report("`host` is not a string");
     report.hosts.push_back(host);
   }
   for (const auto& row : document["ranks"]) {
-    if (!is_row(row)) return no_report("a rank that lacks something");
+    if (!is_row(row)) return no_report("incomplete rank");
     report.ranks.push_back(row_from(row));
   }
   for (const auto& item : document["findings"]) {
     if (!all_are(item, {"id", "level", "job", "seen", "cost", "fix"}, &Json::is_string) ||
         !item.contains("ranks") || !item["ranks"].is_array())
-      return no_report("a finding that lacks something");
-    if (!are_ids(item["ranks"])) return no_report("a rank that cannot be");
+      return no_report("incomplete finding");
+    if (!are_ids(item["ranks"])) return no_report("invalid rank number");
     IdSet ranks;
     for (const Json& rank : item["ranks"]) ranks.insert(rank.get<int>());
     report.findings.push_back({.id = item["id"],
@@ -232,7 +232,7 @@ Result<Report> report_from_json(const Json& document) {
   if (!gpus.is_array()) return no_report("`gpus` is not a list");
   for (const auto& item : gpus) {
     auto row = gpu_row_from_json(item);
-    if (!row) return no_report("a GPU that lacks something");
+    if (!row) return no_report("incomplete GPU");
     report.gpus.push_back(*std::move(row));
   }
   report.bench = document.value("bench", Json(nullptr));

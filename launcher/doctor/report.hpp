@@ -37,23 +37,23 @@ struct Report {
   Json bench = nullptr;  // a list, one entry per host; null: not measured
 };
 
-/// Rows and findings of one job on one node. What strangers' processes are called and have in their
-/// environment is made fit for a terminal, and cut.
+/// Rows and findings of one job on one node. Names and environments of other users' processes are
+/// escaped for a terminal, and cut.
 Report report_of(const Topology& topology, const NodeObservation& node);
 
-/// Adds `other` to `report`: the same finding of another node becomes one, with the ranks of both.
-/// Findings of different jobs stay apart.
+/// Adds `other` to `report`. Equal findings of two nodes become one, with the ranks of both;
+/// findings of different jobs are kept separate.
 void merge(Report& report, Report other);
 
 Level worst(const Report& report);
 
-/// contract.md `doctor --json`: host, ranks, findings, gpus, bench; where nodes did not answer,
-/// also those.
+/// contract.md `doctor --json`: host, ranks, findings, gpus, bench, and the nodes that
+/// did not answer.
 Json to_json(const Report& report);
-/// bad_request: not such a document.
+/// bad_request: not a report.
 Result<Report> report_from_json(const Json& document);
 
-/// A table of ranks, equal ones on one line; then findings, worst first; then one line of verdict.
+/// A table of ranks, equal ones on one line; then findings, worst first; then a one-line verdict.
 std::string render_report(const Report& report, int columns, bool color);
 
 }  // namespace dllaunch

@@ -134,9 +134,10 @@ void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems)
          "runtime.compression: gradients of precision fp16 are scaled as they travel"});
   }
   if (text_of(lag, "0") != "0") {
-    problems.push_back({lag->value->mark,
-                        "runtime.gradient_lag: of precision fp16 no gradient comes late, since its "
-                        "scale may change"});
+    problems.push_back(
+        {lag->value->mark,
+         "runtime.gradient_lag: not supported with precision fp16, whose loss scale may "
+         "change between steps"});
   }
 }
 

@@ -13,7 +13,7 @@ constexpr const char* time_pattern =
     "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?)$";
 constexpr const char* cpu_list = "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*";
 
-Json words(std::initializer_list<const char*> all) {
+Json choices(std::initializer_list<const char*> all) {
   Json names = Json::array();
   for (const char* word : all) names.push_back(word);
   return {{"type", "string"}, {"enum", names}};
@@ -97,7 +97,7 @@ std::vector<JobKey> resource_keys() {
        .initial = "auto",
        .doc = "ranks on each node; auto: one per GPU, or with device cpu one per NUMA node"},
       {.path = "resources.device",
-       .rules = words({"auto", "cuda", "hip", "cpu"}),
+       .rules = choices({"auto", "cuda", "hip", "cpu"}),
        .initial = "auto",
        .doc = "compute device"},
       {.path = "resources.cpus_per_rank",
@@ -190,7 +190,7 @@ std::vector<JobKey> queue_keys() {
        .doc = "task numbers of a job array: one job each, at most the number after % at once",
        .example = "0-9%2"},
       {.path = "share",
-       .rules = words({"private", "group"}),
+       .rules = choices({"private", "group"}),
        .initial = "private",
        .doc = "who else may read the run directory: private: no other user; group: its group "
               "(copies of the job file only if the job file is group-readable)"},
@@ -236,7 +236,7 @@ std::vector<JobKey> environment_keys() {
        .doc = "image file, or an address that the runtime understands; absent: no container",
        .example = "/project/images/pytorch.sif"},
       {.path = "environment.container.runtime",
-       .rules = words({"apptainer", "singularity", "enroot"}),
+       .rules = choices({"apptainer", "singularity", "enroot"}),
        .initial = "apptainer",
        .doc = "container runtime"},
       {.path = "environment.container.mounts",
@@ -264,21 +264,21 @@ std::vector<JobKey> binding_keys() {
   return {
       {.path = "binding", .rules = block(), .doc = "which CPUs each rank may use"},
       {.path = "binding.policy",
-       .rules = words({"closest", "spread", "none", "explicit"}),
+       .rules = choices({"closest", "spread", "none", "explicit"}),
        .initial = "closest",
        .doc = "closest: near the rank's GPU; spread: over all NUMA nodes; none: no binding; "
               "explicit: as in masks"},
       {.path = "binding.mode",
-       .rules = words({"cores", "core", "numa"}),
+       .rules = choices({"cores", "core", "numa"}),
        .initial = "cores",
        .doc = "cores: a share of the cores; core: a single core per rank; numa: whole NUMA nodes"},
       {.path = "binding.cores",
-       .rules = words({"auto", "near", "fill"}),
+       .rules = choices({"auto", "near", "fill"}),
        .initial = "auto",
        .doc = "near: only cores near the rank's GPU; fill: these first, then the node's remaining "
               "ones; auto: near, or fill up to resources.cpus_per_rank"},
       {.path = "binding.order",
-       .rules = words({"gpu", "numa"}),
+       .rules = choices({"gpu", "numa"}),
        .initial = "gpu",
        .doc = "gpu: local rank i drives GPU i; numa: ranks are numbered along NUMA nodes"},
       {.path = "binding.smt",
@@ -312,13 +312,14 @@ std::vector<JobKey> last_keys() {
               "is the command's argv",
        .example = "python train.py"},
       {.path = "framework",
-       .rules = words({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
+       .rules = choices({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
        .initial = "none",
        .doc =
            "with run: the framework whose variables the ranks get besides RANK, WORLD_SIZE etc."},
       {.path = "runtime", .rules = block(), .doc = "how ranks exchange gradients"},
       {.path = "runtime.allreduce",
-       .rules = words({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
+       .rules =
+           choices({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
        .initial = "auto",
        .doc = "communicator that reduces gradients; auto: solo for one rank, else hierarchical"},
       {.path = "runtime.bucket_mb",
@@ -331,7 +332,7 @@ std::vector<JobKey> last_keys() {
        .initial = true,
        .doc = "reduce gradients while the backward pass still runs"},
       {.path = "runtime.compression",
-       .rules = words({"none", "fp16", "bf16"}),
+       .rules = choices({"none", "fp16", "bf16"}),
        .initial = "none",
        .doc = "wire format of gradients; rounding errors of fp16 and bf16 are fed back in the next "
               "step (docs/reducer.md)"},
@@ -362,7 +363,7 @@ std::vector<JobKey> recovery_keys() {
        .rules = block(),
        .doc = "what happens when the ranks end before their work is done (docs/supervise.md)"},
       {.path = "recovery.signal",
-       .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
+       .rules = choices({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
        .doc = "signal that asks the ranks to write a checkpoint and stop; with run: sent only if "
               "the job file has this block, because it kills a program without a handler"},
@@ -376,12 +377,12 @@ std::vector<JobKey> recovery_keys() {
        .doc = "maximum restarts of the ranks in one allocation; with run: only if the job file has "
               "this block"},
       {.path = "recovery.requeue_on",
-       .rules = lines(words({"timeout", "preempted", "node_fail"}),
+       .rules = lines(choices({"timeout", "preempted", "node_fail"}),
                       "a list of timeout, preempted and node_fail"),
        .initial = Json::array({"timeout", "preempted", "node_fail"}),
        .doc = "endings after which the job is requeued; []: none (--no-requeue)"},
       {.path = "recovery.preflight",
-       .rules = words({"restarts", "always", "never"}),
+       .rules = choices({"restarts", "always", "never"}),
        .initial = "restarts",
        .doc = "before which starts the job's nodes are checked, which takes one or two seconds "
               "(docs/preflight.md); an unfit node is left out, or the job is requeued without it"},

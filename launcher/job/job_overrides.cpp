@@ -57,7 +57,7 @@ std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& tex
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (block->kind == YamlKind::null) block->kind = YamlKind::mapping;
     if (block->kind != YamlKind::mapping) {
-      return YamlProblem{steps[i].mark, fmt::format("{} is no block of keys in the job file",
+      return YamlProblem{steps[i].mark, fmt::format("{} is not a block of keys in the job file",
                                                     in_quotes(head.substr(0, head.size() - 1)))};
     }
     YamlEntry& entry = entry_of(*block, steps[i]);

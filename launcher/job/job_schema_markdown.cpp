@@ -58,11 +58,11 @@ std::string meaning_of(const std::string& name, const Json& schema) {
   std::string text = schema.value("description", "");
   if (name == of_this_build) return text + "; `dllaunch info` lists those of a build";
   const Json& named = schema.contains("anyOf") ? schema["anyOf"][0] : schema;
-  const Json words = named.value("enum", Json::array());
+  const Json choices = named.value("enum", Json::array());
   const Json said = named.value("x-enum-descriptions", Json::array());
-  for (std::size_t i = 0; i < said.size() && i < words.size(); ++i) {
+  for (std::size_t i = 0; i < said.size() && i < choices.size(); ++i) {
     if (said[i] == "") continue;
-    text += fmt::format("{}`{}`: {}", i == 0 ? ". " : "; ", words[i].get<std::string>(),
+    text += fmt::format("{}`{}`: {}", i == 0 ? ". " : "; ", choices[i].get<std::string>(),
                         said[i].get<std::string>());
   }
   for (const Json& example : schema.value("examples", Json::array())) {

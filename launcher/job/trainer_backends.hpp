@@ -24,7 +24,7 @@ std::vector<TrainerBackend> trainer_backends(const Json& train_schema);
 /// The backends of this build.
 const std::vector<TrainerBackend>& trainer_backends();
 
-/// The backends that match train.backend and resources.device, each of which may be auto.
+/// The backends that match train.backend and resources.device; either may be auto.
 std::vector<TrainerBackend> backends_for(const std::vector<TrainerBackend>& all,
                                          std::string_view backend, std::string_view device);
 

@@ -32,7 +32,8 @@ Result<Ok> add_job(System& system, const std::string& id, Dependencies& dependen
   }
   const auto ended = finished_jobs(system, id);
   if (ended.empty())
-    return will_not_do(id, "is no run of yours, and Slurm knows no such job (any more)", drop_hint);
+    return will_not_do(id, "is not a run of yours, and Slurm has no such job (any more)",
+                       drop_hint);
   for (const auto& job : ended) {
     if (job.state == "COMPLETED") continue;
     return will_not_do(

@@ -280,8 +280,8 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   if (stage) environment.emplace_back("DLLAUNCH_STAGE", stage->folder());
   const auto ownership = take_run_ownership(run, system);
   if (!ownership) return ownership.error();
-  std::erase_if(environment, [](const auto& one) { return one.first == generation_variable; });
-  environment.emplace_back(generation_variable, std::to_string(ownership->generation()));
+  std::erase_if(environment, [](const auto& one) { return one.first == fencing_token_variable; });
+  environment.emplace_back(fencing_token_variable, std::to_string(ownership->fencing_token()));
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();

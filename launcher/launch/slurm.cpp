@@ -288,14 +288,13 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
       submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
   if (!id && refused) forget_intent(run);
   if (!id && !refused) {
-    follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
-                             id.error().what));
+    follower.say(
+        fmt::format("dllaunch: {}: checking whether Slurm accepted the job", id.error().what));
     auto found = settle_intent(system, intent, settings.settle);
     if (!found) {
-      return Error{
-          ErrorKind::unavailable,
-          fmt::format("nobody knows whether the job was submitted: {}", found.error().what),
-          "run it again with the same --run-dir: it looks for the job first"};
+      return Error{ErrorKind::unavailable,
+                   fmt::format("cannot tell whether the job was submitted: {}", found.error().what),
+                   "run it again with the same --run-dir: it looks for the job first"};
     }
     if (*found) id = **found;
     if (!*found) forget_intent(run);

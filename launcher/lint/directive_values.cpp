@@ -22,20 +22,20 @@ std::string count_fault(std::string_view value) {
         return std::isdigit(static_cast<unsigned char>(c)) != 0;
       });
   if (number && value.find_first_not_of('0') != std::string_view::npos) return "";
-  return "is no number above 0";
+  return "is not a number above 0";
 }
 
 std::string time_fault(std::string_view value) {
   const char* forms = R"(\d+|\d+:\d+|\d+:\d+:\d+|\d+-\d+|\d+-\d+:\d+|\d+-\d+:\d+:\d+|)"
                       "infinite|unlimited|-1";
-  return matches(value, forms) ? "" : "is no time: MINUTES, HH:MM:SS, D-HH or D-HH:MM:SS";
+  return matches(value, forms) ? "" : "is not a time: MINUTES, HH:MM:SS, D-HH or D-HH:MM:SS";
 }
 
 std::string signal_fault(std::string_view value) {
   const char* form =
       R"(([rb]*:)?(\d+|(sig)?(hup|int|quit|abrt|kill|alrm|term|usr1|usr2|urg|cont|stop|tstp|)"
       R"(ttin|ttou|xcpu))(@\d+)?)";
-  return matches(value, form) ? "" : "is no signal: [B:]USR2@SECONDS";
+  return matches(value, form) ? "" : "is not a signal: [B:]USR2@SECONDS";
 }
 
 }  // namespace
@@ -78,15 +78,15 @@ std::string fault_of_value(std::string_view option, std::string_view value) {
   if (option == "nodes") {
     return matches(value, R"(\d+[km]?(-\d+[km]?)?|[\d,:-]+)")
                ? ""
-               : "is no number of nodes: N or MIN-MAX";
+               : "is not a number of nodes: N or MIN-MAX";
   }
   if (option == "mem" || option == "mem-per-cpu" || option == "mem-per-gpu" || option == "tmp") {
-    return megabytes(value) >= 0 ? "" : "is no size: megabytes, or a number with K, M, G or T";
+    return megabytes(value) >= 0 ? "" : "is not a size: megabytes, or a number with K, M, G or T";
   }
   if (option == "gpus" || option == "gpus-per-node" || option == "gpus-per-task") {
     return matches(value, R"(([^:,]+:)?\d+(,([^:,]+:)?\d+)*|[a-z][^:,]*)")
                ? ""
-               : "is no number of GPUs: N or TYPE:N";
+               : "is not a number of GPUs: N or TYPE:N";
   }
   if (option == "open-mode") {
     return matches(value, "append|truncate|a|t") ? "" : "is neither append nor truncate";

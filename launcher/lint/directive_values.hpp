@@ -6,8 +6,8 @@
 
 namespace dllaunch::lint {
 
-/// Why sbatch refuses the value of a long option: "is no time: ..."; empty if it accepts the value
-/// or only the cluster can tell.
+/// Why sbatch refuses the value of a long option: "is not a time: ..."; empty if it accepts the
+/// value or only the cluster can tell.
 std::string fault_of_value(std::string_view option, std::string_view value);
 
 /// The megabytes in "64G", "4096"; -1 if it is not a size.

@@ -28,7 +28,7 @@ std::string number(const Json& value, std::string_view form) {
   return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>()) : "";
 }
 
-std::string words(const Json& value) {
+std::string text_in(const Json& value) {
   return value.is_string() ? shown_line(value.get<std::string>()) : "";
 }
 
@@ -39,9 +39,9 @@ void append(std::string& line, const std::string& part) {
 std::string summary_lines(const StoredRun& run) {
   const Json& summary = run.summary;
   std::string text = shown_line(run.dir.path) + "\n";
-  if (summary.is_null()) return text + "  no summary yet: dllaunch status tells how it stands\n";
+  if (summary.is_null()) return text + "  no summary yet; see dllaunch status\n";
   std::string line;
-  append(line, words(at(summary, "status")));
+  append(line, text_in(at(summary, "status")));
   append(line, number(at(summary, "ranks"), "{:.0f} ranks"));
   append(line, number(at(summary, "epochs"), "{:.0f} epochs"));
   append(line, number(at(summary, "seconds"), "{:.1f} s"));
@@ -56,7 +56,7 @@ std::string summary_lines(const StoredRun& run) {
     append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));
   text += "  " + line + "\n";
   for (const char* key : {"reason", "first_error", "advice"}) {
-    const std::string value = words(at(summary, key));
+    const std::string value = text_in(at(summary, key));
     if (!value.empty()) text += "  " + value + "\n";
   }
   return text;
@@ -104,7 +104,7 @@ std::string ranks_table(const Json& ranks) {
   for (std::size_t i = 0; listed.is_array() && i < listed.size(); ++i) {
     const Json& rank = listed[i];
     const std::string name =
-        fmt::format("rank {} on {}", number(at(rank, "rank"), "{:.0f}"), words(at(rank, "host")));
+        fmt::format("rank {} on {}", number(at(rank, "rank"), "{:.0f}"), text_in(at(rank, "host")));
     text += row(name, [&](const Column& column) { return number(at(rank, column.key), "{:.3f}"); });
   }
   return text;
@@ -142,7 +142,7 @@ std::string render_run_report(const StoredRun& run, const Json& ranks) {
   text += ranks_table(ranks);
   const Json& notes = at(ranks, "notes");
   for (std::size_t i = 0; notes.is_array() && i < notes.size(); ++i) {
-    text += "  " + words(notes[i]) + "\n";
+    text += "  " + text_in(notes[i]) + "\n";
   }
   if (notes.is_array() && notes.empty()) text += "  no rank held up the others\n";
   return text;

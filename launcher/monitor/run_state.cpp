@@ -169,10 +169,10 @@ RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
 }
 
 bool is_over(const RunState& run_state) {
-  constexpr std::array<std::string_view, 8> words = {"pending",    "running",      "suspended",
-                                                     "completing", "unknown",      "elsewhere",
-                                                     "submitting", "not submitted"};
-  return std::find(words.begin(), words.end(), run_state.state) == words.end();
+  constexpr std::array<std::string_view, 8> states = {"pending",    "running",      "suspended",
+                                                      "completing", "unknown",      "elsewhere",
+                                                      "submitting", "not submitted"};
+  return std::find(states.begin(), states.end(), run_state.state) == states.end();
 }
 
 std::optional<double> parse_elapsed(std::string_view text) {

@@ -77,16 +77,16 @@ std::string line_of(std::string_view title, const std::string& text) {
 }
 
 std::string state_words(const RunState& run_state) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words = {{
-      {"elsewhere", "elsewhere: its job is of another cluster, RUN/job.json says of which"},
-      {"ended", "ended; nobody followed it to its end"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> states = {{
+      {"elsewhere", "elsewhere: its job is on another cluster (RUN/job.json names it)"},
+      {"ended", "ended; no dllaunch followed it to the end"},
       {"died", "died: the dllaunch that ran it was killed before it could write a summary"},
       {"unknown", "unknown: Slurm does not answer"},
       {"not submitted", "not submitted: sbatch gave no job id"},
   }};
-  const auto known = std::find_if(words.begin(), words.end(),
+  const auto known = std::find_if(states.begin(), states.end(),
                                   [&](const auto& word) { return word.first == run_state.state; });
-  std::string text(known == words.end() ? run_state.state : known->second);
+  std::string text(known == states.end() ? run_state.state : known->second);
   const bool waits = run_state.state == "pending";
   if (run_state.seconds && !waits) text += ", " + clock_time(*run_state.seconds);
   if (!run_state.where.empty() && !waits) text += " on " + run_state.where;
@@ -174,7 +174,7 @@ std::string restart_lines(const RunStatusView& status) {
   const std::size_t shown = std::min(most_shown, restarts.size());
   std::string text;
   if (restarts.size() > shown || history.restart_count() > std::ssize(restarts))
-    text += line_of("restarts", fmt::format("{}, of which the last:", history.restart_count()));
+    text += line_of("restarts", fmt::format("{}; the latest:", history.restart_count()));
   for (std::size_t i = restarts.size() - shown; i < restarts.size(); ++i) {
     text += line_of(text.empty() ? "restarts" : "", restart_words(restarts[i]));
   }
@@ -243,8 +243,8 @@ std::string render_status(const RunStatusView& status) {
 Json to_json(const RunStatusView& status) {
   Json document = to_json(status.run_state);
   for (const char* key : {"reason", "first_error", "advice"}) {
-    const auto words = word_in_summary(status, key);
-    document[key] = words.empty() ? Json() : Json(words);
+    const auto text = word_in_summary(status, key);
+    document[key] = text.empty() ? Json() : Json(text);
   }
   document["daemon"] = status.daemon.empty() ? Json() : Json(status.daemon);
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);

@@ -90,15 +90,15 @@ class SpawnSettings {
 
 Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& argv,
                     const Descriptor& out, const Descriptor& err) {
-  std::vector<char*> words;
-  words.reserve(argv.size() + 1);
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
 
   const SpawnSettings settings(out, err);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
-                                words.data(), environ);
+                                arguments.data(), environ);
   if (error != 0) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot start {}: {}", program, std::strerror(error)), ""};

@@ -40,7 +40,7 @@ Result<Mount> read_mount(const std::string& text) {
   const bool mode = parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw");
   const bool known = parts.size() == 1 || parts.size() == 2 || mode;
   if (!known || parts[0].empty() || (parts.size() > 1 && parts[1].empty()))
-    return bad_path(text, "is no mount", "write it as HOST, HOST:INSIDE or HOST:INSIDE:ro");
+    return bad_path(text, "is not a mount", "write it as HOST, HOST:INSIDE or HOST:INSIDE:ro");
   return Mount{.from = parts[0],
                .to = parts.size() > 1 ? parts[1] : parts[0],
                .read_only = mode && parts[2] == "ro"};

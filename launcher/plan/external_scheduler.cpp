@@ -16,7 +16,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct Scheduler {
-  std::string words;   // "PBS"
+  std::string name;    // "PBS"
   std::string job_id;  // shell expression for the job id
 };
 
@@ -75,21 +75,21 @@ Texts start_argv(const std::string& start, const LaunchPlan& plan) {
       {"{gpus_per_rank}", std::to_string(gpus)},
       {"{cpus}", cpu_lists(plan.placement)}};
   std::istringstream text(start);
-  Texts words;
+  Texts argv;
   for (std::string word; text >> word;) {
     for (const auto& [name, value] : values)
       for (std::size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
         word.replace(at, name.size(), value);
-    words.push_back(std::move(word));
+    argv.push_back(std::move(word));
   }
-  return words;
+  return argv;
 }
 
 /// Empty if there is none.
-std::string take_first(Texts& words) {
-  if (words.empty()) return {};
-  auto first = std::move(words.front());
-  words.erase(words.begin());
+std::string take_first(Texts& argv) {
+  if (argv.empty()) return {};
+  auto first = std::move(argv.front());
+  argv.erase(argv.begin());
   return first;
 }
 
@@ -100,15 +100,15 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
 
 /// For double quotes in bash: escapes the profile's text, leaves our variables to the shell.
 std::string folder_words(const std::string& path, const Scheduler& scheduler) {
-  std::string words;
+  std::string text;
   for (const char c : path) {
-    if (std::string_view("\"\\$`").find(c) != std::string_view::npos) words += '\\';
-    words += c;
+    if (std::string_view("\"\\$`").find(c) != std::string_view::npos) text += '\\';
+    text += c;
   }
-  replace_all(words, "{user}", "$USER");
-  replace_all(words, "{job}", scheduler.job_id);
-  replace_all(words, "{node}", "node");
-  return "\"" + words + "\"";
+  replace_all(text, "{user}", "$USER");
+  replace_all(text, "{job}", scheduler.job_id);
+  replace_all(text, "{node}", "node");
+  return "\"" + text + "\"";
 }
 
 /// Lines of bash that write a text file.
@@ -171,7 +171,7 @@ void warn_of_the_rest(const Job& job, const std::string& where, LaunchPlan& plan
     warn("environment.container.image is an address: fetch it to a file first, or every rank does");
   if (tells_ranks_nothing(plan))
     warn(
-        fmt::format("{} tells a program nothing but its number (ALPS_APP_PE): no RANK, WORLD_SIZE "
+        fmt::format("{} tells a program only its rank (ALPS_APP_PE): no RANK, WORLD_SIZE "
                     "or MASTER_ADDR is set, so the program has to ask MPI",
                     plan.start.starter));
 }
@@ -198,14 +198,14 @@ Job for_external_scheduler(Job job) {
 
 void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {
   const auto scheduler = scheduler_of(profile);
-  plan.scheduler = scheduler.words;
+  plan.scheduler = scheduler.name;
   plan.start.options = start_argv(profile.start, plan);
   plan.start.starter = take_first(plan.start.options);
   plan.start.shim = tells_ranks_nothing(plan) ? Texts() : shim(plan);
   plan.before = lines_before(plan, scheduler);
   plan.sbatch.clear();
   plan.sbatch_extra.clear();
-  leave_out_spare_nodes(scheduler.words + " is not asked for any", plan);
+  leave_out_spare_nodes(scheduler.name + " is not asked for any", plan);
   plan.warnings.push_back(
       fmt::format("{} is run by {}: these lines belong into the script of a job that you submit; "
                   "nodes, time and account are its own, and nothing requeues it or warns it before "

@@ -78,7 +78,7 @@ Result<std::string> check_time(const Resources& resources,
   const auto minutes = parse_slurm_minutes(*resources.time);
   if (!minutes)
     return Error{ErrorKind::bad_request,
-                 fmt::format("resources.time: '{}' is no duration", *resources.time),
+                 fmt::format("resources.time: '{}' is not a duration", *resources.time),
                  "write it as 00:30:00 or 1-12:00:00"};
   const auto too_short = [minutes](const Partition* partition) {
     return partition->max_minutes && *minutes > *partition->max_minutes;

@@ -141,7 +141,7 @@ KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
       known.origin.age_seconds = age;
       return known;
     }
-    known.warnings.push_back(fmt::format("{} has {}, {} have {} by Slurm's word: it is not used",
+    known.warnings.push_back(fmt::format("{} has {}, {} have {} according to Slurm: it is not used",
                                          probed_words(*usable, age), shape_words(usable->topology),
                                          nodes.where, shape_words(type)));
   } else if (outdated != nullptr) {
@@ -158,7 +158,7 @@ KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
   }
   if (profiled != nullptr)
     known.warnings.push_back(fmt::format(
-        "cluster profile {} gives a {} node {}, {} have {} by Slurm's word: it is not used",
+        "cluster profile {} gives a {} node {}, {} have {} according to Slurm: it is not used",
         facts.profile->name, profiled->name, shape_words(profiled->topology), nodes.where,
         shape_words(type)));
   if (facts.topology && describes(*facts.topology, type)) {

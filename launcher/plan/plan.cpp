@@ -40,8 +40,9 @@ Result<Ok> check_variables(const Job& job) {
                                                            "SRUN_CPUS_PER_TASK"};
   for (const auto& [name, value] : job.environment.variables) {
     if (!is_variable_name(name))
-      return bad_request(fmt::format("environment.variables: '{}' is no variable's name", name),
-                         "letters, digits and underscores, no digit first");
+      return bad_request(
+          fmt::format("environment.variables: '{}' is not a valid variable name", name),
+          "letters, digits and underscores, no digit first");
     if (std::find(bash_own.begin(), bash_own.end(), name) != bash_own.end())
       return bad_request(fmt::format("environment.variables: {} belongs to bash itself", name));
     if (std::find(fatal_twice.begin(), fatal_twice.end(), name) != fatal_twice.end())
@@ -57,7 +58,7 @@ Result<Ok> check_signal(const Job& job) {
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   });
   if (!word)
-    return bad_request(fmt::format("recovery.signal: '{}' is no signal's name", name),
+    return bad_request(fmt::format("recovery.signal: '{}' is not a signal name", name),
                        "write it as USR1 or USR2");
   return Ok{};
 }
@@ -277,7 +278,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
   const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   if (plan.ranks_per_node > cpus)
     plan.warnings.push_back(
-        fmt::format("{} ranks on {} CPU{}: they take turns, and are slower for it",
+        fmt::format("{} ranks on {} CPU{}: CPUs are oversubscribed; expect a slowdown",
                     plan.ranks_per_node, cpus, cpus == 1 ? "" : "s"));
   plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
                        plan.placement.warnings.end());
@@ -285,7 +286,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
 }
 
 std::string idle_words(const Placement& placement) {
-  return placement.idle + "; binding.cores: fill deals them out after the near ones";
+  return placement.idle + "; binding.cores: fill assigns them after the near ones";
 }
 
 std::vector<std::string> shim(const LaunchPlan& plan) {

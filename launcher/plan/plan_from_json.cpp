@@ -154,7 +154,7 @@ Error no_plan(const std::string& why) {
 }
 
 Result<Ok> read_rank(const Json& object, LaunchPlan& plan) {
-  if (!object.is_object()) return no_plan("a rank that is no object");
+  if (!object.is_object()) return no_plan("a rank is not an object");
   RankPlacement rank{.local_rank = static_cast<int>(plan.placement.ranks.size()),
                      .nic = text(object, "nic"),
                      .why = text(object, "why")};

@@ -14,8 +14,8 @@ constexpr int max_rank_logs = 256;
 
 bool trains(const Job& job);
 
-/// plan_local() and plan_slurm() build a plan in steps, each of which reads what earlier ones
-/// filled in: begin_plan(), the topology, place(), enter_container(), sbatch options, the start
+/// plan_local() and plan_slurm() build a plan in steps; each reads what earlier steps filled
+/// in: begin_plan(), the topology, place(), enter_container(), sbatch options, the start
 /// command, and with a cluster profile finish_plan().
 
 /// A plan without placement and start command.

@@ -73,13 +73,13 @@ int cpus_per_task(const Job& job, const CpusPerTaskUnit& cpus, int gpus_of_node,
 void warn_of_idle_cores(const Job& job, const ClusterProfile* profile, const TaskCpus& cpus,
                         LaunchPlan& plan) {
   if (!job.resources.exclusive || plan.placement.idle.empty()) return;
-  auto words = idle_words(plan.placement);
+  auto warning = idle_words(plan.placement);
   if (profile == nullptr || profile->scheduler == "slurm")
-    words += fmt::format(
+    warning += fmt::format(
         " (--cpus-per-task={} counts them all the same: a step that asks for fewer does not get "
         "the whole node)",
         cpus.count);
-  plan.warnings.push_back(std::move(words));
+  plan.warnings.push_back(std::move(warning));
 }
 
 /// Whether text is a job id, 123, or an array task, 123_4. Otherwise it names a run, resolved by
@@ -232,7 +232,7 @@ std::vector<std::string> mpirun_options(bool oversubscribe, const LaunchPlan& pl
   if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
   for (const auto& [name, value] : plan.environment) export_variable(name);
   if (plan.stage.wanted()) export_variable("DLLAUNCH_STAGE");
-  export_variable(generation_variable);
+  export_variable(fencing_token_variable);
   if (plan.train_json.empty()) export_variable(heartbeat_variable);
   options.emplace_back("--");
   return options;

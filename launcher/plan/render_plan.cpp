@@ -63,7 +63,7 @@ std::string heading(const LaunchPlan& plan) {
   const auto ranks = count(plan.ranks(), "rank");
   if (plan.launcher == Launcher::local)
     return fmt::format("{}: {} on this machine", plan.name, ranks);
-  return fmt::format("{}: {} on {}, {} a node, through {}", plan.name, ranks, node_words(plan),
+  return fmt::format("{}: {} on {}, {} per node, through {}", plan.name, ranks, node_words(plan),
                      plan.ranks_per_node, plan.scheduler);
 }
 

@@ -54,10 +54,10 @@ std::string unix_lines(std::string text) {
   return text;
 }
 
-std::vector<std::string> quoted(const std::vector<std::string>& words) {
+std::vector<std::string> quoted(const std::vector<std::string>& argv) {
   std::vector<std::string> all;
-  all.reserve(words.size());
-  for (const auto& word : words) all.push_back(shell_quote(word));
+  all.reserve(argv.size());
+  for (const auto& argument : argv) all.push_back(shell_quote(argument));
   return all;
 }
 

@@ -7,10 +7,10 @@
 namespace dllaunch {
 namespace {
 
-using Words = std::vector<std::string>;
+using Argv = std::vector<std::string>;
 
 /// The position of the shim in argv: dllaunch, or the loader that starts it in a container.
-Words::const_iterator find_shim(const Words& argv) {
+Argv::const_iterator find_shim(const Argv& argv) {
   constexpr std::array<std::string_view, 2> mark = {"exec", "--run-dir"};
   const auto exec = std::search(argv.begin(), argv.end(), mark.begin(), mark.end());
   const auto before = exec - argv.begin();
@@ -28,15 +28,15 @@ Starter StartCommand::kind() const {
   return starter == "aprun" ? Starter::aprun : Starter::other;
 }
 
-Words StartCommand::argv() const {
-  Words argv;
+Argv StartCommand::argv() const {
+  Argv argv;
   if (!starter.empty()) argv.push_back(starter);
-  for (const auto* words : {&options, &shim, &program})
-    argv.insert(argv.end(), words->begin(), words->end());
+  for (const auto* part : {&options, &shim, &program})
+    argv.insert(argv.end(), part->begin(), part->end());
   return argv;
 }
 
-StartCommand start_command_of(const Words& argv) {
+StartCommand start_command_of(const Argv& argv) {
   if (argv.empty()) return {};
   const auto shim = find_shim(argv);
   const auto dashes = std::find(shim, argv.end(), "--");

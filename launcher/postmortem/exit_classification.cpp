@@ -113,15 +113,15 @@ Attempt classify_exit(const StarterExit& end) {
   attempt.exit_code = end.code;
   attempt.dead_seen_s = end.dead_seen_s;
   if (attempt.cause == Cause::failed) attempt.dead = dead_in(end);
-  if (attempt.cause == Cause::lost_node) attempt.words = lost_node_in(output);
-  if (attempt.cause == Cause::not_started) attempt.words = unreachable_node(output);
-  if (attempt.cause == Cause::stalled) attempt.words = end.stall;
+  if (attempt.cause == Cause::lost_node) attempt.detail = lost_node_in(output);
+  if (attempt.cause == Cause::not_started) attempt.detail = unreachable_node(output);
+  if (attempt.cause == Cause::stalled) attempt.detail = end.stall;
   // Healthy ranks may be silent, but they exit or print something when asked to save.
   const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;
   attempt.idle = attempt.cause == Cause::time_limit && !end.trains && ignored &&
                  end.silent_s >= end.seconds / 2;
   if (attempt.cause == Cause::unproven)
-    attempt.words =
+    attempt.detail =
         end.trains ? "the ranks left with code 0, and the training has not said that it is complete"
                    : "";
   return attempt;

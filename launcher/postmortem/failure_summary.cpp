@@ -28,8 +28,8 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
       error && dead.signal == 0
           ? LogExcerpt{error->log, log_excerpt(file_end(error->log, most_bytes), most_lines)}
           : excerpt_of(run, dead, most_lines);
-  const bool nobody = dead.rank < 0 && !error && !starter.text.empty();
-  if (nobody || excerpt.lines.empty())
+  const bool no_rank = dead.rank < 0 && !error && !starter.text.empty();
+  if (no_rank || excerpt.lines.empty())
     excerpt = {starter.path, log_excerpt(starter.text, most_lines)};
   outcome.log = std::move(excerpt.path);
   outcome.excerpt = std::move(excerpt.lines);

@@ -24,7 +24,7 @@ constexpr std::size_t most_log_bytes = 262144;
 
 struct Verdict {
   RunStatus status;
-  std::string_view words;
+  std::string_view reason;
   std::string_view advice;
 };
 
@@ -32,13 +32,13 @@ struct Verdict {
 const std::map<std::string, Verdict, std::less<>> verdicts = {
     {"TIMEOUT",
      {RunStatus::timeout, "reached its time limit",
-      "raise resources.time, or run again to go on from the checkpoint"}},
+      "raise resources.time, or run again to resume from the checkpoint"}},
     {"DEADLINE",
      {RunStatus::timeout, "reached its deadline",
       "submit it earlier, or with a later --deadline in resources.sbatch_extra"}},
     {"OUT_OF_MEMORY",
      {RunStatus::out_of_memory, "ran out of memory",
-      "lower train.batch_size, use fewer ranks a node, or ask for all of a node's memory with "
+      "lower train.batch_size, use fewer ranks per node, or ask for all of a node's memory with "
       "resources.sbatch_extra: [--mem=0]"}},
     {"NODE_FAIL",
      {RunStatus::node_fail, "lost a node", "run again; resources.exclude avoids the node"}},
@@ -138,7 +138,7 @@ Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last)
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
   if (last.status != RunStatus::cancelled)
-    outcome.advice = "run again to go on from the last checkpoint";
+    outcome.advice = "run again to resume from the last checkpoint";
   return outcome;
 }
 
@@ -180,11 +180,11 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
 
 /// Returns "n1" for "slurmstepd-n1: error: Detected 1 oom-kill event(s)", used if srun names no
 /// rank.
-std::string node_out_of_memory(std::string_view words) {
-  const auto event = words.find("oom-kill event");
+std::string node_out_of_memory(std::string_view log) {
+  const auto event = log.find("oom-kill event");
   if (event == std::string_view::npos) return "";
-  const auto line = words.substr(0, event).rfind('\n');
-  auto text = words.substr(line == std::string_view::npos ? 0 : line + 1);
+  const auto line = log.substr(0, event).rfind('\n');
+  auto text = log.substr(line == std::string_view::npos ? 0 : line + 1);
   constexpr std::string_view mark = "slurmstepd-";
   if (!text.starts_with(mark)) return "";
   text.remove_prefix(mark.size());
@@ -205,7 +205,7 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
       outcome.advice =
           !plan.asks_ranks
               ? "raise resources.time, or save in time: recovery: {signal: USR2} asks the ranks to"
-              : "raise resources.time; there is no checkpoint to go on from";
+              : "raise resources.time; there is no checkpoint to resume from";
   }
   if (job.state == "NODE_FAIL") {
     const auto node = lost_node_in(job_words);
@@ -272,7 +272,7 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
     return failed;
   }
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
-  outcome.reason = fmt::format("job {} {}", job.id, verdict->second.words);
+  outcome.reason = fmt::format("job {} {}", job.id, verdict->second.reason);
   outcome.advice = verdict->second.advice;
   add_particulars(plan, run, job, job_words, outcome);
   return outcome;
@@ -306,9 +306,9 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
   std::vector<EndedTask> failed;
   for (auto& task : tasks) {
     // A task's epochs are in its own directory; Slurm's record is enough here.
-    const auto words = file_end(slurm_log(plan, task), most_log_bytes);
+    const auto log = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
-    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunTotals(), words);
+    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunTotals(), log);
     if (outcome.status != RunStatus::completed)
       failed.push_back({task.array_task, task.id, std::move(outcome)});
   }

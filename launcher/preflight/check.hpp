@@ -23,7 +23,7 @@ struct NodeView {
 };
 
 /// What a check observed of one item on one node.
-struct Sight {
+struct NodeSample {
   std::string node = {};
   std::string item = {};  // "TMPDIR"; empty where there is only one
   Json seen = nullptr;
@@ -57,9 +57,9 @@ struct PreflightCheck {
   std::vector<std::string> (*items)(const NodeView& view) = nullptr;
   /// Runs in the child. Null: judges what another check observed.
   Result<Json> (*observe)(const NodeView& view, const std::string& item) = nullptr;
-  /// Pure. `sights`: of the check named by `reads`, without those with trouble.
+  /// Pure. `samples`: of the check named by `reads`, without those with trouble.
   std::vector<NodeResult> (*judge)(const PreflightRequest& request,
-                                   const std::vector<Sight>& sights) = nullptr;
+                                   const std::vector<NodeSample>& samples) = nullptr;
   std::string_view reads = {};  // empty: its own
   bool bounded_memory = true;  // false: GPU drivers reserve more address space than there is memory
 };

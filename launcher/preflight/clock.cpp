@@ -19,18 +19,18 @@ struct Step {
 constexpr double most_s = 1e10;
 using Steps = std::map<std::string, std::vector<Step>>;
 
-Steps steps_in(const std::vector<Sight>& sights) {
+Steps steps_in(const std::vector<NodeSample>& samples) {
   Steps steps;
-  for (const auto& sight : sights) {
-    steps[sight.node];
-    if (!sight.seen.is_object() || !sight.seen.contains("peers")) continue;
-    for (const auto& peer : sight.seen["peers"]) {
+  for (const auto& sample : samples) {
+    steps[sample.node];
+    if (!sample.seen.is_object() || !sample.seen.contains("peers")) continue;
+    for (const auto& peer : sample.seen["peers"]) {
       const auto to = text_of(peer, "to");
       const auto ahead = number_of(peer, "ahead_s");
       if (!flag_of(peer, "reached") || !ahead || to.empty()) continue;
       if (std::abs(*ahead) > most_s) continue;  // no clock
-      steps[sight.node].push_back({to, *ahead});
-      steps[to].push_back({sight.node, -*ahead});
+      steps[sample.node].push_back({to, *ahead});
+      steps[to].push_back({sample.node, -*ahead});
     }
   }
   return steps;
@@ -52,27 +52,27 @@ std::map<std::string, double> clocks_around(const std::string& from, const Steps
   return clocks;
 }
 
-std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
   // With NTP, clocks agree within milliseconds; ntpd steps the clock from 128 ms. From one second,
   // files appear newer than they are; from ten, shared deadlines are missed.
   constexpr double off_s = 0.5;
   constexpr double wrong_s = 10;
-  const auto steps = steps_in(sights);
+  const auto steps = steps_in(samples);
   std::map<std::string, double> clocks;
   std::map<std::string, std::size_t> company;
-  for (const auto& sight : sights) {
-    if (clocks.contains(sight.node)) continue;
-    const auto around = clocks_around(sight.node, steps);
+  for (const auto& sample : samples) {
+    if (clocks.contains(sample.node)) continue;
+    const auto around = clocks_around(sample.node, steps);
     for (const auto& [node, clock] : around) {
       clocks[node] = clock;
       company[node] = around.size();
     }
   }
   std::vector<NodeResult> results;
-  for (const auto& sight : sights) {
-    PreflightResult result{.value = "nobody to compare with"};
-    if (company[sight.node] > 1) {
-      const double ahead = clocks[sight.node];
+  for (const auto& sample : samples) {
+    PreflightResult result{.value = "no other node to compare with"};
+    if (company[sample.node] > 1) {
+      const double ahead = clocks[sample.node];
       result.value = fmt::format("{:+.3f} s", ahead);
       if (std::abs(ahead) > off_s) {
         result.level = std::abs(ahead) > wrong_s ? Level::fail : Level::warn;
@@ -81,7 +81,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>&
         result.fix = "chronyc tracking or ntpq -p there; tell the site";
       }
     }
-    results.push_back({sight.node, std::move(result)});
+    results.push_back({sample.node, std::move(result)});
   }
   return results;
 }

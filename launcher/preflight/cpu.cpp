@@ -84,13 +84,13 @@ Level level_of(double share) {
 constexpr std::string_view slow_fix =
     "leave the node out and tell the site: heat, a power limit or a failing memory module";
 
-void compare(const Json& seen, const std::vector<Sight>& all, std::size_t which, const char* key,
-             const std::string& unit, Fault& fault) {
+void compare(const Json& seen, const std::vector<NodeSample>& all, std::size_t which,
+             const char* key, const std::string& unit, Fault& fault) {
   const auto own = number_of(seen, key);
   if (!own) return;
   std::vector<double> values;
   values.reserve(all.size());
-  for (const auto& sight : all) values.push_back(number_of(sight.seen, key).value_or(0));
+  for (const auto& sample : all) values.push_back(number_of(sample.seen, key).value_or(0));
   const auto slowness = slowness_of(values, which);
   worsen(fault, level_of(slowness.share),
          fmt::format("{:.1f} {} where the other nodes have {:.1f}", *own, unit, slowness.usual),
@@ -113,7 +113,7 @@ void look_at_clocks(const Json& seen, Fault& fault) {
            "cpupower frequency-set, or srun --cpu-freq=high");
 }
 
-void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t which,
+void look_at_share(const Json& seen, const std::vector<NodeSample>& all, std::size_t which,
                    Fault& fault) {
   // On an exclusive node each thread has its own CPU.
   constexpr double busy = 0.7;
@@ -122,7 +122,7 @@ void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t 
   if (!own || *own >= busy) return;
   std::vector<double> values;
   values.reserve(all.size());
-  for (const auto& sight : all) values.push_back(number_of(sight.seen, "share").value_or(1));
+  for (const auto& sample : all) values.push_back(number_of(sample.seen, "share").value_or(1));
   const auto slowness = slowness_of(values, which);
   // If all nodes are as busy, or there is only one, the job's request may be the reason.
   const bool stands_out = slowness.usual > 0 && slowness.share < taken;
@@ -132,17 +132,17 @@ void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t 
          "job's cgroup");
 }
 
-std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
   std::vector<NodeResult> results;
-  for (std::size_t i = 0; i < sights.size(); ++i) {
-    const auto& seen = sights[i].seen;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto& seen = samples[i].seen;
     Fault fault;
     if (seen.is_object() && seen.contains("sums_agree") && !flag_of(seen, "sums_agree"))
       worsen(fault, Level::fail, "the same sum, computed again, came out differently",
              "leave the node out and tell the site: its CPU or memory is broken");
-    compare(seen, sights, i, "gflops", "GFLOP/s", fault);
-    compare(seen, sights, i, "gb_per_s", "GB/s of memory", fault);
-    look_at_share(seen, sights, i, fault);
+    compare(seen, samples, i, "gflops", "GFLOP/s", fault);
+    compare(seen, samples, i, "gb_per_s", "GB/s of memory", fault);
+    look_at_share(seen, samples, i, fault);
     look_at_clocks(seen, fault);
     if (const auto events = number_of(seen, "throttled"); events && *events > 0)
       worsen(fault, Level::warn, "heat slowed it down while it was measured",
@@ -152,7 +152,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>&
     result.value =
         fmt::format("{:.0f} CPU{}, {:.1f} GFLOP/s and {:.1f} GB/s each", cpus, cpus == 1 ? "" : "s",
                     number_of(seen, "gflops").value_or(0), number_of(seen, "gb_per_s").value_or(0));
-    results.push_back({sights[i].node, std::move(result)});
+    results.push_back({samples[i].node, std::move(result)});
   }
   return results;
 }

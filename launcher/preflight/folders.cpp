@@ -122,9 +122,10 @@ Fault fault_of(const Json& seen, const FolderNeed* need) {
   return {};
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest& request,
+                              const std::vector<NodeSample>& samples) {
   std::vector<NodeResult> results;
-  for (const auto& [node, item, seen, trouble] : sights) {
+  for (const auto& [node, item, seen, trouble] : samples) {
     const auto fault = fault_of(seen, need_of(request, item));
     PreflightResult result{
         .item = item, .level = fault.level, .why = fault.why, .fix = std::string(fault.fix)};

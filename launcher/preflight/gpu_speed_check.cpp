@@ -34,13 +34,13 @@ struct One {
   Json gpu = {};
 };
 
-std::vector<One> gpus_of(const std::vector<Sight>& sights) {
+std::vector<One> gpus_of(const std::vector<NodeSample>& samples) {
   std::vector<One> all;
-  for (const auto& sight : sights) {
-    if (!sight.seen.is_object() || !sight.seen.contains("gpus")) continue;
+  for (const auto& sample : samples) {
+    if (!sample.seen.is_object() || !sample.seen.contains("gpus")) continue;
     int index = 0;
-    for (const auto& gpu : sight.seen["gpus"])
-      all.push_back({sight.node, fmt::format("GPU {}", index++), gpu});
+    for (const auto& gpu : sample.seen["gpus"])
+      all.push_back({sample.node, fmt::format("GPU {}", index++), gpu});
   }
   return all;
 }
@@ -115,20 +115,20 @@ std::string value_of(const Json& gpu) {
 }
 
 /// Reports the outliers of each node, else its first GPU.
-std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
-  const auto all = gpus_of(sights);
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
+  const auto all = gpus_of(samples);
   std::vector<NodeResult> results;
-  for (const auto& sight : sights) {
+  for (const auto& sample : samples) {
     PreflightResult well{.value = "no GPU was measured"};
-    if (const auto why = text_of(sight.seen, "why"); !why.empty()) well.value += ": " + why;
+    if (const auto why = text_of(sample.seen, "why"); !why.empty()) well.value += ": " + why;
     bool all_well = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].node != sight.node) continue;
+      if (all[i].node != sample.node) continue;
       if (all[i].item == "GPU 0") well.value = value_of(all[i].gpu);
       const auto fault = fault_of(all, i);
       if (fault.level == Level::ok) continue;
       all_well = false;
-      results.push_back({sight.node,
+      results.push_back({sample.node,
                          {.item = all[i].item,
                           .level = fault.level,
                           .value = value_of(all[i].gpu),
@@ -136,7 +136,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>&
                           .fix = "leave the node out and tell the site: heat, power, a card that "
                                  "does not sit well, or one that fails"}});
     }
-    if (all_well) results.push_back({sight.node, std::move(well)});
+    if (all_well) results.push_back({sample.node, std::move(well)});
   }
   return results;
 }

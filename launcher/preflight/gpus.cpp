@@ -49,9 +49,9 @@ int count_of(const Json& seen) {
 }
 
 /// Returns the most frequent count; without one, the largest.
-int usual_count(const std::vector<Sight>& sights) {
+int usual_count(const std::vector<NodeSample>& samples) {
   std::map<int, int> nodes;
-  for (const auto& sight : sights) ++nodes[count_of(sight.seen)];
+  for (const auto& sample : samples) ++nodes[count_of(sample.seen)];
   int usual = 0;
   int most = 0;
   for (const auto& [count, number] : nodes) {
@@ -146,25 +146,25 @@ void look_at_health(const Json& gpu, Fault& fault) {
 }
 
 /// Reports a library that other nodes have and this one lacks, or that failed.
-std::string driver_trouble(const Json& seen, const std::vector<Sight>& sights) {
+std::string driver_trouble(const Json& seen, const std::vector<NodeSample>& samples) {
   const auto nvml = part_of(seen, "nvml");
   if (!gpus_in(seen).empty()) return "";
   auto why = text_of(nvml, "why");
   if (flag_of(nvml, "found") && !why.empty()) return why;
-  const bool others = std::any_of(sights.begin(), sights.end(), [](const Sight& sight) {
-    return flag_of(part_of(sight.seen, "nvml"), "found");
+  const bool others = std::any_of(samples.begin(), samples.end(), [](const NodeSample& sample) {
+    return flag_of(part_of(sample.seen, "nvml"), "found");
   });
   return others ? "the other nodes have NVIDIA's library, this one has not" : "";
 }
 
-Fault look_at_number(const Json& seen, int wanted, const std::vector<Sight>& sights) {
+Fault look_at_number(const Json& seen, int wanted, const std::vector<NodeSample>& samples) {
   constexpr std::string_view fix =
       "leave the node out and tell the site: nvidia-smi and dmesg (Xid) there say what became of "
       "it";
   Fault fault;
   const int have = count_of(seen);
   if (wanted <= 0) return fault;
-  if (const auto trouble = driver_trouble(seen, sights); !trouble.empty())
+  if (const auto trouble = driver_trouble(seen, samples); !trouble.empty())
     worsen(fault, Level::fail, trouble, fix);
   if (have < wanted) {
     const auto why = text_of(part_of(seen, "nvml"), "why");
@@ -195,9 +195,9 @@ std::string value_of(const Json& gpu) {
   return text;
 }
 
-void judge_each(const Sight& sight, int wanted, std::vector<NodeResult>& results) {
-  const auto gpus = gpus_in(sight.seen);
-  const auto own = own_gpus(gpus, sight.seen);
+void judge_each(const NodeSample& sample, int wanted, std::vector<NodeResult>& results) {
+  const auto gpus = gpus_in(sample.seen);
+  const auto own = own_gpus(gpus, sample.seen);
   const bool surely_ours = static_cast<int>(own.size()) <= wanted;
   for (const auto i : own) {
     Fault fault;
@@ -205,7 +205,7 @@ void judge_each(const Sight& sight, int wanted, std::vector<NodeResult>& results
     look_at_clock(gpus[i], fault);
     look_at_health(gpus[i], fault);
     if (fault.level == Level::ok) continue;
-    results.push_back({sight.node,
+    results.push_back({sample.node,
                        {.item = fmt::format("GPU {:.0f}", number_of(gpus[i], "index").value_or(0)),
                         .level = fault.level,
                         .value = value_of(gpus[i]),
@@ -214,20 +214,21 @@ void judge_each(const Sight& sight, int wanted, std::vector<NodeResult>& results
   }
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
-  const int usual = usual_count(sights);
+std::vector<NodeResult> judge(const PreflightRequest& request,
+                              const std::vector<NodeSample>& samples) {
+  const int usual = usual_count(samples);
   std::vector<NodeResult> results;
-  for (const auto& sight : sights) {
-    const int wanted = wanted_gpus(request, sight.seen, usual);
-    const auto fault = look_at_number(sight.seen, wanted, sights);
-    const int have = count_of(sight.seen);
+  for (const auto& sample : samples) {
+    const int wanted = wanted_gpus(request, sample.seen, usual);
+    const auto fault = look_at_number(sample.seen, wanted, samples);
+    const int have = count_of(sample.seen);
     results.push_back(
-        {sight.node,
+        {sample.node,
          {.level = fault.level,
           .value = have == 0 ? "no GPU" : fmt::format("{} GPU{}", have, have == 1 ? "" : "s"),
           .why = fault.why,
           .fix = fault.fix}});
-    if (wanted != 0) judge_each(sight, wanted, results);
+    if (wanted != 0) judge_each(sample, wanted, results);
   }
   return results;
 }

@@ -61,11 +61,10 @@ Result<NetworkInterface> choose_interface(const std::string& wanted,
   std::string there;
   for (const auto& card : interfaces)
     if (is_usable(card) && !card.loopback) there += (there.empty() ? "" : ", ") + card.name;
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("no interface that is up is meant by NCCL_SOCKET_IFNAME={}; there are: {}",
-                  wanted, there.empty() ? "none" : there),
-      ""};
+  return Error{ErrorKind::unavailable,
+               fmt::format("NCCL_SOCKET_IFNAME={} matches no interface that is up; there are: {}",
+                           wanted, there.empty() ? "none" : there),
+               ""};
 }
 
 }  // namespace dllaunch

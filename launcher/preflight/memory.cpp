@@ -25,18 +25,19 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   return seen;
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest& request,
+                              const std::vector<NodeSample>& samples) {
   constexpr double gib = 1 << 30;
   constexpr double less_than_others = 0.95;  // losing one module costs at least 1/24
   constexpr double scarce = 0.10;
   constexpr double none = 0.02;
   constexpr double most_of_it = 0.8;  // jobs request whole nodes, and the system uses some
   std::vector<double> totals;
-  for (const auto& sight : sights)
-    if (const auto total = number_of(sight.seen, "total_bytes")) totals.push_back(*total);
+  for (const auto& sample : samples)
+    if (const auto total = number_of(sample.seen, "total_bytes")) totals.push_back(*total);
   const double usual = median_of(totals);
   std::vector<NodeResult> results;
-  for (const auto& [node, item, seen, trouble] : sights) {
+  for (const auto& [node, item, seen, trouble] : samples) {
     const auto total = number_of(seen, "total_bytes");
     const auto available = number_of(seen, "available_bytes");
     PreflightResult result;

@@ -113,29 +113,30 @@ struct Calls {
 };
 
 /// Returns the calls between nodes that answered.
-Calls calls_in(const std::vector<Sight>& sights) {
+Calls calls_in(const std::vector<NodeSample>& samples) {
   std::set<std::string> here;
-  for (const auto& sight : sights) here.insert(sight.node);
+  for (const auto& sample : samples) here.insert(sample.node);
   Calls calls;
-  for (const auto& sight : sights) {
-    if (!sight.seen.is_object() || !sight.seen.contains("peers")) continue;
-    for (const auto& peer : sight.seen["peers"]) {
+  for (const auto& sample : samples) {
+    if (!sample.seen.is_object() || !sample.seen.contains("peers")) continue;
+    for (const auto& peer : sample.seen["peers"]) {
       const auto to = text_of(peer, "to");
-      if (!here.contains(to) || to == sight.node) continue;
-      ++calls.of[sight.node];
+      if (!here.contains(to) || to == sample.node) continue;
+      ++calls.of[sample.node];
       ++calls.of[to];
-      if (!flag_of(peer, "reached")) calls.failed.push_back({sight.node, to, text_of(peer, "why")});
+      if (!flag_of(peer, "reached"))
+        calls.failed.push_back({sample.node, to, text_of(peer, "why")});
     }
   }
   return calls;
 }
 
-std::string value_of(const Sight& sight) {
+std::string value_of(const NodeSample& sample) {
   int reached = 0;
   double ms = 0;
   double slowest = 0;
-  if (sight.seen.is_object() && sight.seen.contains("peers")) {
-    for (const auto& peer : sight.seen["peers"]) {
+  if (sample.seen.is_object() && sample.seen.contains("peers")) {
+    for (const auto& peer : sample.seen["peers"]) {
       if (!flag_of(peer, "reached")) continue;
       ms = std::max(ms, number_of(peer, "ms").value_or(0));
       const auto speed = number_of(peer, "mb_per_s").value_or(0);
@@ -144,29 +145,30 @@ std::string value_of(const Sight& sight) {
     }
   }
   if (reached == 0) return "no other node";
-  const auto interface = text_of(sight.seen, "interface");
+  const auto interface = text_of(sample.seen, "interface");
   return fmt::format("{} peer{}{}{}, {:.2f} ms, {:.0f} MB/s", reached, reached == 1 ? "" : "s",
                      interface.empty() ? "" : " over ", interface, ms, slowest);
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
-  const auto calls = calls_in(sights);
+std::vector<NodeResult> judge(const PreflightRequest& request,
+                              const std::vector<NodeSample>& samples) {
+  const auto calls = calls_in(samples);
   const auto first = request.hosts.empty() ? std::string() : request.hosts.front();
   const auto guilty = blamed(calls.failed, calls.of, first);
   std::vector<NodeResult> results;
-  for (const auto& sight : sights) {
-    PreflightResult result{.value = value_of(sight)};
-    const auto found = guilty.find(sight.node);
-    if (const auto error = text_of(sight.seen, "error"); !error.empty()) {
+  for (const auto& sample : samples) {
+    PreflightResult result{.value = value_of(sample)};
+    const auto found = guilty.find(sample.node);
+    if (const auto error = text_of(sample.seen, "error"); !error.empty()) {
       result.level = Level::fail;
       result.why = error;
       result.fix = "ip -brief address on that node; leave it out until its interface is back";
     } else if (found != guilty.end()) {
       result.level = Level::fail;
-      result.why = words_of(sight.node, found->second);
+      result.why = words_of(sample.node, found->second);
       result.fix = "leave the node out; its cable, its switch port, or a firewall between nodes";
     }
-    results.push_back({sight.node, std::move(result)});
+    results.push_back({sample.node, std::move(result)});
   }
   return results;
 }

@@ -38,18 +38,18 @@ IsolatedCall call_for(const NodeView& view, const Look& look) {
           .bounded_memory = look.check->bounded_memory};
 }
 
-Sight sight_of(const NodeView& view, const Look& look, const Result<std::string>& text) {
-  Sight sight{.node = view.node, .item = look.item};
+NodeSample sample_of(const NodeView& view, const Look& look, const Result<std::string>& text) {
+  NodeSample sample{.node = view.node, .item = look.item};
   if (!text) {
-    sight.trouble = text.error().what;
-    return sight;
+    sample.trouble = text.error().what;
+    return sample;
   }
-  sight.seen = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!sight.seen.is_object()) {
-    sight.seen = nullptr;
-    sight.trouble = "what it saw cannot be read";
+  sample.seen = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!sample.seen.is_object()) {
+    sample.seen = nullptr;
+    sample.trouble = "unreadable observation";
   }
-  return sight;
+  return sample;
 }
 
 Error no_answer(std::string_view what) {
@@ -69,18 +69,18 @@ NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* co
     for (const auto& look : looks) calls.push_back(call_for(view, look));
     const auto texts = isolated_calls(calls);
     for (std::size_t i = 0; i < looks.size(); ++i)
-      answer.sights[std::string(looks[i].check->name)].push_back(
-          sight_of(view, looks[i], texts[i]));
+      answer.samples[std::string(looks[i].check->name)].push_back(
+          sample_of(view, looks[i], texts[i]));
   }
   return answer;
 }
 
 Json to_json(const NodeAnswer& answer) {
   Json checks = Json::object();
-  for (const auto& [name, sights] : answer.sights) {
+  for (const auto& [name, samples] : answer.samples) {
     auto& list = checks[name] = Json::array();
-    for (const auto& sight : sights)
-      list.push_back({{"item", sight.item}, {"seen", sight.seen}, {"trouble", sight.trouble}});
+    for (const auto& sample : samples)
+      list.push_back({{"item", sample.item}, {"seen", sample.seen}, {"trouble", sample.trouble}});
   }
   return {{"node", answer.node}, {"checks", checks}};
 }
@@ -91,16 +91,16 @@ Result<NodeAnswer> node_answer_from_json(const Json& document) {
   const auto checks = document.find("checks");
   if (checks == document.end() || !checks->is_object()) return no_answer("it has no checks");
   for (const auto& [name, list] : checks->items()) {
-    if (!list.is_array()) return no_answer(fmt::format("`{}` is no list", name));
-    auto& sights = answer.sights[name];
+    if (!list.is_array()) return no_answer(fmt::format("`{}` is not a list", name));
+    auto& samples = answer.samples[name];
     for (const auto& one : list) {
-      if (!one.is_object() || !one.contains("seen")) return no_answer("a sight without `seen`");
-      Sight sight{.node = answer.node, .item = text_of(one, "item")};
-      sight.seen = one["seen"];
-      sight.trouble = text_of(one, "trouble");
-      if (sight.trouble.empty() && !sight.seen.is_object())
-        sight.trouble = "what it saw cannot be read";
-      sights.push_back(std::move(sight));
+      if (!one.is_object() || !one.contains("seen")) return no_answer("a sample without `seen`");
+      NodeSample sample{.node = answer.node, .item = text_of(one, "item")};
+      sample.seen = one["seen"];
+      sample.trouble = text_of(one, "trouble");
+      if (sample.trouble.empty() && !sample.seen.is_object())
+        sample.trouble = "unreadable observation";
+      samples.push_back(std::move(sample));
     }
   }
   return answer;

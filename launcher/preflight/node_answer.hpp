@@ -11,7 +11,7 @@ namespace dllaunch {
 
 struct NodeAnswer {
   std::string node = {};
-  std::map<std::string, std::vector<Sight>> sights = {};  // by check
+  std::map<std::string, std::vector<NodeSample>> samples = {};  // by check
 };
 
 /// Observes this node stage by stage, each item in a child process. An item that hangs or crashes

@@ -15,22 +15,22 @@ std::string_view word_of(Level level) {
   return level == Level::ok ? "ok" : level == Level::warn ? "warn" : "fail";
 }
 
-std::vector<Sight> sights_of(const std::vector<NodeAnswer>& answers, std::string_view check) {
-  std::vector<Sight> all;
+std::vector<NodeSample> samples_of(const std::vector<NodeAnswer>& answers, std::string_view check) {
+  std::vector<NodeSample> all;
   for (const auto& answer : answers) {
-    const auto found = answer.sights.find(std::string(check));
-    if (found == answer.sights.end()) continue;
+    const auto found = answer.samples.find(std::string(check));
+    if (found == answer.samples.end()) continue;
     all.insert(all.end(), found->second.begin(), found->second.end());
   }
   return all;
 }
 
 /// An item that hung, crashed or was refused is a failure of its own.
-PreflightResult failed_to_look(const PreflightCheck& check, const Sight& sight) {
-  return {.item = sight.item,
+PreflightResult failed_to_look(const PreflightCheck& check, const NodeSample& sample) {
+  return {.item = sample.item,
           .level = Level::fail,
           .value = "nothing was seen",
-          .why = sight.trouble,
+          .why = sample.trouble,
           .fix = fmt::format("look at it on that node by hand; without this check: --skip {}",
                              check.name)};
 }
@@ -38,13 +38,13 @@ PreflightResult failed_to_look(const PreflightCheck& check, const Sight& sight) 
 std::vector<NodeResult> results_of(const PreflightCheck& check, const PreflightRequest& request,
                                    const std::vector<NodeAnswer>& answers) {
   const bool borrows = !check.reads.empty();
-  auto sights = sights_of(answers, borrows ? check.reads : check.name);
+  auto samples = samples_of(answers, borrows ? check.reads : check.name);
   std::vector<NodeResult> results;
   if (!borrows)
-    for (const auto& sight : sights)
-      if (!sight.trouble.empty()) results.push_back({sight.node, failed_to_look(check, sight)});
-  std::erase_if(sights, [](const Sight& sight) { return !sight.trouble.empty(); });
-  auto judged = check.judge(request, sights);
+    for (const auto& sample : samples)
+      if (!sample.trouble.empty()) results.push_back({sample.node, failed_to_look(check, sample)});
+  std::erase_if(samples, [](const NodeSample& sample) { return !sample.trouble.empty(); });
+  auto judged = check.judge(request, samples);
   std::move(judged.begin(), judged.end(), std::back_inserter(results));
   for (auto& [node, result] : results) {
     result.name = check.name;
@@ -154,16 +154,16 @@ Json to_json(const PreflightReport& report) {
 Result<PreflightReport> preflight_report_from_json(const Json& document) {
   if (!document.is_object() || !document.contains("nodes") || !document["nodes"].is_array() ||
       !document.contains("exclude") || !document["exclude"].is_array())
-    return no_report("`nodes` or `exclude` is no list");
+    return no_report("`nodes` or `exclude` is not a list");
   PreflightReport report{.seconds = number_of(document, "seconds").value_or(0)};
   for (const auto& name : document["exclude"]) {
-    if (!name.is_string()) return no_report("`exclude` holds something that is no name");
+    if (!name.is_string()) return no_report("`exclude` holds something other than names");
     report.exclude.push_back(name);
   }
   for (const auto& entry : document["nodes"]) {
     NodeVerdict node{.node = text_of(entry, "node"), .ok = flag_of(entry, "ok")};
     if (node.node.empty() || !entry.contains("checks") || !entry["checks"].is_array())
-      return no_report("a node that lacks something");
+      return no_report("incomplete node");
     for (const auto& check : entry["checks"]) {
       const auto level = text_of(check, "level");
       if (level != "ok" && level != "warn" && level != "fail")

@@ -107,15 +107,15 @@ Result<PreflightRequest> preflight_request_from_json(const Json& document) {
   if (!document.is_object()) return no_request("not an object");
   for (const char* key : {"job", "hosts", "host_suffix", "mark"})
     if (!document.contains(key) || !document[key].is_string())
-      return no_request(fmt::format("`{}` is no text", key));
+      return no_request(fmt::format("`{}` is not a string", key));
   for (const char* key : {"ranks_per_node", "gpus_per_node", "memory_bytes", "patience_s"})
     if (!document.contains(key) || !is_count(document[key]))
-      return no_request(fmt::format("`{}` is no number", key));
+      return no_request(fmt::format("`{}` is not a number", key));
   const auto skip = document.find("skip");
   const bool are_texts =
       skip != document.end() && skip->is_array() &&
       std::all_of(skip->begin(), skip->end(), [](const Json& one) { return one.is_string(); });
-  if (!are_texts) return no_request("`skip` is no list of texts");
+  if (!are_texts) return no_request("`skip` is not a list of strings");
   auto hosts = expand_hosts(document["hosts"].get<std::string>());
   if (!hosts) return no_request(hosts.error().what);
   PreflightRequest request{.job_id = document["job"],
@@ -130,12 +130,12 @@ Result<PreflightRequest> preflight_request_from_json(const Json& document) {
   request.patience = std::chrono::seconds(
       static_cast<int>(std::clamp(document["patience_s"].get<double>(), 0.0, 1e6)));
   if (!document.contains("folders") || !document["folders"].is_array())
-    return no_request("`folders` is no list");
+    return no_request("`folders` is not a list");
   for (const auto& folder : document["folders"]) {
     if (!folder.is_object() || !folder.contains("what") || !folder["what"].is_string() ||
         !folder.contains("path") || !folder["path"].is_string() || !folder.contains("bytes") ||
         !is_count(folder["bytes"]))
-      return no_request("a folder that lacks something");
+      return no_request("incomplete folder");
     const auto bytes = std::max(0.0, folder["bytes"].get<double>());
     request.folders.push_back({.what = folder["what"],
                                .path = folder["path"],

@@ -21,7 +21,8 @@ Result<Json> observe(const NodeView& view, const std::string&) {
               {"error", write_trial_file(folder).what}};
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest& request,
+                              const std::vector<NodeSample>& samples) {
   // As in doctor's A17: NCCL, Open MPI and data loaders use some tens of MiB per rank.
   constexpr double mib = 1 << 20;
   constexpr double least = 32 * mib;
@@ -32,7 +33,7 @@ std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector
   const double ranks = std::max(request.ranks_per_node, 1);
   const auto whom = fmt::format("{:.0f} rank{}", ranks, ranks == 1 ? "" : "s");
   std::vector<NodeResult> results;
-  for (const auto& [node, item, seen, trouble] : sights) {
+  for (const auto& [node, item, seen, trouble] : samples) {
     PreflightResult result;
     const auto total = number_of(seen, "total_bytes").value_or(0);
     const auto free = number_of(seen, "free_bytes").value_or(0);

@@ -40,7 +40,7 @@ void leave_to_slurm(CheckFindings& of_cluster) {
     if (!finding.fatal) continue;
     finding.fatal = false;
     finding.problem.what +=
-        ", as far as dllaunch can see; sbatch --test-only takes the job all the same";
+        ", as far as dllaunch can see; sbatch --test-only accepts the job anyway";
   }
 }
 
@@ -124,7 +124,7 @@ std::string render_report(const QueueReport& report) {
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
   if (!report.estimate.empty())
-    text += fmt::format("  {:8}Slurm would let it {}\n", "", report.estimate);
+    text += fmt::format("  {:8}Slurm expects it to {}\n", "", report.estimate);
   if (text.empty()) text = "  nothing speaks against it\n";
   return "checks before the queue\n" + text;
 }

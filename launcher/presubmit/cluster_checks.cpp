@@ -103,9 +103,9 @@ void check_state(const Partition& partition, CheckFindings& found) {
                           partition.state == "DRAIN" ? "being drained" : "inactive"),
               "name another resources.partition, or ask the site when it is back");
   else if (!partition.up)
-    add_warning(found,
-                fmt::format("partition {} is down: it takes jobs and starts none", partition.name),
-                "name another resources.partition, or wait until it is up again");
+    add_warning(
+        found, fmt::format("partition {} is down: it accepts jobs but starts none", partition.name),
+        "name another resources.partition, or wait until it is up again");
 }
 
 void check_size(const Partition& partition, int nodes, CheckFindings& found) {
@@ -231,7 +231,7 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
   if (accounts.empty()) {
     add_error(
         found, ErrorKind::unavailable,
-        fmt::format("Slurm's accounting knows no account of user {}, and takes no job without",
+        fmt::format("Slurm accounting has no account for user {}, and rejects jobs without one",
                     user.name),
         "ask the site to add you to a project's account");
     return;
@@ -260,7 +260,7 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
   if (!anywhere && resources.partition && !lists(partitions, *resources.partition))
     add_error(
         found, ErrorKind::unsatisfiable,
-        fmt::format("account {} is yours in partition {} only", account,
+        fmt::format("you may use account {} in partition {} only", account,
                     fmt::join(partitions, " ")),
         fmt::format("set resources.partition: {}, or another resources.account", partitions[0]));
   if (slurm.enforces("qos") && resources.qos && !qos.empty() &&

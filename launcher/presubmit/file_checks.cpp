@@ -10,8 +10,8 @@ namespace dllaunch {
 namespace {
 
 template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& all) {
+  return std::find(all.begin(), all.end(), word) != all.end();
 }
 
 std::string absolute(const std::string& path, const Paths& paths) {
@@ -143,7 +143,7 @@ void check_output(const Paths& paths, System& system, CheckFindings& found) {
     add_error(found, ErrorKind::bad_request,
               fmt::format("the run directory {} cannot be written: you may not write in {}",
                           paths.run_dir, folder),
-              "use --run-dir DIR on a file system of yours that the nodes see");
+              "use --run-dir DIR on a shared file system that you can write to");
 }
 
 bool is_of_one_machine(const std::string& path, System& system) {
@@ -251,7 +251,7 @@ bool is_plain(std::string_view word, bool first) {
 
 /// Keywords, builtins, and commands that change how the next one is found.
 bool is_of_bash(std::string_view word) {
-  constexpr std::array<std::string_view, 57> words = {
+  constexpr std::array<std::string_view, 57> names = {
       ".",        "alias",  "bg",      "break",  "builtin", "case",     "cd",       "command",
       "continue", "coproc", "declare", "dirs",   "disown",  "echo",     "enable",   "eval",
       "exec",     "exit",   "export",  "false",  "fg",      "for",      "function", "getopts",
@@ -260,7 +260,7 @@ bool is_of_bash(std::string_view word) {
       "set",      "shift",  "shopt",   "source", "test",    "time",     "times",    "trap",
       "true",     "type",   "ulimit",  "umask",  "unalias", "unset",    "until",    "wait",
       "while"};
-  return is_one_of(word, words);
+  return is_one_of(word, names);
 }
 
 }  // namespace
@@ -274,21 +274,21 @@ std::vector<std::string> plain_words(std::string_view text) {
     if (text[0] != '#') break;
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
-  std::vector<std::string> words;
+  std::vector<std::string> argv;
   while (true) {
     const auto end = std::min(text.find_first_of(" \t\r\n;|&<>"), text.size());
     const auto word = text.substr(0, end);
-    if (!is_plain(word, words.empty())) break;
-    words.emplace_back(word);
+    if (!is_plain(word, argv.empty())) break;
+    argv.emplace_back(word);
     text.remove_prefix(end);
     const auto next = text.find_first_not_of(" \t");
     // "name () {" defines a function that later commands may call.
-    if (words.size() == 1 && next != std::string_view::npos && text[next] == '(') return {};
+    if (argv.size() == 1 && next != std::string_view::npos && text[next] == '(') return {};
     if (next == 0 || next == std::string_view::npos) break;
     text.remove_prefix(next);
   }
-  if (!words.empty() && is_of_bash(words[0])) return {};
-  return words;
+  if (!argv.empty() && is_of_bash(argv[0])) return {};
+  return argv;
 }
 
 CheckFindings check_files(const Job& job, const Paths& paths, System& system) {

@@ -134,7 +134,7 @@ class Probes {
   }
 
   /// Called when the job has ended without a usable record.
-  void judge(ProbeJob& job, const Error& why, const std::string& words) {
+  void judge(ProbeJob& job, const Error& why, const std::string& message) {
     const bool completed = job.end_state == "COMPLETED" || job.end_state.empty();
     const auto patience = completed ? settings_.output_patience : settings_.output_patience / 20;
     if (why.kind == ErrorKind::unavailable && Clock::now() - *job.ended_at < patience) return;
@@ -142,8 +142,8 @@ class Probes {
         fmt::format("job {} ended{}{}", job.id, job.end_state.empty() ? "" : " ", job.end_state);
     if (why.kind != ErrorKind::unavailable)
       text += ": " + why.what;
-    else if (!words.empty())
-      text += ": " + words;
+    else if (!message.empty())
+      text += ": " + message;
     else
       text += fmt::format(
           ", and its output in {} is empty here: start dllaunch probe in a folder "

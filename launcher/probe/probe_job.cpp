@@ -72,7 +72,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
   if (!found && !partition.empty()) return no_such_partition(partition, slurm);
   if (targets.empty())
     return Error{ErrorKind::unsatisfiable,
-                 partition.empty() ? "no partition that takes jobs has a node"
+                 partition.empty() ? "no partition that accepts jobs has a node"
                                    : fmt::format("partition {} has no node", partition),
                  "look at sinfo"};
   return targets;
@@ -105,7 +105,7 @@ std::string render_probe_script(const ProbeTarget& target, const ProbePlace& pla
 
 std::string render_capture(const Capture& capture) {
   auto node = capture.node;
-  // Inside the job nobody says what Slurm counts; a record without a CPU would be none.
+  // Inside the job Slurm's CPU count is unknown; a record without CPUs would be invalid.
   if (node.type.cpus == 0) node.type.cpus = std::max(1, node.topology.present_cpus.size());
   const Json document = {{"node", to_json(node)}, {"xml", capture.xml}};
   return std::string(mark) +

@@ -41,7 +41,7 @@ std::string render_probe_script(const ProbeTarget& target, const ProbePlace& pla
                                 const std::string& output);
 
 /// What that job prints: the node as it is seen from inside, `type`, `cluster`, `partitions` and
-/// `time` left to the one who asked; and hwloc's XML.
+/// `time` left to the caller; and hwloc's XML.
 struct Capture {
   ProbedNode node = {};
   std::string xml = {};

@@ -58,22 +58,22 @@ bool uniform(const RankEnv& rank) {
 
 /// Lightning detects torchrun by RANK, GROUP_RANK, LOCAL_RANK and LOCAL_WORLD_SIZE, or in newer
 /// versions by torchrun's marker: set all of them or none.
-void add_pytorch(const FrameworkScene& scene, const EnvLookup& lookup, Variables& all) {
-  const auto& rank = scene.rank;
+void add_pytorch(const FrameworkContext& context, const EnvLookup& lookup, Variables& all) {
+  const auto& rank = context.rank;
   if (rank.node_rank < 0 || rank.nodes < 1) return;
   all.emplace_back("GROUP_RANK", text(rank.node_rank));
   all.emplace_back("GROUP_WORLD_SIZE", text(rank.nodes));
   all.emplace_back("ROLE_NAME", "default");
   all.emplace_back("ROLE_RANK", text(rank.rank));
   all.emplace_back("ROLE_WORLD_SIZE", text(rank.world_size));
-  all.emplace_back("TORCHELASTIC_RUN_ID", std::string(own_run_id) + scene.start_name);
+  all.emplace_back("TORCHELASTIC_RUN_ID", std::string(own_run_id) + context.start_name);
   all.emplace_back("TORCHELASTIC_RESTART_COUNT", lookup("SLURM_RESTART_COUNT").value_or("0"));
   all.emplace_back("TORCHELASTIC_MAX_RESTARTS", "0");
 }
 
-void add_deepspeed(const FrameworkScene& scene, const EnvLookup& lookup, Variables& all) {
-  add_pytorch(scene, lookup, all);
-  const auto& rank = scene.rank;
+void add_deepspeed(const FrameworkContext& context, const EnvLookup& lookup, Variables& all) {
+  add_pytorch(context, lookup, all);
+  const auto& rank = context.rank;
   all.emplace_back("LOCAL_SIZE", text(rank.local_world_size));
   if (rank.node_rank < 0 || rank.nodes < 1) return;
   all.emplace_back("CROSS_RANK", text(rank.node_rank));
@@ -84,8 +84,8 @@ bool chose_gloo(const EnvLookup& lookup) {
   return lookup("HOROVOD_CONTROLLER") == "gloo";
 }
 
-void add_horovod(const FrameworkScene& scene, const EnvLookup& lookup, Variables& all) {
-  const auto& rank = scene.rank;
+void add_horovod(const FrameworkContext& context, const EnvLookup& lookup, Variables& all) {
+  const auto& rank = context.rank;
   all.emplace_back("HOROVOD_RANK", text(rank.rank));
   all.emplace_back("HOROVOD_SIZE", text(rank.world_size));
   all.emplace_back("HOROVOD_LOCAL_RANK", text(rank.local_rank));
@@ -94,23 +94,23 @@ void add_horovod(const FrameworkScene& scene, const EnvLookup& lookup, Variables
     all.emplace_back("HOROVOD_CROSS_RANK", text(rank.node_rank));
     all.emplace_back("HOROVOD_CROSS_SIZE", text(rank.nodes));
   }
-  all.emplace_back("HOROVOD_HOSTNAME", scene.host);
+  all.emplace_back("HOROVOD_HOSTNAME", context.host);
   if (rank.mpi && !lookup("HOROVOD_CONTROLLER")) all.emplace_back("HOROVOD_CONTROLLER", "mpi");
 }
 
-void add_tensorflow(const FrameworkScene& scene, Variables& all) {
-  if (scene.workers.empty()) return;
-  const Json config = {{"cluster", {{"worker", scene.workers}}},
-                       {"task", {{"type", "worker"}, {"index", scene.rank.rank}}}};
+void add_tensorflow(const FrameworkContext& context, Variables& all) {
+  if (context.workers.empty()) return;
+  const Json config = {{"cluster", {{"worker", context.workers}}},
+                       {"task", {{"type", "worker"}, {"index", context.rank.rank}}}};
   all.emplace_back("TF_CONFIG", config.dump());
 }
 
 /// Without it, JAX on Slurm uses the GPU numbered by the local rank: one of several for a rank
 /// alone on its node, and a missing one if srun isolates the ranks' GPUs.
-std::string device_ids(const FrameworkScene& scene) {
-  const int gpus = scene.visible_gpus;
-  const int ranks = scene.rank.local_world_size;
-  const int local = scene.rank.local_rank;
+std::string device_ids(const FrameworkContext& context) {
+  const int gpus = context.visible_gpus;
+  const int ranks = context.rank.local_world_size;
+  const int local = context.rank.local_rank;
   if (gpus == 0) return "";
   if (gpus < ranks) return gpus == 1 ? "0" : text(local % gpus);
   std::vector<int> ids;
@@ -118,13 +118,14 @@ std::string device_ids(const FrameworkScene& scene) {
   return fmt::format("{}", fmt::join(ids, ","));
 }
 
-void add_jax(const FrameworkScene& scene, Variables& all) {
-  if (scene.point.port > 0) {
-    all.emplace_back("JAX_COORDINATOR_ADDRESS", with_port(scene.point.address, scene.point.port));
+void add_jax(const FrameworkContext& context, Variables& all) {
+  if (context.point.port > 0) {
+    all.emplace_back("JAX_COORDINATOR_ADDRESS",
+                     with_port(context.point.address, context.point.port));
   }
-  all.emplace_back("JAX_NUM_PROCESSES", text(scene.rank.world_size));
-  all.emplace_back("JAX_PROCESS_ID", text(scene.rank.rank));
-  const auto ids = device_ids(scene);
+  all.emplace_back("JAX_NUM_PROCESSES", text(context.rank.world_size));
+  all.emplace_back("JAX_PROCESS_ID", text(context.rank.rank));
+  const auto ids = device_ids(context);
   if (!ids.empty()) all.emplace_back("JAX_LOCAL_DEVICE_IDS", ids);
 }
 
@@ -134,8 +135,8 @@ bool needs_workers(const std::string& framework) {
   return framework == "tensorflow";
 }
 
-Result<Ok> check_framework(const FrameworkScene& scene, const EnvLookup& lookup) {
-  const auto& name = scene.framework;
+Result<Ok> check_framework(const FrameworkContext& context, const EnvLookup& lookup) {
+  const auto& name = context.framework;
   const bool known_name = std::find(frameworks.begin(), frameworks.end(), name) != frameworks.end();
   if (!name.empty() && !known_name) {
     const Names known(frameworks.begin(), frameworks.end());
@@ -144,7 +145,8 @@ Result<Ok> check_framework(const FrameworkScene& scene, const EnvLookup& lookup)
                  near ? fmt::format("did you mean {}?", *near)
                       : fmt::format("one of {}", fmt::join(known, ", "))};
   }
-  if (name == "horovod" && scene.rank.world_size > 1 && !scene.rank.mpi && !chose_gloo(lookup)) {
+  if (name == "horovod" && context.rank.world_size > 1 && !context.rank.mpi &&
+      !chose_gloo(lookup)) {
     return Error{ErrorKind::bad_request,
                  "framework horovod needs ranks that were started with MPI, and these were not",
                  "use srun --mpi=pmix (`srun --mpi=list` shows what there is) or mpirun"};
@@ -152,18 +154,18 @@ Result<Ok> check_framework(const FrameworkScene& scene, const EnvLookup& lookup)
   return Ok{};
 }
 
-Variables framework_variables(const FrameworkScene& scene, const EnvLookup& lookup) {
+Variables framework_variables(const FrameworkContext& context, const EnvLookup& lookup) {
   Variables all;
-  if (scene.point.port > 0) {
-    all.emplace_back("MASTER_ADDR", scene.point.address);
-    all.emplace_back("MASTER_PORT", text(scene.point.port));
+  if (context.point.port > 0) {
+    all.emplace_back("MASTER_ADDR", context.point.address);
+    all.emplace_back("MASTER_PORT", text(context.point.port));
   }
-  const auto& name = scene.framework;
-  if (name == "pytorch") add_pytorch(scene, lookup, all);
-  if (name == "deepspeed") add_deepspeed(scene, lookup, all);
-  if (name == "horovod") add_horovod(scene, lookup, all);
-  if (name == "tensorflow") add_tensorflow(scene, all);
-  if (name == "jax") add_jax(scene, all);
+  const auto& name = context.framework;
+  if (name == "pytorch") add_pytorch(context, lookup, all);
+  if (name == "deepspeed") add_deepspeed(context, lookup, all);
+  if (name == "horovod") add_horovod(context, lookup, all);
+  if (name == "tensorflow") add_tensorflow(context, all);
+  if (name == "jax") add_jax(context, all);
   return all;
 }
 

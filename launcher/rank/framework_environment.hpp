@@ -12,7 +12,7 @@ namespace dllaunch {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-struct FrameworkScene {
+struct FrameworkContext {
   // pytorch | tensorflow | horovod | jax | deepspeed | mpi | none; empty: the built-in trainer.
   std::string framework = "none";
   RankEnv rank = {};
@@ -27,10 +27,10 @@ struct FrameworkScene {
 bool needs_workers(const std::string& framework);
 
 /// bad_request: unknown framework, with the nearest name as a hint; horovod without MPI started.
-Result<Ok> check_framework(const FrameworkScene& scene, const EnvLookup& lookup);
+Result<Ok> check_framework(const FrameworkContext& context, const EnvLookup& lookup);
 
 /// Returns MASTER_ADDR, MASTER_PORT and the framework's own variables.
-Variables framework_variables(const FrameworkScene& scene, const EnvLookup& lookup);
+Variables framework_variables(const FrameworkContext& context, const EnvLookup& lookup);
 
 /// Returns those of `names` by which another launcher, an earlier job or a start-up file defines
 /// ranks or the rendezvous. They are removed unless rank_variables() or framework_variables() sets

@@ -45,7 +45,7 @@ Result<Ok> make_own_folder(const std::string& path) {
   if (errno != EEXIST) return refuse(std::strerror(errno));
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return refuse(std::strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return refuse("it is no folder");
+  if (!S_ISDIR(info.st_mode)) return refuse("not a folder");
   if (info.st_uid != geteuid()) return refuse("it is another user's");
   return Ok{};
 }

@@ -23,14 +23,14 @@ IdSet real_cpus(const Topology& node) {
   return node.allowed_cpus.empty() ? node.cpus() : node.allowed_cpus;
 }
 
-int fair_share(const RankScene& scene) {
-  return std::max(1,
-                  cores_in(scene.node, scene.current) / std::max(1, scene.rank.local_world_size));
+int fair_share(const RankContext& context) {
+  return std::max(
+      1, cores_in(context.node, context.current) / std::max(1, context.rank.local_world_size));
 }
 
-bool fits(const PlannedBinding& planned, const RankScene& scene) {
-  if (static_cast<int>(planned.masks.size()) != scene.rank.local_world_size) return false;
-  const IdSet allowed = real_cpus(scene.node);
+bool fits(const PlannedBinding& planned, const RankContext& context) {
+  if (static_cast<int>(planned.masks.size()) != context.rank.local_world_size) return false;
+  const IdSet allowed = real_cpus(context.node);
   return std::all_of(planned.masks.begin(), planned.masks.end(),
                      [&](const IdSet& mask) { return !mask.empty() && allowed.contains(mask); });
 }
@@ -42,36 +42,37 @@ bool all_among(const PlannedBinding& planned, const std::set<std::string>& there
 }
 
 /// Whether the GPUs near which the plan placed the ranks are the visible ones.
-bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
-  if (!scene.some_gpus) return true;
+bool sees_planned_gpus(const PlannedBinding& planned, const RankContext& context) {
+  if (!context.some_gpus) return true;
   std::set<std::string> seen;
-  for (const int gpu : scene.gpus) seen.insert(scene.node.gpus[static_cast<std::size_t>(gpu)].pci);
+  for (const int gpu : context.gpus)
+    seen.insert(context.node.gpus[static_cast<std::size_t>(gpu)].pci);
   return all_among(planned, seen);
 }
 
 /// The same for a plan that names GPUs present on this node.
-bool has_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
-  if (!planned.exact || std::ssize(planned.gpus) != scene.rank.local_world_size) return false;
+bool has_planned_gpus(const PlannedBinding& planned, const RankContext& context) {
+  if (!planned.exact || std::ssize(planned.gpus) != context.rank.local_world_size) return false;
   std::set<std::string> there;
-  for (const Gpu& gpu : scene.node.gpus) there.insert(gpu.pci);
-  return all_among(planned, there) && sees_planned_gpus(planned, scene);
+  for (const Gpu& gpu : context.node.gpus) there.insert(gpu.pci);
+  return all_among(planned, there) && sees_planned_gpus(planned, context);
 }
 
 /// Returns the node with only the visible GPUs, in the order of their numbers.
-Topology seen_node(const RankScene& scene) {
-  Topology node = scene.node;
-  if (!scene.some_gpus) return node;
+Topology seen_node(const RankContext& context) {
+  Topology node = context.node;
+  if (!context.some_gpus) return node;
   node.gpus.clear();
-  for (const int gpu : scene.gpus)
-    node.gpus.push_back(scene.node.gpus[static_cast<std::size_t>(gpu)]);
+  for (const int gpu : context.gpus)
+    node.gpus.push_back(context.node.gpus[static_cast<std::size_t>(gpu)]);
   return node;
 }
 
-RankBinding as_it_is(const RankScene& scene, std::string note) {
-  const int cores = cores_in(scene.node, scene.current);
+RankBinding as_it_is(const RankContext& context, std::string note) {
+  const int cores = cores_in(context.node, context.current);
   return {.cpus = {},
           .cores = cores,
-          .shared = !scene.bound_by_slurm && cores < scene.rank.local_world_size,
+          .shared = !context.bound_by_slurm && cores < context.rank.local_world_size,
           .note = std::move(note)};
 }
 
@@ -83,10 +84,11 @@ bool overlaps(const std::vector<IdSet>& masks, std::size_t local) {
   return false;
 }
 
-RankBinding bound_to(const RankScene& scene, const std::vector<IdSet>& masks, std::string note) {
-  const auto local = static_cast<std::size_t>(scene.rank.local_rank);
+RankBinding bound_to(const RankContext& context, const std::vector<IdSet>& masks,
+                     std::string note) {
+  const auto local = static_cast<std::size_t>(context.rank.local_rank);
   return {.cpus = masks[local],
-          .cores = cores_in(scene.node, masks[local]),
+          .cores = cores_in(context.node, masks[local]),
           .shared = overlaps(masks, local),
           .note = std::move(note)};
 }
@@ -120,68 +122,68 @@ bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
   return type.find("mask_cpu") == std::string::npos || list.find(',') != std::string::npos;
 }
 
-RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene) {
-  const auto& rank = scene.rank;
+RankBinding choose_binding(const PlannedBinding& planned, const RankContext& context) {
+  const auto& rank = context.rank;
   if (planned.request.policy == BindPolicy::none) {
-    auto unbound = as_it_is(scene, "");
-    unbound.cores = fair_share(scene);
+    auto unbound = as_it_is(context, "");
+    unbound.cores = fair_share(context);
     return unbound;
   }
   const auto local = static_cast<std::size_t>(rank.local_rank);
   const IdSet wanted = local < planned.masks.size() ? planned.masks[local] : IdSet();
   const bool same_count = static_cast<int>(planned.masks.size()) == rank.local_world_size;
   // srun binds each task separately: only this task's mask can be compared.
-  if (scene.bound_by_slurm && same_count && scene.current == wanted) {
-    return bound_to(scene, planned.masks, "");
+  if (context.bound_by_slurm && same_count && context.current == wanted) {
+    return bound_to(context, planned.masks, "");
   }
-  const bool fit = fits(planned, scene);
+  const bool fit = fits(planned, context);
   const bool known = planned.request.policy == BindPolicy::explicit_masks ||
-                     (planned.exact && sees_planned_gpus(planned, scene));
-  if (fit && known) return bound_to(scene, planned.masks, "");
-  const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
-  if (scene.bound_by_slurm) {
-    return as_it_is(scene, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
-                                       to_list(wanted), to_list(scene.current)));
+                     (planned.exact && sees_planned_gpus(planned, context));
+  if (fit && known) return bound_to(context, planned.masks, "");
+  const std::string where = fmt::format("rank {} on {}", rank.rank, context.host);
+  if (context.bound_by_slurm) {
+    return as_it_is(context, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
+                                         to_list(wanted), to_list(context.current)));
   }
   PlacementRequest request = planned.request;
   request.ranks = rank.local_world_size;
   request.masks.clear();
   if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
-  const Topology node = seen_node(scene);
+  const Topology node = seen_node(context);
   request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
   auto placed = place_ranks(node, request);
   if (!placed || local >= placed->ranks.size()) {
-    if (fit) return bound_to(scene, planned.masks, "");
-    return as_it_is(scene,
-                    fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
-                                placed ? "no place" : placed.error().what, to_list(scene.current)));
+    if (fit) return bound_to(context, planned.masks, "");
+    return as_it_is(
+        context, fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
+                             placed ? "no place" : placed.error().what, to_list(context.current)));
   }
   std::vector<IdSet> masks;
   for (auto& placed_rank : placed->ranks) masks.push_back(std::move(placed_rank.cpus));
   // The plan left the placement to each rank: no note.
-  if (!known) return bound_to(scene, masks, "");
-  return bound_to(scene, masks,
+  if (!known) return bound_to(context, masks, "");
+  return bound_to(context, masks,
                   fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
                               wanted.empty() ? "unknown" : to_list(wanted),
-                              to_list(real_cpus(scene.node)), to_list(masks[local])));
+                              to_list(real_cpus(context.node)), to_list(masks[local])));
 }
 
-std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen) {
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankContext& seen) {
   const auto local = static_cast<std::size_t>(seen.rank.local_rank);
   if (planned.request.gpus == 0 || seen.gpus_unknown) return {};
   // An integrated GPU of another vendor is not used by ranks.
-  RankScene scene = seen;
+  RankContext context = seen;
   const bool others = !seen.gpus.empty() && seen.gpus.size() < seen.node.gpus.size();
-  scene.some_gpus = seen.some_gpus || others;
-  if (has_planned_gpus(planned, scene)) return planned.gpus[local];
+  context.some_gpus = seen.some_gpus || others;
+  if (has_planned_gpus(planned, context)) return planned.gpus[local];
   PlacementRequest request = planned.request;
-  request.ranks = scene.rank.local_world_size;
+  request.ranks = context.rank.local_world_size;
   request.masks.clear();
   // Use the whole node's CPUs: under srun the allowed CPUs differ between ranks.
   if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
   request.cores_per_rank = 0;
   request.reserve = "none";
-  Topology node = seen_node(scene);
+  Topology node = seen_node(context);
   node.allowed_cpus = node.cpus();
   request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
   const auto placed = place_ranks(node, request);
@@ -210,22 +212,22 @@ bool is_renumbered(const EnvLookup& lookup) {
 
 }  // namespace
 
-void see_gpus(const EnvLookup& lookup, RankScene& scene) {
-  RankObservation observation{.rank = scene.rank.rank,
-                              .world_size = scene.rank.world_size,
-                              .local_rank = scene.rank.local_rank,
-                              .local_world_size = scene.rank.local_world_size};
+void see_gpus(const EnvLookup& lookup, RankContext& context) {
+  RankObservation observation{.rank = context.rank.rank,
+                              .world_size = context.rank.world_size,
+                              .local_rank = context.rank.local_rank,
+                              .local_world_size = context.rank.local_world_size};
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                            "ZE_AFFINITY_MASK", "SLURMD_TRES_BIND"}) {
     if (auto value = lookup(name)) observation.environment[name] = *std::move(value);
   }
-  const auto visible = visible_gpus(scene.node, observation);
-  scene.gpus = visible.gpus;
-  scene.gpu_count = visible.count;
+  const auto visible = visible_gpus(context.node, observation);
+  context.gpus = visible.gpus;
+  context.gpu_count = visible.count;
   const bool told = !visible.variable.empty();
-  scene.gpus_unknown =
+  context.gpus_unknown =
       !visible.identified || (told && visible.gpus.empty()) || is_renumbered(lookup);
-  scene.some_gpus = visible.identified && told && !visible.gpus.empty();
+  context.some_gpus = visible.identified && told && !visible.gpus.empty();
 }
 
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,

@@ -31,7 +31,7 @@ struct PlannedBinding {
 Result<PlannedBinding> read_planned_binding(std::string_view plan_json);
 
 /// What a rank sees on its node.
-struct RankScene {
+struct RankContext {
   RankEnv rank = {};
   std::string host = {};
   Topology node = {};           // the actual one
@@ -59,17 +59,17 @@ bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank);
 /// of the node fit, so that all its ranks decide alike; otherwise a placement on the actual node.
 /// Masks set by the user count as known. Never fails: a rank that cannot be bound runs unbound,
 /// with a note.
-RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene);
+RankBinding choose_binding(const PlannedBinding& planned, const RankContext& context);
 
 /// Returns PCI addresses of the rank's GPUs: the planned ones if the plan knew the node and all of
 /// them are visible, otherwise those of a placement on the actual node. Depends on GPUs only, not
 /// on CPU binding: all ranks of a node decide alike, and no two share a GPU because one could not
 /// be bound. Empty: none, or unknown.
-std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen);
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankContext& seen);
 
 /// Fills in the visible GPUs from the VISIBLE_DEVICES variables: on a shared node Slurm may give
 /// any GPUs.
-void see_gpus(const EnvLookup& lookup, RankScene& scene);
+void see_gpus(const EnvLookup& lookup, RankContext& context);
 
 /// Returns RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK if known, DLLAUNCH_RUN_DIR,
 /// and DLLAUNCH_GPUS with the addresses of the rank's GPUs if any. Unless set by the user:

@@ -54,20 +54,20 @@ std::string describe(const Attempt& attempt) {
     case Cause::requeued:
       return "requeued by scontrol";
     case Cause::lost_node:
-      return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
+      return attempt.detail.empty() ? "lost a node" : "lost node " + attempt.detail;
     case Cause::stalled:
     case Cause::storage:
-      return attempt.words;
+      return attempt.detail;
     case Cause::unproven:
-      return attempt.words.empty() ? "the ranks left with code 0 before the work was done"
-                                   : attempt.words;
+      return attempt.detail.empty() ? "the ranks left with code 0 before the work was done"
+                                    : attempt.detail;
     case Cause::cut_short:
-      return attempt.words.empty() ? "its supervisor was killed" : attempt.words;
+      return attempt.detail.empty() ? "its supervisor was killed" : attempt.detail;
     case Cause::not_started:
-      return attempt.words.empty()
+      return attempt.detail.empty()
                  ? "the ranks cannot be started: Slurm's controller does not answer"
                  : fmt::format("the ranks cannot be started: node {} does not answer",
-                               attempt.words);
+                               attempt.detail);
     case Cause::failed:
       break;
   }
@@ -81,8 +81,8 @@ bool is_final(int code) {
 }
 
 std::string_view to_string(Next next) {
-  constexpr std::array<std::string_view, 3> words = {"restart", "requeue", "stop"};
-  return words[static_cast<std::size_t>(next)];
+  constexpr std::array<std::string_view, 3> names = {"restart", "requeue", "stop"};
+  return names[static_cast<std::size_t>(next)];
 }
 
 }  // namespace dllaunch

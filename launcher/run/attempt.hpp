@@ -38,7 +38,7 @@ struct Attempt {
   double dead_seen_s = 0;          // Unix seconds; the starter may take longer to exit; 0: never
   int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
-  std::string words = {};  // name of a lost or silent node; description of a stall or disk problem
+  std::string detail = {};  // name of a lost or silent node; description of a stall or disk problem
   std::string checkpoint = {};  // newest at the start; for an attempt that is cut short
   bool new_checkpoint = false;  // since the start of the attempt
   bool idle = false;            // hung: silent, and ignored the request to save

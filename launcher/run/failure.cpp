@@ -143,10 +143,10 @@ int signal_in_output(std::string_view output) {
 }
 
 bool is_error_line(std::string_view line) {
-  constexpr std::array<std::string_view, 10> words = {
+  constexpr std::array<std::string_view, 10> phrases = {
       "error",   "Error",     "ERROR", "Traceback", "terminate called",
       "what():", "Assertion", "FATAL", "fatal",     "Segmentation fault"};
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view word) {
     return line.find(word) != std::string_view::npos;
   });
 }

@@ -24,58 +24,58 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view traceback = "Traceback (most recent call last):";
 
-bool holds_any(std::string_view line, auto& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return line.find(word) != std::string_view::npos;
+bool holds_any(std::string_view line, auto& phrases) {
+  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
+    return line.find(phrase) != std::string_view::npos;
   });
 }
 
 /// Whether the line reports another rank's death.
 bool is_echo(std::string_view line) {
-  static constexpr std::array<std::string_view, 15> words = {"Connection reset by peer",
-                                                             "Connection closed by peer",
-                                                             "Broken pipe",
-                                                             "Connection refused",
-                                                             "remote process exited",
-                                                             "ncclRemoteError",
-                                                             "Socket Timeout",
-                                                             "ChildFailedError",
-                                                             "failed to connect to",
-                                                             "Read error [",
-                                                             "Application timeout caused",
-                                                             "received signal 15",
-                                                             "SIGTERM",
-                                                             "Terminated",
-                                                             "StoreError"};
-  return holds_any(line, words);
+  static constexpr std::array<std::string_view, 15> phrases = {"Connection reset by peer",
+                                                               "Connection closed by peer",
+                                                               "Broken pipe",
+                                                               "Connection refused",
+                                                               "remote process exited",
+                                                               "ncclRemoteError",
+                                                               "Socket Timeout",
+                                                               "ChildFailedError",
+                                                               "failed to connect to",
+                                                               "Read error [",
+                                                               "Application timeout caused",
+                                                               "received signal 15",
+                                                               "SIGTERM",
+                                                               "Terminated",
+                                                               "StoreError"};
+  return holds_any(line, phrases);
 }
 
 bool is_report(std::string_view line) {
-  static constexpr std::array<std::string_view, 24> words = {"CUDA error",
-                                                             "CUDA out of memory",
-                                                             "OutOfMemoryError",
-                                                             "NCCL error",
-                                                             "ncclSystemError",
-                                                             "ncclUnhandledCudaError",
-                                                             "HIP error",
-                                                             "HIP out of memory",
-                                                             "hipError",
-                                                             "RCCL error",
-                                                             "Segmentation fault",
-                                                             "Bus error",
-                                                             "Illegal instruction",
-                                                             "Floating point exception",
-                                                             "MPI_ABORT was invoked",
-                                                             "terminate called",
-                                                             "what():",
-                                                             "Fatal Python error",
-                                                             "core dumped",
-                                                             "dllaunch: error:",
-                                                             "*** Process received signal ***",
-                                                             "panic:",
-                                                             "oom-kill event",
-                                                             "Out Of Memory"};
-  if (holds_any(line, words)) return true;
+  static constexpr std::array<std::string_view, 24> phrases = {"CUDA error",
+                                                               "CUDA out of memory",
+                                                               "OutOfMemoryError",
+                                                               "NCCL error",
+                                                               "ncclSystemError",
+                                                               "ncclUnhandledCudaError",
+                                                               "HIP error",
+                                                               "HIP out of memory",
+                                                               "hipError",
+                                                               "RCCL error",
+                                                               "Segmentation fault",
+                                                               "Bus error",
+                                                               "Illegal instruction",
+                                                               "Floating point exception",
+                                                               "MPI_ABORT was invoked",
+                                                               "terminate called",
+                                                               "what():",
+                                                               "Fatal Python error",
+                                                               "core dumped",
+                                                               "dllaunch: error:",
+                                                               "*** Process received signal ***",
+                                                               "panic:",
+                                                               "oom-kill event",
+                                                               "Out Of Memory"};
+  if (holds_any(line, phrases)) return true;
   return line.find("Assertion ") != std::string_view::npos &&
          line.find("failed") != std::string_view::npos;
 }
@@ -213,7 +213,7 @@ std::string describe(const FirstError& error) {
 
 std::string advice_for(std::string_view line) {
   struct Advice {
-    std::string_view words;
+    std::string_view phrase;
     std::string_view change;
   };
   static constexpr std::array<Advice, 19> known = {{
@@ -241,11 +241,11 @@ std::string advice_for(std::string_view line) {
       {"Too many open files", "raise the limit: `ulimit -n 65536` in environment.setup"},
       {"command not found", "load what provides it in environment.modules or environment.setup"},
       {"Permission denied", "check the owner and mode of what it names, on that node"},
-      {"NCCL", "environment.variables: {NCCL_DEBUG: INFO} makes NCCL say more"},
-      {"RCCL", "environment.variables: {NCCL_DEBUG: INFO} makes RCCL say more"},
+      {"NCCL", "environment.variables: {NCCL_DEBUG: INFO} makes NCCL log more"},
+      {"RCCL", "environment.variables: {NCCL_DEBUG: INFO} makes RCCL log more"},
   }};
   const auto found = std::find_if(known.begin(), known.end(), [&](const Advice& advice) {
-    return line.find(advice.words) != std::string_view::npos;
+    return line.find(advice.phrase) != std::string_view::npos;
   });
   return found == known.end() ? "" : std::string(found->change);
 }
@@ -253,8 +253,8 @@ std::string advice_for(std::string_view line) {
 std::string advice_for(const DeadRank& dead) {
   switch (dead.signal) {
     case SIGKILL:
-      return "if nobody killed it the kernel did, for memory (`dmesg -T | grep -i oom` on that "
-             "node): lower the batch size, or use fewer ranks a node";
+      return "unless a user killed it, the node ran out of memory (`dmesg -T | grep -i oom` there "
+             "tells): lower the batch size, or use fewer ranks per node";
     case SIGBUS:
       return advice_for("Bus error");
     case SIGILL:

@@ -63,13 +63,13 @@ bool History::recall(const Event& event) {
 }
 
 void History::begin_incarnation(const StartEvent& event, bool accounted) {
-  ++lives_;
-  if (accounted) ++accounted_lives_;
+  ++incarnations_;
+  if (accounted) ++accounted_incarnations_;
   base_known_ = false;
   restart_is_open_ = false;
   blocked_seconds_ = 0;
   // A start after an earlier run in the directory reports itself if it resumes.
-  if (accounted_lives_ > 1) {
+  if (accounted_incarnations_ > 1) {
     down_since_ = incarnation_time_;
     open_restart(event.time);
   }
@@ -83,7 +83,7 @@ void History::resume(const RestartEvent& event, bool accounted) {
     return;
   }
   // The first incarnation in a directory may start from another run's checkpoint.
-  if (accounted && !restart_is_open_ && lives_ != 1) open_restart(event.time);
+  if (accounted && !restart_is_open_ && incarnations_ != 1) open_restart(event.time);
   if (restart_is_open_) restarts_.back().from = event.from;
   const auto step = event.step ? event.step : step_of(event.from);
   if (step) go_on_from(std::max<std::int64_t>(0, *step));
@@ -92,8 +92,8 @@ void History::resume(const RestartEvent& event, bool accounted) {
 void History::open_restart(double time) {
   std::string reason = std::exchange(note_, {});
   if (reason.empty()) {
-    reason = ended_.empty() ? "the life before died without a word"
-                            : "the life before ended as " + ended_;
+    reason = ended_.empty() ? "the previous incarnation died without a message"
+                            : "the previous incarnation ended as " + ended_;
   }
   ended_.clear();
   ++restart_count_;

@@ -87,15 +87,15 @@ class History {
 
   std::int64_t fencing_token_ = 0;
   std::int64_t step_ = 0;
-  int lives_ = 0;                 // `start` events
-  int accounted_lives_ = 0;       // of which accounted
-  bool base_known_ = true;        // the step the current incarnation continues from is known
-  bool restart_is_open_ = false;  // restarts_.back() is the current incarnation's
-  std::string note_;              // reason of the next restart
-  double queue_note_ = 0;         // its seconds in the queue
-  std::string ended_;             // status of the previous incarnation; empty: none
-  double incarnation_time_ = 0;   // of the current incarnation's latest event
-  double down_since_ = 0;         // of the previous incarnation's latest event; 0: not accounted
+  int incarnations_ = 0;            // `start` events
+  int accounted_incarnations_ = 0;  // of the accounted run
+  bool base_known_ = true;          // the step the current incarnation continues from is known
+  bool restart_is_open_ = false;    // restarts_.back() is the current incarnation's
+  std::string note_;                // reason of the next restart
+  double queue_note_ = 0;           // its seconds in the queue
+  std::string ended_;               // status of the previous incarnation; empty: none
+  double incarnation_time_ = 0;     // of the current incarnation's latest event
+  double down_since_ = 0;           // of the previous incarnation's latest event; 0: not accounted
 
   double first_time_ = 0;  // first accounted event; 0: none
   double latest_time_ = 0;

@@ -40,8 +40,8 @@ std::string text_of(const Json& line) {
   return line.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string shortened(const std::string& words) {
-  return std::string(first_bytes(printable(words), most_words));
+std::string shortened(const std::string& text) {
+  return std::string(first_bytes(printable(text), most_words));
 }
 
 std::string word(const Json& line, const char* key) {
@@ -82,7 +82,7 @@ Attempt attempt_of(const Json& line) {
                   .out_of_memory = flag(line, "out_of_memory")};
   attempt.error_rank = number(line, "error_rank", -1);
   attempt.first_error = word(line, "first_error");
-  attempt.words = word(line, "words");
+  attempt.detail = word(line, "words");
   attempt.new_checkpoint = flag(line, "new_checkpoint");
   attempt.idle = flag(line, "idle");
   attempt.enough_nodes = flag(line, "enough_nodes");
@@ -213,7 +213,7 @@ void tell_end(Json& line, const Attempt& ended) {
   if (ended.dead.exit_code != 0) line["rank_exit_code"] = ended.dead.exit_code;
   if (ended.dead.out_of_memory) line["out_of_memory"] = true;
   if (ended.dead_seen_s > 0) line["dead_seen"] = ended.dead_seen_s;
-  if (!ended.words.empty()) line["words"] = shortened(ended.words);
+  if (!ended.detail.empty()) line["words"] = shortened(ended.detail);
   if (!ended.first_error.empty()) {
     line["error_rank"] = ended.error_rank;
     line["first_error"] = shortened(ended.first_error);

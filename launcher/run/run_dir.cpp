@@ -185,11 +185,11 @@ std::optional<RunLockHolder> owner_of(const RunDir& run) {
   if (!held) return std::nullopt;
   RunLockHolder owner;
   if (!read) return owner;
-  const std::string_view words(text.data());
-  const auto blank = words.find(' ');
+  const std::string_view content(text.data());
+  const auto blank = content.find(' ');
   owner.pid = static_cast<pid_t>(std::atol(text.data()));
   if (blank != std::string_view::npos)
-    owner.host = words.substr(blank + 1, words.find('\n') - blank - 1);
+    owner.host = content.substr(blank + 1, content.find('\n') - blank - 1);
   owner.since_s = static_cast<double>(info.st_mtime);
   return owner;
 }

@@ -28,7 +28,7 @@ Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
   const auto earlier = parse_job(*text, run.job_yaml(), {});
   if (!earlier.job) {
     const std::string why =
-        earlier.problems.empty() ? "it is no job" : earlier.problems.front().message;
+        earlier.problems.empty() ? "not a job" : earlier.problems.front().message;
     return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
   }
   auto changes = changes_that_matter(earlier.job->resolved, job.resolved);

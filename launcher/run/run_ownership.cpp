@@ -31,7 +31,7 @@ std::int64_t newest_fencing_token(const RunDir& run) {
     const auto event = parse_event(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
     const auto fencing_token =
-        event ? parse_generation(std::to_string(fencing_token_of(*event))) : std::nullopt;
+        event ? parse_fencing_token(std::to_string(fencing_token_of(*event))) : std::nullopt;
     newest = std::max(newest, fencing_token.value_or(0));
   }
   return newest;

@@ -26,9 +26,9 @@ std::string throughput(double images_per_s, bool first_epoch_excluded) {
 }
 
 std::string_view to_string(RunStatus status) {
-  constexpr std::array<std::string_view, 7> words = {
+  constexpr std::array<std::string_view, 7> names = {
       "completed", "failed", "cancelled", "timeout", "preempted", "node_fail", "out_of_memory"};
-  return words[static_cast<std::size_t>(status)];
+  return names[static_cast<std::size_t>(status)];
 }
 
 bool RunTotals::take(const Event& event) {
@@ -130,8 +130,8 @@ Json to_json(const Summary& summary) {
                    {"val_accuracy", or_null(summary.val_accuracy)},
                    {"restarts", summary.restarts},
                    {"goodput", or_null(summary.goodput)}};
-  const auto add = [&](const char* key, const std::string& words) {
-    if (!words.empty()) document[key] = words;
+  const auto add = [&](const char* key, const std::string& text) {
+    if (!text.empty()) document[key] = text;
   };
   for (const auto& [status, count] : summary.tasks)
     document["tasks"][std::string(to_string(status))] = count;

@@ -98,7 +98,7 @@ class Fetch {
     auto present = is_present(file);
     if (!present) return std::move(present).error();
     if (*present) {
-      tell(fmt::format("{}: is here\n", target_of(file).string()));
+      tell(fmt::format("{}: already present\n", target_of(file).string()));
       return Ok{};
     }
     auto whole = holds(partial, file.md5);
@@ -130,8 +130,8 @@ class Fetch {
     for (const auto& member : file.members) {
       if (fs::is_regular_file(target / member, ignored)) continue;
       return Error{ErrorKind::bad_request,
-                   fmt::format("{} is here, but lacks {}", target.string(), member),
-                   "remove the folder, and the same command fetches it anew"};
+                   fmt::format("{} exists but lacks {}", target.string(), member),
+                   "remove the folder and run the command again"};
     }
     return true;
   }
@@ -156,7 +156,7 @@ class Fetch {
     const std::string from = url_ + "/" + file.name;
     std::error_code ignored;
     const bool continues = fs::exists(partial, ignored);
-    tell(fmt::format("{} {}\n", continues ? "continuing with" : "getting", from));
+    tell(fmt::format("{} {}\n", continues ? "resuming" : "fetching", from));
     auto ended = curl(from, partial);
     constexpr int no_ranges = 33;
     constexpr int no_such_range = 36;  // the local file is longer than the remote one
@@ -187,7 +187,7 @@ class Fetch {
   Error failed(const PublishedFile& file, const std::string& from, const fs::path& partial,
                const CommandOutput& ended) {
     const std::string why = fmt::format("{}: {}", from, last_line(ended.err));
-    const std::string again = "the same command continues where this one stopped";
+    const std::string again = "the same command resumes the download";
     switch (ended.exit_code) {
       case 28:  // time
         if (bytes_in(partial) > 0) return {ErrorKind::unavailable, why, again};
@@ -196,10 +196,11 @@ class Fetch {
       case 6:   // name
       case 7:   // connection
       case 35:  // TLS
-        return {ErrorKind::unavailable, "no way to " + why,
-                fmt::format("without a network: fetch it elsewhere (MD5 {}), put it into a folder "
-                            "and use --from file:///FOLDER",
-                            file.md5)};
+        return {
+            ErrorKind::unavailable, "cannot fetch " + why,
+            fmt::format("without a network: download it elsewhere (MD5 {}), put it into a folder "
+                        "and use --from file:///FOLDER",
+                        file.md5)};
       case 18:  // a part
       case 52:  // no answer
       case 55:  // sending
@@ -207,14 +208,14 @@ class Fetch {
       case 92:  // HTTP/2
         return {ErrorKind::unavailable, why, again};
       case 22:  // HTTP error
-        return {ErrorKind::unavailable, why, "another mirror with --from, or later"};
+        return {ErrorKind::unavailable, why, "try another mirror with --from, or try later"};
       case 23:  // writing
         return {ErrorKind::unavailable, why, "make room; " + again};
       case 1:   // protocol
       case 3:   // form
       case 37:  // file:
         return {ErrorKind::bad_request, why,
-                fmt::format("--from is the URL of a folder that holds {}: https://... or "
+                fmt::format("--from needs the URL of a folder with {}: https://... or "
                             "file:///FOLDER",
                             file.name)};
       default:
@@ -230,7 +231,7 @@ class Fetch {
     fs::remove(partial, ignored);
     return Error{
         ErrorKind::bad_request,
-        fmt::format("{}/{} has MD5 {}, published is {}", url_, file.name, *found, file.md5),
+        fmt::format("{}/{} has MD5 {}, the published one is {}", url_, file.name, *found, file.md5),
         "it was removed; try again, or another mirror with --from"};
   }
 

@@ -25,7 +25,7 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
   constexpr std::string_view ours = "dllaunch: ";
   constexpr std::string_view advice = "  try: ";
   constexpr int most = 3;
-  std::string words;
+  std::string messages;
   std::string others;
   std::string hint;
   int nodes = 0;
@@ -35,15 +35,15 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     if (line.starts_with(ours)) {
-      if (++nodes <= most) words += (words.empty() ? "" : "; ") + line.substr(ours.size());
+      if (++nodes <= most) messages += (messages.empty() ? "" : "; ") + line.substr(ours.size());
     } else if (line.starts_with(advice)) {
       hint = line.substr(advice.size());
     } else if (others.size() < 1000) {
       others += (others.empty() ? "" : "; ") + line;
     }
   }
-  if (nodes > most) words += fmt::format("; and {} more nodes", nodes - most);
-  if (!words.empty()) return {ErrorKind::unavailable, what + ": " + words, hint};
+  if (nodes > most) messages += fmt::format("; and {} more nodes", nodes - most);
+  if (!messages.empty()) return {ErrorKind::unavailable, what + ": " + messages, hint};
   return cannot(what, others.empty() ? fmt::format("exit code {}", output.exit_code) : others);
 }
 

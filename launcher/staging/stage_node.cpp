@@ -208,12 +208,13 @@ bool has_our_name(const std::string& folder) {
 }
 
 Error not_ours(const std::string& folder, const std::string& why) {
-  return {ErrorKind::bad_request, fmt::format("{} is no folder for staging: {}", folder, why), ""};
+  return {ErrorKind::bad_request, fmt::format("{} cannot be used for staging: {}", folder, why),
+          ""};
 }
 
 /// Checks for a directory, not a link, of this user and private. Ok if it does not exist.
 Result<Ok> check_ours(const std::string& folder) {
-  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch uses no such name");
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return Ok{};
   if (file < 0) return not_ours(folder, std::strerror(errno));
@@ -295,7 +296,7 @@ Result<Ok> take_source(System& system, const std::string& source, const std::str
 }
 
 Result<Ok> make_stage_folder(System& system, const std::string& folder) {
-  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch uses no such name");
   // The disk was chosen on the first node; here the path may have another mode.
   const auto parent = fs::path(folder).parent_path().string();
   struct stat info {};

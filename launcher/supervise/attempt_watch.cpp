@@ -79,7 +79,7 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       each_turn_(std::move(each_turn)),
       grace_s_(run.recovery.grace_seconds),
       liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
-                ownership.generation()),
+                ownership.fencing_token()),
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
@@ -89,7 +89,7 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
 }
 
 AttemptWatch::Variables AttemptWatch::variables() const {
-  Variables all = {{generation_variable, std::to_string(ownership_.generation())}};
+  Variables all = {{fencing_token_variable, std::to_string(ownership_.fencing_token())}};
   if (!run_.recovery.trains) all.emplace_back(heartbeat_variable, heartbeat_file(run_.dir));
   return all;
 }

@@ -197,7 +197,7 @@ struct Situation {
 /// Consumes neither a restart nor an attempt without progress.
 Decision wait_for_slurm(const Situation& now) {
   const auto& last = now.last;
-  const bool node = !last.words.empty();
+  const bool node = !last.detail.empty();
   int tries = 0;
   for (auto one = now.history.rbegin(); one != now.history.rend() && one->cause == last.cause;
        ++one)
@@ -207,12 +207,12 @@ Decision wait_for_slurm(const Situation& now) {
       !now.seconds_left ||
       *now.seconds_left > least_seconds + std::chrono::duration<double>(backoff).count();
   const bool too_often = tries > (node ? most_unreachable : most_not_started);
-  const auto words = fmt::format("{} ({} in a row)", describe(last), tries);
+  const auto reason = fmt::format("{} ({} in a row)", describe(last), tries);
   const auto& wanted = now.settings.plan.requeue_on;
   const bool back = too_often ? node && wanted.node_fail : wanted.timeout;
   if ((too_often || !in_time) && back && now.settings.asks_ranks)
-    return requeue(last, words + "; requeueing", true);
-  if (too_often || !in_time) return stop(status_of(last), words, exit_code::environment);
+    return requeue(last, reason + "; requeueing", true);
+  if (too_often || !in_time) return stop(status_of(last), reason, exit_code::environment);
   return {.next = Next::restart,
           .reason = describe(last) + "; that costs no restart",
           .backoff = backoff,
@@ -287,7 +287,7 @@ constexpr std::array rules = {
          }},
     Rule{[](const Situation& now) { return now.left_with(exit_code::do_not_requeue); },
          [](const Situation& now) {
-           return stop(RunStatus::failed, describe(now.last) + ", which says: never again",
+           return stop(RunStatus::failed, describe(now.last) + ": never restart",
                        exit_code::do_not_requeue);
          }},
     Rule{[](const Situation& now) { return now.left_with(exit_code::bad_request); },
@@ -299,9 +299,9 @@ constexpr std::array rules = {
     Rule{[](const Situation& now) { return ignored_stop(now.incarnations) >= most_ignored_stop; },
          [](const Situation& now) {
            return stop(RunStatus::timeout,
-                       fmt::format("{} times in a row nothing moved in the second half of its "
-                                   "time, and nobody left when asked to save; "
-                                   "runtime.stall_abort_seconds ends ranks that hang sooner",
+                       fmt::format("{} times in a row there was no progress in the second half of "
+                                   "the time limit, and ranks ignored the signal to save; "
+                                   "runtime.stall_abort_seconds ends hung ranks sooner",
                                    ignored_stop(now.incarnations)),
                        exit_code::job_failed);
          }},
@@ -378,7 +378,7 @@ bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySetting
   if (history.empty()) return when == PreflightWhen::always;
   // Pre-flight needs the controller too.
   const auto& last = history.back();
-  return last.cause != Cause::not_started || !last.words.empty();
+  return last.cause != Cause::not_started || !last.detail.empty();
 }
 
 std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::string& why,

@@ -43,7 +43,7 @@ class ScriptWatch {
     if (done.error().kind != ErrorKind::unavailable) return false;
     // Another process, such as an orphan of the script, may have acted first.
     if (look() != ScriptNode::gone || ++refused_ < most_refusals) return false;
-    return cancel(fmt::format("{}; not put back: {}", lost, done.error().what));
+    return cancel(fmt::format("{}; not requeued: {}", lost, done.error().what));
   }
 
  private:

@@ -19,18 +19,19 @@ bool is_pipe(int descriptor) {
 
 }  // namespace
 
-Result<StageHolder> StageHolder::from(const std::string& words) {
+Result<StageHolder> StageHolder::from(const std::string& text) {
   StageHolder stage_holder;
-  if (words.empty()) return stage_holder;
-  const char* end = words.data() + words.size();
-  const auto input = std::from_chars(words.data(), end, stage_holder.input_);
+  if (text.empty()) return stage_holder;
+  const char* end = text.data() + text.size();
+  const auto input = std::from_chars(text.data(), end, stage_holder.input_);
   const bool colon = input.ec == std::errc() && input.ptr != end && *input.ptr == ':';
   const auto pid = std::from_chars(input.ptr + (colon ? 1 : 0), end, stage_holder.pid_);
   const bool whole = colon && pid.ec == std::errc() && pid.ptr == end && stage_holder.pid_ > 1;
   if (!whole || stage_holder.input_ < 3 || !is_pipe(stage_holder.input_))
-    return Error{ErrorKind::bad_request,
-                 fmt::format("supervise: --keeper {} is no pipe and process of the script", words),
-                 "start it as the script that `dllaunch script` prints does"};
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("supervise: --keeper {} is not a pipe and a process of the script", text),
+        "start it as the script that `dllaunch script` prints does"};
   fcntl(stage_holder.input_, F_SETFD, FD_CLOEXEC);
   return stage_holder;
 }

@@ -14,7 +14,7 @@ class StageHolder {
  public:
   /// Parses "11:4711": the descriptor of the holder's input and its pid; empty: no holder. The
   /// descriptor is not inherited by programs started later. bad_request: not a pipe.
-  static Result<StageHolder> from(const std::string& words);
+  static Result<StageHolder> from(const std::string& text);
 
   /// For a child, which must not keep the input open.
   void close_input() const;

@@ -67,8 +67,8 @@ class Supervisor {
     const auto job = finished_in_job(run_.dir);
     if (!job || run_.allocation.job.empty() || *job != run_.allocation.job) return false;
     system_.log(
-        fmt::format("dllaunch: job {} has finished this run before: nothing to do; a new job goes "
-                    "on with it\n",
+        fmt::format("dllaunch: job {} has already finished this run: nothing to do; a new job "
+                    "continues it\n",
                     *job));
     return true;
   }
@@ -84,12 +84,12 @@ class Supervisor {
       if (last.cause == Cause::completed) return finish();
       if (same_allocation && last.cause != Cause::cut_short) return carry_out(journal);
     }
-    if (last.cause == Cause::cut_short && last.words.empty()) {
+    if (last.cause == Cause::cut_short && last.detail.empty()) {
       last.new_checkpoint = checkpoint_name() != last.checkpoint;
       // The watcher knows more (script_watch.hpp).
       const bool watched = journal.decided && journal.last->next == Next::requeue;
       if (!same_allocation) {
-        last.words =
+        last.detail =
             watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
         append(line_of(last, unix_seconds()));  // `status` reads it there
       }
@@ -170,7 +170,8 @@ class Supervisor {
   /// Returns what took over the run; empty: nothing. An orphan of a dead slurmd that took the next
   /// fencing token would end its successor.
   std::string taken_over() const {
-    if (auto words = ownership_ ? ownership_lost() : lost_to_holder(); !words.empty()) return words;
+    if (auto reason = ownership_ ? ownership_lost() : lost_to_holder(); !reason.empty())
+      return reason;
     // The job that takes over may still be pending.
     const auto& ours = run_.allocation;
     if (ours.job.empty() || !started_here_before()) return "";
@@ -209,7 +210,7 @@ class Supervisor {
     const auto line = restart_line({.time = unix_seconds(),
                                     .reason = describe(*before),
                                     .queue_seconds = queued,
-                                    .fencing_token = ownership.generation()});
+                                    .fencing_token = ownership.fencing_token()});
     auto done = storage_.write([&] { return append_lines(run_.dir.events(), line); });
     if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
@@ -268,7 +269,7 @@ class Supervisor {
   }
 
   Decision attempt() {
-    if (const auto words = taken_over(); !words.empty()) return give_way(words);
+    if (const auto reason = taken_over(); !reason.empty()) return give_way(reason);
     auto ownership = take_ownership();
     if (!ownership) return cannot_start(ownership.error());
     ownership_ = *ownership;
@@ -286,7 +287,7 @@ class Supervisor {
                                .job = attempt.job,
                                .allocation = attempt.allocation,
                                .attempt = attempts_here(history_),
-                               .fencing_token = ownership->generation(),
+                               .fencing_token = ownership->fencing_token(),
                                .checkpoint = checkpoint};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
@@ -301,7 +302,7 @@ class Supervisor {
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->output);
     // The query to Slurm may have taken long.
-    if (auto words = ownership_lost(); !words.empty()) return give_way(words);
+    if (auto reason = ownership_lost(); !reason.empty()) return give_way(reason);
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
@@ -324,7 +325,7 @@ class Supervisor {
       attempt.new_checkpoint = checkpoint != begun.checkpoint;
     if (!trouble.empty()) {
       attempt.cause = Cause::storage;
-      attempt.words = trouble;
+      attempt.detail = trouble;
       return;
     }
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
@@ -333,7 +334,7 @@ class Supervisor {
     // Peers of a lost node fail before Slurm reports it.
     if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
-      attempt.words = node;
+      attempt.detail = node;
       attempt.enough_nodes = has_enough_nodes(system_, run_);
       return;
     }
@@ -343,7 +344,7 @@ class Supervisor {
       // The disk may be full although this line was still written.
       if (look && tells_of_no_room(error->line)) {
         attempt.cause = Cause::storage;
-        attempt.words = describe(*error);
+        attempt.detail = describe(*error);
       }
     }
   }
@@ -352,7 +353,7 @@ class Supervisor {
   void look_who_cancelled(Attempt& attempt) {
     if (supervisor_parent_was_killed()) {
       attempt.cause = Cause::cut_short;
-      attempt.words = "the process that guards its supervisor was killed";
+      attempt.detail = "the process that guards its supervisor was killed";
     }
     if (run_.allocation.job.empty()) return;
     const auto record = ask_of_job(system_, run_.allocation, std::chrono::seconds(3));
@@ -363,9 +364,9 @@ class Supervisor {
   }
 
   /// A supervisor that lost ownership writes nothing into the run.
-  Decision give_way(const std::string& words) const {
-    system_.log("dllaunch: " + words + "; nothing more is done here\n");
-    return {.next = Next::stop, .reason = words};
+  Decision give_way(const std::string& reason) const {
+    system_.log("dllaunch: " + reason + "; exiting\n");
+    return {.next = Next::stop, .reason = reason};
   }
 
   Decision cannot_start(const Error& error) {
@@ -416,7 +417,7 @@ class Supervisor {
                                          .stopped = stopped});
     if (!done)
       write({.next = Next::stop,
-             .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),
+             .reason = fmt::format("{}; not requeued: {}", decision.reason, done.error().what),
              .status = decision.status,
              .exit_code = decision.exit_code},
             /*wanted_requeue=*/true);

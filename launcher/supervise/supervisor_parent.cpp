@@ -45,7 +45,7 @@ void end_what_is_left() {
   while (true) {
     auto left = descendants_of(getpid());
     std::erase_if(left, [](const Descendant& process) {
-      if (!process.zombie) return !variable_of(process.pid, generation_variable);
+      if (!process.zombie) return !variable_of(process.pid, fencing_token_variable);
       waitpid(process.pid, nullptr, WNOHANG);
       return true;
     });

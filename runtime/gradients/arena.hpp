@@ -1,4 +1,4 @@
-// The layout of all parameters in one flat array, of which buckets are slices. Values, no
+// The layout of all parameters in one flat array; buckets are slices of it. Values, no
 // allocation.
 #pragma once
 

@@ -268,12 +268,12 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
   return RankEnv{};
 }
 
-Result<std::optional<std::int64_t>> read_generation(const EnvLookup& lookup) {
-  const auto text = lookup(generation_variable);
+Result<std::optional<std::int64_t>> read_fencing_token(const EnvLookup& lookup) {
+  const auto text = lookup(fencing_token_variable);
   if (!text) return std::optional<std::int64_t>();
-  const auto generation = parse_generation(*text);
-  if (generation) return generation;
-  return bad(fmt::format("{} is \"{}\", not a whole number from 1", generation_variable, *text));
+  const auto fencing_token = parse_fencing_token(*text);
+  if (fencing_token) return fencing_token;
+  return bad(fmt::format("{} is \"{}\", not a whole number from 1", fencing_token_variable, *text));
 }
 
 }  // namespace dllaunch

@@ -44,6 +44,6 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 
 /// Returns DLLAUNCH_GENERATION, the fencing token of this process's incarnation of the run
 /// (run_ownership.hpp); nullopt if unset. bad_request: it is not a valid token.
-Result<std::optional<std::int64_t>> read_generation(const EnvLookup& lookup);
+Result<std::optional<std::int64_t>> read_fencing_token(const EnvLookup& lookup);
 
 }  // namespace dllaunch

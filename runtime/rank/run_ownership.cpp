@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A larger number is not a fencing token, but damage or another program's file.
-constexpr std::int64_t most_generations = 1'000'000'000'000;
+constexpr std::int64_t max_fencing_token = 1'000'000'000'000;
 constexpr std::int64_t kept = 8;  // old names, for people who look
 constexpr std::size_t longest_text = 4096;
 constexpr std::size_t longest_word = 255;
@@ -33,8 +33,8 @@ fs::path folder_of(const fs::path& run_dir) {
   return run_dir / ".lease";
 }
 
-fs::path name_of(const fs::path& run_dir, std::int64_t generation) {
-  return folder_of(run_dir) / std::to_string(generation);
+fs::path name_of(const fs::path& run_dir, std::int64_t token) {
+  return folder_of(run_dir) / std::to_string(token);
 }
 
 Error refused(const fs::path& run_dir, std::string_view what, int why) {
@@ -44,10 +44,10 @@ Error refused(const fs::path& run_dir, std::string_view what, int why) {
 }
 
 struct TakenNames {
-  std::vector<std::int64_t> generations;  // ascending
+  std::vector<std::int64_t> tokens;  // ascending
   std::vector<std::string> temporaries;
 
-  std::int64_t highest() const { return generations.empty() ? 0 : generations.back(); }
+  std::int64_t highest() const { return tokens.empty() ? 0 : tokens.back(); }
 };
 
 /// Lists the names. One that exists throughout the call is included. A missing folder has none.
@@ -61,11 +61,11 @@ Result<TakenNames> look(const fs::path& run_dir) {
     const dirent* entry = ::readdir(folder.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (const auto generation = parse_generation(name)) names.generations.push_back(*generation);
+    if (const auto token = parse_fencing_token(name)) names.tokens.push_back(*token);
     if (name.starts_with(temporary_prefix)) names.temporaries.emplace_back(name);
   }
   if (errno != 0) return refused(run_dir, "read", errno);
-  std::ranges::sort(names.generations);
+  std::ranges::sort(names.tokens);
   return names;
 }
 
@@ -131,8 +131,8 @@ bool write_new(const fs::path& path, const std::string& text) {
 }
 
 /// Creates the name together with its content. Returns 0, or errno: EEXIST if it is taken.
-int make_name(const fs::path& run_dir, std::int64_t generation, const std::string& text) {
-  const fs::path name = name_of(run_dir, generation);
+int make_name(const fs::path& run_dir, std::int64_t token, const std::string& text) {
+  const fs::path name = name_of(run_dir, token);
   std::random_device random;
   const fs::path temporary =
       folder_of(run_dir) / fmt::format("{}{:08x}{:08x}", temporary_prefix, random(), random());
@@ -167,9 +167,9 @@ int sync_folder(const fs::path& folder) {
 void clean_up(const fs::path& run_dir, std::int64_t ours) {
   const auto names = look(run_dir);
   if (!names) return;
-  for (const std::int64_t generation : names->generations) {
-    if (generation > ours - kept) break;
-    const fs::path name = name_of(run_dir, generation);
+  for (const std::int64_t token : names->tokens) {
+    if (token > ours - kept) break;
+    const fs::path name = name_of(run_dir, token);
     if (::unlink(name.c_str()) != 0) ::rmdir(name.c_str());
   }
   constexpr std::time_t old_s = 3600;
@@ -199,13 +199,13 @@ Result<bool> stands(const fs::path& run_dir, std::int64_t ours) {
 
 }  // namespace
 
-std::optional<std::int64_t> parse_generation(std::string_view text) {
-  std::int64_t generation = 0;
+std::optional<std::int64_t> parse_fencing_token(std::string_view text) {
+  std::int64_t token = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, generation);
+  const auto [stop, problem] = std::from_chars(text.data(), end, token);
   const bool plain = problem == std::errc() && stop == end && text.front() != '0';
-  if (!plain || generation < 1 || generation > most_generations) return std::nullopt;
-  return generation;
+  if (!plain || token < 1 || token > max_fencing_token) return std::nullopt;
+  return token;
 }
 
 Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner& owner,
@@ -221,26 +221,26 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
   for (int i = 0; i < most_tries; ++i) {
     const auto names = look(run_dir);
     if (!names) return names.error();
-    const std::int64_t generation = std::max(names->highest(), above) + 1;
-    if (generation > most_generations) {
+    const std::int64_t token = std::max(names->highest(), above) + 1;
+    if (token > max_fencing_token) {
       return Error{
           ErrorKind::unavailable,
-          fmt::format("{} is not a generation of a run", name_of(run_dir, generation - 1).string()),
+          fmt::format("{} is not a fencing token of a run", name_of(run_dir, token - 1).string()),
           "remove it"};
     }
-    const int why = make_name(run_dir, generation, text);
+    const int why = make_name(run_dir, token, text);
     if (why == EEXIST) continue;
     if (why != 0) return refused(run_dir, "write into", why);
-    const auto stood = stands(run_dir, generation);
-    if (!stood || !*stood) ::unlink(name_of(run_dir, generation).c_str());
+    const auto stood = stands(run_dir, token);
+    if (!stood || !*stood) ::unlink(name_of(run_dir, token).c_str());
     if (!stood) return stood.error();
     if (!*stood) continue;
     if (const int unsure = sync_folder(folder_of(run_dir)); unsure != 0) {
-      ::unlink(name_of(run_dir, generation).c_str());
+      ::unlink(name_of(run_dir, token).c_str());
       return refused(run_dir, "write into", unsure);
     }
-    clean_up(run_dir, generation);
-    return RunOwnership(run_dir, generation);
+    clean_up(run_dir, token);
+    return RunOwnership(run_dir, token);
   }
   return Error{
       ErrorKind::timeout,
@@ -248,19 +248,19 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
       "find what else starts this run"};
 }
 
-RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t generation) {
-  return {std::move(run_dir), generation};
+RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t token) {
+  return {std::move(run_dir), token};
 }
 
 Result<Ok> RunOwnership::check() const {
   const auto names = look(run_dir_);
   if (!names) return names.error();
   const std::int64_t highest = names->highest();
-  if (highest <= generation_) return Ok{};
+  if (highest <= fencing_token_) return Ok{};
   return Error{
       ErrorKind::unsatisfiable,
-      fmt::format("run directory was taken over by {} (generation {}, ours is {})",
-                  to_string(read_holder(name_of(run_dir_, highest))), highest, generation_),
+      fmt::format("run directory was taken over by {} (fencing token {}, ours is {})",
+                  to_string(read_holder(name_of(run_dir_, highest))), highest, fencing_token_),
       ""};
 }
 

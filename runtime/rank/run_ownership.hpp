@@ -1,4 +1,4 @@
-// Ownership of a run directory by fencing tokens: only the highest token (generation) may write.
+// Ownership of a run directory by fencing tokens: only the highest token may write.
 //
 //   RUN/.lease/1  RUN/.lease/2 ...      one name per taking; the newest few stay
 //
@@ -41,22 +41,22 @@ class RunOwnership {
                                    std::int64_t above = 0);
 
   /// The ownership that the launcher passed to this rank (DLLAUNCH_GENERATION); creates nothing.
-  static RunOwnership told(std::filesystem::path run_dir, std::int64_t generation);
+  static RunOwnership told(std::filesystem::path run_dir, std::int64_t fencing_token);
 
-  std::int64_t generation() const { return generation_; }
+  std::int64_t fencing_token() const { return fencing_token_; }
 
   /// unsatisfiable: a higher token exists: "run directory was taken over by job 17 on n3
-  /// (generation 4, ours is 3)".
+  /// (fencing token 4, ours is 3)".
   /// unavailable: the directory cannot be read now, so the owner is unknown. A run directory
   /// without tokens fences no one.
   Result<Ok> check() const;
 
  private:
-  RunOwnership(std::filesystem::path run_dir, std::int64_t generation)
-      : run_dir_(std::move(run_dir)), generation_(generation) {}
+  RunOwnership(std::filesystem::path run_dir, std::int64_t fencing_token)
+      : run_dir_(std::move(run_dir)), fencing_token_(fencing_token) {}
 
   std::filesystem::path run_dir_;
-  std::int64_t generation_ = 0;
+  std::int64_t fencing_token_ = 0;
 };
 
 /// Returns the current token and owner; nullopt if there never was one. unavailable: the directory
@@ -68,9 +68,9 @@ Result<std::optional<std::pair<std::int64_t, RunOwner>>> run_owner(
 std::string to_string(const RunOwner& owner);
 
 /// The environment variable that passes a rank its token.
-inline constexpr const char* generation_variable = "DLLAUNCH_GENERATION";
+inline constexpr const char* fencing_token_variable = "DLLAUNCH_GENERATION";
 
 /// Parses an integer from 1 up; nullopt otherwise.
-std::optional<std::int64_t> parse_generation(std::string_view text);
+std::optional<std::int64_t> parse_fencing_token(std::string_view text);
 
 }  // namespace dllaunch

@@ -52,8 +52,8 @@ bool is_stale(const RankState& state) {
 
 }  // namespace
 
-void EndOfNode::order(GiveUp why, std::string words) {
-  words_ = std::move(words);
+void EndOfNode::order(GiveUp why, std::string message) {
+  message_ = std::move(message);
   for (RankRecord* record : board_.records()) {
     record->give_up.store(static_cast<std::int64_t>(why), std::memory_order_release);
   }
@@ -71,7 +71,7 @@ void EndOfNode::dump() const {
     print(fmt::format("rank {} on {}: thread {}{}: {}", roster_.rank, self.host, thread,
                       thread == self.thread ? " (training)" : "", text));
   }
-  if (words_.empty()) return;
+  if (message_.empty()) return;
   for (const RankState& state : node_.states(monotonic_ns())) {
     if (!is_stale(state)) continue;
     const Member& member = roster_.members[static_cast<std::size_t>(state.rank)];
@@ -87,7 +87,7 @@ void EndOfNode::begin(GiveUp why, std::int64_t now_ns) {
   leave_ns_ += term_to_kill_ns;
   leave_within(longest_end_seconds);
   dump();
-  if (words_.empty()) return;
+  if (message_.empty()) return;
   for (const RankState& state : node_.states(monotonic_ns())) {
     if (needs_a_push(state) || is_stale(state)) node_.signal(state.rank, SIGTERM);
   }
@@ -104,8 +104,8 @@ void EndOfNode::tick(std::int64_t now_ns) {
   for (const RankState& state : node_.states(now_ns)) {
     if (is_stale(state)) node_.signal(state.rank, SIGKILL);
   }
-  if (words_.empty()) ::_exit(fatal_exit_code);
-  die("stall", words_);
+  if (message_.empty()) ::_exit(fatal_exit_code);
+  die("stall", message_);
 }
 
 }  // namespace dllaunch

@@ -21,8 +21,8 @@ class EndOfNode {
       : roster_(roster), board_(board), node_(node) {}
 
   bool has_begun() const { return why_ != GiveUp::no; }
-  /// Makes every watchdog of the node begin. `words`: the message with which this process dies.
-  void order(GiveUp why, std::string words);
+  /// Makes every watchdog of the node begin. `message` is printed as this process dies.
+  void order(GiveUp why, std::string message);
   /// Begins once ordered, then continues. Does not return at the end.
   void tick(std::int64_t now_ns);
 
@@ -33,7 +33,7 @@ class EndOfNode {
   const Roster& roster_;
   const NodeBoard& board_;
   const NodeWatch& node_;
-  std::string words_;  // empty: another rank prints the message
+  std::string message_;  // empty: another rank prints the message
   GiveUp why_ = GiveUp::no;
   std::int64_t leave_ns_ = 0;
 };

@@ -297,17 +297,17 @@ void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyo
     if (const auto seen = node_.seen_from_outside(rank, now_ns)) scene.doing[rank] = *seen;
   }
   const std::string line = stall_line(scene);
-  const std::string words = fmt::format("gave up after {} (runtime.stall_abort_seconds)",
-                                        seconds_text(verdict.waited_ns));
+  const std::string message = fmt::format("gave up after {} (runtime.stall_abort_seconds)",
+                                          seconds_text(verdict.waited_ns));
   // Ending the job comes first: reporting may block on a hung file system.
   for (int node = 0; node < std::ssize(roster_.nodes); ++node) {
     if (node == roster_.node()) continue;
     for (const int to : roll_call_.contacts(node, now_ns)) {
-      send({.kind = MessageKind::give_up, .from = roster_.rank, .to = to, .text = words});
+      send({.kind = MessageKind::give_up, .from = roster_.rank, .to = to, .text = message});
     }
   }
-  end_.order(GiveUp::stall, words);
-  tell(StallState::gave_up, verdict, line + "; " + words);
+  end_.order(GiveUp::stall, message);
+  tell(StallState::gave_up, verdict, line + "; " + message);
 }
 
 }  // namespace dllaunch

@@ -74,9 +74,9 @@ TEST(Bench, MeasuresTheRanksOfAnAllocation) {
   for (const std::string word : {"salloc", "-N", "2", "--ntasks-per-node", "2", "--quiet"}) {
     work.before.push_back(word);
   }
-  auto words = small("hierarchical", "4");
-  words.erase(words.begin() + 2, words.begin() + 4);  // --ranks 4: the allocation knows
-  expect_rows(work.run(words), "hierarchical", 4);
+  auto argv = small("hierarchical", "4");
+  argv.erase(argv.begin() + 2, argv.begin() + 4);  // --ranks 4: the allocation knows
+  expect_rows(work.run(argv), "hierarchical", 4);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ IdSet cpus_in(const std::string& text) {
 
 class BindFormats : public testing::TestWithParam<int> {
  protected:
-  std::vector<std::string> words(const std::vector<std::string>& more) const {
+  std::vector<std::string> argv(const std::vector<std::string>& more) const {
     std::vector<std::string> all = {dllaunch_program, "bind", "--ranks",
                                     std::to_string(GetParam())};
     all.insert(all.end(), more.begin(), more.end());
@@ -51,12 +51,12 @@ class BindFormats : public testing::TestWithParam<int> {
   /// By local rank, as the contract's JSON has it.
   std::vector<IdSet> expected() const {
     std::vector<IdSet> cpus;
-    const auto document = Json::parse(run(words({"--json"})).out);
+    const auto document = Json::parse(run(argv({"--json"})).out);
     for (const auto& rank : document.at("ranks")) cpus.push_back(cpus_in(rank.at("cpus")));
     return cpus;
   }
   std::vector<std::string> lines(const std::string& format) const {
-    return lines_of(run(words({"--format", format})).out);
+    return lines_of(run(argv({"--format", format})).out);
   }
 };
 

@@ -85,14 +85,14 @@ class DaemonTest : public testing::Test {
 TEST_F(DaemonTest, StartsAnswersAndStops) {
   const auto none = work_.run({"daemon", "status"});
   EXPECT_EQ(none.exit_code, 3);
-  EXPECT_THAT(none.err, HasSubstr("no daemon runs\n  try: dllaunch daemon start"));
+  EXPECT_THAT(none.err, HasSubstr("no daemon is running\n  try: dllaunch daemon start"));
 
   const auto started = start();
   ASSERT_EQ(started.exit_code, 0) << started.err;
   EXPECT_THAT(started.out, HasSubstr("daemon  process "));
   const auto status = work_.run({"daemon", "status"});
   EXPECT_EQ(status.exit_code, 0) << status.err;
-  EXPECT_THAT(status.out, HasSubstr("0 not over; 0 submitted again"));
+  EXPECT_THAT(status.out, HasSubstr("0 not ended; 0 resubmitted"));
   const auto json = Json::parse(work_.run({"daemon", "status", "--json"}).out, nullptr, false);
   EXPECT_EQ(json["pid"], pid());
 
@@ -128,7 +128,7 @@ TEST_F(DaemonTest, OfSeveralAtOnceOneWins) {
   }
 }
 
-TEST_F(DaemonTest, WhatAKilledOneLeavesIsInNobodysWay) {
+TEST_F(DaemonTest, LeftoversOfAKilledDaemonAreHarmless) {
   store_run("a");
   ASSERT_EQ(start().exit_code, 0);
   ASSERT_TRUE(happens_within(10s, [&] { return ask("/v1/runs")["runs"].size() == 1; }));
@@ -151,7 +151,7 @@ TEST_F(DaemonTest, OneThatHangsIsStoppedAllTheSame) {
 }
 
 /// Whatever file of a run or of the index it is: `ps`, `status` and the daemon go on.
-TEST_F(DaemonTest, APipeInAFilesPlaceHangsNobody) {
+TEST_F(DaemonTest, APipeInPlaceOfAFileDoesNotHang) {
   store_run("good");
   const std::vector<std::string> files = {
       "events.jsonl", "summary.json", "job.id",     "train.json", "supervisor.jsonl",

@@ -30,9 +30,9 @@ class DoctorOnSlurm : public testing::Test {
     const auto down = cluster({"down", cluster_.path()});
     EXPECT_TRUE(down && down->exit_code == 0);
   }
-  Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program_);
-    return PosixSystem(Console{}).run(words, 60s);
+  Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program_);
+    return PosixSystem(Console{}).run(argv, 60s);
   }
   /// Runs `script` as a batch job of four tasks; `doctor` in it is the program. Returns NAME's
   /// text.

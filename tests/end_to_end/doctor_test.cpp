@@ -42,9 +42,9 @@ class Doctor : public testing::Test {
   }
 
   Json answer(const std::vector<std::string>& args, int exit_code) {
-    auto words = args;
-    words.emplace_back("--json");
-    const auto ended = work_.run(words);
+    auto argv = args;
+    argv.emplace_back("--json");
+    const auto ended = work_.run(argv);
     EXPECT_EQ(ended.exit_code, exit_code) << ended.err << ended.out;
     return Json::parse(ended.out, nullptr, false);
   }

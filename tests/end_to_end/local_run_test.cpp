@@ -149,8 +149,8 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
-                                   " was killed by signal 9 (SIGKILL)\n  try: if nobody killed "
-                                   "it the kernel did, for memory"));
+                                   " was killed by signal 9 (SIGKILL)\n  try: unless a "
+                                   "user killed it, the node ran out of memory"));
   EXPECT_EQ(summary()["status"], "failed");
   expect_nothing_left();
 }
@@ -389,9 +389,9 @@ TEST_F(LocalRun, DetachedItOutlivesItsCaller) {
 }
 
 TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
-  auto words = args(job(), long_run_);
-  words.push_back("--detach");
-  ASSERT_EQ(work_.run(words).exit_code, 0);
+  auto argv = args(job(), long_run_);
+  argv.push_back("--detach");
+  ASSERT_EQ(work_.run(argv).exit_code, 0);
   ASSERT_TRUE(happens_within(60s, [&] { return events_of(work_.run_dir(), "step").size() > 3; }));
   const auto cancelled = work_.run({"cancel", work_.run_dir()});
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.err;
@@ -399,7 +399,8 @@ TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
   EXPECT_THAT(cancelled.out, HasSubstr(work_.run_dir() + " cancelled\n  checkpoint  "));
   EXPECT_EQ(summary()["status"], "cancelled");
   expect_nothing_left();
-  EXPECT_THAT(work_.run({"cancel", work_.run_dir()}).out, HasSubstr("is over already: cancelled"));
+  EXPECT_THAT(work_.run({"cancel", work_.run_dir()}).out,
+              HasSubstr("has already ended: cancelled"));
 }
 
 TEST_F(LocalRun, KilledItTakesItsRanksAlong) {

@@ -1,6 +1,6 @@
-// A program for port tests: rank 0 listens on MASTER_PORT as frameworks do, and tells whoever
-// connects which start it belongs to; other ranks connect and compare. All hold on until the file
-// argv[1] exists.
+// A program for port tests: rank 0 listens on MASTER_PORT as frameworks do, and tells each peer
+// which start it belongs to; other ranks connect and compare. All wait until the file argv[1]
+// exists.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -101,7 +101,7 @@ int follow(const char* release) {
     }
     usleep(20'000);
   }
-  return fail("nobody there");
+  return fail("no listener");
 }
 
 }  // namespace

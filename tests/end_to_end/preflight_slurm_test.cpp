@@ -54,13 +54,13 @@ class PreflightOnSlurm : public testing::Test {
 
   static std::string run_dir() { return cluster_->share() + "/run"; }
 
-  /// The words of the command on the login node, as a user of the allocation would call it.
+  /// The argv of the command on the login node, as a user of the allocation would call it.
   CommandOutput doctor(const std::vector<std::string>& options) {
-    auto words = cluster_->login("alice");
-    words.insert(words.end(), {"env", "SLURM_JOB_ID=" + job_, "SLURM_JOB_NODELIST=n[1-3]", program,
-                               "doctor", "--preflight", "--run-dir", run_dir()});
-    words.insert(words.end(), options.begin(), options.end());
-    const auto output = PosixSystem(Console{}).run(words, 90s);
+    auto argv = cluster_->login("alice");
+    argv.insert(argv.end(), {"env", "SLURM_JOB_ID=" + job_, "SLURM_JOB_NODELIST=n[1-3]", program,
+                             "doctor", "--preflight", "--run-dir", run_dir()});
+    argv.insert(argv.end(), options.begin(), options.end());
+    const auto output = PosixSystem(Console{}).run(argv, 90s);
     return output ? *output : CommandOutput{-1, "", output.error().what};
   }
 
@@ -180,7 +180,7 @@ TEST_F(PreflightOnSlurm, NamesTheNodeWhoseClockIsOff) {
   EXPECT_THAT(seen.report.exclude, ElementsAre("n3"));
 }
 
-/// Stopped for nineteen twentieths of the time, as a CPU quota or somebody's leftovers would do.
+/// Stopped 95 % of the time, as by a CPU quota or leftover processes.
 TEST_F(PreflightOnSlurm, NamesTheSlowNode) {
   hold();
   stand_in("n2",

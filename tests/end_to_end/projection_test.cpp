@@ -29,11 +29,11 @@ class Hosts : public testing::Test {
   }
 
   Json measure(const std::string& on, const std::string& project) {
-    std::vector<std::string> words = {
+    std::vector<std::string> argv = {
         "run",          on,        "1",       dltrain, "--bench-allreduce",
         "hierarchical", "1048576", "4194304", "1",     "json"};
-    if (!project.empty()) words.push_back(project);
-    const auto ended = hosts.run(words);
+    if (!project.empty()) argv.push_back(project);
+    const auto ended = hosts.run(argv);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     return Json::parse(ended.out, nullptr, false);
   }

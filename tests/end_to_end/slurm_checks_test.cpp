@@ -21,9 +21,9 @@ using testing::HasSubstr;
 
 const std::string program = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
 
-Result<CommandOutput> call_cluster(std::vector<std::string> words) {
-  words.insert(words.begin(), program);
-  return PosixSystem(Console{}).run(words, 120s);
+Result<CommandOutput> call_cluster(std::vector<std::string> argv) {
+  argv.insert(argv.begin(), program);
+  return PosixSystem(Console{}).run(argv, 120s);
 }
 
 /// One cluster for all: accounting is slow to start. Where there is none, without.
@@ -32,26 +32,26 @@ class SlurmChecks : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryFolder;
     place_ = new Workplace;
-    std::vector<std::string> words = {"up",          folder_->path(),
-                                      "--owner",     std::to_string(getpid()),
-                                      "--nodes",     "3",
-                                      "--cpus",      "2",
-                                      "--gpus",      "2",
-                                      "--gpu-type",  "a100",
-                                      "--odd-node",  "n3:gpu-type=a100+v100",
-                                      "--user",      "alice",
-                                      "--share",     place_->path(),
-                                      "--share",     DLLAUNCH_BIN_DIR,
-                                      "--partition", "batch MaxTime=60 DefaultTime=10",
-                                      "--partition", "pairs MinNodes=2 MaxNodes=2",
-                                      "--partition", "shut State=DRAIN",
-                                      "--partition", "bioq"};
-    auto with = words;
+    std::vector<std::string> argv = {"up",          folder_->path(),
+                                     "--owner",     std::to_string(getpid()),
+                                     "--nodes",     "3",
+                                     "--cpus",      "2",
+                                     "--gpus",      "2",
+                                     "--gpu-type",  "a100",
+                                     "--odd-node",  "n3:gpu-type=a100+v100",
+                                     "--user",      "alice",
+                                     "--share",     place_->path(),
+                                     "--share",     DLLAUNCH_BIN_DIR,
+                                     "--partition", "batch MaxTime=60 DefaultTime=10",
+                                     "--partition", "pairs MinNodes=2 MaxNodes=2",
+                                     "--partition", "shut State=DRAIN",
+                                     "--partition", "bioq"};
+    auto with = argv;
     with.insert(with.end(),
                 {"--accounting", "--conf", "AccountingStorageEnforce=associations,limits"});
     auto up = call_cluster(with);
     accounting_ = up && up->exit_code == 0;
-    if (!accounting_) up = call_cluster(words);
+    if (!accounting_) up = call_cluster(argv);
     if (!up || up->exit_code != 0) {
       why_not_ = up ? up->err : up.error().what;
       skipped_ = up && up->exit_code == 77;
@@ -84,9 +84,9 @@ class SlurmChecks : public testing::Test {
     return output ? output->out : "";
   }
   static Ended plan(const std::string& job, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"plan", place_->file("job.yaml", job), "--check"};
-    words.insert(words.end(), more.begin(), more.end());
-    return place_->run(words);
+    std::vector<std::string> argv = {"plan", place_->file("job.yaml", job), "--check"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return place_->run(argv);
   }
 
   static TemporaryFolder* folder_;
@@ -112,7 +112,7 @@ run: [sleep, "0"]
 TEST_F(SlurmChecks, AGoodJobGetsSlurmsEstimate) {
   const auto ended = plan(good);
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("Slurm would let it start at 20"));
+  EXPECT_THAT(ended.out, HasSubstr("Slurm expects it to start at 20"));
   EXPECT_THAT(ended.out, testing::Not(HasSubstr("error")));
 }
 
@@ -129,12 +129,12 @@ run: [./no-such-program]
 )");
   const auto ended = place_->run({"run", job, "--run-dir", "/proc/run"});
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
-  for (const char* words :
+  for (const char* message :
        {"problems, nothing was submitted", "asked for 9 nodes", "partition batch has 3",
         "asked for 9:00:00, the limit of partition batch is 60 minutes", "no reservation 'nope'",
         "GPUs of type h100, partition batch has GPUs of type a100 v100", "no file",
         "no-such-program", "stage: no file or folder", "/proc/run", "try: "})
-    EXPECT_THAT(ended.err, HasSubstr(words));
+    EXPECT_THAT(ended.err, HasSubstr(message));
   if (accounting_) {
     EXPECT_THAT(ended.err, HasSubstr("you are not a member of account phisics"));
     EXPECT_THAT(ended.err, HasSubstr("set resources.account: physics"));
@@ -142,9 +142,9 @@ run: [./no-such-program]
   EXPECT_EQ(as_root("squeue --noheader --all"), "");
 }
 
-/// Only accounting knows who; here an administrator ends the job of an ordinary user.
-TEST_F(SlurmChecks, AJobThatSomebodyElseCancelledSaysWho) {
-  if (!accounting_) GTEST_SKIP() << "no accounting on this machine: nobody knows who cancelled";
+/// Only accounting records the canceller; here an administrator cancels an ordinary user's job.
+TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
+  if (!accounting_) GTEST_SKIP() << "no accounting on this machine, so the canceller is unknown";
   const auto run_dir = place_->path() + "/cancelled";
   place_->start({"run", place_->file("job.yaml", good), "--run-dir", run_dir, "--set",
                  "resources.sbatch_extra=[--begin=now+1hour]"});

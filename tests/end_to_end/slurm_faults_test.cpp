@@ -72,8 +72,8 @@ class SlurmFaults : public testing::Test {
     cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n1", "--exclusive",
                        "--output=/dev/null", "--wrap", "sleep 1"});
   }
-  bool is_said(const std::string& words) {
-    const auto said = [&] { return work_->text_of("stderr").find(words) != std::string::npos; };
+  bool is_said(const std::string& message) {
+    const auto said = [&] { return work_->text_of("stderr").find(message) != std::string::npos; };
     return happens_within(40s, [&] { return said() || !work_->running(); }) && said();
   }
   std::string job() {
@@ -234,9 +234,9 @@ TEST_F(SlurmFaults, SlurmIsDownForTwentySeconds) {
   Workplace reader(cluster_->share() + "/reader");
   reader.before = cluster_->login();
   reader.start({"logs", "-f", work_->run_dir()});
-  const auto reads = [&](const std::string& file, const std::string& words) {
+  const auto reads = [&](const std::string& file, const std::string& text) {
     return happens_within(40s,
-                          [&] { return reader.text_of(file).find(words) != std::string::npos; });
+                          [&] { return reader.text_of(file).find(text) != std::string::npos; });
   };
   EXPECT_TRUE(reads("stdout", "tick 1\n"));
   ASSERT_TRUE(cluster_->tell("stop-controller"));

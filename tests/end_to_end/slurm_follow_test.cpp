@@ -54,12 +54,12 @@ class SlurmFollow : public testing::Test {
   static std::string program() {
     return std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
   }
-  static Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program());
-    return PosixSystem(Console{}).run(words, 90s);
+  static Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program());
+    return PosixSystem(Console{}).run(argv, 90s);
   }
 
-  Ended run(const std::vector<std::string>& words) { return work_->run(words); }
+  Ended run(const std::vector<std::string>& argv) { return work_->run(argv); }
 
   /// Four ranks that say hello, wait for the file "go" and say goodbye; rank 3 may fail.
   std::string command_job(const std::string& name, const std::string& last = "true",
@@ -85,9 +85,9 @@ class SlurmFollow : public testing::Test {
   bool becomes(const std::string& run_name, const std::string& state) {
     return happens_within(60s, [&] { return status(run_name).value("state", "") == state; });
   }
-  bool says(const std::string& run_name, const std::string& words) {
+  bool says(const std::string& run_name, const std::string& text) {
     return happens_within(30s, [&] {
-      return run({"logs", run_name}).out.find(words) != std::string::npos;
+      return run({"logs", run_name}).out.find(text) != std::string::npos;
     });
   }
 
@@ -121,7 +121,7 @@ TEST_F(SlurmFollow, ADetachedRunIsFoundFollowedAndWrittenDown) {
   EXPECT_THAT(followed.out, HasSubstr("[n2:3] I am rank 3\n"));
   EXPECT_THAT(followed.out, HasSubstr("goodbye\n"));
   EXPECT_THAT(run({"logs", "found"}).out, HasSubstr("ranks 0-3: goodbye\n"));
-  // Nobody followed it but `logs -f`: that wrote the summary.
+  // Only `logs -f` followed it, and wrote the summary.
   EXPECT_EQ(status("found")["summary"]["status"], "completed");
   EXPECT_EQ(status("found")["state"], "completed");
   EXPECT_EQ(run({"logs", "found", "--rank", "3"}).out, "hello\nI am rank 3\ngoodbye\n");
@@ -141,12 +141,12 @@ TEST_F(SlurmFollow, OneThatFailedUnseenSaysWhy) {
 
 TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   const auto file = command_job("again");
-  const auto words = std::vector<std::string>{"run", file, "--run-dir", work_->path() + "/again"};
-  auto detach = words;
+  const auto argv = std::vector<std::string>{"run", file, "--run-dir", work_->path() + "/again"};
+  auto detach = argv;
   detach.push_back("--detach");
   ASSERT_EQ(run(detach).exit_code, 0);
   ASSERT_TRUE(says(work_->path() + "/again", "hello"));
-  work_->start(words);
+  work_->start(argv);
   ASSERT_TRUE(happens_within(
       30s, [] { return work_->text_of("stderr").find("following it") != std::string::npos; }));
   let_go("again");
@@ -157,18 +157,18 @@ TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   EXPECT_THAT(ended.out, HasSubstr("completed: 4 ranks"));
 }
 
-/// Only Slurm's count tells of it: whoever attaches now has never seen the job run.
-TEST_F(SlurmFollow, ARequeueThatNobodySawIsTold) {
+/// Only Slurm's restart count shows it: this attach never saw the job run.
+TEST_F(SlurmFollow, AnUnobservedRequeueIsReported) {
   const auto dir = work_->path() + "/requeued";
-  const std::vector<std::string> words = {"run", command_job("requeued"), "--run-dir", dir};
-  auto detach = words;
+  const std::vector<std::string> argv = {"run", command_job("requeued"), "--run-dir", dir};
+  auto detach = argv;
   detach.push_back("--detach");
   ASSERT_EQ(run(detach).exit_code, 0);
   ASSERT_TRUE(says(dir, "hello"));
   auto id = work_->text_of("requeued/job.id");
   id.pop_back();
   ASSERT_TRUE(cluster({"run", cluster_->path(), "--", "scontrol", "requeue", id}));
-  work_->start(words);
+  work_->start(argv);
   EXPECT_TRUE(happens_within(30s, [] {
     return work_->text_of("stderr").find("back in the queue (restart 1)") != std::string::npos;
   })) << work_->text_of("stderr");
@@ -194,7 +194,7 @@ TEST_F(SlurmFollow, CancelSavesFirst) {
   EXPECT_EQ(status("trainer")["state"], "cancelled");
   const auto again = run({"cancel", "trainer"});
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_THAT(again.out, HasSubstr("is over already: cancelled"));
+  EXPECT_THAT(again.out, HasSubstr("has already ended: cancelled"));
 }
 
 TEST_F(SlurmFollow, ACommandThatKnowsTheSignalSavesBeforeItIsCancelled) {
@@ -257,7 +257,7 @@ TEST_F(SlurmFollow, AnSbatchThatFailsAfterItSubmittedIsOneJob) {
                   "cpu, time: 5}\nrun: echo hello\n");
   const auto ended = run({"run", file, "--run-dir", work_->path() + "/lost"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("looking whether the job was taken all the same"));
+  EXPECT_THAT(ended.err, HasSubstr("checking whether Slurm accepted the job"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 1 rank"));
   const auto jobs = cluster({"run", cluster_->path(), "--", "squeue", "--states=all", "--noheader",
                              "--name=lost-answer", "--format=%i"});
@@ -280,7 +280,7 @@ TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {
   EXPECT_THAT(ended.err, ContainsRegex("first error: task 1: rank 1 on n[12]: ValueError: bad "
                                        "shape\n"));
   EXPECT_THAT(ended.err, HasSubstr("task-1/out/rank-0001-n"));
-  EXPECT_THAT(ended.err, HasSubstr("many: array 0-2 of 2 ranks a task on "));
+  EXPECT_THAT(ended.err, HasSubstr("many: array 0-2 of 2 ranks per task on "));
   EXPECT_THAT(ended.out, HasSubstr("failed: 3 tasks (2 completed, 1 failed), "));
   EXPECT_THAT(ended.out, HasSubstr("/task-N/out of task N; all: dllaunch logs "));
   const auto logs = run({"logs", "many"});
@@ -301,10 +301,10 @@ TEST_F(SlurmFollow, OneTaskOfAnArrayIsCancelledAndThenAll) {
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_EQ(one.out, "task 2 of job " + id + " cancelled\n");
   const auto again = run({"cancel", id + "_0"});
-  EXPECT_EQ(again.out, "task 0 of job " + id + " is over already: failed\n") << again.err;
+  EXPECT_EQ(again.out, "task 0 of job " + id + " has already ended: failed\n") << again.err;
   const auto none = run({"cancel", id + "_9"});
   EXPECT_EQ(none.exit_code, 2) << none.out;
-  EXPECT_THAT(none.err, HasSubstr("Slurm knows no task 9 of job " + id));
+  EXPECT_THAT(none.err, HasSubstr("Slurm has no task 9 of job " + id));
 
   const auto told = run({"status", "some"}).out;
   EXPECT_THAT(told, HasSubstr("some: running"));

@@ -45,9 +45,9 @@ class SlurmFrameworks : public testing::Test {
     EXPECT_TRUE(down && down->exit_code == 0);
   }
 
-  Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program_);
-    return PosixSystem(Console{}).run(words, 300s);
+  Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program_);
+    return PosixSystem(Console{}).run(argv, 300s);
   }
   /// A bash line on the login node; $dllaunch and $work are set.
   CommandOutput on_head(const std::string& line) {
@@ -60,11 +60,11 @@ class SlurmFrameworks : public testing::Test {
   /// An example's job with its command.
   Ended run_example(const std::string& name, const std::string& command,
                     std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"run",       examples + "/" + name + "/job.yaml",
-                                      "--run-dir", work_.run_dir(),
-                                      "--set",     "run=[" + command + "]"};
-    words.insert(words.end(), more.begin(), more.end());
-    work_.start(words);
+    std::vector<std::string> argv = {"run",       examples + "/" + name + "/job.yaml",
+                                     "--run-dir", work_.run_dir(),
+                                     "--set",     "run=[" + command + "]"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    work_.start(argv);
     return work_.wait(400s);
   }
 

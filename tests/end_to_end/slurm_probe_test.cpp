@@ -45,13 +45,13 @@ class SlurmProbe : public testing::Test {
     EXPECT_TRUE(down && down->exit_code == 0);
   }
 
-  Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program_);
-    return PosixSystem(Console{}).run(words, 90s);
+  Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program_);
+    return PosixSystem(Console{}).run(argv, 90s);
   }
-  std::string on_head(std::vector<std::string> words) {
+  std::string on_head(std::vector<std::string> argv) {
     std::vector<std::string> all = {"run", cluster_.path(), "--"};
-    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), argv.begin(), argv.end());
     const auto output = cluster(all);
     return output ? output->out + output->err : "";
   }
@@ -125,7 +125,7 @@ class SlurmProbe : public testing::Test {
     work_.signal(SIGINT);
     const auto ended = work_.wait(20s);
     EXPECT_EQ(ended.exit_code, 130) << ended.err;
-    EXPECT_THAT(ended.err, HasSubstr("left out: stopped by SIGINT"));
+    EXPECT_THAT(ended.err, HasSubstr("skipped: stopped by SIGINT"));
     EXPECT_TRUE(nothing_is_queued());
     EXPECT_EQ(hidden_folders(), 0u);
   }

@@ -68,13 +68,13 @@ class SlurmRender : public testing::Test {
   static std::string program() {
     return std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
   }
-  static Result<CommandOutput> cluster(std::vector<std::string> words) {
-    words.insert(words.begin(), program());
-    return PosixSystem(Console{}).run(words, 90s);
+  static Result<CommandOutput> cluster(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), program());
+    return PosixSystem(Console{}).run(argv, 90s);
   }
-  static std::string on_head(std::vector<std::string> words) {
+  static std::string on_head(std::vector<std::string> argv) {
     std::vector<std::string> all = {"run", folder_->path(), "--"};
-    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), argv.begin(), argv.end());
     const auto output = cluster(all);
     return output ? output->out + output->err : output.error().what;
   }
@@ -106,9 +106,9 @@ class SlurmRender : public testing::Test {
     return masks;
   }
 
-  Json plan_of(const std::vector<std::string>& words) {
+  Json plan_of(const std::vector<std::string>& argv) {
     std::vector<std::string> all = {"plan", "--json"};
-    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), argv.begin(), argv.end());
     const auto ended = work_.run(all);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     return Json::parse(ended.out, nullptr, false);
@@ -140,11 +140,11 @@ TEST_F(SlurmRender, SrunsMasksAreThePlans) {
 
 TEST_F(SlurmRender, OnSharedNodesTheShimBinds) {
   const auto job = share_file("where.yaml", where_text);
-  const std::vector<std::string> words = {job, "--set", "resources.exclusive=false"};
-  const auto plan = plan_of(words);
+  const std::vector<std::string> argv = {job, "--set", "resources.exclusive=false"};
+  const auto plan = plan_of(argv);
   EXPECT_THAT(plan["srun"], testing::Contains("--cpu-bind=none"));
   EXPECT_FALSE(plan["sbatch"].contains("--mem"));
-  auto run = words;
+  auto run = argv;
   run.insert(run.begin(), "run");
   run.insert(run.end(), {"--run-dir", run_});
   const auto ended = work_.run(run);
@@ -171,11 +171,11 @@ run: [sh, -c, "echo $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status); sleep
 
 TEST_F(SlurmRender, NodesThatDifferBindThemselves) {
   const auto job = share_file("where.yaml", where_text);
-  const std::vector<std::string> words = {job, "--set", "resources.partition=mixed"};
-  const auto plan = plan_of(words);
+  const std::vector<std::string> argv = {job, "--set", "resources.partition=mixed"};
+  const auto plan = plan_of(argv);
   EXPECT_THAT(plan["srun"], testing::Contains("--cpu-bind=none"));
   EXPECT_EQ(plan["topology"]["exact"], false);
-  auto run = words;
+  auto run = argv;
   run.insert(run.begin(), "run");
   run.insert(run.end(), {"--run-dir", run_});
   const auto ended = work_.run(run);

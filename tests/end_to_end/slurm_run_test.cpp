@@ -54,8 +54,8 @@ class SlurmRun : public testing::Test {
     EXPECT_TRUE(happens_within(30s, [] { return on_head({"squeue", "--noheader"}).empty(); }));
   }
 
-  static std::string on_head(const std::vector<std::string>& words) {
-    return cluster_->on_head(words);
+  static std::string on_head(const std::vector<std::string>& argv) {
+    return cluster_->on_head(argv);
   }
 
   std::vector<std::string> args(std::vector<std::string> more = {}) {
@@ -124,9 +124,9 @@ TEST_F(SlurmRun, ARefusalComesInSbatchsWords) {
 }
 
 TEST_F(SlurmRun, AKilledRankEndsAllAndIsNamed) {
-  auto words = args(long_run_);
-  words.insert(words.end(), {"--set", "recovery.max_restarts=0"});
-  work_.start(words);
+  auto argv = args(long_run_);
+  argv.insert(argv.end(), {"--set", "recovery.max_restarts=0"});
+  work_.start(argv);
   ASSERT_TRUE(steps_were_made()) << work_.text_of("stderr");
   const auto victims = processes_of(work_.run_dir(), 1);
   ASSERT_EQ(victims.size(), 1u);
@@ -161,14 +161,14 @@ TEST_F(SlurmRun, CancelledByOthersIsSaidSo) {
 }
 
 TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
-  auto words = args(long_run_);
-  words.push_back("--detach");
-  const auto ended = work_.run(words);
+  auto argv = args(long_run_);
+  argv.push_back("--detach");
+  const auto ended = work_.run(argv);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("run  " + work_.run_dir() + "\njob  "));
   const auto id = work_.job_id();
   // Again: the same job, not a second one; another job is refused.
-  const auto again = work_.run(words);
+  const auto again = work_.run(argv);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("job  " + id + "\n"));
   EXPECT_THAT(again.err, HasSubstr("job " + id + " of this run is "));
@@ -179,10 +179,10 @@ TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
 
 // One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.
 TEST_F(SlurmRun, NearItsLimitItSavesAndSaysSo) {
-  auto words = args(long_run_);
-  words.insert(words.end(), {"--set", "resources.time=1", "--set", "recovery.grace_seconds=50",
-                             "--set", "recovery.requeue_on=[]"});
-  work_.start(words);
+  auto argv = args(long_run_);
+  argv.insert(argv.end(), {"--set", "resources.time=1", "--set", "recovery.grace_seconds=50",
+                           "--set", "recovery.requeue_on=[]"});
+  work_.start(argv);
   const auto ended = work_.wait(80s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_EQ(summary()["status"], "timeout");

@@ -93,12 +93,12 @@ TEST_F(SlurmStage, RanksReadTheirNodesOwnCopyAndItIsRemoved) {
 
 /// What 9 nodes and more do, on these two: the script is the user's to edit.
 TEST_F(SlurmStage, SentByBroadcastWithThePrograms) {
-  auto words = args(std::string("stage: [data, packed.tar.gz, programs]\n") +
-                    "train: {model: lenet, backend: reference, batch_size: 8, dataset: {kind: "
-                    "synthetic, images: 64, classes: 10, channels: 1, image_size: 28}}\n");
-  words[0] = "script";
-  words.resize(2);
-  auto script = work_->run(words).out;
+  auto argv = args(std::string("stage: [data, packed.tar.gz, programs]\n") +
+                   "train: {model: lenet, backend: reference, batch_size: 8, dataset: {kind: "
+                   "synthetic, images: 64, classes: 10, channels: 1, image_size: 28}}\n");
+  argv[0] = "script";
+  argv.resize(2);
+  auto script = work_->run(argv).out;
   const auto at = script.find("stage --to ");
   ASSERT_NE(at, std::string::npos) << script;
   script.insert(at + 6, "--broadcast ");
@@ -145,9 +145,9 @@ TEST_F(SlurmStage, AnotherUsersParcelsAreNotUnpacked) {
   const auto planted = cluster_->on_node("n1", {"sh", "-c", "ls /tmp | grep -c stage.*parcel"});
   EXPECT_EQ(planted, "400");
   for (const std::string what : {"data", "data, programs"}) {
-    auto words = args("stage: [" + what + "]\nrun: [bash, '{stage}/data/train.sh']\n");
-    words.back() += std::to_string(what.size());
-    const auto ended = work_->run(words);
+    auto argv = args("stage: [" + what + "]\nrun: [bash, '{stage}/data/train.sh']\n");
+    argv.back() += std::to_string(what.size());
+    const auto ended = work_->run(argv);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("alice trains"));
     EXPECT_EQ(ended.err.find("mallory trains"), std::string::npos) << ended.err;
@@ -203,11 +203,11 @@ TEST_F(SlurmStage, AnOrdinaryUserStages) {
 
 TEST_F(SlurmStage, HereWithoutSlurmToo) {
   work_->before.clear();
-  auto words = args(
+  auto argv = args(
       "stage: [data, packed.tar.gz]\nrun: [bash, -c, 'cat \"{stage}/data/sub "
       "dir/file\"; echo $DLLAUNCH_STAGE']\n");
-  words.insert(words.end(), {"--local", "--set", "resources.nodes=1"});
-  const auto ended = work_->run(words);
+  argv.insert(argv.end(), {"--local", "--set", "resources.nodes=1"});
+  const auto ended = work_->run(argv);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("from the directory"));
   const auto at = ended.err.rfind("/dllaunch-stage-local\n");

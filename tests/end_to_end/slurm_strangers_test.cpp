@@ -34,10 +34,10 @@ class SlurmStrangers : public testing::Test {
 
   /// As alice on the login node; both outputs.
   static CommandOutput alice(const std::string& line) {
-    auto words = cluster_->login("alice");
-    words.insert(words.end(), {"env", "dllaunch=" + std::string(DLLAUNCH_BIN_DIR) + "/dllaunch",
-                               "bash", "-c", line});
-    auto output = PosixSystem(Console{}).run(words, 110s);
+    auto argv = cluster_->login("alice");
+    argv.insert(argv.end(), {"env", "dllaunch=" + std::string(DLLAUNCH_BIN_DIR) + "/dllaunch",
+                             "bash", "-c", line});
+    auto output = PosixSystem(Console{}).run(argv, 110s);
     return output ? *std::move(output) : CommandOutput{-1, "", output.error().what};
   }
   /// An allocation of both nodes, whose number everybody can read.
@@ -48,8 +48,8 @@ class SlurmStrangers : public testing::Test {
     if (at == std::string::npos) return "";
     return std::to_string(std::stoi(said.substr(at + before.size())));
   }
-  static std::string step(const std::string& job, const std::string& words) {
-    return "srun --jobid=" + job + " -N2 -n4 -c2 --mpi=none " + words;
+  static std::string step(const std::string& job, const std::string& command) {
+    return "srun --jobid=" + job + " -N2 -n4 -c2 --mpi=none " + command;
   }
 
   static std::unique_ptr<TestCluster> cluster_;
@@ -108,7 +108,7 @@ TEST_F(SlurmStrangers, HomesThatDifferAreSaidWithTheRemedy) {
       "\"$dllaunch\" exec --rendezvous-seconds ";
   const auto failed = alice(step(job, own_home + "4") + say_where);
   EXPECT_NE(failed.exit_code, 0);
-  EXPECT_THAT(failed.err, ContainsRegex("rank 0 on n1: [0-9.]+ says to be rank 2 of this start"));
+  EXPECT_THAT(failed.err, ContainsRegex("rank 0 on n1: [0-9.]+ claims to be rank 2 of this start"));
   EXPECT_THAT(failed.err, HasSubstr("homes or DLLAUNCH_START_TOKEN that differ between the nodes"));
   EXPECT_THAT(failed.err, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
   expect_all_meet_at_n1(alice("export DLLAUNCH_START_TOKEN=0123456789abcdef; " +

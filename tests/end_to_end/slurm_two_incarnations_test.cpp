@@ -1,4 +1,4 @@
-// Slurm runs a job twice at once: the earlier start works on where nobody hears of it.
+// Slurm runs a job twice at once: the earlier start keeps running on an unreachable node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -101,7 +101,7 @@ TEST(SlurmTwoIncarnations, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   const auto of_rank = work.text_of("run/out/rank-0000-" + node + ".log");
   EXPECT_THAT(of_rank, HasSubstr("dltrain: stopped: run directory was taken over by job " +
                                  work.job_id() + " on n"));
-  EXPECT_THAT(of_rank, HasSubstr("(generation 2, ours is 1); nothing more is written\n"));
+  EXPECT_THAT(of_rank, HasSubstr("(fencing token 2, ours is 1); nothing more is written\n"));
   // slurmstepd tells srun of the code, which a supervisor that wakes before would not let it say.
   ASSERT_FALSE(first_sruns.empty());
   EXPECT_TRUE(happens_within(30s, [&] {
@@ -188,7 +188,7 @@ TEST(SlurmRunDirectory, AJobWorksInTheRunThatItWasSubmittedFor) {
 /// A home that two clusters share, and a controller that counts from 1 again.
 class SameNumber : public testing::Test {
  protected:
-  /// A job of somebody else's that has the number, and stays.
+  /// Another user's job that has the number, and stays.
   static void take(TestCluster& cluster, const std::string& number,
                    const std::string& name = "wrap") {
     std::string id;
@@ -269,7 +269,7 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   // The user's own, of the same name: only the token tells them apart.
   take(first, number, "one");
   expect_left_alone(work, first, number,
-                    "job " + number + " of Slurm's is another one now, and was left alone");
+                    "Slurm job " + number + " is a different job now; left alone");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What sites and users do to us that is nobody's fault: odd paths, wrappers, a closed home.
+// Unusual but legitimate sites and users: odd paths, wrappers, a closed home.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ class SlurmUser : public testing::TestWithParam<const char*> {
   }
 
   std::string user() const { return GetParam() == std::string("root") ? "" : GetParam(); }
-  /// A place on the scratch file system, whose user writes there and nobody else.
+  /// A folder on the scratch file system that only its user can write.
   std::unique_ptr<Workplace> place(const std::string& name) const {
     auto work = std::make_unique<Workplace>(cluster_->share() + "/" + GetParam() + "/" + name);
     fs::permissions(cluster_->share() + "/" + GetParam(), fs::perms::all);

@@ -40,7 +40,7 @@ class StalledRun : public testing::Test {
  protected:
   void SetUp() override {
     if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
-    // Shared with nobody: what is left there is ours.
+    // A private TMPDIR: leftovers in it are ours.
     fs::create_directories(work_.path() + "/tmp");
     work_.environment = {{"TMPDIR", work_.path() + "/tmp"}};
   }
@@ -126,7 +126,7 @@ TEST_F(StalledRun, ThatGoesOnInTimeIsNoFailure) {
 
 TEST_F(StalledRun, ASignalAtAnyInstructionOfAStepDoesNoHarm) {
   start();
-  // The one that asks a rank for its stack: it does nothing where nobody asked.
+  // The signal that asks a rank for its stack; without a request it does nothing.
   const auto end = std::chrono::steady_clock::now() + 4s;
   while (std::chrono::steady_clock::now() < end) {
     for (const int rank : {0, 1}) hurt(rank, SIGRTMAX - 1);

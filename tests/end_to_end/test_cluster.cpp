@@ -30,40 +30,40 @@ TestCluster::~TestCluster() {
   if (up()) tell("down");
 }
 
-Result<CommandOutput> TestCluster::cluster(std::vector<std::string> words) const {
-  words.insert(words.begin(), std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster");
-  return PosixSystem(Console{}).run(words, 90s);
+Result<CommandOutput> TestCluster::cluster(std::vector<std::string> argv) const {
+  argv.insert(argv.begin(), std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster");
+  return PosixSystem(Console{}).run(argv, 90s);
 }
 
 std::vector<std::string> TestCluster::login(const std::string& user) const {
-  std::vector<std::string> words = {std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster",
-                                    "run", folder_.path()};
-  if (!user.empty()) words.insert(words.end(), {"--user", user});
-  words.emplace_back("--");
-  return words;
+  std::vector<std::string> argv = {std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster",
+                                   "run", folder_.path()};
+  if (!user.empty()) argv.insert(argv.end(), {"--user", user});
+  argv.emplace_back("--");
+  return argv;
 }
 
-std::string TestCluster::on_head(const std::vector<std::string>& words,
+std::string TestCluster::on_head(const std::vector<std::string>& argv,
                                  const std::string& user) const {
   auto all = login(user);
-  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), argv.begin(), argv.end());
   const auto output = PosixSystem(Console{}).run(all, 90s);
   if (!output) return output.error().what;
   return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
 }
 
 std::string TestCluster::on_node(const std::string& node,
-                                 const std::vector<std::string>& words) const {
+                                 const std::vector<std::string>& argv) const {
   std::vector<std::string> all = {"exec", folder_.path(), node, "--"};
-  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), argv.begin(), argv.end());
   const auto output = cluster(all);
   if (!output) return output.error().what;
   return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
 }
 
-bool TestCluster::tell(const std::string& command, const std::vector<std::string>& words) const {
+bool TestCluster::tell(const std::string& command, const std::vector<std::string>& argv) const {
   std::vector<std::string> all = {command, folder_.path()};
-  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), argv.begin(), argv.end());
   const auto output = cluster(all);
   return output && output->exit_code == 0;
 }

@@ -27,16 +27,16 @@ class TestCluster {
   /// A folder that all its machines and users see, and may write.
   std::string share() const { return folder_.path() + "/share"; }
 
-  /// The words before a command that run it on the login node.
+  /// The argv prefix that runs a command on the login node.
   std::vector<std::string> login(const std::string& user = "") const;
   /// A command there; what it wrote to standard output, without the last line end.
-  std::string on_head(const std::vector<std::string>& words, const std::string& user = "") const;
-  std::string on_node(const std::string& node, const std::vector<std::string>& words) const;
+  std::string on_head(const std::vector<std::string>& argv, const std::string& user = "") const;
+  std::string on_node(const std::string& node, const std::vector<std::string>& argv) const;
   /// `cluster VERB DIR WORDS...`; false when it failed.
-  bool tell(const std::string& command, const std::vector<std::string>& words = {}) const;
+  bool tell(const std::string& command, const std::vector<std::string>& argv = {}) const;
 
  private:
-  Result<CommandOutput> cluster(std::vector<std::string> words) const;
+  Result<CommandOutput> cluster(std::vector<std::string> argv) const;
 
   TemporaryFolder folder_;
   std::string why_not_;

@@ -30,10 +30,9 @@ const std::vector<std::string> endless = {"--set", "train.epochs=100000",
                                           "--set", "train.checkpoint.every_epochs=null",
                                           "--set", "train.validate_every=0"};
 
-std::vector<std::string> with(std::vector<std::string> words,
-                              const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+std::vector<std::string> with(std::vector<std::string> argv, const std::vector<std::string>& more) {
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
 }
 
 /// The names of the spans of each rank.

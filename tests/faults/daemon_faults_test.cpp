@@ -55,9 +55,9 @@ class DaemonFaults : public testing::Test {
 
   /// A round every 0.3 s: tests are impatient.
   void start(std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"daemon", "start", "--interval", "0.3", "--settle", "2"};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto started = work_->run(words);
+    std::vector<std::string> argv = {"daemon", "start", "--interval", "0.3", "--settle", "2"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const auto started = work_->run(argv);
     ASSERT_EQ(started.exit_code, 0) << started.err;
   }
   DaemonPaths paths() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }
@@ -81,7 +81,7 @@ class DaemonFaults : public testing::Test {
     if (answer) kill(answer->pid, SIGKILL);
     ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(paths().lock()); }));
   }
-  /// A number that Slurm has given, and gives to nobody else.
+  /// A job number that Slurm has used and will not use again.
   static std::string ended_job() {
     auto id = cluster_->on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"});
     id.erase(std::min(id.find('\n'), id.size()));

@@ -23,7 +23,7 @@ class FiveFaults : public SupervisedFaults {
       return !saved.empty() && saved.back()["time"].get<double>() > again + 5;
     })) << journal();
   }
-  /// The daemon's page of the run, into the folder that somebody named.
+  /// Saves the daemon's page of the run to $DLLAUNCH_SCREENSHOTS, if set.
   void photograph(Workplace& daemon) {
     const char* folder = std::getenv("DLLAUNCH_SCREENSHOTS");
     if (folder == nullptr) return;

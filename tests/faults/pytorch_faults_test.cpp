@@ -34,7 +34,7 @@ recovery: {{signal: USR2, grace_seconds: 20}}
   }
   void start_script(int epochs, const std::vector<std::string>& sets = {}) {
     epochs_ = epochs;
-    work_->start(words(*work_, job(epochs), sets));
+    work_->start(argv(*work_, job(epochs), sets));
     ASSERT_TRUE(happens_within(
         60s, [&] { return fs::exists(work_->run_dir() + "/checkpoint.pt") || !work_->running(); }));
     ASSERT_TRUE(work_->running()) << work_->text_of("stderr") << journal();
@@ -61,7 +61,7 @@ recovery: {{signal: USR2, grace_seconds: 20}}
     auto& weights = known[epochs];
     if (!weights.empty()) return weights;
     const auto work = place(fmt::format("pytorch-undisturbed-{}", epochs));
-    work->start(words(*work, job(epochs)));
+    work->start(argv(*work, job(epochs)));
     const auto ended = work->wait(300s);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     weights = final_weights(work->run_dir());
@@ -103,7 +103,7 @@ TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
   expect_script_healed(HasSubstr("requeueing"), 200s);
 }
 
-TEST_P(PyTorchFaults, SomebodyRequeuesAScript) {
+TEST_P(PyTorchFaults, AUserRequeuesAScript) {
   start_script(150);
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
   expect_script_healed(HasSubstr("requeued"));

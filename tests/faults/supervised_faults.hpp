@@ -58,7 +58,7 @@ inline bool full() {
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
       "OneRunAndItsGoodput", "ARankOfAScriptIsStopped", "AScriptNearsItsTimeLimit",
-      "SomebodyRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
+      "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
   return full() || (round == 0 && !only_full.contains(cell));
 }
 
@@ -78,7 +78,7 @@ inline std::string weights_of(const std::string& run_dir) {
   return newest.empty() ? "" : newest.filename().string() + bytes_of(newest / "model.safetensors");
 }
 
-/// As whoever reads the run counts them: each once, and none before its time.
+/// As a reader of the run counts them: each step once, in order.
 inline std::int64_t steps_in_history(const std::string& run_dir) {
   History history;
   EventTail tail(run_dir + "/events.jsonl");
@@ -134,7 +134,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
         << queue();
   }
 
-  /// Machines see what is mounted when they begin, and nobody else sees it.
+  /// In a private mount namespace: only nodes started afterwards see the disk.
   static void mount_small_disk() {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       return;
@@ -164,8 +164,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return found;
   }
 
-  static std::vector<std::string> words(Workplace& work, const std::string& text,
-                                        std::vector<std::string> sets = {}) {
+  static std::vector<std::string> argv(Workplace& work, const std::string& text,
+                                       std::vector<std::string> sets = {}) {
     std::vector<std::string> all = {"run", work.file("job.yaml", text), "--run-dir",
                                     work.run_dir()};
     for (auto& set : sets) all.insert(all.end(), {"--set", std::move(set)});
@@ -174,7 +174,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   void start_training(const std::vector<std::string>& sets = {},
                       const std::string& text = training) {
     started_ = unix_seconds();
-    work_->start(words(*work_, text, sets));
+    work_->start(argv(*work_, text, sets));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
     }));
@@ -187,7 +187,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     auto& weights = known[epochs];
     if (!weights.empty()) return weights;
     const auto work = place(fmt::format("undisturbed-{}", epochs));
-    work->start(words(*work, training, {fmt::format("train.epochs={}", epochs)}));
+    work->start(argv(*work, training, {fmt::format("train.epochs={}", epochs)}));
     const auto ended = work->wait(std::chrono::seconds(90 + 3 * epochs));
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     weights = weights_of(work->run_dir());

@@ -45,7 +45,7 @@ TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
   expect_healed(HasSubstr("its supervisor was killed"));
 }
 
-TEST_P(SupervisedFaults, SomebodyRequeuesTheJob) {
+TEST_P(SupervisedFaults, AUserRequeuesTheJob) {
   start_training();
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
   expect_healed(HasSubstr("requeued"));
@@ -102,7 +102,7 @@ TEST_P(SupervisedFaults, TheTimeLimitComesNear) {
   EXPECT_THAT(journal(), HasSubstr("ended before its time limit; requeueing"));
 }
 
-TEST_P(SupervisedFaults, SomebodyCancels) {
+TEST_P(SupervisedFaults, AUserCancels) {
   start_training();
   cluster_->on_head({"scancel", work_->job_id()});
   expect_stopped("was cancelled", 1, "cancelled");
@@ -160,11 +160,11 @@ constexpr const char* thrice = "recovery: {max_restarts: 3}\n";
 /// at any: rank 1 does nothing twice.
 TEST_P(SupervisedFaults, ARankExitsOnce) {
   const auto ended = work_->run(
-      words(*work_, command("n=$(cat at-$RANK || echo 0); "
-                            "while [ $n -lt 20 ]; do n=$((n + 1)); echo $n >> did-$RANK; "
-                            "echo $n > new-$RANK && mv new-$RANK at-$RANK; sleep 0.05; "
-                            "if [ $RANK = 1 ] && [ $n = 10 ] && mkdir once; then exit 1; fi; done",
-                            thrice)));
+      argv(*work_, command("n=$(cat at-$RANK || echo 0); "
+                           "while [ $n -lt 20 ]; do n=$((n + 1)); echo $n >> did-$RANK; "
+                           "echo $n > new-$RANK && mv new-$RANK at-$RANK; sleep 0.05; "
+                           "if [ $RANK = 1 ] && [ $n = 10 ] && mkdir once; then exit 1; fi; done",
+                           thrice)));
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
   EXPECT_THAT(journal(), HasSubstr("rank 1 on n2 exited with code 1; restart 1 of 3"));
   std::string twenty;
@@ -175,33 +175,33 @@ TEST_P(SupervisedFaults, ARankExitsOnce) {
 }
 
 TEST_P(SupervisedFaults, ARankExitsAlways) {
-  work_->start(words(*work_, command("echo x >> tries-$RANK; if [ $RANK = 1 ]; then exit 1; fi; "
-                                     "sleep 20",
-                                     thrice)));
+  work_->start(argv(*work_, command("echo x >> tries-$RANK; if [ $RANK = 1 ]; then exit 1; fi; "
+                                    "sleep 20",
+                                    thrice)));
   expect_stopped("rank 1 on n2 exited with code 1, the same as before", 1, "failed");
   EXPECT_EQ(work_->text_of("run/tries-1"), "x\nx\n");
 }
 
 TEST_P(SupervisedFaults, ARankNeverWantsToRunAgain) {
-  work_->start(words(*work_, command("echo x >> tries-$RANK; if [ $RANK = 1 ]; then exit 93; fi; "
-                                     "sleep 20",
-                                     thrice)));
-  expect_stopped("exited with code 93, which says: never again", 93, "failed");
+  work_->start(argv(*work_, command("echo x >> tries-$RANK; if [ $RANK = 1 ]; then exit 93; fi; "
+                                    "sleep 20",
+                                    thrice)));
+  expect_stopped("exited with code 93: never restart", 93, "failed");
   EXPECT_EQ(work_->text_of("run/tries-1"), "x\n");
 }
 
-/// A command that nobody has prepared is left as it was.
+/// A command without `recovery` is not restarted.
 TEST_P(SupervisedFaults, ACommandWithoutRecoveryIsStartedOnce) {
-  work_->start(words(*work_, command("echo x >> tries-$RANK; exit 1", "")));
+  work_->start(argv(*work_, command("echo x >> tries-$RANK; exit 1", "")));
   expect_stopped("exited with code 1", 1, "failed");
   EXPECT_EQ(work_->text_of("run/tries-1"), "x\n");
 }
 
 /// It tidies up and leaves with 0 because Slurm ends it, which is no success.
 TEST_P(SupervisedFaults, ACommandThatMakesRoomInGoodOrderIsNotDone) {
-  work_->start(words(*work_, command("echo x >> starts-$RANK; [ $(wc -l < starts-$RANK) = 1 ] || "
-                                     "exit 0; trap 'exit 0' TERM; while :; do sleep 0.1; done",
-                                     "")));
+  work_->start(argv(*work_, command("echo x >> starts-$RANK; [ $(wc -l < starts-$RANK) = 1 ] || "
+                                    "exit 0; trap 'exit 0' TERM; while :; do sleep 0.1; done",
+                                    "")));
   ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_->run_dir() + "/starts-1"); }))
       << work_->text_of("stderr");
   cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n2", "--exclusive",
@@ -212,10 +212,10 @@ TEST_P(SupervisedFaults, ACommandThatMakesRoomInGoodOrderIsNotDone) {
   EXPECT_EQ(summary()["restarts"], 1);
 }
 
-/// Silence that nobody but the supervisor sees: the ranks print nothing and ignore TERM.
+/// Only the supervisor can detect this hang: the ranks print nothing and ignore TERM.
 TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
   const double began = unix_seconds();
-  work_->start(words(
+  work_->start(argv(
       *work_,
       command("trap '' TERM; if mkdir once-$RANK; then while :; do sleep 1; done; fi", thrice) +
           "runtime: {stall_seconds: 1, stall_abort_seconds: 3}\n"));
@@ -225,10 +225,10 @@ TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
   EXPECT_LT(unix_seconds() - began, 40);
 }
 
-/// srun is gone, the kernel out of memory say, and nobody ends its ranks: they would keep the next
-/// ones waiting for ever.
+/// srun is killed, for lack of memory say, and its ranks survive: they would block the next ones
+/// for ever.
 TEST_P(SupervisedFaults, TheStarterIsKilled) {
-  work_->start(words(*work_, command("if mkdir once-$RANK; then exec sleep 300; fi", thrice)));
+  work_->start(argv(*work_, command("if mkdir once-$RANK; then exec sleep 300; fi", thrice)));
   ASSERT_TRUE(happens_within(60s, [&] {
     return fs::exists(work_->run_dir() + "/once-0") && fs::exists(work_->run_dir() + "/once-1");
   })) << work_->text_of("stderr");

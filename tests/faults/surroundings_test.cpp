@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class Surroundings : public SupervisedFaults {
  protected:
-  /// The run's directory is on a disk that it shares with nobody but who fills it.
+  /// Moves the run directory to a disk shared only with the process that fills it.
   void move_to_small_disk() {
     const auto folder = fs::path(small_disk_.path()) / fs::path(work_->path()).filename();
     fs::create_directory(folder);
@@ -31,9 +31,9 @@ class Surroundings : public SupervisedFaults {
   static void free_disk() { fs::remove(filler()); }
   bool ranks_are_gone() const { return processes_of(work_->run_dir()).empty(); }
 
-  void on_all(const std::vector<std::string>& words) const {
-    for (const char* node : nodes) cluster_->on_node(node, words);
-    cluster_->on_head(words);
+  void on_all(const std::vector<std::string>& argv) const {
+    for (const char* node : nodes) cluster_->on_node(node, argv);
+    cluster_->on_head(argv);
   }
 };
 

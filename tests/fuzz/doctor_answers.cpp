@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto text = text_of(data, size);
   Report all;
   for (const auto& [host, document] : read_answers(text)) {
-    must_hold(!host.empty(), "an answer is somebody's");
+    must_hold(!host.empty(), "an answer names its host");
     auto report = report_from_json(document);
     if (!report) {
       must_hold(!report.error().what.empty(), "the refusal says what is wrong");

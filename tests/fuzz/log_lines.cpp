@@ -27,7 +27,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Whole characters only, of which none is a control character but the tab.
+/// Whole characters only, and no control character except tab.
 bool harmless(std::string_view text) {
   while (!text.empty()) {
     const auto length = utf8_length(text);
@@ -60,8 +60,8 @@ void check_shown(std::string_view line) {
 void check_dead(const std::optional<DeadRank>& dead) {
   if (!dead) return;
   must_hold((dead->signal != 0) != (dead->exit_code != 0), "a signal or an exit code");
-  must_hold(dead->rank >= -1, "a rank or nobody");
-  must_hold(harmless(describe(*dead)), "a death is told in harmless words");
+  must_hold(dead->rank >= -1, "a rank, or -1");
+  must_hold(harmless(describe(*dead)), "the description of a death has no control characters");
 }
 
 void check_errors(std::string_view log) {
@@ -83,7 +83,7 @@ void check_errors(std::string_view log) {
   }
 }
 
-/// What each rank (-1: nobody) wrote, read back from the merged text.
+/// What each rank (-1: no rank) wrote, read back from the merged text.
 using Written = std::map<int, std::vector<std::string>>;
 
 void take_apart(const std::string& line, Written& written) {

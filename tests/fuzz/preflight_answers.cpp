@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = node_answer_from_json(to_json(*answer));
     must_hold(again && to_json(*again) == to_json(*answer), "what was written is read");
     answer->node = host;
-    for (auto& [check, sights] : answer->sights)
-      for (auto& sight : sights) sight.node = host;
+    for (auto& [check, samples] : answer->samples)
+      for (auto& sample : samples) sample.node = host;
     answers.push_back(*std::move(answer));
   }
   const auto report = judge_preflight(request, answers, silent);

@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   again->nonce == question->nonce,
               "a question comes back as it was");
   }
-  must_hold(!unseal("secret", question_purpose, "", text), "nobody proves anything by chance");
+  must_hold(!unseal("secret", question_purpose, "", text), "random bytes prove nothing");
   const auto sealed = seal("secret", question_purpose, "", text);
   must_hold(unseal("secret", question_purpose, "", sealed.substr(0, sealed.size() - 1)) == text,
             "what is sealed comes back");

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .plan = {.max_restarts = 3, .requeue_on = {}}, .trains = true, .asks_ranks = true};
   const auto decision = decide(journal.history, settings, 1000.0);
   must_hold(decision.exit_code >= 0 && decision.exit_code <= 128, "an exit code for the script");
-  must_hold(decision.backoff <= std::chrono::minutes(1), "nobody waits for ever");
+  must_hold(decision.backoff <= std::chrono::minutes(1), "the back-off is bounded");
 
   const auto& last = journal.history.back();
   const auto again = parse_journal(line_of({.time = 1, .job = last.job}, last, 2));

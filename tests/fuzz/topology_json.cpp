@@ -1,4 +1,4 @@
-// What `topo --json` wrote, or somebody edited.
+// Output of `topo --json`, possibly edited.
 
 #include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"

@@ -31,7 +31,7 @@ Facts known_cluster(const std::string& name) {
   return *facts_from_profile(std::make_shared<const ClusterProfile>(*std::move(profile)));
 }
 
-/// Two nodes of the first partition, one rank a GPU.
+/// Two nodes of the first partition, one rank per GPU.
 LaunchPlan plan_on(const std::string& name, Job job = run_job()) {
   const auto facts = known_cluster(name);
   job.cluster = name;
@@ -72,7 +72,7 @@ std::string what_the_profile_decides(const LaunchPlan& plan) {
   std::string text = shown.substr(0, ours) + "\n";
   if (plan.scheduler == "Slurm") {
     text += "\n  " + cpu_bind_of(plan) + "\n";
-    text += "  CPUs a task:  " + option_of(plan, "--cpus-per-task") + "\n";
+    text += "  CPUs per task:  " + option_of(plan, "--cpus-per-task") + "\n";
     if (const auto threads = option_of(plan, "--threads-per-core"); !threads.empty())
       text += "  of a core:    " + threads + " thread" + (threads == "1" ? "" : "s") + "\n";
   }
@@ -115,7 +115,7 @@ TEST(ClusterPlans, LumiGIsTheGuidesOwnScript) {
 
 // LUMI: "Only 56 cores available", `srun --cpus-per-task=7`. Frontier: `srun -N1 -n8 -c7`. NERSC:
 // scripts with --cpus-per-task=32 for each of four GPUs. JSC: one thread a core unless SMT is
-// wanted, 48 cores. BSC's users: 80 CPUs a node, 20 for each GPU.
+// wanted, 48 cores. BSC's users: 80 CPUs per node, 20 for each GPU.
 TEST(ClusterPlans, CpusPerTaskIsTheSitesOwnCount) {
   const auto counted = [](const char* name, bool smt) {
     auto job = run_job();
@@ -228,7 +228,7 @@ TEST(ClusterPlans, PerlmuttersConstraintIsThatOfTheNodesThatAreMeant) {
       << "the user's own line says it";
 }
 
-/// Slurm there, as it may be: partitions of which the profile knows nothing.
+/// Slurm there, with partitions that the profile does not list.
 Facts perlmutter_itself() {
   auto facts = known_cluster("perlmutter");
   facts.from_profile = false;
@@ -257,7 +257,7 @@ TEST(ClusterPlans, PerlmuttersNodesAreKnownByTheirLooks) {
             "0xffff");
   EXPECT_THAT(plan.sbatch, Contains(Pair("--partition", "gpu_ss11")));
   EXPECT_THAT(plan.sbatch, testing::Not(Contains(Pair("--constraint", testing::_))))
-      << "a partition of which the profile knows nothing: the user knows it";
+      << "the profile does not list the partition; the user knows it";
   job.resources.constraint = "hbm80g";
   EXPECT_EQ(planned(job, facts).topology.gpus.at(0).name, "NVIDIA A100-SXM4-80GB");
   job.resources.constraint.reset();
@@ -308,7 +308,7 @@ Job asking_for_cores(std::optional<int> cpus_per_rank, BindCores cores = BindCor
 
 const std::string idle_half =
     "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is near them; "
-    "binding.cores: fill deals them out after the near ones (--cpus-per-task=8 counts them all the "
+    "binding.cores: fill assigns them after the near ones (--cpus-per-task=8 counts them all the "
     "same: a step that asks for fewer does not get the whole node)";
 
 // CINECA's pages: 32 cores, four GPUs; all of them beside the first half of the cores.
@@ -360,7 +360,7 @@ TEST(ClusterPlans, FillUsesEveryCoreOfEveryCluster) {
     }
     for (const auto& core : plan.topology.cores)
       EXPECT_TRUE(bound.intersects(core.cpus) || !core.cpus.intersects(plan.topology.allowed_cpus))
-          << name << ": nobody has CPUs " << to_list(core.cpus);
+          << name << ": no rank has CPUs " << to_list(core.cpus);
     EXPECT_THAT(plan.warnings, testing::Each(testing::Not(HasSubstr("idle")))) << name;
   }
 }
@@ -369,7 +369,7 @@ TEST(ClusterPlans, FillUsesEveryCoreOfEveryCluster) {
 TEST(ClusterPlans, CtePowerIsLeftToTheRanks) {
   const auto plan = plan_on("cte-power");
   EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:0,40,80,120");
-  EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << "nobody has seen the node: the shim looks";
+  EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << "the node is unprobed: the shim discovers it";
 }
 
 TEST(ClusterPlans, ThetaHasOneRankANode) {

@@ -52,7 +52,7 @@ TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_EQ(wrong.out, "");
   EXPECT_TRUE(wrong.err.starts_with(
-      "dllaunch: unknown verb 'validat'; did you mean 'validate'?\n  try: one of: "))
+      "dllaunch: unknown command 'validat'; did you mean 'validate'?\n  try: one of: "))
       << wrong.err;
 }
 
@@ -145,11 +145,10 @@ TEST_F(Program, ForeignTextDoesNotCommandTheTerminal) {
   for (auto command : commands) {
     const bool is_json = command.size() > 1 && command[1] == "--json";
     for (const bool color : {false, true}) {
-      std::vector<std::string> words = {"env", "-C", folder_, "XDG_STATE_HOME=" + folder_,
-                                        program_};
-      if (color) words.emplace_back("--color=always");
-      words.insert(words.end(), command.begin(), command.end());
-      const auto output = system_.run(words, 60s);
+      std::vector<std::string> argv = {"env", "-C", folder_, "XDG_STATE_HOME=" + folder_, program_};
+      if (color) argv.emplace_back("--color=always");
+      argv.insert(argv.end(), command.begin(), command.end());
+      const auto output = system_.run(argv, 60s);
       ASSERT_TRUE(output);
       const auto text = output->out + output->err;
       EXPECT_NE(text, "");

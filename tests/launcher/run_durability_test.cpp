@@ -96,7 +96,7 @@ TEST_F(RunDurability, AJournalKeepsWhatWasAppended) {
     if (told.has("finished")) {
       EXPECT_EQ(finished_in_job(run), "6");
     }
-    // Whoever comes after a torn line loses nothing by it.
+    // A line appended after a torn line is not lost.
     ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = 9, .job = "next"})));
     const auto next = read_journal(run);
     ASSERT_EQ(next.history.size(), read.history.size() + 1);

@@ -1,5 +1,5 @@
 // What run_durability_test.cpp records: what `dllaunch run`, a supervisor and the daemon write down
-// of a run. Slurm is one that takes every job. Notes what somebody was told once it was.
+// of a run. Its Slurm accepts every job. Records what was reported to users.
 
 #include <dlfcn.h>
 

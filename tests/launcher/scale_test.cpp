@@ -30,9 +30,9 @@ for i in range(5):
 )py";
 
 Spent spent_on(const std::vector<std::string>& argv) {
-  std::vector<std::string> words = {"python3", "-c", measure};
-  words.insert(words.end(), argv.begin(), argv.end());
-  const auto measured = PosixSystem(Console{}).run(words, 60s);
+  std::vector<std::string> command = {"python3", "-c", measure};
+  command.insert(command.end(), argv.begin(), argv.end());
+  const auto measured = PosixSystem(Console{}).run(command, 60s);
   EXPECT_TRUE(measured && measured->exit_code == 0);
   Spent spent;
   std::istringstream rounds(measured ? measured->out : "");

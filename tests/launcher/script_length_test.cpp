@@ -14,7 +14,7 @@ std::ptrdiff_t lines_of(const Job& job, const Facts& facts) {
   return std::count(script.begin(), script.end(), '\n');
 }
 
-/// What the user writes is one line each; so many that nobody writes more.
+/// Sets more options than any user writes, one line each.
 void ask_for_much(Job& job, unsigned features) {
   const auto wants = [features](unsigned bit) { return (features >> bit & 1U) != 0; };
   auto& environment = job.environment;

@@ -149,12 +149,13 @@ std::vector<Found> far_from_gpu(const DiagnosisContext& context) {
 
 std::vector<Found> overlapping(const DiagnosisContext& context) {
   Found avoidable{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
-  Found crowded{.level = Level::warn,
-                .ranks = {},
-                .seen = {},
-                .fix =
-                    "fewer ranks a node (resources: {ranks_per_node: N}, --ntasks-per-node=N), or "
-                    "ask for more CPUs (--cpus-per-task, resources: {exclusive: true})"};
+  Found crowded{
+      .level = Level::warn,
+      .ranks = {},
+      .seen = {},
+      .fix =
+          "fewer ranks per node (resources: {ranks_per_node: N}, --ntasks-per-node=N), or "
+          "ask for more CPUs (--cpus-per-task, resources: {exclusive: true})"};
   for (int i = 0; i < context.count(); ++i) {
     const auto& rank = context.rank(i);
     if (rank.rank < 0) continue;

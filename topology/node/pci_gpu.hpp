@@ -1,4 +1,4 @@
-// Tells which PCI devices are GPUs, and of which vendor.
+// Tells which PCI devices are GPUs, and their vendor.
 #pragma once
 
 #include <string>

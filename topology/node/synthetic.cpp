@@ -33,14 +33,14 @@ struct Word {
   int least;
 };
 
-constexpr std::array<Word, 8> words{{{"packages", &Shape::packages, 1},
-                                     {"numa", &Shape::numa, 1},
-                                     {"l3", &Shape::l3, 1},
-                                     {"cores", &Shape::cores, 1},
-                                     {"threads", &Shape::threads, 1},
-                                     {"gpus", &Shape::gpus, 0},
-                                     {"nics", &Shape::nics, 0},
-                                     {"memory", &Shape::memory, 1}}};
+constexpr std::array<Word, 8> keywords{{{"packages", &Shape::packages, 1},
+                                        {"numa", &Shape::numa, 1},
+                                        {"l3", &Shape::l3, 1},
+                                        {"cores", &Shape::cores, 1},
+                                        {"threads", &Shape::threads, 1},
+                                        {"gpus", &Shape::gpus, 0},
+                                        {"nics", &Shape::nics, 0},
+                                        {"memory", &Shape::memory, 1}}};
 
 Error bad_word(std::string_view word, std::string_view why) {
   return {ErrorKind::bad_request,
@@ -51,7 +51,7 @@ Error bad_word(std::string_view word, std::string_view why) {
 Result<Shape> parse_shape(std::string_view text) {
   constexpr std::string_view space = " \t\r\n";
   Shape shape;
-  std::array<bool, words.size()> seen{};
+  std::array<bool, keywords.size()> seen{};
   for (;;) {
     const auto start = text.find_first_not_of(space);
     if (start == std::string_view::npos) return shape;
@@ -60,11 +60,11 @@ Result<Shape> parse_shape(std::string_view text) {
     text.remove_prefix(item.size());
 
     const auto colon = item.find(':');
-    const auto word = std::find_if(words.begin(), words.end(),
+    const auto word = std::find_if(keywords.begin(), keywords.end(),
                                    [&](const Word& w) { return w.name == item.substr(0, colon); });
-    if (word == words.end())
+    if (word == keywords.end())
       return bad_word(item, "is not one of packages, numa, l3, cores, threads, gpus, nics, memory");
-    if (std::exchange(seen[static_cast<std::size_t>(word - words.begin())], true))
+    if (std::exchange(seen[static_cast<std::size_t>(word - keywords.begin())], true))
       return bad_word(item, "is given twice");
 
     const auto digits = colon == std::string_view::npos ? "" : item.substr(colon + 1);

@@ -38,10 +38,10 @@ std::string gpu_words(const Topology& topology, const std::vector<int>& gpus) {
   const auto& first = topology.gpus[at(gpus[0])];
   if (gpus.size() == 1 && first.pci.empty()) return fmt::format("GPU {}", first.index);
   if (gpus.size() == 1) return fmt::format("GPU {} ({})", first.index, first.pci);
-  std::string words = "GPUs";
+  std::string text = "GPUs";
   for (const int g : gpus)
-    words += fmt::format("{}{}", g == gpus[0] ? " " : ",", topology.gpus[at(g)].index);
-  return words;
+    text += fmt::format("{}{}", g == gpus[0] ? " " : ",", topology.gpus[at(g)].index);
+  return text;
 }
 
 std::string numa_words(const IdSet& numa) {
@@ -60,20 +60,20 @@ std::string why_words(const UsableNode& node, const Seat& seat, const RankPlacem
   const auto near = rank.cpus - rank.far;
   const int cores = cores_among(node, near);
   const auto numa = numa_words(node.topology.numa_of(near.empty() ? seat.domain : near));
-  std::string words;
+  std::string text;
   if (seat.gpus.empty())
-    words = fmt::format("no GPU: {} of {} usable cores on {}", cores, cores_in_domain, numa);
+    text = fmt::format("no GPU: {} of {} usable cores on {}", cores, cores_in_domain, numa);
   else if (seat.widened.empty())
-    words = fmt::format("{} of {} usable cores local to {} on {}", cores, cores_in_domain,
-                        gpu_words(node.topology, seat.gpus), numa);
+    text = fmt::format("{} of {} usable cores local to {} on {}", cores, cores_in_domain,
+                       gpu_words(node.topology, seat.gpus), numa);
   else
-    words = fmt::format("no CPU local to {} is usable: {} of {} usable cores of {}",
-                        gpu_words(node.topology, seat.gpus), cores, cores_in_domain, seat.widened);
-  if (ranks_in_domain > 1) words += fmt::format(", which {} ranks divide", ranks_in_domain);
+    text = fmt::format("no CPU local to {} is usable: {} of {} usable cores of {}",
+                       gpu_words(node.topology, seat.gpus), cores, cores_in_domain, seat.widened);
+  if (ranks_in_domain > 1) text += fmt::format(", which {} ranks divide", ranks_in_domain);
   if (!rank.far.empty())
-    words += fmt::format(", then {} farther on {}", cores_among(node, rank.far),
-                         numa_words(node.topology.numa_of(rank.far)));
-  return words;
+    text += fmt::format(", then {} farther on {}", cores_among(node, rank.far),
+                        numa_words(node.topology.numa_of(rank.far)));
+  return text;
 }
 
 std::string ranks_words(const IdSet& ranks) {

@@ -67,7 +67,7 @@ using OnWritten = std::function<void(std::size_t bytes)>;
 
 /// The right of this incarnation to write to the run. The default always allows it.
 struct WriteRight {
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
   /// Called right before a final name changes; on an error nothing changes.
   std::function<Result<Ok>()> check = [] { return Result<Ok>(Ok{}); };
 };
@@ -82,7 +82,7 @@ Result<WrittenCheckpoint> write_checkpoint(
 
 /// Removes what an interrupted write_checkpoint() of this or an earlier incarnation left in
 /// `folder`.
-void remove_leftovers(const std::filesystem::path& folder, std::int64_t generation = 0);
+void remove_leftovers(const std::filesystem::path& folder, std::int64_t fencing_token = 0);
 
 struct FoundCheckpoint {
   std::filesystem::path path;

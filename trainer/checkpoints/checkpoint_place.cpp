@@ -26,16 +26,16 @@ Error cannot_write(const fs::path& path, const std::string& why) {
 
 }  // namespace
 
-std::string temporary_name(std::int64_t generation, std::string_view what) {
-  return generation > 0 ? fmt::format("{}{}-{}", prefix, generation, what)
-                        : fmt::format("{}{}", prefix, what);
+std::string temporary_name(std::int64_t fencing_token, std::string_view what) {
+  return fencing_token > 0 ? fmt::format("{}{}-{}", prefix, fencing_token, what)
+                           : fmt::format("{}{}", prefix, what);
 }
 
-bool is_leftover(std::string_view name, std::int64_t generation) {
+bool is_leftover(std::string_view name, std::int64_t fencing_token) {
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
-  const auto writer = parse_generation(name.substr(0, name.find('-')));
-  return generation == 0 || writer.value_or(0) <= generation;
+  const auto writer = parse_fencing_token(name.substr(0, name.find('-')));
+  return fencing_token == 0 || writer.value_or(0) <= fencing_token;
 }
 
 int exchange_names(const fs::path& one, const fs::path& other) {

@@ -11,13 +11,13 @@
 
 namespace dllaunch {
 
-/// Returns ".tmp-step-00000469", or with a generation ".tmp-3-step-00000469": two incarnations of a
-/// run may write at the same time and must not share names.
-std::string temporary_name(std::int64_t generation, std::string_view what);
+/// Returns ".tmp-step-00000469", or with a fencing token ".tmp-3-step-00000469": two incarnations
+/// of a run may write at the same time and must not share names.
+std::string temporary_name(std::int64_t fencing_token, std::string_view what);
 
 /// Returns whether `name` is a temporary name that this incarnation may remove: its own or that of
-/// an earlier one. An incarnation without a generation is the only one.
-bool is_leftover(std::string_view name, std::int64_t generation);
+/// an earlier one. An incarnation without a fencing token is the only one.
+bool is_leftover(std::string_view name, std::int64_t fencing_token);
 
 /// Flushes the names in a directory to disk.
 Result<Ok> sync_directory(const std::filesystem::path& directory);

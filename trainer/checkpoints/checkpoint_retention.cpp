@@ -35,9 +35,9 @@ std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest
 }
 
 /// A convenience only, so file systems without links are fine.
-void link_best(const fs::path& folder, const fs::path& best, std::int64_t generation) {
+void link_best(const fs::path& folder, const fs::path& best, std::int64_t fencing_token) {
   std::error_code ignored;
-  const fs::path link = folder / temporary_name(generation, "best");
+  const fs::path link = folder / temporary_name(fencing_token, "best");
   fs::remove(link, ignored);
   fs::create_directory_symlink(best.filename(), link, ignored);
   fs::rename(link, folder / "best", ignored);
@@ -45,12 +45,12 @@ void link_best(const fs::path& folder, const fs::path& best, std::int64_t genera
 
 /// A directory with a final name must be complete, so it is renamed before its files are removed.
 /// Files are removed only once the renames are on disk; otherwise they stay as leftovers.
-void discard(const std::vector<fs::path>& steps, std::int64_t generation) {
+void discard(const std::vector<fs::path>& steps, std::int64_t fencing_token) {
   std::error_code ignored;
   std::vector<fs::path> gone;
   for (const auto& step : steps) {
     gone.push_back(step.parent_path() /
-                   temporary_name(generation, "old-" + step.filename().string()));
+                   temporary_name(fencing_token, "old-" + step.filename().string()));
     fs::remove_all(gone.back(), ignored);
     fs::rename(step, gone.back(), ignored);
   }
@@ -99,12 +99,12 @@ bool may_be_judged(const std::vector<fs::path>& steps) {
 }  // namespace
 
 std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path& newest,
-                                          const Retention& retention, std::int64_t generation) {
+                                          const Retention& retention, std::int64_t fencing_token) {
   std::optional<fs::path> best;
   if (!retention.best.empty()) {
     if (auto found = find_best_checkpoint(folder, retention.best, newest)) best = found->path;
   }
-  if (best) link_best(folder, *best, generation);
+  if (best) link_best(folder, *best, fencing_token);
   const auto steps = steps_up_to(folder, newest);
   if (!retention.best.empty() && !may_be_judged(steps)) return best;
   int kept = 0;
@@ -112,7 +112,7 @@ std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path
   for (const auto& step : steps) {
     if (++kept > retention.keep && step != best) unwanted.push_back(step);
   }
-  discard(unwanted, generation);
+  discard(unwanted, fencing_token);
   return best;
 }
 

@@ -35,10 +35,10 @@ std::optional<BestCheckpoint> find_best_checkpoint(const std::filesystem::path& 
                                                    const std::filesystem::path& newest);
 
 /// Removes the steps before `newest` that `retention` does not keep, points the link `folder`/best
-/// to the best one and returns its path. `generation` is this incarnation's, for temporary names.
+/// to the best one and returns its path. `fencing_token`: for temporary names.
 std::optional<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder,
                                                        const std::filesystem::path& newest,
                                                        const Retention& retention,
-                                                       std::int64_t generation = 0);
+                                                       std::int64_t fencing_token = 0);
 
 }  // namespace dllaunch

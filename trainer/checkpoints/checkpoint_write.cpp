@@ -169,12 +169,12 @@ std::string checksum(Bytes content) {
   return fmt::format("{:016x}", XXH64(content.data(), content.size(), 0));
 }
 
-void remove_leftovers(const fs::path& folder, std::int64_t generation) {
+void remove_leftovers(const fs::path& folder, std::int64_t fencing_token) {
   std::error_code failed;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
-    if (is_leftover(name, generation)) names.push_back(name);
+    if (is_leftover(name, fencing_token)) names.push_back(name);
   }
   // One may have just been replaced by a checkpoint. Until that is on disk, a power failure would
   // give it its final name back.
@@ -182,7 +182,7 @@ void remove_leftovers(const fs::path& folder, std::int64_t generation) {
   for (const auto& name : names) {
     // A previous incarnation that is still running may be renaming it right now. After this rename
     // it either has all of it or finds it gone.
-    const fs::path aside = folder / temporary_name(generation, "gone");
+    const fs::path aside = folder / temporary_name(fencing_token, "gone");
     fs::remove_all(aside, failed);
     fs::rename(folder / name, aside, failed);
     fs::remove_all(aside, failed);
@@ -193,10 +193,10 @@ Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint ch
                                            const Retention& retention, const OnWritten& on_written,
                                            const WriteRight& right) {
   const std::string name = fmt::format("step-{:08}", checkpoint.position.step);
-  const fs::path temporary = folder / temporary_name(right.generation, name);
+  const fs::path temporary = folder / temporary_name(right.fencing_token, name);
   const fs::path final = folder / name;
   if (auto ours = right.check(); !ours) return std::move(ours).error();
-  remove_leftovers(folder, right.generation);
+  remove_leftovers(folder, right.fencing_token);
   if (auto created = create_durably(folder); !created) return std::move(created).error();
   std::error_code failed;
   fs::create_directory(temporary, failed);
@@ -205,7 +205,7 @@ Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint ch
   auto bytes = write_and_place(temporary, final, checkpoint, on_written, right);
   if (!bytes) return std::move(bytes).error();
   if (auto ours = right.check(); !ours) return std::move(ours).error();
-  const auto best = prune_checkpoints(folder, final, retention, right.generation);
+  const auto best = prune_checkpoints(folder, final, retention, right.fencing_token);
   return WrittenCheckpoint{.path = final, .bytes = *bytes, .best = best == final};
 }
 

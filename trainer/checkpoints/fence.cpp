@@ -3,14 +3,14 @@
 namespace dllaunch {
 
 Result<Ok> Fence::check() {
-  if (!lease_) return Ok{};
+  if (!ownership_) return Ok{};
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return *closed_;
     asked_ = Clock::now();
   }
   // Without the lock, so that closed() never waits for a file system.
-  auto ours = lease_->check();
+  auto ours = ownership_->check();
   if (ours || ours.error().kind != ErrorKind::unsatisfiable) return ours;
   const std::lock_guard lock(mutex_);
   if (!closed_) closed_ = ours.error();
@@ -18,7 +18,7 @@ Result<Ok> Fence::check() {
 }
 
 bool Fence::may_write() {
-  if (!lease_) return true;
+  if (!ownership_) return true;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;

@@ -15,11 +15,11 @@ namespace dllaunch {
 /// Thread-safe. Once closed, stays closed.
 class Fence {
  public:
-  /// Always open: this incarnation has no generation.
+  /// Always open: this incarnation has no fencing token.
   Fence() = default;
-  explicit Fence(RunOwnership lease) : lease_(std::move(lease)) {}
+  explicit Fence(RunOwnership ownership) : ownership_(std::move(ownership)) {}
 
-  std::int64_t generation() const { return lease_ ? lease_->generation() : 0; }
+  std::int64_t fencing_token() const { return ownership_ ? ownership_->fencing_token() : 0; }
 
   /// Reads the file system. For rare, important writes. unsatisfiable names the process that took
   /// over. unavailable: the file system does not answer.
@@ -35,7 +35,7 @@ class Fence {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<RunOwnership> lease_;
+  std::optional<RunOwnership> ownership_;
   mutable std::mutex mutex_;
   std::optional<Error> closed_;
   std::optional<Clock::time_point> asked_;

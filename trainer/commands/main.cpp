@@ -56,7 +56,7 @@ Examples:
 
 Options:
   --config FILE   what to train
-  --run-dir DIR   where all that is written goes [the folder of FILE]
+  --run-dir DIR   directory for all output [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
@@ -68,8 +68,8 @@ Options:
 SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
 SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
 Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
-lacks something, 70 a peer, device or library is gone, 93 the run's directory was taken over by a
-later life of the run (DLLAUNCH_GENERATION tells which one this is): nothing more was written.
+lacks something, 70 a peer, device or library is gone, 93 a later incarnation of the run took over
+its directory (DLLAUNCH_GENERATION is this one's fencing token): nothing more was written.
 )";
 
 constexpr int exit_failed = 1;
@@ -161,7 +161,7 @@ void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir,
   const std::string line = notice.line + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   if (!fence.may_write()) return;
-  auto events = EventLog::open(run_dir / "events.jsonl", fence.generation());
+  auto events = EventLog::open(run_dir / "events.jsonl", fence.fencing_token());
   if (!events) return;
   events->stall({.state = std::string(to_string(notice.state)),
                  .late_ranks = notice.late_ranks,
@@ -267,13 +267,13 @@ int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
 int train_from(const std::filesystem::path& file, const std::filesystem::path& run_dir) {
   auto env = read_rank_env(process_environment());
   if (!env) return report(env.error());
-  auto generation = read_generation(process_environment());
-  if (!generation) return report_early(generation.error(), *env, true);
+  auto fencing_token = read_fencing_token(process_environment());
+  if (!fencing_token) return report_early(fencing_token.error(), *env, true);
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
   const auto directory = std::filesystem::absolute(run_dir);
-  const auto fence = *generation
-                         ? std::make_shared<Fence>(RunOwnership::told(directory, **generation))
+  const auto fence = *fencing_token
+                         ? std::make_shared<Fence>(RunOwnership::told(directory, **fencing_token))
                          : std::make_shared<Fence>();
   return train_as_rank(*config, directory, *env, fence);
 }

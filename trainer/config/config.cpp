@@ -285,8 +285,8 @@ class Reader {
     }
     if (config_.precision == Precision::fp16 && config_.runtime.gradient_lag > 0) {
       problems_.push_back(
-          "runtime.gradient_lag: of precision fp16 no gradient comes late, since its "
-          "scale may change");
+          "runtime.gradient_lag: not supported with precision fp16, whose loss scale may "
+          "change between steps");
     }
     config_.data.seed = config_.seed;
   }

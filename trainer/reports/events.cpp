@@ -132,9 +132,9 @@ class EventLog::Line {
   Json json_;
 };
 
-Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t generation) {
+Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t fencing_token) {
   EventLog log;
-  log.generation_ = generation;
+  log.fencing_token_ = fencing_token;
   log.clock_offset_ = wall_clock_offset();
   log.file_ = open_run_file(file.parent_path(), file, O_WRONLY | O_CREAT | O_APPEND);
   if (log.file_ < 0) {
@@ -146,14 +146,14 @@ Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t 
 
 EventLog::EventLog(EventLog&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
-      generation_(other.generation_),
+      fencing_token_(other.fencing_token_),
       clock_offset_(other.clock_offset_),
       torn_(other.torn_),
       refused_(other.refused_) {}
 
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(file_, other.file_);
-  std::swap(generation_, other.generation_);
+  std::swap(fencing_token_, other.fencing_token_);
   std::swap(clock_offset_, other.clock_offset_);
   std::swap(torn_, other.torn_);
   std::swap(refused_, other.refused_);
@@ -168,7 +168,7 @@ void EventLog::append(Line& line) {
   if (file_ < 0) return;
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
   line.add("time", clock_offset_ + std::chrono::duration<double>(steady).count());
-  if (generation_ > 0) line.add("generation", generation_);
+  if (fencing_token_ > 0) line.add("generation", fencing_token_);
   const std::string text = (torn_ ? "\n" : "") + line.text();
   ssize_t written = -1;
   do {

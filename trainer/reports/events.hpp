@@ -90,9 +90,9 @@ class EventLog {
  public:
   /// Discards everything; for ranks other than 0.
   EventLog() = default;
-  /// `generation` identifies this incarnation of the run in every line; 0: none. unavailable: the
-  /// file cannot be opened for appending.
-  static Result<EventLog> open(const std::filesystem::path& file, std::int64_t generation = 0);
+  /// `fencing_token` identifies this incarnation of the run in every line; 0: none. unavailable:
+  /// the file cannot be opened for appending.
+  static Result<EventLog> open(const std::filesystem::path& file, std::int64_t fencing_token = 0);
 
   EventLog(EventLog&& other) noexcept;
   EventLog& operator=(EventLog&& other) noexcept;
@@ -119,7 +119,7 @@ class EventLog {
   void append(Line& line);
 
   int file_ = -1;
-  std::int64_t generation_ = 0;
+  std::int64_t fencing_token_ = 0;
   /// Unix time of an event = this + the steady clock. So the difference of two events of one
   /// incarnation is the elapsed time, even if the wall clock is set in between.
   double clock_offset_ = 0;

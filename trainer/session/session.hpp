@@ -64,7 +64,7 @@ struct Session {
   bool stopped = false;      // stopped on request before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
-  std::int64_t generation() const { return fence == nullptr ? 0 : fence->generation(); }
+  std::int64_t fencing_token() const { return fence == nullptr ? 0 : fence->fencing_token(); }
   /// Returns the process that took over the run directory, if any. Rank 0 only. Cheap.
   std::optional<Error> taken_over() const {
     return fence == nullptr || fence->may_write() ? std::nullopt : fence->closed();

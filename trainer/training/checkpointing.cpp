@@ -30,7 +30,7 @@ std::map<std::string, double> metrics_of(const EpochEvent& epoch) {
 }
 
 WriteRight right_of(const Session& session) {
-  return {.generation = session.generation(),
+  return {.fencing_token = session.fencing_token(),
           .check = [fence = session.fence, folder = HeldFolder(session.run_dir)] {
             auto there = folder.check();
             return there && fence != nullptr ? fence->check() : there;

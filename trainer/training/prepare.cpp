@@ -259,7 +259,7 @@ Result<Ok> fill(Session& session, std::chrono::milliseconds patience, const Say&
   if (session.fence != nullptr) {
     if (auto ours = session.fence->check(); !ours) return ours;
   }
-  remove_leftovers(session.checkpoints(), session.generation());
+  remove_leftovers(session.checkpoints(), session.fencing_token());
   auto chosen = choose_checkpoint(session, patience, warn);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return begin_anew(session);

@@ -40,7 +40,7 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
   Reports reports;
   reports.run_dir_.emplace(session.run_dir);
-  auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
+  auto events = EventLog::open(session.run_dir / "events.jsonl", session.fencing_token());
   if (!events) return std::move(events).error();
   reports.events_ = *std::move(events);
   reports.session_ = &session;

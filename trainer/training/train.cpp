@@ -421,7 +421,7 @@ TrainReport report_taken_over(Error by, const TrainPosition& position) {
 /// Reports a training that was stopped before its first step.
 TrainReport report_stop(const Session& session, Communicator& communicator, double seconds) {
   if (communicator.rank() == 0) {
-    auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
+    auto events = EventLog::open(session.run_dir / "events.jsonl", session.fencing_token());
     if (events) events->end(to_string(TrainStatus::cancelled), seconds);
   }
   return {.status = TrainStatus::cancelled, .position = {}};

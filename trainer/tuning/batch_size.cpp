@@ -98,7 +98,7 @@ std::optional<std::int64_t> predict_bytes(const std::vector<BatchTrial>& trials,
 
 std::vector<std::string> batch_table(const std::vector<BatchTrial>& trials, std::int64_t budget,
                                      int chosen, const std::string& why_not_more) {
-  std::vector<std::string> lines{fmt::format("batch_size: auto, {:.0f} MiB a rank", mib(budget)),
+  std::vector<std::string> lines{fmt::format("batch_size: auto, {:.0f} MiB per rank", mib(budget)),
                                  fmt::format("{:>8} {:>10} {:>10}", "images", "MiB", "images/s")};
   double fastest = 0;
   for (const auto& trial : trials) {
@@ -166,7 +166,7 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
     return Error{ErrorKind::unsatisfiable,
                  fmt::format("batch_size: auto: not even one image fits into {:.0f} MiB: {}",
                              budget / (1024 * 1024), why),
-                 "ask for more memory, fewer ranks a node, or a smaller dataset.image_size"};
+                 "ask for more memory, fewer ranks per node, or a smaller dataset.image_size"};
   }
   if (communicator.rank() == 0) {
     for (const auto& line : batch_table(trials, static_cast<std::int64_t>(budget), chosen, why)) {

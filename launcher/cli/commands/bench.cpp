@@ -26,10 +26,10 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch bench allreduce                                  two ranks here, 4 B to 64 MiB
-  dllaunch bench allreduce --ranks 4 --communicator mpi     against the MPI library's own
+  dllaunch bench allreduce --ranks 4 --communicator mpi     the MPI library's own allreduce
   salloc -N 2 --ntasks-per-node 4 dllaunch bench allreduce  the ranks of an allocation
   dllaunch bench allreduce --min-bytes 1048576 --json
-  salloc -N 2 dllaunch bench allreduce --project 16,64      what more nodes would take
+  salloc -N 2 dllaunch bench allreduce --project 16,64      predict 16 and 64 nodes
 )";
 
 struct Options {
@@ -43,13 +43,13 @@ struct Options {
   bool json = false;
 };
 
-/// The job file's words for them: better said once here than by every rank.
+/// Checked against the job file's schema, to report an error once and not per rank.
 Result<Ok> check_communicator(const std::string& name) {
-  const Json* words =
+  const Json* names =
       job_schema().at_path({"properties", "runtime", "properties", "allreduce", "enum"});
   std::vector<std::string> known;
-  for (const Json& word : words != nullptr ? *words : Json())
-    known.push_back(word.get<std::string>());
+  for (const Json& choice : names != nullptr ? *names : Json())
+    known.push_back(choice.get<std::string>());
   if (std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
   const auto nearest = nearest_name(name, known);
   return Error{ErrorKind::bad_request,
@@ -58,7 +58,7 @@ Result<Ok> check_communicator(const std::string& name) {
                fmt::format("one of: {}", fmt::join(known, ", "))};
 }
 
-/// So are these: fp32 is reduced, in sizes that double.
+/// Checked here for the same reason. fp32 is reduced, so sizes are multiples of 4.
 Result<Ok> check_sizes(const Options& options) {
   if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
     return Error{
@@ -85,7 +85,7 @@ bool has_allocation(System& system) {
 }
 
 std::vector<std::string> start_here(const Options& options) {
-  // The shim binds, by GPU and NUMA node; mpirun's own default of one core a rank would not.
+  // The shim binds by GPU and NUMA node; mpirun's default would bind each rank to one core.
   return {"mpirun",          "--np", std::to_string(options.ranks.value_or(2)), "--bind-to", "none",
           "--oversubscribe", "--"};
 }
@@ -120,23 +120,23 @@ void prepare_environment(bool in_allocation) {
   ::setenv("OMPI_MCA_plm", "^slurm", 0);
 }
 
-/// This process becomes what starts the ranks; their table is its output.
+/// Replaces this process by the program that starts the ranks; rank 0 prints the table.
 Result<int> become(const std::vector<std::string>& argv, System& system) {
   if (!system.find_program(argv[0])) {
     return Error{ErrorKind::unavailable, argv[0] + " is not installed",
                  argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
   }
-  std::vector<char*> words;
-  words.reserve(argv.size() + 1);
-  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const auto& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], std::strerror(errno)), ""};
 }
 
 Result<int> bench(const Options& options, System& system) {
   if (options.what != "allreduce") {
-    return Error{ErrorKind::bad_request, fmt::format("nothing measures \"{}\"", options.what),
+    return Error{ErrorKind::bad_request, fmt::format("unknown benchmark \"{}\"", options.what),
                  "dllaunch bench allreduce"};
   }
   if (auto known = check_communicator(options.communicator); !known)
@@ -161,19 +161,19 @@ Result<int> bench(const Options& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "allreduce")->required();
-  app.add_option("--ranks", options->ranks, "how many [2; in an allocation its tasks]")
+  app.add_option("--ranks", options->ranks, "number of ranks [2; in an allocation, its tasks]")
       ->range(1, 1'000'000)
       ->type_name("N");
-  app.add_option("--communicator", options->communicator, "which; `info` lists them [auto]")
+  app.add_option("--communicator", options->communicator, "one that `info` lists [auto]")
       ->type_name("NAME");
   app.add_option("--min-bytes", options->min_bytes, "smallest size [4]")->type_name("B");
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
   app.add_option("--iterations", options->iterations,
-                 "calls in each of five repetitions, the fastest of which counts [20]")
+                 "calls in each of five repetitions; the fastest repetition counts [20]")
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--project", options->project,
-                 "what as many nodes would take, by the model fitted to two or more")
+                 "predict this many nodes, by a model fitted to two or more")
       ->delimiter(',')
       ->range(2, 1'000'000)
       ->type_name("NODES");
@@ -184,6 +184,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command bench_command;
-const Command bench_command{"bench", "how fast ranks exchange gradients here", examples, declare};
+const Command bench_command{"bench", "measure how fast ranks exchange gradients", examples,
+                            declare};
 
 }  // namespace dllaunch

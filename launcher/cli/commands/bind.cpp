@@ -1,4 +1,4 @@
-// Which CPUs each rank of a node would get: the placement, without a job.
+// Prints the placement of ranks on a node, without a job.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -62,7 +62,7 @@ Result<PlacementRequest> request_from(const Options& options) {
   return request;
 }
 
-/// What the form cannot say goes to stderr: stdout is for the program that reads it.
+/// What the format cannot express goes to stderr: stdout is for programs.
 void show(System& system, const Rendering& made, const Placement& placement, BindFormat format) {
   system.print(made.text);
   if (format != BindFormat::table)
@@ -82,7 +82,8 @@ Result<int> show_binding(System& system, const Options& options) {
   auto placement = place_ranks(*topology, *request);
   if (!placement) return std::move(placement).error();
   if (!placement->idle.empty())
-    placement->warnings.push_back(placement->idle + "; --cores fill deals them out after the rest");
+    placement->warnings.push_back(placement->idle +
+                                  "; --cores fill assigns them after the near ones");
   if (options.json) {
     system.print(to_json(*topology, *placement).dump(2) + "\n");
     return exit_code::success;
@@ -96,18 +97,18 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
   app.add_option("--ranks", options->ranks,
-                 "ranks on the node; else one per GPU, without GPUs one per NUMA node")
+                 "ranks on the node [one per GPU; without GPUs one per NUMA node]")
       ->type_name("N")
       ->range(1, 65536);
   app.add_option("--policy", options->policy,
-                 "near the rank's GPU, far from each other, or nowhere")
+                 "near the rank's GPU, far from each other, or unbound")
       ->type_name("closest|spread|none")
       ->capture_default_str();
   app.add_option("--mode", options->mode, "a share of the cores, a single core, whole NUMA nodes")
       ->type_name("cores|core|numa")
       ->capture_default_str();
   app.add_option("--cores", options->cores,
-                 "only those near the GPU (auto, near), or then the rest")
+                 "only those near the GPU (auto, near), or others too (fill)")
       ->type_name("auto|near|fill")
       ->capture_default_str();
   app.add_flag("--smt", options->smt, "all hardware threads of a core, not only its first");
@@ -118,7 +119,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--order", options->order, "number ranks by GPU or along NUMA nodes")
       ->type_name("gpu|numa")
       ->capture_default_str();
-  auto* format = app.add_option("--format", options->format, "in the words of what applies it")
+  auto* format = app.add_option("--format", options->format, "output format")
                      ->type_name("table|srun|rankfile|numactl|taskset|hwloc-bind|env|script")
                      ->capture_default_str();
   app.add_option("--hosts", options->hosts, "rankfile: the nodes, as n[1-4] or +n0,+n1")

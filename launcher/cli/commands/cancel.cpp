@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch cancel resnet50        the newest run of that name: save, then stop
   dllaunch cancel 4711            the run of a Slurm job
-  dllaunch cancel 74_3            one task of a job array; the others go on
+  dllaunch cancel 74_3            one task of a job array; the others continue
   dllaunch cancel 4711 --now      without waiting for a checkpoint
 )";
 
@@ -40,12 +40,12 @@ bool lives(pid_t pid) {
   return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/// The dllaunch that owns the ranks asks them to save and ends them, as at Ctrl-C; a second signal
-/// speeds it up.
+/// Signals the dllaunch that owns the ranks, which asks them to save and ends them, as at Ctrl-C. A
+/// second signal skips the save.
 Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
-    return Error{ErrorKind::unavailable, "nobody knows which process owns the run", ""};
+    return Error{ErrorKind::unavailable, "no record of the process that owns the run", ""};
   if (owner->host != system.host_name())
     return Error{ErrorKind::unavailable,
                  fmt::format("the run is on {}, this is {}", owner->host, system.host_name()),
@@ -91,10 +91,10 @@ FollowSettings settings_for(const StoredRun& run) {
   return {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s};
 }
 
-/// The array's other tasks and their followers go on: no summary is written.
+/// Writes no summary: the array's other tasks and their followers continue.
 Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
                         System& system) {
-  const std::string words = fmt::format("task {} of job {}", task, run.job_id);
+  const std::string label = fmt::format("task {} of job {}", task, run.job_id);
   auto job = identity_of(run.plan, run.dir, run.job_id);
   job.id += "_" + task;
   run.dir = task_dir(run.dir, task);
@@ -102,18 +102,18 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
   run.plan.array.reset();
   const auto known = finished_jobs(system, job);
   if (known.empty())
-    return Error{ErrorKind::bad_request, fmt::format("Slurm knows no {}", words),
+    return Error{ErrorKind::bad_request, fmt::format("Slurm has no {}", label),
                  "squeue --me --array"};
   const auto& state = known.front().state;
   if (is_final_state(state)) {
     const auto ended = explain_jobs(run.plan, run.dir, run.job_id, known, RunTotals());
-    system.print(fmt::format("{} is over already: {}\n", words, to_string(ended.status)));
+    system.print(fmt::format("{} has already ended: {}\n", label, to_string(ended.status)));
     return exit_code::success;
   }
   Follower follower(system, run.dir, settings_for(run));
   auto outcome = end_job(options, run, job, follower, system);
   if (!outcome) return std::move(outcome).error();
-  system.print(fmt::format("{} {}\n", words, to_string(outcome->status)));
+  system.print(fmt::format("{} {}\n", label, to_string(outcome->status)));
   return exit_code::success;
 }
 
@@ -152,14 +152,14 @@ Result<int> cancel_run(const Options& options, System& system) {
   // For Slurm the run has ended, but the daemon may be about to resubmit it.
   const bool told = slurm && !task && tell_daemon(system, *path, over ? "cancel" : "leave");
   if (over && told) {
-    system.print(fmt::format("{} is not submitted again: the daemon was told\n", *path));
+    system.print(fmt::format("told the daemon not to resubmit {}\n", *path));
     return exit_code::success;
   }
   if (over) {
-    system.print(fmt::format("{} is over already: {}\n", *path, run_state.state));
+    system.print(fmt::format("{} has already ended: {}\n", *path, run_state.state));
     if (run_state.number_taken)
-      system.print(fmt::format("job {} of Slurm's is another one now, and was left alone\n",
-                               run_state.run.job_id));
+      system.print(
+          fmt::format("Slurm job {} is a different job now; left alone\n", run_state.run.job_id));
     return exit_code::success;
   }
   if (slurm && task) return cancel_task(options, run_state.run, *task, system);

@@ -29,8 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view examples =
-    R"(  dllaunch daemon start                          looks after your runs, through log-outs
-  dllaunch daemon start --listen 127.0.0.1:0     and shows a page, to you alone
+    R"(  dllaunch daemon start                          manages your runs, also after you log out
+  dllaunch daemon start --listen 127.0.0.1:0     also serves a page, to you alone
   dllaunch daemon start --notify 'mail -s "$3" me < /dev/null'
   dllaunch daemon start --systemd > ~/.config/systemd/user/dllaunch.service
   dllaunch daemon status
@@ -47,7 +47,7 @@ struct Options {
 
 Result<DaemonPaths> paths_of(System& system) {
   if (auto paths = daemon_paths(system)) return *std::move(paths);
-  return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
+  return Error{ErrorKind::unavailable, "HOME is not set: no place for the daemon's files",
                "set XDG_STATE_HOME"};
 }
 
@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> unit_environment(System& system
   return variables;
 }
 
-/// This process becomes the daemon's program, which goes into the background itself.
+/// Replaces this process by the daemon, which puts itself into the background.
 Result<int> start(Options options, System& system) {
   auto& settings = options.settings;
   if (!options.listen.empty()) {
@@ -78,7 +78,7 @@ Result<int> start(Options options, System& system) {
   }
   const auto program =
       (std::filesystem::path(paths->dllaunch).parent_path() / "dllaunch-daemon").string();
-  // Not as an argument, which all users can read: a webhook's address is a secret.
+  // Not an argument: all users can read those, and a webhook's URL is a secret.
   setenv(settings_variable, settings_text(settings).c_str(), 1);
   std::string name = program;
   char* argv[] = {name.data(), nullptr};
@@ -105,8 +105,8 @@ std::string render(const Json& status, const DaemonPaths& paths) {
       fmt::format("daemon: process {} on {}, {} up, {:.1f} MiB, {:.2f} % of a core\n",
                   number(status, "pid"), status.value("host", "?"), clock_time(up_s), megabytes,
                   100 * figure(status, "cpu_seconds") / std::max(up_s, 1.0));
-  text += fmt::format("  runs        {} not over; {} submitted again\n",
-                      number(status, "live_runs"), number(status, "submissions"));
+  text += fmt::format("  runs        {} not ended; {} resubmitted\n", number(status, "live_runs"),
+                      number(status, "submissions"));
   const auto slurm = status.value("slurm", Json::object());
   if (slurm.value("answers", true))
     text += fmt::format("  Slurm       asked {} times, every {} s while a run is in the queue\n",
@@ -121,7 +121,7 @@ std::string render(const Json& status, const DaemonPaths& paths) {
 }
 
 Error not_running() {
-  return {ErrorKind::unavailable, "no daemon runs", "dllaunch daemon start"};
+  return {ErrorKind::unavailable, "no daemon is running", "dllaunch daemon start"};
 }
 
 Error elsewhere(const LockHolder& holder, System& system) {
@@ -141,7 +141,7 @@ Result<int> status(const Options& options, System& system) {
   if (!answer) return std::move(answer).error();
   const auto document = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object())
-    return Error{ErrorKind::unavailable, "what the daemon answers makes no sense", ""};
+    return Error{ErrorKind::unavailable, "invalid answer from the daemon", ""};
   system.print(options.json ? document.dump(2) + "\n" : render(document, *paths));
   return exit_code::success;
 }
@@ -160,20 +160,20 @@ Result<int> stop(System& system) {
   if (!paths) return std::move(paths).error();
   const auto holder = holder_of(paths->lock());
   if (!holder) {
-    system.log("dllaunch: no daemon runs\n");
+    system.log("dllaunch: no daemon is running\n");
     return exit_code::success;
   }
   if (holder->host != system.host_name()) return elsewhere(*holder, system);
   const auto asked = ask_daemon(*paths, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
   if (!asked) kill(holder->pid, SIGTERM);
-  // It may be waiting for Slurm; one that does not respond at all hangs. Killing it loses nothing.
+  // It may be waiting for Slurm. If it does not respond at all, it hangs; killing it loses nothing.
   const std::chrono::seconds patience(asked ? 15 : 3);
   if (!ends_within(*paths, patience)) {
     kill(holder->pid, SIGKILL);
-    system.log(fmt::format("dllaunch: process {} did not end within {} s and was killed\n",
+    system.log(fmt::format("dllaunch: process {} did not exit within {} s and was killed\n",
                            holder->pid, patience.count()));
     if (!ends_within(*paths, std::chrono::seconds(5)))
-      return Error{ErrorKind::timeout, fmt::format("process {} does not end", holder->pid), ""};
+      return Error{ErrorKind::timeout, fmt::format("process {} does not exit", holder->pid), ""};
   }
   system.print(fmt::format("daemon {} ended\n", holder->pid));
   return exit_code::success;
@@ -186,7 +186,7 @@ Result<int> daemon(const Options& options, System& system) {
   const std::vector<std::string> known = {"start", "status", "stop"};
   const auto nearest = nearest_name(options.what, known);
   return Error{ErrorKind::bad_request,
-               fmt::format("daemon: neither start, status nor stop: '{}'{}", options.what,
+               fmt::format("daemon: expected start, status or stop, not '{}'{}", options.what,
                            nearest ? fmt::format("; did you mean {}?", *nearest) : ""),
                "dllaunch daemon status"};
 }
@@ -195,34 +195,35 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   auto& settings = options->settings;
   app.add_option("WHAT", options->what, "start, status or stop")->required();
-  app.add_flag("--foreground", settings.foreground, "start: stay here, and write to the terminal");
+  app.add_flag("--foreground", settings.foreground,
+               "start: stay in the foreground, log to the terminal");
   app.add_option("--listen", options->listen,
                  "start: page and API on TCP too, with a token; port 0: any")
       ->type_name("127.0.0.1:PORT");
   app.add_option("--notify", settings.notify,
-                 "start: shell command, told $1 event, $2 run directory, $3 words")
+                 "start: shell command; $1 event, $2 run directory, $3 message")
       ->type_name("COMMAND");
   app.add_option("--interval", settings.interval_s,
-                 "start: seconds between two looks at Slurm's queue [10]")
+                 "start: seconds between polls of Slurm's queue [10]")
       ->range(0.1, 3600.0)
       ->type_name("S");
   app.add_option("--max-jobs", settings.most_jobs,
-                 "start: with N of your jobs in the queue nothing is submitted [100]")
+                 "start: submit nothing while N of your jobs are queued [100]")
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--max-submissions", settings.most_submissions,
-                 "start: how often a run is submitted again at most [100]")
+                 "start: maximum number of resubmissions of a run [100]")
       ->range(0, 1'000'000)
       ->type_name("N");
   app.add_option("--max-gpu-hours", settings.most_gpu_hours,
-                 "start: once H GPU hours are used in 30 days runs wait [0: no cap]")
+                 "start: runs wait after H GPU hours in 30 days [0: no limit]")
       ->range(0.0, 1e9)
       ->type_name("H");
   app.add_option("--settle", settings.settle_s,
-                 "start: how long a job may take to show after a daemon's death [20]")
+                 "start: how long a job may take to appear after a daemon's crash [20]")
       ->range(0.0, 3600.0)
       ->type_name("S");
-  app.add_flag("--systemd", options->systemd, "start: only print a unit for systemctl --user");
+  app.add_flag("--systemd", options->systemd, "start: print a systemd user unit and exit");
   app.add_flag("--json", options->json, "status: one JSON document");
   return [options](System& system) { return daemon(*options, system); };
 }

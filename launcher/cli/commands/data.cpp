@@ -1,4 +1,4 @@
-// Data sets on this machine: published ones fetched, synthetic ones made.
+// Fetches published data sets and generates synthetic ones.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -21,9 +21,9 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch data get cifar10                      into ./cifar10; goes on if it was stopped
+    R"(  dllaunch data get cifar10                      into ./cifar10; resumes if interrupted
   dllaunch data get mnist --to /scratch/mnist
-  dllaunch data get cifar100 --from file:///usb  files that were fetched elsewhere
+  dllaunch data get cifar100 --from file:///usb  files downloaded elsewhere
   dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to /scratch/made
 )";
 
@@ -41,7 +41,7 @@ struct Options {
 Result<int> get(const Options& options, System& system) {
   if (options.images || options.size || options.classes || options.channels) {
     return Error{ErrorKind::bad_request,
-                 "data get: --images, --size, --classes and --channels are of data make",
+                 "data get: --images, --size, --classes and --channels are options of data make",
                  fmt::format("dllaunch data get {}", options.name)};
   }
   std::vector<std::string> known;
@@ -63,40 +63,41 @@ Result<int> get(const Options& options, System& system) {
                fmt::format("one of: {}", fmt::join(known, ", "))};
 }
 
-/// This process becomes the trainer, which knows how to make images.
+/// Replaces this process by the trainer, which generates the images.
 Result<int> make(const Options& options, const System& system) {
   if (!options.from.empty()) {
-    return Error{ErrorKind::bad_request, "data make: --from is of data get",
+    return Error{ErrorKind::bad_request, "data make: --from is an option of data get",
                  "dllaunch data make synthetic"};
   }
   if (options.name != "synthetic") {
-    return Error{ErrorKind::bad_request, fmt::format("nothing makes \"{}\"", options.name),
+    return Error{ErrorKind::bad_request, fmt::format("cannot make \"{}\"", options.name),
                  "dllaunch data make synthetic"};
   }
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
   const std::string folder = options.to.empty() ? "synthetic" : options.to;
-  std::vector<std::string> words{paths->dltrain,
-                                 "--make-data",
-                                 folder,
-                                 std::to_string(options.images.value_or(1024)),
-                                 std::to_string(options.size.value_or(28)),
-                                 std::to_string(options.classes.value_or(10)),
-                                 std::to_string(options.channels.value_or(3))};
-  if (system.console().verbosity < 0) words.emplace_back("quiet");
+  std::vector<std::string> arguments{paths->dltrain,
+                                     "--make-data",
+                                     folder,
+                                     std::to_string(options.images.value_or(1024)),
+                                     std::to_string(options.size.value_or(28)),
+                                     std::to_string(options.classes.value_or(10)),
+                                     std::to_string(options.channels.value_or(3))};
+  if (system.console().verbosity < 0) arguments.emplace_back("quiet");
   std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (auto& word : words) argv.push_back(word.data());
+  argv.reserve(arguments.size() + 1);
+  for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(argv[0], argv.data());
-  return Error{ErrorKind::unavailable, fmt::format("{}: {}", words[0], std::strerror(errno)), ""};
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", arguments[0], std::strerror(errno)),
+               ""};
 }
 
 Result<int> data(const Options& options, System& system) {
   if (options.what == "get") return get(options, system);
   if (options.what == "make") return make(options, system);
   return Error{ErrorKind::bad_request,
-               fmt::format("data: neither get nor make: \"{}\"", options.what),
+               fmt::format("data: expected get or make, not \"{}\"", options.what),
                "dllaunch data get cifar10"};
 }
 
@@ -107,10 +108,10 @@ CommandBody declare(CommandOptions& app) {
                  "get: mnist, fashion-mnist, cifar10 or cifar100; make: synthetic")
       ->required();
   app.add_option("--to", options->to, "folder [NAME, here]")->type_name("DIR");
-  app.add_option("--from", options->from, "get: a mirror with the same files [where published]")
+  app.add_option("--from", options->from, "get: a mirror with the same files [the publisher]")
       ->type_name("URL");
   app.add_option("--images", options->images,
-                 "make: training images [1024]; a tenth as many more for validation")
+                 "make: training images; a tenth more for validation [1024]")
       ->range(std::int64_t{1}, std::int64_t{1} << 50)
       ->type_name("N");
   constexpr int widest = 1 << 20;

@@ -1,4 +1,4 @@
-// What is wrong with where ranks run: on this node, of a process, of every rank of a job.
+// Diagnoses binding and placement: of this node, of a process, or of every rank of a job.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -15,9 +15,9 @@ constexpr std::string_view examples =
     R"(  dllaunch doctor                                this node, and how this shell is bound;
                                                  in an allocation: every rank of the job
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
-  dllaunch doctor --bench                        and what a wrong binding would cost here
-  dllaunch doctor --preflight                    are this job's nodes, or this one, fit to start?
-  dllaunch doctor --json                         for a program; exit code 4 on a failure
+  dllaunch doctor --bench                        also measure what a wrong binding costs here
+  dllaunch doctor --preflight                    check this job's nodes, or this one, before a start
+  dllaunch doctor --json                         for programs; exit code 4 on a failure
 )";
 
 struct Options {
@@ -25,11 +25,11 @@ struct Options {
   bool bench = false;
   bool json = false;
   bool preflight = false;
-  std::string run_dir;            // whose folders and ranks pre-flight asks for
-  std::vector<std::string> skip;  // its checks
-  int limit = 15;                 // seconds for its nodes' answers
-  std::string preflight_node;     // how preflight() asks each node
-  std::string node;               // of this Slurm job; how examine_allocation() asks each node
+  std::string run_dir;            // pre-flight: the run whose folders and ranks are checked
+  std::vector<std::string> skip;  // pre-flight checks
+  int limit = 15;                 // seconds to wait for the nodes' answers
+  std::string preflight_node;     // set by preflight() on each node
+  std::string node;               // a Slurm job; set by examine_allocation() on each node
 };
 
 Result<Report> examine(System& system, const Options& options) {
@@ -54,7 +54,7 @@ Result<int> show_preflight(System& system, const Options& options) {
   const auto report = preflight(system, *request);
   if (!report) return report.error();
   const Console& console = system.console();
-  // Of many nodes, what is well is many lines.
+  // On many nodes, passed checks would fill the screen.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
   system.print(options.json ? to_json(*report).dump(2) + "\n"
                             : render_preflight(*report, console.color_out, all));
@@ -84,18 +84,18 @@ Result<int> show(System& system, const Options& options) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
+  app.add_option("--pid", options->pid, "a running process, and the other ranks of its job")
       ->type_name("P")
       ->range(1, 1 << 22);
   app.add_flag("--bench", options->bench,
                "measure memory and GPU copies too, near and far; takes seconds");
   app.add_flag("--json", options->json, "one JSON document");
   auto* preflight = app.add_flag("--preflight", options->preflight,
-                                 "look at the job's nodes before a start; takes seconds");
-  app.add_option("--run-dir", options->run_dir, "with --preflight: the run, for its folders")
+                                 "check the job's nodes before a start; takes seconds");
+  app.add_option("--run-dir", options->run_dir, "with --preflight: also check this run's folders")
       ->type_name("DIR")
       ->needs(preflight);
-  app.add_option("--skip", options->skip, "with --preflight: leave a check out")
+  app.add_option("--skip", options->skip, "with --preflight: skip a check")
       ->type_name("CHECK")
       ->needs(preflight);
   app.add_option("--limit", options->limit, "with --preflight: how long to wait for the nodes")
@@ -111,7 +111,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command doctor_command;
-const Command doctor_command{"doctor", "what is wrong with where ranks run, and what fixes it",
-                             examples, declare};
+const Command doctor_command{"doctor", "check where ranks run, and suggest fixes", examples,
+                             declare};
 
 }  // namespace dllaunch

@@ -32,9 +32,9 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
-  srun dllaunch exec --run-dir DIR -- ./app     as the plan in DIR says; output to DIR/out/
+  srun dllaunch exec --run-dir DIR -- ./app     follow the plan in DIR; output to DIR/out/
   srun dllaunch exec --framework pytorch -- python3 train.py
-                                                with what torch.distributed reads
+                                                set torch.distributed's variables
 )";
 
 constexpr int cannot_execute = 126;
@@ -50,7 +50,7 @@ struct ExecOptions {
   std::vector<std::string> command;
 };
 
-/// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
+/// Returns the plan's settings for this node; without a plan, the defaults.
 PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, System& system) {
   if (run_dir.empty()) return {};
   auto text = system.read_file(run_dir + "/plan.json");
@@ -60,7 +60,7 @@ PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, System
   return {};
 }
 
-/// Caches that a shared file system is no place for; what the user set stays as it is.
+/// Moves caches off shared file systems; the user's settings stay.
 void set_node_folders(const SiteSettings& site, const RankEnv& rank, const EnvLookup& lookup,
                       System& system) {
   for (const auto& [name, path] : site.node_folders) {
@@ -75,7 +75,7 @@ void set_node_folders(const SiteSettings& site, const RankEnv& rank, const EnvLo
   }
 }
 
-/// The names by which others may reach this node, the best first.
+/// Returns the names by which others may reach this node, best first.
 std::vector<std::string> own_names(const SiteSettings& site, const std::string& host) {
   const auto slurms = process_environment()("SLURMD_NODENAME").value_or(host);
   std::vector<std::string> names = {slurms, host};
@@ -83,21 +83,21 @@ std::vector<std::string> own_names(const SiteSettings& site, const std::string& 
   return names;
 }
 
-/// Failing to bind is reported, not fatal: a slow rank is better than none.
-RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, System& system) {
+/// A failure to bind is reported and not fatal: a slow rank is better than none.
+RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, System& system) {
   const auto complain = [&](const Error& error) {
-    system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
+    system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", context.rank.rank, error.what));
     return RankBinding{};
   };
   auto node = system.topology();
   if (!node) return complain(node.error());
   auto current = current_binding();
   if (!current) return complain(current.error());
-  scene.node = *std::move(node);
-  scene.current = *std::move(current);
-  see_gpus(process_environment(), scene);
-  auto binding = choose_binding(planned, scene);
-  binding.gpus = choose_gpus(planned, scene);
+  context.node = *std::move(node);
+  context.current = *std::move(current);
+  see_gpus(process_environment(), context);
+  auto binding = choose_binding(planned, context);
+  binding.gpus = choose_gpus(planned, context);
   if (!binding.note.empty() && !planned.masks.empty()) {
     system.log("dllaunch: " + binding.note + "\n");
   }
@@ -111,7 +111,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, System& s
   return binding;
 }
 
-/// The option, else DLLAUNCH_RENDEZVOUS_SECONDS, which a job file can set, else five minutes.
+/// Returns the option, else DLLAUNCH_RENDEZVOUS_SECONDS (a job file can set it), else five minutes.
 Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& lookup) {
   constexpr int usual = 300;
   if (options.rendezvous_seconds) return *options.rendezvous_seconds;
@@ -129,45 +129,45 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
 }
 
 /// Joins the rendezvous; returns an empty one if the ranks need none.
-Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene& scene,
+Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkContext& context,
                                const SiteSettings& site, const std::string& run_dir,
                                System& system) {
   // torchrun's workers have their rendezvous point already.
-  const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
+  const bool own_way = context.framework.empty() || context.rank.launcher == "torchrun";
   const auto lookup = process_environment();
   const auto seconds = rendezvous_seconds(options, lookup);
   if (!seconds) return seconds.error();
   if (own_way || *seconds == 0) return Rendezvous{};
   auto rendezvous =
-      join_rendezvous({.rank = scene.rank,
-                       .start_name = scene.start_name,
-                       .names = own_names(site, scene.host),
-                       .hosts = step_hosts(scene.rank, lookup),
+      join_rendezvous({.rank = context.rank,
+                       .start_name = context.start_name,
+                       .names = own_names(site, context.host),
+                       .hosts = step_hosts(context.rank, lookup),
                        .run_dir = run_dir,
                        .token = lookup("DLLAUNCH_START_TOKEN").value_or(""),
                        .key_folder = state_folder(system).value_or(""),
-                       .workers = needs_workers(scene.framework),
+                       .workers = needs_workers(context.framework),
                        .patience = std::chrono::seconds(*seconds),
                        .tell = [&](const std::string& sentence) {
-                         system.log(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
-                                                scene.host, sentence));
+                         system.log(fmt::format("dllaunch: rank {} on {}: {}\n", context.rank.rank,
+                                                context.host, sentence));
                        }});
-  const bool needed = scene.framework != "none" && scene.framework != "mpi";
-  // Fails only for reasons common to all ranks: otherwise the others would wait in vain.
+  const bool needed = context.framework != "none" && context.framework != "mpi";
+  // Fails only for reasons that all ranks share: otherwise the others would wait for this one.
   if (rendezvous || needed || rendezvous.error().kind != ErrorKind::unavailable) return rendezvous;
-  if (scene.rank.rank == 0) {
+  if (context.rank.rank == 0) {
     system.log(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
                            rendezvous.error().what, rendezvous.error().hint));
   }
   return Rendezvous{};
 }
 
-/// Everything that says who this process is, so that there is one answer.
-void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
+/// Sets all variables that define this rank, so that they agree.
+void set_environment(const FrameworkContext& context, const Variables& of_rank) {
   const auto lookup = process_environment();
-  const auto of_framework = framework_variables(scene, lookup);
-  // What torchrun set for its workers is right.
-  if (scene.rank.launcher != "torchrun") {
+  const auto of_framework = framework_variables(context, lookup);
+  // torchrun has set its workers' variables.
+  if (context.rank.launcher != "torchrun") {
     for (const auto& name : contradicting_variables(process_variables(), lookup)) {
       unsetenv(name.c_str());
     }
@@ -182,7 +182,7 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
   if (log < 0) {
-    system.log(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
+    system.log(fmt::format("dllaunch: cannot write {}: {}; output is not redirected\n", path,
                            std::strerror(errno)));
     return kept;
   }
@@ -192,7 +192,7 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   return kept;
 }
 
-/// Never returns when all goes well.
+/// Returns only on failure.
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
   std::vector<char*> argv;
@@ -223,13 +223,13 @@ void forget_inherited() {
   }
 }
 
-/// Fills in where the copies lie, which the plan could not know; returns it. A trainer that was
-/// staged finds its libraries beside it.
+/// Fills in the folder of the staged copies, which is not known when planning, and returns it. A
+/// staged trainer finds its libraries beside it.
 Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup& lookup) {
   auto folder = lookup("DLLAUNCH_STAGE").value_or("");
   if (folder.empty())
     return Error{ErrorKind::unavailable, "--staged, but DLLAUNCH_STAGE is not set",
-                 "the script's lines about `stage` set it"};
+                 "the script's `dllaunch stage` lines set it"};
   const std::string libraries = folder + "/.dllaunch/lib";
   if (command.at(0).starts_with(std::string(stage_mark) + "/.dllaunch/")) {
     const auto before = lookup("LD_LIBRARY_PATH").value_or("");
@@ -280,15 +280,15 @@ Result<int> exec(const ExecOptions& options, System& system) {
     plan_dir = *folder + "/.dllaunch";
   }
   const auto planned = read_plan(plan_dir, *rank, system);
-  RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
-  const auto binding = bind_rank(planned, scene, system);
+  RankContext context{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
+  const auto binding = bind_rank(planned, context, system);
 
-  FrameworkScene framework{
+  FrameworkContext framework{
       .framework = options.framework.empty() ? planned.framework : options.framework,
       .rank = *rank,
       .host = host,
       .start_name = start_name(*rank, lookup, parent_identity()),
-      .visible_gpus = scene.gpu_count};
+      .visible_gpus = context.gpu_count};
   if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
   auto rendezvous = join_others(options, framework, planned.site, run_dir, system);
   if (!rendezvous) return std::move(rendezvous).error();
@@ -303,9 +303,9 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
-  app.add_flag("--no-log", options->no_log, "leave the output where it goes");
+  app.add_flag("--no-log", options->no_log, "do not redirect the output to the run's logs");
   app.add_option("--framework", options->framework,
-                 "whose variables to set besides RANK and co. [the plan's, else none]")
+                 "also set its variables [the plan's framework, else none]")
       ->type_name("NAME");
   app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")

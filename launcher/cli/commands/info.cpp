@@ -22,7 +22,7 @@ constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
   dllaunch info --json    the same for a bug report
   dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
-  dllaunch info --cluster lumi-g          what is known of that cluster, as a file to change
+  dllaunch info --cluster lumi-g          that cluster's profile, as a file to edit
 )";
 
 /// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
@@ -37,7 +37,7 @@ std::string version_in(std::string_view text) {
   return "";
 }
 
-/// {found, version, path, why} of a program that knows --version.
+/// {found, version, path, why} of a program that has --version.
 Json observe_program(System& system, const std::string& name) {
   const auto path = system.find_program(name);
   if (!path) return {{"found", false}, {"why", name + " is not installed"}};
@@ -46,7 +46,7 @@ Json observe_program(System& system, const std::string& name) {
   if (output->exit_code != 0) {
     const auto said = output->err.substr(0, output->err.find('\n'));
     const auto why =
-        said.empty() ? fmt::format("{} --version ended with {}", name, output->exit_code) : said;
+        said.empty() ? fmt::format("{} --version exited with {}", name, output->exit_code) : said;
     return {{"found", false}, {"path", *path}, {"why", why}};
   }
   return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};
@@ -56,13 +56,12 @@ bool has_gpu(const Json& gpus, const char* library) {
   return gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
 }
 
-/// The trainer's schema lists the backends it was built with; some need a GPU of the vendor whose
-/// library names it.
+/// The trainer's schema lists the backends in its build; some need a GPU of one vendor.
 Json backends_of_trainer(const Json& gpus) {
   const Json& train = train_schema();
-  const Json* words = train.at_path({"properties", "backend", "enum"});
+  const Json* names = train.at_path({"properties", "backend", "enum"});
   Json backends = Json::object();
-  for (const Json& word : words != nullptr ? *words : Json()) {
+  for (const Json& word : names != nullptr ? *names : Json()) {
     if (word == "auto") continue;
     backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
   }
@@ -77,7 +76,7 @@ Json backends_of_trainer(const Json& gpus) {
   return backends;
 }
 
-/// The module beside the trainer; it needs a GPU of the vendor whose library names it.
+/// The module beside the trainer; it needs a GPU of its vendor.
 Json nccl_module(System& system, const Json& gpus) {
   const auto paths = program_paths("");
   const std::string folder = paths ? paths->dltrain.substr(0, paths->dltrain.rfind('/')) : "";
@@ -101,7 +100,7 @@ Json communicators(System& system, const Json& mpi, const Json& gpus) {
   return all;
 }
 
-/// NVML and ROCm SMI: what names GPUs, their links and their partitions beyond hwloc.
+/// NVML and ROCm SMI, for GPU names, links and partitions, which hwloc lacks.
 Json gpu_libraries(System& system) {
   Json libraries = Json::object();
   for (const VendorLibrary& library : system.gpu_libraries()) {
@@ -114,7 +113,7 @@ Json gpu_libraries(System& system) {
   return libraries;
 }
 
-/// {name, title, scheduler, file} of each; `why` where it cannot be used.
+/// {name, title, scheduler, file} of each cluster profile; `why` if it is unusable.
 Json clusters(System& system) {
   Json all = Json::array();
   for (const ProfileText& found : profile_texts(system)) {
@@ -145,7 +144,7 @@ std::string render_clusters(const Json& all) {
   return text;
 }
 
-/// The file itself, comments and all.
+/// The file itself, with its comments.
 Result<int> show_cluster(System& system, const std::string& name) {
   const auto profile = find_profile(system, name);
   if (!profile) return profile.error();
@@ -196,7 +195,7 @@ Result<int> show_info(System& system, bool json) {
   return exit_code::success;
 }
 
-/// Everything a plan is made from: Slurm's words, what was probed, or this machine's topology.
+/// All inputs of a plan: Slurm's configuration, probed nodes, or this machine's topology.
 Result<int> show_facts(System& system) {
   const auto facts = find_facts(system, {});
   if (!facts) return facts.error();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  DLLAUNCH_GENERATION=$(dllaunch lease RUN) || exit 3
-  export DLLAUNCH_GENERATION        in a script of your own, before it starts the ranks
+  export DLLAUNCH_GENERATION        in your own script, before it starts the ranks
 )";
 
 Result<int> lease(const std::string& path, System& system) {
@@ -21,7 +21,7 @@ Result<int> lease(const std::string& path, System& system) {
   const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
   auto taken = take_run_ownership({.path = error ? path : absolute.string()}, system);
   if (!taken) return std::move(taken).error();
-  system.print(fmt::format("{}\n", taken->generation()));
+  system.print(fmt::format("{}\n", taken->fencing_token()));
   return exit_code::success;
 }
 
@@ -35,7 +35,7 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command lease_command;
 const Command lease_command{"lease",
-                            "take a run's directory: an earlier start of the run writes no more",
+                            "take over a run directory: earlier starts of the run stop writing",
                             examples, declare};
 
 }  // namespace dllaunch

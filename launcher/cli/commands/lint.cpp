@@ -12,8 +12,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch lint job.sbatch                       what sbatch and the job would stumble over
-  dllaunch lint job.sbatch --topology lumi-g     and whether its masks fit that cluster's nodes
+    R"(  dllaunch lint job.sbatch                       problems with sbatch options and in the job
+  dllaunch lint job.sbatch --topology lumi-g     also check its masks against that cluster's nodes
   dllaunch lint job.sbatch --fix | patch job.sbatch
 )";
 
@@ -24,7 +24,7 @@ struct Options {
   bool json = false;
 };
 
-/// A relative path counts from where sbatch is called: here, or where the script stands.
+/// Relative paths are resolved against the directory of the sbatch call: this one, or the script's.
 lint::Surroundings surroundings(System& system, const std::string& script) {
   const std::size_t slash = script.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : script.substr(0, slash + 1);
@@ -67,13 +67,12 @@ Result<int> check_script(System& system, const Options& options) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("SCRIPT.sbatch", options->script, "the script, as you would give it to sbatch")
-      ->required();
+  app.add_option("SCRIPT.sbatch", options->script, "the script, as passed to sbatch")->required();
   app.add_option("--topology", options->topology,
                  "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
       ->type_name("X");
   app.add_flag("--fix", options->fix,
-               "print certain corrections as a diff for patch(1); findings go to stderr");
+               "print safe corrections as a diff for patch(1); findings go to stderr");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return check_script(system, *options); };
 }
@@ -81,7 +80,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command lint_command;
-const Command lint_command{"lint", "what is wrong with an sbatch script, and how to correct it",
-                           examples, declare};
+const Command lint_command{"lint", "check an sbatch script, and suggest corrections", examples,
+                           declare};
 
 }  // namespace dllaunch

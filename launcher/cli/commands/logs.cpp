@@ -1,4 +1,4 @@
-// What the ranks of a run wrote, merged; of a run that goes on, as it is written.
+// Prints the merged output of a run's ranks; follows a run that is still running.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -48,7 +48,7 @@ std::string task_of(const std::string& folder) {
   return task.find_first_not_of("0123456789") == std::string::npos ? task : "";
 }
 
-/// The output of a run: one text, of an array one a task.
+/// The output of a run; of an array, one text per task.
 class Output {
  public:
   Output(const StoredRun& run, const Options& options) : run_(run), options_(options) {
@@ -205,8 +205,8 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
-  app.add_flag("-f,--follow", options->follow, "go on until the run ends");
-  app.add_option("--rank", options->rank, "only this one, without a prefix")
+  app.add_flag("-f,--follow", options->follow, "continue until the run ends");
+  app.add_option("--rank", options->rank, "only this rank, without a prefix")
       ->type_name("N")
       ->range(0, 1 << 24);
   return [options](System& system) { return show_logs(*options, system); };
@@ -215,6 +215,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command logs_command;
-const Command logs_command{"logs", "what the ranks wrote, merged", examples, declare};
+const Command logs_command{"logs", "the ranks' output, merged", examples, declare};
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Show what would happen; start nothing, submit nothing.
+// Prints the plan; starts and submits nothing.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -11,10 +11,10 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch plan train.yaml                       who runs where, and the srun or mpirun line
+    R"(  dllaunch plan train.yaml                       where each rank runs, and the start command
   dllaunch plan train.yaml --set resources.nodes=4
-  dllaunch plan train.yaml --facts lumi.json     for a cluster that is not here
-  dllaunch plan train.yaml --check               and what would go wrong: files, limits, accounts
+  dllaunch plan train.yaml --facts lumi.json     for another cluster
+  dllaunch plan train.yaml --check               also check files, limits and accounts
   dllaunch plan train.yaml --json
 )";
 
@@ -24,12 +24,12 @@ struct Options {
   bool json = false;
 };
 
-/// A path may be any bytes, JSON is UTF-8.
+/// A path may contain any bytes; JSON is UTF-8.
 std::string text_of(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// The plan where there is one, and everything that speaks against the job.
+/// The plan, if there is one, and every problem of the job.
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
   if (!checked) return checked.error();
@@ -62,8 +62,8 @@ CommandBody declare(CommandOptions& app) {
       ->allow_extra_args(false);
   app.add_option("--facts", options->plan.facts, "plan for the cluster recorded in FILE")
       ->type_name("FILE");
-  app.add_flag("--local", options->plan.local, "this machine alone, though it has Slurm");
-  app.add_flag("--check", options->check, "look for what would go wrong in the queue and after it");
+  app.add_flag("--local", options->plan.local, "this machine only, even if it has Slurm");
+  app.add_flag("--check", options->check, "check for what would fail in the queue or after it");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return show_plan(system, *options); };
 }
@@ -71,7 +71,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command plan_command;
-const Command plan_command{"plan", "show who would run where, and start nothing", examples,
+const Command plan_command{"plan", "show where each rank would run; start nothing", examples,
                            declare};
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Look at the nodes that jobs get, from inside, and remember them.
+// Records the topology of a cluster's nodes, observed from inside jobs.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -23,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view examples =
-    R"(  dllaunch probe gpu                             one job a kind of node of partition gpu
+    R"(  dllaunch probe gpu                             one job per node type of partition gpu
   dllaunch probe                                 of every partition
   dllaunch probe gpu --account project_1 --within 60
-  dllaunch probe --list                          what is known, and since when
+  dllaunch probe --list                          known node types, and when they were probed
 )";
 
 struct Options {
@@ -43,7 +43,7 @@ std::string first_line(System& system, const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-/// Inside the job: what this node is, for the one who waits for our output.
+/// Inside the job: prints this node's description for the waiting `dllaunch probe`.
 Result<int> capture_here(System& system) {
   auto topology = system.topology();
   if (!topology) return std::move(topology).error();
@@ -74,13 +74,13 @@ Result<int> list(System& system, bool json) {
   }
   for (const auto& complaint : cache.complaints) system.log("warning: " + complaint + "\n");
   if (cache.nodes.empty())
-    system.log("nothing probed yet: `dllaunch probe PARTITION` looks at the nodes of one\n");
+    system.log("nothing probed yet; run `dllaunch probe PARTITION`\n");
   else
     system.print(render_probe_list(cache.nodes, now));
   return exit_code::success;
 }
 
-/// A folder of our own below the current one, which the nodes are likely to share; gone with it.
+/// A temporary folder below the current directory, which the nodes are likely to share.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& parent) : path_(parent + "/.dllaunch-probe-XXXXXX") {
@@ -101,7 +101,7 @@ class ScratchFolder {
 Result<int> tell(const ProbeOutcome& outcome, bool json, System& system) {
   system.print(json ? probes_json(outcome).dump(2) + "\n" : render_probes(outcome));
   for (const auto& [target, why] : outcome.missed)
-    system.log(fmt::format("dllaunch: {} left out: {}\n",
+    system.log(fmt::format("dllaunch: {} skipped: {}\n",
                            fmt::format("partition {}, {}", target.places.front().partition,
                                        compress_hosts(target.type.hosts)),
                            why));
@@ -124,8 +124,8 @@ Result<int> probe(const Options& options, System& system) {
   const ScratchFolder scratch(paths->work_dir);
   if (scratch.path().empty() || scratch.path().find('\\') != std::string::npos)
     return Error{ErrorKind::bad_request,
-                 fmt::format("{} cannot hold the jobs' output", paths->work_dir),
-                 "start in a folder that you can write to and the nodes share"};
+                 fmt::format("cannot write the jobs' output to {}", paths->work_dir),
+                 "run it in a writable folder on a shared file system"};
   const auto outcome = execute_probes(*facts->slurm, *targets, system,
                                       {.options = options.probe,
                                        .program = paths->dllaunch,
@@ -136,16 +136,17 @@ Result<int> probe(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("PARTITION", options->partition, "where to look; else every partition");
-  app.add_option("--within", options->within_minutes, "give up on what has not come by then")
+  app.add_option("PARTITION", options->partition, "the partition [all]");
+  app.add_option("--within", options->within_minutes,
+                 "give up on jobs that have not finished by then")
       ->type_name("MINUTES")
       ->range(1, 10080)
       ->capture_default_str();
-  app.add_option("--account", options->probe.account, "what this site wants of every job")
+  app.add_option("--account", options->probe.account, "if the site requires one")
       ->type_name("NAME");
   app.add_option("--qos", options->probe.qos, "the same")->type_name("NAME");
   app.add_option("--reservation", options->probe.reservation, "the same")->type_name("NAME");
-  app.add_flag("--list", options->list, "what is known already; submits nothing");
+  app.add_flag("--list", options->list, "list known node types; submit nothing");
   app.add_flag("--capture", options->capture)->group("");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return probe(*options, system); };
@@ -154,7 +155,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command probe_command;
-const Command probe_command{
-    "probe", "look at the nodes jobs get, with one tiny job each, for plans", examples, declare};
+const Command probe_command{"probe", "record each node type for plans, with one small job per type",
+                            examples, declare};
 
 }  // namespace dllaunch

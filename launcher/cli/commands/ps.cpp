@@ -1,4 +1,4 @@
-// The user's runs: those in the queue, those on this machine, those that are over.
+// Lists the user's runs: queued, running, ended.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch ps          what waits, what runs, and the last that ended
-  dllaunch ps --all    every run that is remembered
+    R"(  dllaunch ps          queued and running ones, and the last that ended
+  dllaunch ps --all    all recorded runs
   dllaunch ps --json   for programs
 )";
 
@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-/// Terminals wrap what is too long, pipes do not: there nothing is cut.
+/// Lines are cut to the width of a terminal, and not cut in a pipe.
 int columns_of(const Console& console) {
   constexpr int unlimited = 100'000;
   return console.terminal_out ? console.columns : unlimited;
@@ -50,7 +50,7 @@ Result<int> list_runs(System& system, const Options& options) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_flag("--all", options->all, "not only the last 20 of those that are over");
+  app.add_flag("--all", options->all, "all ended runs, not only the last 20");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return list_runs(system, *options); };
 }
@@ -58,6 +58,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command ps_command;
-const Command ps_command{"ps", "list your runs: waiting, running, over", examples, declare};
+const Command ps_command{"ps", "list your runs: queued, running, ended", examples, declare};
 
 }  // namespace dllaunch

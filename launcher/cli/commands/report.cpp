@@ -1,4 +1,4 @@
-// How a run went, and what its ranks did when.
+// Summarises a run and merges its ranks' timelines.
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   if (!options.ranks.empty()) {
     auto list = parse_id_list(options.ranks);
     if (!list || list->empty())
-      return Error{ErrorKind::bad_request, "--ranks is no list of ranks: " + options.ranks,
+      return Error{ErrorKind::bad_request, "--ranks is not a list of ranks: " + options.ranks,
                    "write it as 0-7,64"};
     ranks = *std::move(list);
   }
@@ -76,7 +76,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("-o,--output", options->output, "the merged timeline [RUN/timeline.json]")
       ->type_name("FILE")
       ->needs(timeline);
-  app.add_option("--ranks", options->ranks, "only these, as 0-7,64")
+  app.add_option("--ranks", options->ranks, "only these ranks, as 0-7,64")
       ->type_name("LIST")
       ->needs(timeline);
   app.add_flag("--json", options->json, "one JSON document");
@@ -86,6 +86,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command report_command;
-const Command report_command{"report", "how a run went; merges its timelines", examples, declare};
+const Command report_command{"report", "summarise a run; merge its timelines", examples, declare};
 
 }  // namespace dllaunch

@@ -34,8 +34,8 @@ constexpr std::string_view examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
-  dllaunch run train.yaml --run-dir runs/a      again: resumes from its last checkpoint
-  dllaunch run train.yaml --local --detach      in the background of this machine
+  dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
+  dllaunch run train.yaml --local --detach      in the background on this machine
 )";
 
 struct RunOptions {
@@ -65,7 +65,7 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
   return paths;
 }
 
-/// Stops at what Slurm would refuse or what would fail at once; logs doubts.
+/// Returns an error for what Slurm would reject or what would fail at once; logs warnings.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
@@ -75,7 +75,7 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   }
   if (!report.passed()) return as_error(report);
   if (!report.estimate.empty())
-    system.log(fmt::format("dllaunch: Slurm would let it {}\n", report.estimate));
+    system.log(fmt::format("dllaunch: Slurm expects it to {}\n", report.estimate));
   return Ok{};
 }
 
@@ -85,7 +85,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   if (!job) return std::move(job).error();
   auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
-  // A dry run shows the job ids too, for they are in the script.
+  // A dry run resolves job ids too: they are in the script.
   auto dependencies = resolve_dependencies(system, job->after);
   if (!dependencies) return std::move(dependencies).error();
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
@@ -144,7 +144,7 @@ SlurmSettings slurm_settings(const RunOptions& options, System& system) {
   return settings;
 }
 
-/// The stored job file has what --set changed in it.
+/// The stored job file includes the changes by --set.
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
   if (options.local) argv.emplace_back("--local");
@@ -164,12 +164,12 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
                                         .next = command_to_go_on(options, run)}));
   auto written = folder.check();
   if (written) written = write_file(run.summary(), summary_text(summary));
-  // How the run ended is what counts; `status` tries again when the disk has room.
+  // The run's outcome matters more; `status` tries again when the disk has room.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
 }
 
-/// `attached`: the job of this run that is in the queue already, and since when.
+/// `attached`: this run's job that is already queued, and since when.
 struct Attached {
   std::string id;
   double since_s = 0;  // Unix seconds
@@ -201,7 +201,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   Follower follower(system, run, settings);
   follower.log(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
                            plan.array ? fmt::format("array {} of ", *plan.array) : "", plan.ranks(),
-                           plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
+                           plan.ranks() == 1 ? "" : "s", plan.array ? " per task" : "",
                            slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,
@@ -276,11 +276,11 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("KEY.PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_flag("--local", options->local, "on this machine, even where there is a Slurm");
-  app.add_flag("--detach", options->detach, "return when it is submitted or started");
+  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  app.add_flag("--detach", options->detach, "return once submitted or started");
   app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
   app.add_option("--run-dir", options->run_dir,
-                 "where everything of this run goes [runs/NAME-TIME]")
+                 "directory for all files of this run [runs/NAME-TIME]")
       ->type_name("DIR");
   return [options](System& system) { return run_job(*options, system); };
 }
@@ -288,6 +288,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command run_command;
-const Command run_command{"run", "train, here or on Slurm, and follow it", examples, declare};
+const Command run_command{"run", "run a job, here or on Slurm, and follow it", examples, declare};
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// What a job file may hold, for editors and for people.
+// Prints the schema of job files, for editors and for people.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch schema > job.schema.json     JSON Schema 2020-12, for an editor's YAML support
-  dllaunch schema --markdown            the same as a page for people: docs/job-file.md
+  dllaunch schema --markdown            the same as Markdown: docs/job-file.md
 )";
 
 CommandBody declare(CommandOptions& app) {

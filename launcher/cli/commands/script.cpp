@@ -1,4 +1,4 @@
-// Print the sbatch script; submit nothing.
+// Prints the sbatch script; submits nothing.
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch script train.yaml > job.sbatch        look at it, edit it, sbatch it
-  dllaunch script train.yaml --facts lumi.json   for a cluster that is not here
+  dllaunch script train.yaml --facts lumi.json   for another cluster
 )";
 
 /// Submitted by hand, the job starts without a run directory, and Slurm fails silently if the

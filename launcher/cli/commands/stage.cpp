@@ -1,4 +1,4 @@
-// Inside a job: data and programs onto every node's own disk, and away again at the end.
+// Inside a job: copies data and programs to every node's local disk, and removes them at the end.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: where this job's copies lie
+    R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: the folder for its copies
   coproc srun --overlap --ntasks-per-node=1 dllaunch stage --keep "$DLLAUNCH_STAGE"
                                               removes them when the job ends, however it ends
   dllaunch stage --to "$DLLAUNCH_STAGE" -- /scratch/imagenet.tar
@@ -39,8 +39,8 @@ struct StageOptions {
 Result<std::string> job_id(System& system) {
   const auto id = system.environment("SLURM_JOB_ID");
   if (id && !id->empty()) return *id;
-  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging belongs into a Slurm job",
-               "salloc, or put the line into a batch script"};
+  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging needs a Slurm job",
+               "use salloc or a batch script"};
 }
 
 /// Keeps the copies until standard input is closed or Slurm ends the step, then removes them.
@@ -101,7 +101,7 @@ Result<int> stage(const StageOptions& options, System& system) {
   }
   if (!options.keep.empty()) return keep(options.keep);
   if (options.job.request.folder.empty())
-    return Error{ErrorKind::bad_request, "stage: where to?", "--to \"$DLLAUNCH_STAGE\""};
+    return Error{ErrorKind::bad_request, "stage: no --to", "--to \"$DLLAUNCH_STAGE\""};
   if (!options.here) return stage_all(options, system);
   auto done = stage_here(options, system);
   if (!done) return std::move(done).error();
@@ -111,14 +111,14 @@ Result<int> stage(const StageOptions& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
-  app.add_flag("--folder", options->folder, "print the folder of this job, and make nothing");
+  app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
   app.add_option("--keep", options->keep, "on every node: remove FOLDER when standard input ends")
       ->type_name("FOLDER");
   app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
       ->type_name("FOLDER");
   app.add_flag("--broadcast", job.broadcast,
-               "read each source once and send it by sbcast; else every node reads for itself");
-  app.add_option("--program", job.programs, "a program to take along, with its libraries")
+               "read each source once and send it by sbcast; else each node reads it");
+  app.add_option("--program", job.programs, "also copy this program and its libraries")
       ->type_name("PATH")
       ->take_all()
       ->allow_extra_args(false);

@@ -1,4 +1,4 @@
-// One run: what it does, how far it is, what it waits for, how it ended, what to type next.
+// Prints the state of one run: progress, what it waits for, how it ended, what to do next.
 #include <fmt/core.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-/// Of an array that goes on: what of it is over, and how.
+/// For a running array: the ended tasks, and how they ended.
 void add_ended_tasks(System& system, RunStatusView& status) {
   const auto& run = status.run_state.run;
   if (!run.plan.array || status.run_state.jobs.empty()) return;

@@ -1,4 +1,4 @@
-// In the batch script: owns the srun step; restarts, requeues, stops.
+// In the batch script: owns the srun step; restarts it, requeues the job, or stops.
 #include <unistd.h>
 
 #include <memory>
@@ -57,7 +57,7 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   }
   if (!options.watched.empty()) return watch_from_another_node(options, system);
   if (options.start.empty())
-    return Error{ErrorKind::bad_request, "supervise: what starts the ranks?",
+    return Error{ErrorKind::bad_request, "supervise: no start command",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
   auto stage_holder = StageHolder::from(options.stage_holder);
   if (!stage_holder) return std::move(stage_holder).error();
@@ -85,14 +85,14 @@ CommandBody declare(CommandOptions& app) {
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
       ->group("");
   app.add_option("--keeper", options->stage_holder,
-                 "who keeps staged copies until its input is closed")
+                 "the process that keeps staged copies until its input is closed")
       ->type_name("FD:PID")
       ->group("");
   app.add_option("--watch-script", options->watched,
-                 "in a step on another node: put the job back when this one is lost")
+                 "in a step on another node: requeue the job when this one is lost")
       ->type_name("NODE")
       ->group("");
-  app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
+  app.add_option("START", options->start, "the srun or mpirun command, after --");
   return [options](System& system) { return supervise_run(*options, system); };
 }
 

@@ -1,4 +1,4 @@
-// The shape of a node: this one, or one from a file.
+// Prints the topology of this node, or of one from a file.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch topo                                  this machine
   dllaunch topo --json > node.json               to plan for it elsewhere, or for a bug report
-  dllaunch topo --xml node.xml                   in hwloc's words, for lstopo too
+  dllaunch topo --xml node.xml                   as hwloc XML, for lstopo
   dllaunch topo --topology node.xml              hwloc XML of another machine
   dllaunch topo --topology lumi-g                a node of a cluster that dllaunch knows
   dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"
@@ -36,7 +36,7 @@ Result<int> write_xml(System& system, const std::string& path) {
     return exit_code::success;
   }
   if (auto written = write_file(path, *xml); !written)
-    return Error{ErrorKind::bad_request, written.error().what, "name another file"};
+    return Error{ErrorKind::bad_request, written.error().what, "use another file"};
   return exit_code::success;
 }
 

@@ -1,4 +1,4 @@
-// The --topology option, shared by several commands: which node they are about.
+// The --topology option, shared by several commands: selects the node.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Is this job file right? Looks at no cluster.
+// Checks a job file without a cluster.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch validate train.yaml                        every error in it, with its place
+    R"(  dllaunch validate train.yaml                        every error, with its position
   dllaunch validate train.yaml --set train.epochs=5   with one key changed
   dllaunch validate train.yaml --json                 for other programs
 )";
@@ -39,7 +39,7 @@ std::string what_it_does(const Job& job) {
                      kind != nullptr ? kind->text() : "its data set");
 }
 
-/// The limit with what its numbers are: minutes, or the form of Slurm's that it is written in.
+/// The time limit with its unit: minutes, or the Slurm format it is written in.
 std::string time_with_unit(const std::string& time) {
   const auto colons = static_cast<std::size_t>(std::count(time.begin(), time.end(), ':'));
   if (time.find('-') != std::string::npos) {
@@ -96,7 +96,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command validate_command;
-const Command validate_command{"validate", "check a job file; looks at no cluster", examples,
+const Command validate_command{"validate", "check a job file, without a cluster", examples,
                                declare};
 
 }  // namespace dllaunch

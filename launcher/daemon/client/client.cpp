@@ -145,7 +145,7 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
       "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", method,
       path);
   if (!write_all(socket.fd(), request, deadline))
-    return Error{ErrorKind::timeout, "the daemon takes no request",
+    return Error{ErrorKind::timeout, "the daemon does not respond",
                  "dllaunch daemon stop; dllaunch daemon start"};
   auto text = read_all(socket.fd(), deadline);
   if (!text) return std::move(text).error();

@@ -27,11 +27,11 @@ LockHolder signature_in(int fd) {
   LockHolder holder;
   std::array<char, 300> text{};
   if (pread(fd, text.data(), text.size() - 1, 0) <= 0) return holder;
-  const std::string_view words(text.data());
-  const auto blank = words.find(' ');
+  const std::string_view content(text.data());
+  const auto blank = content.find(' ');
   holder.pid = static_cast<pid_t>(std::atol(text.data()));
   if (blank != std::string_view::npos)
-    holder.host = words.substr(blank + 1, words.find('\n') - blank - 1);
+    holder.host = content.substr(blank + 1, content.find('\n') - blank - 1);
   return holder;
 }
 

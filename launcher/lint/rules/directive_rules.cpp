@@ -108,8 +108,8 @@ void check_duplicate(const Subject& subject, Report& report) {
     std::vector<Edit> edits;
     edits.push_back(remove_directive(script, *seen->second));
     report.add(script.at(option),
-               fmt::format("--{} stands on line {} already: sbatch takes the last one, {}",
-                           option.name, line_of(script.text, script.at(*seen->second)),
+               fmt::format("--{} is already on line {}: sbatch uses the last one, {}", option.name,
+                           line_of(script.text, script.at(*seen->second)),
                            last.has_value ? in_quotes(last.value.bytes()) : "given here"),
                same ? "remove one of them" : "remove the one you do not mean", std::move(edits));
     seen->second = &option;
@@ -137,7 +137,7 @@ void check_invalid(const Subject& subject, Report& report) {
   if (!directives.parsed.others.empty()) {
     const Text& word = directives.words[directives.parsed.others.front()];
     report.add(word.source(0),
-               fmt::format("{} is no option: sbatch refuses the script (\"Invalid directive\")",
+               fmt::format("{} is not an option: sbatch rejects the script (\"Invalid directive\")",
                            in_quotes(word.bytes())),
                "write --OPTION=VALUE, and quotes around a value with blanks");
   }
@@ -150,9 +150,9 @@ void check_invalid(const Subject& subject, Report& report) {
     const std::string fault = fault_of_value(option.name, value);
     if (fault.empty()) continue;
     const bool equals = value.starts_with('=');
-    report.add(
-        script.at(option), fmt::format("--{}: {} {}", option.name, in_quotes(value), fault),
-        equals ? "a short option takes its value without '='" : "write a value that sbatch takes");
+    report.add(script.at(option), fmt::format("--{}: {} {}", option.name, in_quotes(value), fault),
+               equals ? "a short option takes its value without '='"
+                      : "write a value that sbatch accepts");
   }
 }
 
@@ -227,12 +227,12 @@ void check_folder(const Subject& subject, Report& report) {
     // Another machine's file system cannot be checked here.
     if (path.starts_with('/') && !is_folder("/" + path.substr(1, path.find('/', 1) - 1))) continue;
     told.push_back(path);
-    report.add(
-        script.at(*option),
-        fmt::format("--{}: there is no folder {}, and Slurm makes none: the job dies at once and "
-                    "leaves no log",
-                    name, in_quotes(path)),
-        "run mkdir -p " + path + " before sbatch (a mkdir in the script comes too late)");
+    report.add(script.at(*option),
+               fmt::format("--{}: the folder {} does not exist, and Slurm does not create it: the "
+                           "job dies at once and "
+                           "leaves no log",
+                           name, in_quotes(path)),
+               "run mkdir -p " + path + " before sbatch (a mkdir in the script comes too late)");
   }
 }
 

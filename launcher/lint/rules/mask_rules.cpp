@@ -243,7 +243,7 @@ void check_count(const Subject& subject, Report& report) {
     if (tasks < 1 || masks >= tasks) continue;
     report.add(
         bind.list.source(0),
-        fmt::format("{} CPU mask{} for {} tasks a node: srun begins again with the first, so "
+        fmt::format("{} CPU mask{} for {} tasks per node: srun begins again with the first, so "
                     "ranks {} and 0 share CPUs",
                     masks, masks == 1 ? "" : "s", tasks, masks),
         fmt::format("give {} masks, or write --ntasks-per-node={}", tasks, masks));
@@ -256,7 +256,7 @@ void check_extra(const Subject& subject, Report& report) {
     const auto masks = static_cast<long>(bind.items.size());
     if (tasks < 1 || masks <= tasks || !does_work(subject.script, *bind.launch)) continue;
     report.add(bind.list.source(0),
-               fmt::format("{} CPU masks for {} task{} a node: the last {} never used", masks,
+               fmt::format("{} CPU masks for {} task{} per node: the last {} never used", masks,
                            tasks, tasks == 1 ? "" : "s",
                            masks - tasks == 1 ? "one is" : std::to_string(masks - tasks) + " are"),
                fmt::format("write --ntasks-per-node={}, or leave {} mask{} out", masks,

@@ -246,7 +246,7 @@ void check_cpus(const Subject& subject, Report& report) {
   if (given == nullptr || cpus < 1 || cpus > 1'000'000 || tasks * cpus <= have) return;
   report.add(
       script.at(*given),
-      fmt::format("{} task{} a node x --cpus-per-task={} is {} CPUs, this node has {} for jobs: "
+      fmt::format("{} task{} per node x --cpus-per-task={} is {} CPUs, this node has {} for jobs: "
                   "the job never starts",
                   tasks, tasks == 1 ? "" : "s", cpus, tasks * cpus, have),
       fmt::format("write --cpus-per-task={}", std::max<long>(1, have / tasks)));
@@ -263,7 +263,7 @@ void check_gpus(const Subject& subject, Report& report) {
     if (const GivenOption* option = script.directive(name)) at = script.at(*option);
   }
   report.add(at,
-             fmt::format("{} GPUs a node, this node has {}: the job never starts", wanted, have),
+             fmt::format("{} GPUs per node, this node has {}: the job never starts", wanted, have),
              fmt::format("write --gpus-per-node={}", have));
 }
 
@@ -289,7 +289,7 @@ void check_memory(const Subject& subject, Report& report) {
     const long size = megabytes(option->value.bytes());
     if (size < 1 || times > 1'000'000 || size * times <= have) continue;
     report.add(script.at(*option),
-               fmt::format("--{}={}{} is {} MB a node, this node has {} MB: the job never starts",
+               fmt::format("--{}={}{} is {} MB per node, this node has {} MB: the job never starts",
                            name, option->value.bytes(),
                            times > 1 ? fmt::format(" x {}", times) : "", size * times, have),
                "write --mem=0 for all of a node's memory");

@@ -25,7 +25,7 @@ void check_nul(const Subject& subject, Report& report) {
   const std::size_t at = subject.script.text.find('\x01');
   if (at == std::string_view::npos) return;
   report.add(at,
-             "a control character (NUL or 0x01) stands in the script: Slurm refuses NULs, and "
+             "the script contains a control character (NUL or 0x01): Slurm rejects NULs, and "
              "this does not look like text",
              "send the script, not a program or an archive");
 }
@@ -57,12 +57,11 @@ void check_unclosed(const Subject& subject, Report& report) {
                        [](const Unclosed& a, const Unclosed& b) { return a.at < b.at; });
   const bool document = first->what == "here-document";
   report.add(first->at,
-             document
-                 ? "the delimiter of this here-document never stands alone on a line: the rest "
-                   "of the script is text, no command"
-                 : fmt::format("this {} is never closed: bash reads no further", first->what),
+             document ? "the delimiter of this here-document is never alone on a line: the rest "
+                        "of the script is text, not commands"
+                      : fmt::format("this {} is never closed: bash reads no further", first->what),
              document ? "write the delimiter alone on a line, with nothing before or behind it"
-                      : "close it; `bash -n` tells where bash gave up");
+                      : "close it; `bash -n` shows where bash stops");
 }
 
 constexpr Rule script_table[] = {

@@ -45,7 +45,7 @@ void check_tasks_gpus(const Subject& subject, Report& report) {
     const long gpus = subject.script.request.node_gpus();
     if (tasks < 1 || gpus < 1 || tasks <= gpus || step.gpus_per_task > 0) continue;
     report.add(begin_of(launch),
-               fmt::format("{} tasks a node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
+               fmt::format("{} tasks per node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
                            "(\"Duplicate GPU detected\")",
                            tasks, gpus, gpus == 1 ? "" : "s"),
                fmt::format("write --ntasks-per-node={} or --gpus-per-node={}", gpus, tasks));
@@ -71,7 +71,7 @@ void check_idle_gpus(const Subject& subject, Report& report) {
     if (one_drives_all && launch.command->per_rank) continue;
     report.add(
         begin_of(launch),
-        fmt::format("{} task{} a node for {} GPUs: with one rank a GPU, {} GPU{} idle", tasks,
+        fmt::format("{} task{} per node for {} GPUs: with one rank per GPU, {} GPU{} idle", tasks,
                     tasks == 1 ? "" : "s", gpus, gpus - tasks,
                     gpus - tasks == 1 ? " stays" : "s stay"),
         fmt::format("write --ntasks-per-node={} (or start the workers with torchrun)", gpus));
@@ -140,11 +140,12 @@ void check_torchrun(const Subject& subject, Report& report) {
     const bool starter = name == "torchrun" || (is_python(name) && starts_workers(launch.ranks));
     const long tasks = step_request(subject.script, launch).tasks_per_node();
     if (!starter || tasks < 2) continue;
-    report.add(begin_of(launch),
-               fmt::format("{} tasks a node start torchrun {} times on each node, and every one of "
-                           "them starts a worker for each GPU",
-                           tasks, tasks),
-               "write srun --ntasks-per-node=1, or leave torchrun out");
+    report.add(
+        begin_of(launch),
+        fmt::format("{} tasks per node start torchrun {} times on each node, and every one of "
+                    "them starts a worker for each GPU",
+                    tasks, tasks),
+        "write srun --ntasks-per-node=1, or leave torchrun out");
   }
 }
 
@@ -201,11 +202,12 @@ void check_omp_threads(const Subject& subject, Report& report) {
     const long wanted = number_of(threads->second->text);
     const long cpus = step_request(subject.script, launch).cpus_per_task;
     if (wanted < 1 || cpus < 1 || wanted <= cpus) continue;
-    report.add(threads->second->text.source(0),
-               fmt::format("OMP_NUM_THREADS={} on {} CPU{} a task: the threads wait for each other",
-                           wanted, cpus, cpus == 1 ? "" : "s"),
-               "write export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK, or ask for --cpus-per-task=" +
-                   std::to_string(wanted));
+    report.add(
+        threads->second->text.source(0),
+        fmt::format("OMP_NUM_THREADS={} on {} CPU{} per task: the threads wait for each other",
+                    wanted, cpus, cpus == 1 ? "" : "s"),
+        "write export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK, or ask for --cpus-per-task=" +
+            std::to_string(wanted));
   }
 }
 

@@ -23,7 +23,7 @@ struct Inquiry {
 
 struct Heard {
   std::string answer = {};    // proven; empty: none
-  std::string unproven = {};  // "n1:61234", who did not prove to be of this start; empty: nobody
+  std::string unproven = {};  // "n1:61234", which gave no proof of this start; empty: none
 };
 
 /// Asks the servers in order. The next one is asked when one refuses, or after a quarter of a

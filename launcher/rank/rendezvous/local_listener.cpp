@@ -77,11 +77,11 @@ std::vector<std::string> listening_names(std::istream& sockets, const std::strin
   std::vector<std::string> names;
   for (std::string line; std::getline(sockets, line);) {
     // Num RefCount Protocol Flags Type St Inode Path
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::string skipped;
     std::string flags;
     std::string path;
-    words >> skipped >> skipped >> skipped >> flags >> skipped >> skipped >> skipped >> path;
+    fields >> skipped >> skipped >> skipped >> flags >> skipped >> skipped >> skipped >> path;
     const bool listens = flags == "00010000";
     if (listens && path.starts_with("@" + beginning)) names.push_back(path.substr(1));
   }

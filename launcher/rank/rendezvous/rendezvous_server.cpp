@@ -193,16 +193,16 @@ class Service {
     visitor.done = true;
     if (++strangers_ > 1 || of_other_key_ > 0) return;
     const auto who = visitor.local ? "on this node" : peer_of(visitor.socket);
-    tell(
-        fmt::format("a stranger, or a rank of another start, asked where the ranks meet and was "
-                    "refused ({}); more of them are counted, not told",
-                    who));
+    tell(fmt::format(
+        "a stranger, or a rank of another start, asked for the rendezvous address and was "
+        "refused ({}); further ones are only counted",
+        who));
   }
 
   /// Refuses a process that guessed the start's name, or a rank without its key.
   void refuse_of_other_key(Visitor& visitor, const Question& question) {
     if (++of_other_key_ == 1)
-      tell(fmt::format("{} says to be rank {} of this start and has not its key ({}): refused; {}",
+      tell(fmt::format("{} claims to be rank {} of this start but lacks its key ({}): refused; {}",
                        peer_of(visitor.socket), question.rank, why_keys_differ, token_remedy));
     refuse(visitor);
   }

@@ -37,7 +37,7 @@ std::optional<Result<std::string>> read_key(const std::string& path) {
                         read(file, key.data(), key_bytes) == static_cast<ssize_t>(key_bytes);
   close(file);
   if (!looked || info.st_uid != geteuid()) return no_key(path + " is not yours");
-  if (!is_whole) return no_key(path + " is no key: take it away");
+  if (!is_whole) return no_key(path + " is not a key; remove it");
   if ((info.st_mode & 077) != 0) return no_key(path + " is open to others: take it away");
   return key;
 }

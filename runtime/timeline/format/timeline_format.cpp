@@ -253,7 +253,7 @@ TimelineLayout::TimelineLayout(const TimelineHead& head) : head_(head) {
   // All of one width, including the last one, which has no comma.
   for (std::size_t i = 0; i < timeline_clock_slots; ++i) text_ += clock_record({});
   text_ += "0]},\"traceEvents\":[\n";
-  const auto name = [](std::string_view words) { return fmt::format("\"name\":\"{}\"", words); };
+  const auto name = [](std::string_view text) { return fmt::format("\"name\":\"{}\"", text); };
   text_ +=
       metadata(head.rank, 0, "process_name", name(fmt::format("rank {} on {}", head.rank, host))) +
       ",\n";

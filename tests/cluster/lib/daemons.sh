@@ -15,7 +15,7 @@ start_munged() {  # one for all spaces: a socket on a shared file system does no
 start_accounting() {
   local log=$dir/slurm/log/mariadbd.log
   mkdir -p "$dir/slurm/mysql"
-  # No grant tables: nobody but this head space reaches the address, so no password protects more.
+  # No grant tables: only this head space reaches the address, so a password would add nothing.
   enter head setsid mariadbd --no-defaults --user=root --skip-grant-tables --bind-address=127.0.0.1 \
     --datadir=/etc/slurm/mysql --socket=/etc/slurm/mysql/socket --pid-file=/etc/slurm/mysql/pid \
     --innodb-flush-log-at-trx-commit=0 < /dev/null > "$log" 2>&1 &

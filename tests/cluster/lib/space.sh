@@ -129,7 +129,7 @@ link set br0 up
 END
 }
 
-# The address of the card is fixed, so that nobody remembers the old one of a revived node.
+# The MAC address is fixed, so that no ARP cache keeps the old one of a revived node.
 plug_in() {
   local i=${1#n} head pid
   head=$(keeper_of head) || die 'head is not running'

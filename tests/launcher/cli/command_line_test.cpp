@@ -38,14 +38,14 @@ TEST(CommandLine, AnswersHelpAndVersion) {
 }
 
 TEST(CommandLine, NamesWhatItDoesNotKnow) {
-  EXPECT_EQ(failure({"inof"}), "unknown verb 'inof'; did you mean 'info'?");
+  EXPECT_EQ(failure({"inof"}), "unknown command 'inof'; did you mean 'info'?");
   EXPECT_EQ(failure({"missing.yaml"}), "no such file: 'missing.yaml'");
   EXPECT_EQ(failure({"info", "--jsno"}), "info: unknown option '--jsno'; did you mean '--json'?");
   EXPECT_EQ(failure({"info", "more"}), "info: unexpected argument 'more'");
   EXPECT_EQ(failure({"--colour", "always"}), "unknown option '--colour'; did you mean '--color'?");
   EXPECT_EQ(failure({"info", "--color", "blue"}),
             "info: --color: 'blue' is not auto, always or never");
-  EXPECT_EQ(failure({}), "nothing to do: no verb and no job file");
+  EXPECT_EQ(failure({}), "nothing to do: no command and no job file");
   EXPECT_EQ(failure({"status"}), "status: RUN is required");
   EXPECT_EQ(failure({"--frobnicate"}), "unknown option '--frobnicate'");
 }

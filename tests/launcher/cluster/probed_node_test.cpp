@@ -38,14 +38,14 @@ TEST(ProbedNode, RoundTripsThroughJson) {
 }
 
 TEST(ProbedNode, RefusesWhatItCannotRead) {
-  EXPECT_EQ(refusal(Json::array()), "it is no record of a probed node");
-  EXPECT_EQ(refusal(Json::object()), "it is no record of a probed node");
+  EXPECT_EQ(refusal(Json::array()), "not a record of a probed node");
+  EXPECT_EQ(refusal(Json::object()), "not a record of a probed node");
   auto newer = record();
   newer["format"] = 2;
   newer.erase("topology");
   EXPECT_EQ(refusal(newer), "it is of format 2, this dllaunch reads up to 1");
   newer["format"] = 1e300;
-  EXPECT_EQ(refusal(newer), "it is no record of a probed node");
+  EXPECT_EQ(refusal(newer), "not a record of a probed node");
   newer["format"] = 18446744073709551615U;
   EXPECT_THAT(refusal(newer), HasSubstr("of format 18446744073709551615"));
   for (const auto* key : {"topology", "node_type", "host", "time", "cluster", "partitions"}) {
@@ -62,7 +62,7 @@ TEST(ProbedNode, RefusesWhatCannotBe) {
   for (const Json& time : {Json(-1), Json(18446744073709551615U), Json(1e9), Json("yesterday")}) {
     auto odd = record();
     odd["time"] = time;
-    EXPECT_EQ(refusal(odd), "its time is no time") << time;
+    EXPECT_EQ(refusal(odd), "invalid time") << time;
   }
   auto loud = record();
   loud["host"] = "n1\x1b[2J";

@@ -42,7 +42,7 @@ TEST(ProfileFacts, AProfileWithoutNodesSaysSo) {
   profile->name = "home";
   const auto facts = facts_from_profile(profile);
   ASSERT_FALSE(facts);
-  EXPECT_EQ(facts.error().what, "the cluster profile home says nothing of partitions and nodes");
+  EXPECT_EQ(facts.error().what, "the cluster profile home has no partitions or nodes");
 }
 
 TEST(ProfileFacts, RoundTripThroughJson) {

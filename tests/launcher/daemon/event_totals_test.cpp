@@ -57,7 +57,7 @@ TEST_F(EventTotalsTest, ALongFileIsReadInPieces) {
   EXPECT_EQ(totals->history().step(), 10'000);
 }
 
-TEST_F(EventTotalsTest, KeepsAFewAndForgetsWhatNobodyLooksAt) {
+TEST_F(EventTotalsTest, KeepsAFewAndDropsTheLeastRecentlyUsed) {
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
     const auto one = run(name);
     write(one, 1, 3);

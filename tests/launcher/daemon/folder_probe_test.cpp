@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Two file systems by the first letter of a path, one of which may be away. Threads of a probe
+/// Two file systems by the first letter of a path; either may be unavailable. Threads of a probe
 /// outlive it, and this.
 struct Disks {
   std::mutex mutex;
@@ -79,7 +79,7 @@ TEST_F(FolderProbeTest, ManyFoldersOfOneFileSystemCostOneQuestion) {
   EXPECT_LE(disks_->looked() - first, 3) << "of 200, but for a machine that stood still";
 }
 
-/// Folders nobody knows the file system of: as many threads as are bearable, and no more.
+/// Folders on unknown file systems: the number of threads is bounded.
 TEST_F(FolderProbeTest, TheThreadsThatWaitAreBounded) {
   disks_->take_away('a');
   FolderProbe hasty([disks = disks_](const std::string& path) { return disks->look(path); }, 1ms);

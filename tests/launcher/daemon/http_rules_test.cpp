@@ -34,7 +34,7 @@ TEST(HttpRules, ThePageItselfHoldsNothing) {
   EXPECT_EQ(status_of({.method = "GET", .path = "/metrics", .host = "localhost:8080"}, tcp), 401);
 }
 
-TEST(HttpRules, ANameOfSomebodyElseThatLeadsHere) {
+TEST(HttpRules, RefusesAForeignHostName) {
   for (const char* host : {"", "evil.example", "evil.example:8080", "127.0.0.1.evil:8080",
                            "localhost:8081", "127.0.0.1", "localhost", "127.0.0.1:08080",
                            "127.0.0.1:", "[::1]:8080", "localhost:8080:8080"})
@@ -46,7 +46,7 @@ TEST(HttpRules, ANameOfSomebodyElseThatLeadsHere) {
     EXPECT_EQ(status_of({.method = "GET", .path = "/v1/runs", .host = host}, local), 421) << host;
 }
 
-TEST(HttpRules, APageOfSomebodyElseThatPosts) {
+TEST(HttpRules, RefusesACrossOriginPost) {
   HttpHead head{.method = "POST", .path = "/v1/runs/1/cancel", .host = "localhost:1234"};
   EXPECT_EQ(status_of(head, local), 200);
   head.origin = "http://localhost:1234";

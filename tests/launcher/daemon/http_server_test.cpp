@@ -275,7 +275,7 @@ TEST_F(HttpServerTest, TenMegabytesOfBody) {
 }
 
 /// More than it serves at once, and none of them ever ends its head.
-TEST_F(HttpServerTest, FourHundredSlowClientsKeepNobodyWaiting) {
+TEST_F(HttpServerTest, FourHundredSlowClientsDoNotBlockOthers) {
   listen();
   std::vector<int> sockets;
   for (int i = 0; i < 400; ++i) {

@@ -104,7 +104,7 @@ TEST_F(RunRoundTest, WhatTheUserStartsAgainIsANewJob) {
   EXPECT_EQ(run("r").state, "running");
 }
 
-/// Between the intent and the news of its job nobody judges the run, nor writes of its end.
+/// Between an intent and the answer about its job, the run is neither judged nor recorded as ended.
 TEST_F(RunRoundTest, AnAnswerOfSbatchThatGetsLostIsNoSecondSubmission) {
   const auto dir = add("r", "10");
   look();
@@ -247,7 +247,7 @@ TEST_F(RunRoundTest, RecoveryIsReadFromTheRunsFiles) {
   std::ofstream(files.job_yaml()) << "name: x\nrun: hostname\n";
   EXPECT_THAT(recovery_wishes(place_.system, files).requeue_on,
               testing::Not(testing::Contains("timeout")))
-      << "nobody said that it goes on where it was";
+      << "it does not say that it can resume";
   std::ofstream(files.job_yaml()) << "name: x\nrun: hostname\nrecovery: {signal: USR1}\n";
   EXPECT_THAT(recovery_wishes(place_.system, files).requeue_on, testing::Contains("timeout"));
 }
@@ -300,7 +300,7 @@ TEST_F(RunRoundTest, WhatSlurmDidNotPutBackForItsSupervisorIsSubmitted) {
   std::ofstream(dir + "/supervisor.jsonl") << line_of(JournalDecision{.time = 1,
                                                                       .job = "10",
                                                                       .next = Next::stop,
-                                                                      .reason = "not put back",
+                                                                      .reason = "not requeued",
                                                                       .wanted_requeue = true},
                                                       {});
   jobs_["10"].state = "TIMEOUT";

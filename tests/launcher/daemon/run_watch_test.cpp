@@ -28,7 +28,7 @@ TEST_F(RunWatchTest, OneQuestionForAllRuns) {
   EXPECT_EQ(ran("squeue"), 4);
 }
 
-TEST_F(RunWatchTest, NobodyIsAskedWhenNothingRuns) {
+TEST_F(RunWatchTest, MakesNoQueriesWhenNothingRuns) {
   look(5);
   EXPECT_TRUE(place_.system.ran.empty());
   EXPECT_EQ(watch_->next_s(), now_s_ + 10);
@@ -52,7 +52,7 @@ TEST_F(RunWatchTest, ATimeoutWithACheckpointGoesOn) {
   EXPECT_EQ(run("r").state, "completed");
   EXPECT_TRUE(run("r").over);
   EXPECT_EQ(ran("sbatch"), 1);
-  EXPECT_TRUE(fs::exists(dir + "/summary.json")) << "nobody else wrote one";
+  EXPECT_TRUE(fs::exists(dir + "/summary.json")) << "no other process wrote one";
   EXPECT_TRUE(watch_->snapshot()->live.empty());
   look(2);
   EXPECT_EQ(ran("sh", "submitted") + ran("sh", "ended"), 2) << "each was told once";

@@ -120,14 +120,14 @@ TEST_F(StoreTest, SubmissionsAreOpenUntilTheirOutcomeIsKnown) {
   one.exclude = "n1";
   ASSERT_TRUE(store_->save(one));
   two.state = SubmissionState::refused;
-  two.words = "no";
+  two.message = "no";
   ASSERT_TRUE(store_->save(two));
   open();
   EXPECT_TRUE(store_->open_submissions()->empty());
   const auto all = *store_->submissions_of(run.id, 10);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].token, "dllaunch:2");
-  EXPECT_EQ(all[0].words, "no");
+  EXPECT_EQ(all[0].message, "no");
   EXPECT_EQ(all[1].job_id, "7");
   EXPECT_EQ(all[1].exclude, "n1");
   EXPECT_EQ(to_string(all[1].state), "submitted");
@@ -170,10 +170,10 @@ TEST_F(StoreTest, WhatJobsCostIsAddedUpAndForgottenOneDay) {
 TEST_F(StoreTest, NoticesComeInOrderAndOnce) {
   const auto run = add("a");
   for (const char* event : {"submitted", "ended"})
-    ASSERT_TRUE(
-        store_->decide({.run = run,
-                        .submissions = {},
-                        .notice = Notice{.time_s = 1, .event = event, .run = "/r", .words = "w"}}));
+    ASSERT_TRUE(store_->decide(
+        {.run = run,
+         .submissions = {},
+         .notice = Notice{.time_s = 1, .event = event, .run = "/r", .message = "w"}}));
   open();
   auto notice = *store_->next_notice();
   ASSERT_TRUE(notice);

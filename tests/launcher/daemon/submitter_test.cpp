@@ -127,7 +127,7 @@ TEST_F(SubmitterTest, GoesBackToTheFolderOfTheScript) {
   EXPECT_THAT(submitted_, testing::Not(Contains(StartsWith("--chdir"))));
 }
 
-TEST_F(SubmitterTest, NotWhileSomebodyFollowsOrAfterSomebodyDidIt) {
+TEST_F(SubmitterTest, NotWhileTheRunIsFollowedOrAfterItWasResubmitted) {
   {
     const auto lock = RunLock::take({.path = dir_});
     EXPECT_FALSE(submitter().submit(run_, run_, {"why"}, 100));
@@ -300,7 +300,7 @@ TEST_F(SubmitterTest, AJobThatTurnsUpLateIsOneTooMany) {
   EXPECT_EQ(stored().job_id, "8");
 }
 
-/// `dllaunch run --run-dir` beside a submission of ours of which nobody knows the outcome.
+/// `dllaunch run --run-dir` beside a submission of ours whose outcome is unknown.
 TEST_F(SubmitterTest, AJobOfTheUsersOwnGoesFirst) {
   const auto intent = intend(100);
   jobs_ += "41|mine " + intent.token + "\n";
@@ -312,8 +312,8 @@ TEST_F(SubmitterTest, AJobOfTheUsersOwnGoesFirst) {
   EXPECT_TRUE(store_->open_submissions()->empty());
 }
 
-/// Somebody holds the run and has written no number yet.
-TEST_F(SubmitterTest, WhoeverHoldsTheRunIsWaitedFor) {
+/// Another process owns the run and has not written a job number yet.
+TEST_F(SubmitterTest, WaitsForTheOwnerOfTheRun) {
   const auto intent = intend(100);
   jobs_ += "41|mine " + intent.token + "\n";
   auto one = submitter();

@@ -115,7 +115,7 @@ TEST(GpuRows, AreBoundedAndTheWorstComeFirst) {
   rows[700].reading.ecc_errors = 3;
   const auto page = render_gpus(rows, false);
   EXPECT_LT(page.find("n87 "), page.find("n0 "));
-  EXPECT_THAT(page, HasSubstr("and 784 GPUs more"));
+  EXPECT_THAT(page, HasSubstr("and 784 more GPUs"));
   EXPECT_EQ(std::count(page.begin(), page.end(), '\n'), 19);
 }
 

@@ -116,10 +116,10 @@ TEST_F(Recorded, WhatIsRefusedIsListed) {
   EXPECT_THAT(rank->unread, ElementsAre("environ: Is a directory"));
 }
 
-TEST_F(Recorded, NobodyOrADeadOneIsSaidSo) {
-  const auto nobody = observe_process(root_.path(), 71);
-  ASSERT_FALSE(nobody);
-  EXPECT_EQ(nobody.error().what, "there is no process 71");
+TEST_F(Recorded, AMissingOrDeadProcessIsAnError) {
+  const auto missing = observe_process(root_.path(), 71);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().what, "there is no process 71");
   write("/proc/71/status", status("0", 'Z'));
   EXPECT_FALSE(observe_process(root_.path(), 71));
 }

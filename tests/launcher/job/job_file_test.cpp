@@ -167,7 +167,7 @@ TEST(JobFile, TellsWhatTheTrainerWouldRefuseAfterTheQueue) {
   EXPECT_NE(scaled.find("runtime.compression: gradients of precision fp16 are scaled"),
             std::string::npos)
       << scaled;
-  EXPECT_NE(scaled.find("runtime.gradient_lag: of precision fp16 no gradient comes late"),
+  EXPECT_NE(scaled.find("runtime.gradient_lag: not supported with precision fp16"),
             std::string::npos)
       << scaled;
   const std::string on_gpu =

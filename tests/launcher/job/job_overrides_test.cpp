@@ -42,7 +42,7 @@ TEST(JobOverrides, RefusesWhatItCannotApply) {
   EXPECT_EQ(apply("a: 1", "a", root), "1 an override must be KEY.PATH=VALUE");
   EXPECT_EQ(apply("a: 1", "=3", root), "1 an override must be KEY.PATH=VALUE");
   EXPECT_EQ(apply("a: 1", "a..b=3", root), "1 an override must be KEY.PATH=VALUE");
-  EXPECT_EQ(apply("a: 1", "a.b=3", root), "3 'a.b' is no block of keys in the job file");
+  EXPECT_EQ(apply("a: 1", "a.b=3", root), "3 'a.b' is not a block of keys in the job file");
   EXPECT_EQ(apply("a: 1", "a=[", root), "3 YAML: end of sequence flow not found");
 }
 

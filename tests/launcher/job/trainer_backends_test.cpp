@@ -82,7 +82,7 @@ TEST(TrainerBackends, DriveTheGpusOfTheirVendor) {
   EXPECT_TRUE(drives_gpus_of(node_of("nvidia"), {"cuda"}));
   EXPECT_FALSE(drives_gpus_of(node_of("amd"), {"cuda"}));
   EXPECT_TRUE(drives_gpus_of(node_of("amd"), {"cuda", "hip"}));
-  EXPECT_TRUE(drives_gpus_of(node_of("other"), {"cuda"})) << "nobody knows of whom they are";
+  EXPECT_TRUE(drives_gpus_of(node_of("other"), {"cuda"})) << "their vendor is unknown";
   EXPECT_FALSE(drives_gpus_of(node_of("nvidia"), {}));
   EXPECT_TRUE(drives_gpus_of(*synthetic_topology("cores:4"), {"cuda"})) << "there is none";
 }

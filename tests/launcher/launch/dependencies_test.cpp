@@ -66,9 +66,9 @@ TEST_F(DependenciesTest, WhatFailedIsSaidBeforeTheQueue) {
   EXPECT_EQ(problem("12"), "after: 12 ended as TIMEOUT: a job that waits for it would never start");
 }
 
-TEST_F(DependenciesTest, WhatNobodyKnowsIsSaid) {
+TEST_F(DependenciesTest, ReportsAnUnknownRun) {
   queue("13", "");
-  EXPECT_EQ(problem("13"), "after: 13 is no run of yours, and Slurm knows no such job (any more)");
+  EXPECT_EQ(problem("13"), "after: 13 is not a run of yours, and Slurm has no such job (any more)");
   EXPECT_EQ(problem("nothing"), "after: no run 'nothing': no such run directory, name or job id");
   place_.store({.folder = "mine"});
   const auto lock = RunLock::take({.path = place_.path_of("mine")});

@@ -139,7 +139,7 @@ TEST(PrepareJob, OneSignIsEnoughForANamedCluster) {
   EXPECT_TRUE(
       planned_with("{clusters: [x], partitions: [batch]}\n"
                    "unverified: {recognise.clusters: not seen}"))
-      << "nobody is sure of that name";
+      << "that name is unverified";
   EXPECT_FALSE(planned_with("{hosts: [alogin*], partitions: [acc]}")) << "no sign at all";
 }
 
@@ -165,7 +165,7 @@ TEST(PrepareJob, AProfileWithoutASignHereDoesNotLockItsUserOut) {
   const auto automatic =
       plan_job(system, {.job = "job.yaml", .sets = {"cluster=auto", "resources.partition=ai-g"}});
   ASSERT_TRUE(automatic) << automatic.error().what;
-  EXPECT_EQ(automatic->profile, "") << "nobody named it";
+  EXPECT_EQ(automatic->profile, "") << "the job does not name it";
 }
 
 TEST(PrepareJob, AutoRecognisesTheClusterThatIsHere) {

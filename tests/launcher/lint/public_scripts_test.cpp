@@ -97,7 +97,7 @@ TEST(LintPublicScripts, AnUnknownWordHidesOnlyWhatItMayBe) {
   EXPECT_EQ(run("srun --jobid $SLURM_JOBID -c $SLURM_CPUS_PER_TASK python a.py"), Ids{});
 }
 
-TEST(LintPublicScripts, AVariableThatNobodyReadsDoesNothing) {
+TEST(LintPublicScripts, AnUnreadVariableDoesNothing) {
   const auto run = [](const std::string& commands) { return found("--nodes=2", commands); };
   EXPECT_EQ(run("MASTER_PORT=29500\nsrun torchrun a.py"), Ids{});
   EXPECT_EQ(run("MASTER_ADDR=localhost\nsrun torchrun a.py"), Ids{});

@@ -108,7 +108,7 @@ TEST_F(FollowTest, OutputThatCameFasterThanItWasReadGoesOutInParts) {
   EXPECT_LT(system.most, std::size_t{12} << 20);
 }
 
-TEST_F(FollowTest, QuietShowsOnlyWhatNobodyShouldMiss) {
+TEST_F(FollowTest, QuietShowsOnlyTheEssential) {
   system_.terminal.verbosity = -1;
   Follower follower(system_, run_, {});
   append("events.jsonl", epoch_line);

@@ -44,7 +44,7 @@ TEST(LineMerger, LateOnesStandAlone) {
   EXPECT_EQ(merger.ripe(1), Lines({"[n1:1] done"}));
 }
 
-TEST(LineMerger, NobodysLinesMeetNobody) {
+TEST(LineMerger, LinesWithoutARankAreNotMerged) {
   LineMerger merger;
   merger.take(-1, "slurm", "same", 0);
   merger.take(-1, "slurm", "same", 0);

@@ -66,8 +66,7 @@ TEST(RunReport, OfManyRanksTellsQuantilesAndTheSlowest) {
 TEST(RunReport, MissesNothingThatIsMissing) {
   StoredRun run;
   run.dir.path = "/runs/y";
-  EXPECT_EQ(render_run_report(run, Json()),
-            "/runs/y\n  no summary yet: dllaunch status tells how it stands\n");
+  EXPECT_EQ(render_run_report(run, Json()), "/runs/y\n  no summary yet; see dllaunch status\n");
   for (const char* odd : {"[]", "{}", "{\"slowest\":3,\"notes\":7,\"seconds\":[]}",
                           "{\"slowest\":[1,null],\"notes\":[null],\"epoch\":\"x\",\"ranks\":2}"}) {
     EXPECT_TRUE(render_run_report(run, Json::parse(odd)).starts_with("/runs/y\n"));
@@ -112,7 +111,7 @@ TEST(RunReport, TakesTheLastEventOfRanksThatCounts) {
 {"time":5,"event":"ranks","epoch":3,"generation":1}
 )";
   EXPECT_EQ(last_ranks_event(path)["epoch"], 1)
-      << "the second epoch was lost, the third is nobody's";
+      << "the second epoch was lost, the third is an orphan's";
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST_F(RunStatusTest, OfManyRestartsTheLastAreShown) {
                       "\"}\n" + R"({"time":9e9,"event":"start"})" + "\n");
   }
   const auto text = shown(path, "7|RUNNING|N/A|0:35|n1|None\n");
-  EXPECT_NE(text.find("  restarts    11, of which the last:\n"
+  EXPECT_NE(text.find("  restarts    11; the latest:\n"
                       "              why 5; from the beginning, 0 steps lost\n"),
             std::string::npos)
       << text;

@@ -54,7 +54,7 @@ TEST_F(PosixSystemTest, AddsTheSignalTo128) {
   EXPECT_EQ(shell("kill -TERM $$")->exit_code, 143);
 }
 
-/// As in a process that ignores SIGCHLD: nobody says how the program ended.
+/// As in a process that ignores SIGCHLD: the exit status is lost.
 TEST_F(PosixSystemTest, ALostExitCodeIsNoSuccess) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);
   const auto output = shell("echo out");

@@ -134,7 +134,7 @@ TEST(Container, WithPyxisSrunStartsTheShimInside) {
 TEST(Container, WhatMountsCannotCarryIsRefused) {
   auto job = contained("apptainer");
   job.environment.container->mounts = {"/a:/b:rx"};
-  EXPECT_THAT(problem_of(job, small_cluster()), HasSubstr("'/a:/b:rx' is no mount"));
+  EXPECT_THAT(problem_of(job, small_cluster()), HasSubstr("'/a:/b:rx' is not a mount"));
   job.environment.container->mounts = {"/a,/b"};
   EXPECT_THAT(problem_of(job, small_cluster()), HasSubstr("cannot carry"));
   job.environment.container->mounts = {"/with blank"};

@@ -97,7 +97,7 @@ TEST(ExternalScheduler, TheTrainersFileIsWrittenByTheScript) {
   EXPECT_THAT(plan.before, Contains("END_OF_TRAIN"));
 }
 
-TEST(ExternalScheduler, SaysWhatNobodyDoesThere) {
+TEST(ExternalScheduler, SaysWhatIsNotDoneThere) {
   auto job = run_job();
   job.array = "0-9";
   job.after = {"17"};

@@ -61,7 +61,7 @@ TEST(NodeSelection, SaysWhatToAskForInstead) {
             "asked for 02:00:00, the limit of partition gpu is 90 minutes (use --set "
             "resources.time=1:30:00)");
   EXPECT_EQ(problem({.time = "1:30:00", .partition = "gpu"}), "none");
-  EXPECT_THAT(problem({.time = "soon"}), HasSubstr("'soon' is no duration"));
+  EXPECT_THAT(problem({.time = "soon"}), HasSubstr("'soon' is not a duration"));
   EXPECT_THAT(problem({.exclude = "n[1-"}), HasSubstr("resources.exclude: host list"));
   EXPECT_EQ(problem({.exclude = "/etc/hosts"}), "none") << "a file is Slurm's to read";
 }

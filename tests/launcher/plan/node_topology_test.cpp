@@ -99,7 +99,7 @@ TEST(NodeTopology, ATopologyThatIsNotWhatSlurmSaysIsRefusedAloud) {
   EXPECT_EQ(refused.origin.source, "slurm");
   EXPECT_THAT(refused.warnings,
               ElementsAre(HasSubstr("has 64 CPUs, 3 GPUs, nodes of partition gpu have 64 CPUs "
-                                    "(2 x 16 x 2), 4 GPUs (a100) by Slurm's word")));
+                                    "(2 x 16 x 2), 4 GPUs (a100) according to Slurm")));
 }
 
 TEST(NodeTopology, AClockThatRunsBehindMakesNoNegativeAge) {
@@ -121,7 +121,7 @@ TEST(NodeTopology, MasksMustHoldOnEveryKindOfNode) {
   const auto best = known_topology(facts, *nodes);
   const auto placement = *place_ranks(best.topology, {});
   const auto same = [&] { return same_on_every_kind(facts, *nodes, {}, placement); };
-  EXPECT_FALSE(same()) << "nobody has looked at r1";
+  EXPECT_FALSE(same()) << "r1 is unprobed";
   facts.probed.push_back(probe_of(facts, types[1]));
   EXPECT_TRUE(same());
   auto& node = facts.probed.back().topology;

@@ -310,7 +310,7 @@ TEST(PlanSlurm, RanksOfSeveralNodesMeetOverARingUnlessTheUserSaysOtherwise) {
   EXPECT_THAT(fence_of(job, facts), IsEmpty());
   Job one = two_by_two();
   one.resources.nodes = 1;
-  EXPECT_THAT(fence_of(one, facts), IsEmpty()) << "nobody to meet";
+  EXPECT_THAT(fence_of(one, facts), IsEmpty()) << "one node needs no rendezvous";
 }
 
 }  // namespace

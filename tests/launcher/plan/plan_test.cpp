@@ -139,7 +139,7 @@ TEST(Plan, RefusesTextsThatNoScriptCanCarry) {
   const auto facts = small_cluster();
   auto job = run_job();
   job.environment.variables = {{"A B", "1"}};
-  EXPECT_THAT(problem_of(job, facts), HasSubstr("'A B' is no variable's name"));
+  EXPECT_THAT(problem_of(job, facts), HasSubstr("'A B' is not a valid variable name"));
   job.environment.variables = {{"SLURM_CPUS_PER_TASK", "1"}};
   EXPECT_THAT(problem_of(job, facts), HasSubstr("contradicts srun's option"));
   job.environment.variables = {{"UID", "1"}};
@@ -154,7 +154,7 @@ TEST(Plan, RefusesTextsThatNoScriptCanCarry) {
   EXPECT_THAT(problem_of(job, facts), HasSubstr("sbatch_extra holds a line break"));
   job.resources.sbatch_extra = {};
   job.recovery.signal = "USR2; id";
-  EXPECT_THAT(problem_of(job, facts), HasSubstr("is no signal's name"));
+  EXPECT_THAT(problem_of(job, facts), HasSubstr("is not a signal name"));
 }
 
 /// contract: 4,608 nodes x 6 GPUs under 100 ms. Nothing may be expanded per node.

@@ -25,7 +25,7 @@ TEST(RenderPlan, SpareNodesAreSaidPlainly) {
   auto job = train_job();
   job.recovery.spare_nodes = 1;
   const auto text = render_plan(planned(job, small_cluster()));
-  EXPECT_NE(text.find("1 rank on 1 node + 1 spare, 1 a node, through Slurm"), std::string::npos)
+  EXPECT_NE(text.find("1 rank on 1 node + 1 spare, 1 per node, through Slurm"), std::string::npos)
       << text;
 }
 

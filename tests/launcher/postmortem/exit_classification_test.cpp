@@ -32,7 +32,7 @@ TEST(ExitClassification, ZeroAloneIsNoSuccess) {
   EXPECT_EQ(cause(command(0)), Cause::completed);
   EXPECT_EQ(cause(command(0, node_failure)), Cause::lost_node) << "seen with Slurm 22.05";
   EXPECT_EQ(cause(training(0, "", node_failure)), Cause::lost_node);
-  EXPECT_EQ(classify_exit(command(0, node_failure)).words, "n3");
+  EXPECT_EQ(classify_exit(command(0, node_failure)).detail, "n3");
 }
 
 /// What was proven before a node went is done.
@@ -101,7 +101,7 @@ TEST(ExitClassification, SlurmSaysWhyItEndsAJob) {
   EXPECT_EQ(cause(said("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")), Cause::lost_node);
 }
 
-/// Told to end, a command may do so in good order: nobody has finished.
+/// A command told to end may exit with 0 without having finished.
 TEST(ExitClassification, AZeroThatSlurmOrAPersonAskedForIsNoSuccess) {
   const auto said = [](const char* why) {
     return command(0, std::string("slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT "
@@ -141,7 +141,7 @@ TEST(ExitClassification, AStepThatWasCancelledAlone) {
 
 TEST(ExitClassification, WhoWasAskedToSaveHasNotFailed) {
   auto end = training(0, "cancelled");
-  EXPECT_EQ(cause(end), Cause::cancelled) << "somebody has signalled the ranks";
+  EXPECT_EQ(cause(end), Cause::cancelled) << "a user signalled the ranks";
   end.time_is_short = true;
   EXPECT_EQ(cause(end), Cause::time_limit);
   auto killed = training(137);

@@ -46,7 +46,7 @@ TEST_F(FailureSummaryTest, WhoDiedOfASignalIsQuotedItself) {
   EXPECT_NE(outcome.advice.find("memory"), std::string::npos);
 }
 
-TEST_F(FailureSummaryTest, TheStartersWordsWhereNobodySpeaks) {
+TEST_F(FailureSummaryTest, QuotesTheStarterIfNoRankPrinted) {
   log("rank-0000-n1.log", "step 7\n");
   EXPECT_EQ(of({}).log, "/starter.log");
   EXPECT_EQ(of({}).excerpt, (std::vector<std::string>{"srun said so"}));

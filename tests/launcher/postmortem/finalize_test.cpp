@@ -61,7 +61,7 @@ class FinalizeTest : public testing::Test {
       "EndTime=2026-11-20T19:58:30\n";
 };
 
-TEST_F(FinalizeTest, WhatNobodyFollowedIsWrittenDown) {
+TEST_F(FinalizeTest, AnUnfollowedRunGetsASummary) {
   const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
   place_.append(path, "events.jsonl",
                 R"({"time":1000,"event":"epoch","epoch":1,"val_accuracy":0.1})"

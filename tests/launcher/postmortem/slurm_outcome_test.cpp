@@ -13,14 +13,13 @@ namespace {
 
 class SlurmOutcomeTest : public testing::Test {
  protected:
-  Outcome of(const std::string& state, int code = 0, int signal = 0,
-             const std::string& words = "") {
+  Outcome of(const std::string& state, int code = 0, int signal = 0, const std::string& log = "") {
     SlurmJob job;
     job.id = "7";
     job.state = state;
     job.exit_code = code;
     job.signal = signal;
-    return explain_slurm(plan_, run_, job, totals_, words);
+    return explain_slurm(plan_, run_, job, totals_, log);
   }
 
   TemporaryFolder folder_;
@@ -57,11 +56,11 @@ TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
 }
 
 TEST_F(SlurmOutcomeTest, AKillForItsMemoryIsTold) {
-  for (const char* words : {"slurmstepd-n1: error: StepId=7.0 exceeded memory limit (6 > 2), being "
-                            "killed\nsrun: error: n1: task 1: Killed\n",
-                            "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0\n"
-                            "srun: error: n1: task 1: Killed\n"}) {
-    const auto outcome = of("FAILED", 137, 0, words);
+  for (const char* log : {"slurmstepd-n1: error: StepId=7.0 exceeded memory limit (6 > 2), being "
+                          "killed\nsrun: error: n1: task 1: Killed\n",
+                          "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0\n"
+                          "srun: error: n1: task 1: Killed\n"}) {
+    const auto outcome = of("FAILED", 137, 0, log);
     EXPECT_EQ(outcome.status, RunStatus::out_of_memory);
     EXPECT_NE(outcome.reason.find("rank 1 on n1 was killed: out of memory"), std::string::npos)
         << outcome.reason;
@@ -102,12 +101,12 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
   plan_.sbatch = {{"--time", "00:10:00"}};
   const auto limit = of("TIMEOUT");
   EXPECT_EQ(limit.reason, "job 7 reached its time limit of 00:10:00");
-  EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to go on from");
+  EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to resume from");
   plan_.asks_ranks = false;
   EXPECT_NE(of("TIMEOUT").advice.find("recovery: {signal: USR2}"), std::string::npos);
   plan_.asks_ranks = true;
   std::filesystem::create_directories(run_.checkpoints() + "/step-00000001");
-  EXPECT_NE(of("TIMEOUT").advice.find("go on from the checkpoint"), std::string::npos);
+  EXPECT_NE(of("TIMEOUT").advice.find("resume from the checkpoint"), std::string::npos);
 
   const auto node = of("NODE_FAIL", 0, 0,
                        "srun: error: Node failure on n2\nslurmstepd-n1: error: *** JOB 86 ON n1 "
@@ -234,16 +233,16 @@ TEST_F(SlurmOutcomeTest, WhoGaveTheJobUpSaysWhy) {
         .time = 1, .job = "7", .next = next, .reason = reason, .status = status};
     ASSERT_TRUE(append_to_journal(run_, line_of(decision, std::nullopt)));
   };
-  const std::string words =
+  const std::string log =
       "srun: error: n1: task 0: Killed\ndllaunch: attempt 2\n"
       "srun: error: n2: task 1: Exited with exit code 7\n";
-  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: rank 1 on n2 exited with code 7");
+  EXPECT_EQ(of("FAILED", 7, 0, log).reason, "job 7: rank 1 on n2 exited with code 7");
   decided(Next::restart, RunStatus::failed, "restart 1 of 3");
-  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: rank 1 on n2 exited with code 7");
+  EXPECT_EQ(of("FAILED", 7, 0, log).reason, "job 7: rank 1 on n2 exited with code 7");
   decided(Next::stop, RunStatus::failed, "the same as before");
-  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: the same as before");
-  EXPECT_EQ(of("FAILED", 7, 0, words).exit_code, 1);
-  EXPECT_EQ(of("FAILED", 93, 0, words).exit_code, 93) << "who was killed before has no say";
+  EXPECT_EQ(of("FAILED", 7, 0, log).reason, "job 7: the same as before");
+  EXPECT_EQ(of("FAILED", 7, 0, log).exit_code, 1);
+  EXPECT_EQ(of("FAILED", 93, 0, log).exit_code, 93) << "who was killed before has no say";
   decided(Next::stop, RunStatus::node_fail, "lost node n2");
   EXPECT_EQ(of("FAILED", 1).status, RunStatus::node_fail);
   EXPECT_EQ(of("FAILED", 1).reason, "job 7: lost node n2");

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,7 +17,7 @@ TEST(PreflightChecks, HaveNamesAndDeadlines) {
     EXPECT_FALSE(check->about.empty()) << check->name;
     EXPECT_NE(check->judge, nullptr) << check->name;
     if (check->observe == nullptr) {
-      EXPECT_TRUE(names.contains(check->reads)) << check->name << " judges what nobody sees";
+      EXPECT_TRUE(names.contains(check->reads)) << check->name << " judges what no check observes";
       continue;
     }
     EXPECT_GT(check->limit.count(), 0) << check->name;
@@ -46,7 +46,7 @@ TEST(PreflightChecks, JudgeAnyAnswer) {
     for (const auto& one : answers) {
       for (const auto& other : answers) {
         const auto results = check->judge(
-            {.hosts = {"n1", "n2"}}, {sight("n1", one, "TMPDIR"), sight("n2", other, "TMPDIR")});
+            {.hosts = {"n1", "n2"}}, {sample("n1", one, "TMPDIR"), sample("n2", other, "TMPDIR")});
         for (const auto& [node, result] : results) EXPECT_TRUE(node == "n1" || node == "n2");
       }
     }

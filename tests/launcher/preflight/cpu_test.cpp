@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -15,62 +15,64 @@ Json cpu(double gflops, double gb_per_s, double share = 1) {
 }
 
 TEST(PreflightCpu, NamesTheSlowNode) {
-  EXPECT_EQ(judged("cpu", {},
-                   {sight("n1", cpu(20, 10)), sight("n2", cpu(7, 10)), sight("n3", cpu(21, 11))}),
-            (Words{"n1 ok", "n2 fail: 7.0 GFLOP/s where the other nodes have 20.0", "n3 ok"}));
   EXPECT_EQ(
       judged("cpu", {},
-             {sight("n1", cpu(20, 10)), sight("n2", cpu(20, 6)), sight("n3", cpu(20, 10))}),
+             {sample("n1", cpu(20, 10)), sample("n2", cpu(7, 10)), sample("n3", cpu(21, 11))}),
+      (Words{"n1 ok", "n2 fail: 7.0 GFLOP/s where the other nodes have 20.0", "n3 ok"}));
+  EXPECT_EQ(
+      judged("cpu", {},
+             {sample("n1", cpu(20, 10)), sample("n2", cpu(20, 6)), sample("n3", cpu(20, 10))}),
       (Words{"n1 ok", "n2 warn: 6.0 GB/s of memory where the other nodes have 10.0", "n3 ok"}));
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", cpu(1, 1))}), Words{"n1 ok"})
-      << "nobody to compare with";
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", cpu(1, 1))}), Words{"n1 ok"})
+      << "no other node to compare with";
 }
 
 /// Half the speed is what the other hardware thread of a core may cost.
 TEST(PreflightCpu, DoesNotFailForANeighbour) {
-  EXPECT_EQ(judged("cpu", {},
-                   {sight("n1", cpu(20, 10)), sight("n2", cpu(10, 5)), sight("n3", cpu(20, 10))}),
-            (Words{"n1 ok", "n2 warn: 10.0 GFLOP/s where the other nodes have 20.0", "n3 ok"}));
+  EXPECT_EQ(
+      judged("cpu", {},
+             {sample("n1", cpu(20, 10)), sample("n2", cpu(10, 5)), sample("n3", cpu(20, 10))}),
+      (Words{"n1 ok", "n2 warn: 10.0 GFLOP/s where the other nodes have 20.0", "n3 ok"}));
 }
 
 TEST(PreflightCpu, NamesTheBusyNode) {
   EXPECT_EQ(judged("cpu", {},
-                   {sight("n1", cpu(20, 10, 0.98)), sight("n2", cpu(20, 10, 0.05)),
-                    sight("n3", cpu(20, 10, 0.97))}),
+                   {sample("n1", cpu(20, 10, 0.98)), sample("n2", cpu(20, 10, 0.05)),
+                    sample("n3", cpu(20, 10, 0.97))}),
             (Words{"n1 ok", "n2 fail: others leave it 5 % of its CPUs", "n3 ok"}));
   EXPECT_EQ(judged("cpu", {},
-                   {sight("n1", cpu(20, 10, 0.1)), sight("n2", cpu(20, 10, 0.1)),
-                    sight("n3", cpu(20, 10, 0.1))}),
+                   {sample("n1", cpu(20, 10, 0.1)), sample("n2", cpu(20, 10, 0.1)),
+                    sample("n3", cpu(20, 10, 0.1))}),
             (Words{"n1 warn: others leave it 10 % of its CPUs",
                    "n2 warn: others leave it 10 % of its CPUs",
                    "n3 warn: others leave it 10 % of its CPUs"}))
       << "where all are as busy it is no node's fault";
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", cpu(20, 10, 0.1))}),
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", cpu(20, 10, 0.1))}),
             Words{"n1 warn: others leave it 10 % of its CPUs"})
-      << "nobody to compare with";
+      << "no other node to compare with";
 }
 
 TEST(PreflightCpu, LooksAtClocks) {
   auto stuck = cpu(20, 10);
   stuck["now_mhz"] = 800;
   stuck["most_mhz"] = 3500;
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", stuck)}),
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", stuck)}),
             Words{"n1 fail: at work its clock is 800 MHz of 3500"});
   stuck["now_mhz"] = 2400;
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", stuck)}), Words{"n1 ok"});
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", stuck)}), Words{"n1 ok"});
   stuck["limit_mhz"] = 1200;
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", stuck)}),
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", stuck)}),
             Words{"n1 warn: its clock is limited to 1200 MHz of 3500"});
   auto hot = cpu(20, 10);
   hot["throttled"] = 2;
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", hot)}),
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", hot)}),
             Words{"n1 warn: heat slowed it down while it was measured"});
 }
 
 TEST(PreflightCpu, ThatMiscalculatesFails) {
   auto broken = cpu(20, 10);
   broken["sums_agree"] = false;
-  EXPECT_EQ(judged("cpu", {}, {sight("n1", broken)}),
+  EXPECT_EQ(judged("cpu", {}, {sample("n1", broken)}),
             Words{"n1 fail: the same sum, computed again, came out differently"});
 }
 

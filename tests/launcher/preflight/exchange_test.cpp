@@ -75,7 +75,7 @@ TEST(Exchange, TellsWhoIsNotThere) {
   EXPECT_THAT(answers[0][1]["why"], HasSubstr("refused"));
 }
 
-/// Whoever listens at a peer's ports is not taken for the peer.
+/// A stranger that listens on a peer's ports is not taken for the peer.
 TEST(Exchange, TakesNoAnswerFromStrangers) {
   const auto mark = "test." + std::to_string(getpid());
   std::vector<int> strangers;
@@ -111,7 +111,7 @@ TEST(Exchange, AStrangerWhoKnowsTheMarkIsNotThePeer) {
   EXPECT_FALSE(answers[0][0]["reached"]);
 }
 
-/// Nor is he let in as one, and while he says nothing he takes nobody's place.
+/// A stranger is not accepted as a peer either, and while silent it blocks no peer.
 TEST(Exchange, GuestsProveWhoTheyAre) {
   const auto mark = "test." + std::to_string(getpid());
   const auto ports = exchange_ports(mark, "127.0.0.1");

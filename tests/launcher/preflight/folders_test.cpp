@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -25,27 +25,27 @@ Json folder(double free_bytes, const std::string& error = "") {
 TEST(PreflightFolders, HaveRoomForWhatTheJobNeeds) {
   const PreflightRequest request{
       .folders = {{.what = "checkpoints", .path = "/scratch/run", .bytes = 3ULL << 30}}};
-  EXPECT_EQ(judged("folders", request, {sight("n1", folder(4e9), "checkpoints")}),
+  EXPECT_EQ(judged("folders", request, {sample("n1", folder(4e9), "checkpoints")}),
             Words{"n1 checkpoints ok"});
-  EXPECT_EQ(judged("folders", request, {sight("n1", folder(3e9), "checkpoints")}),
+  EXPECT_EQ(judged("folders", request, {sample("n1", folder(3e9), "checkpoints")}),
             Words{"n1 checkpoints fail: the job needs 3.0 GiB there"});
-  EXPECT_EQ(judged("folders", request, {sight("n1", folder(3e9), "TMPDIR")}),
+  EXPECT_EQ(judged("folders", request, {sample("n1", folder(3e9), "TMPDIR")}),
             Words{"n1 TMPDIR ok"});
-  EXPECT_EQ(judged("folders", request, {sight("n1", folder(6e7), "TMPDIR")}),
+  EXPECT_EQ(judged("folders", request, {sample("n1", folder(6e7), "TMPDIR")}),
             Words{"n1 TMPDIR fail: less than 64 MiB free"});
 }
 
 TEST(PreflightFolders, MustTakeAFileSoon) {
   EXPECT_EQ(
-      judged("folders", {}, {sight("n2", folder(4e9, "create: Read-only file system"), "TMPDIR")}),
+      judged("folders", {}, {sample("n2", folder(4e9, "create: Read-only file system"), "TMPDIR")}),
       Words{"n2 TMPDIR fail: cannot write there: create: Read-only file system"});
   auto slow = folder(4e9);
   slow["seconds"] = 1.7;
-  EXPECT_EQ(judged("folders", {}, {sight("n2", slow, "TMPDIR")}),
+  EXPECT_EQ(judged("folders", {}, {sample("n2", slow, "TMPDIR")}),
             Words{"n2 TMPDIR warn: 256 KiB took 1.7 s to write"});
   auto few = folder(4e9);
   few["free_files"] = 12;
-  EXPECT_EQ(judged("folders", {}, {sight("n2", few, "TMPDIR")}),
+  EXPECT_EQ(judged("folders", {}, {sample("n2", few, "TMPDIR")}),
             Words{"n2 TMPDIR warn: only 12 more files can be made"});
 }
 
@@ -54,7 +54,7 @@ TEST(PreflightFolders, TheFixIsByTheErrorNotByItsText) {
   const auto fix = [](int error) {
     auto seen = folder(4e9, "create: /free/files/quota: something");
     seen["errno"] = error;
-    return check_named("folders").judge({}, {sight("n1", seen, "TMPDIR")}).at(0).result.fix;
+    return check_named("folders").judge({}, {sample("n1", seen, "TMPDIR")}).at(0).result.fix;
   };
   EXPECT_THAT(fix(EROFS), HasSubstr("tell the site"));
   EXPECT_THAT(fix(ENOSPC), HasSubstr("remove what is not needed"));

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "launcher/preflight/gpu_state.hpp"
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -27,9 +27,10 @@ Json stand_in(const char* behaviour, int promised = 2) {
 }
 
 TEST(PreflightGpus, AreCountedByTheirFilesWhereThereIsNoLibrary) {
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", files_only(2, 2)), sight("n2", files_only(1, 2))}),
-            (Words{"n1 ok", "n2 fail: 1 GPU where the job has 2"}));
-  EXPECT_EQ(judged("gpus", {.job_id = "7", .gpus_per_node = 4}, {sight("n1", files_only(2, 2))}),
+  EXPECT_EQ(
+      judged("gpus", in_job, {sample("n1", files_only(2, 2)), sample("n2", files_only(1, 2))}),
+      (Words{"n1 ok", "n2 fail: 1 GPU where the job has 2"}));
+  EXPECT_EQ(judged("gpus", {.job_id = "7", .gpus_per_node = 4}, {sample("n1", files_only(2, 2))}),
             Words{"n1 fail: 2 GPUs where the job has 4"});
 }
 
@@ -38,17 +39,17 @@ TEST(PreflightGpus, OfOthersAreNoneOfTheJobs) {
   seen.erase("promised");
   auto others = files_only(4, 0);
   others.erase("promised");
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", seen), sight("n2", others)}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", seen), sample("n2", others)}),
             (Words{"n1 ok", "n2 ok"}));
 }
 
 TEST(PreflightGpus, ThatTheLibraryMissesAreNamed) {
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", stand_in(""))}), Words{"n1 ok"});
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", stand_in("lost"))}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in(""))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in("lost"))}),
             Words{"n1 fail: 1 GPU where the job has 2 (GPU 1: GPU is lost)"});
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", stand_in("no-driver"))}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in("no-driver"))}),
             Words{"n1 fail: nvmlInit: Driver Not Loaded"});
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", stand_in("")), sight("n2", files_only(2, 2))}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in("")), sample("n2", files_only(2, 2))}),
             (Words{"n1 ok", "n2 fail: the other nodes have NVIDIA's library, this one has not"}));
 }
 
@@ -61,7 +62,7 @@ TEST(PreflightGpus, AreFreeWellAndNotSlowedDown) {
       {"remap", "warn: broken memory rows wait for a reset to be replaced"},
       {"narrow", "warn: its PCIe link has 8 lanes of 16"}};
   for (const auto& [behaviour, words] : faults)
-    EXPECT_EQ(judged("gpus", in_job, {sight("n1", stand_in(behaviour))}),
+    EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in(behaviour))}),
               (Words{"n1 ok", std::string("n1 GPU 1 ") + words}))
         << behaviour;
 }
@@ -70,18 +71,18 @@ TEST(PreflightGpus, AreFreeWellAndNotSlowedDown) {
 TEST(PreflightGpus, OfOtherJobsOnTheNodeAreNotJudged) {
   auto seen = stand_in("full", 1);
   seen["CUDA_VISIBLE_DEVICES"] = "0";
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", seen)}), Words{"n1 ok"});
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", seen)}), Words{"n1 ok"});
   seen["CUDA_VISIBLE_DEVICES"] = "GPU-2";
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", seen)}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", seen)}),
             (Words{"n1 ok", "n1 GPU 1 fail: 30.0 of 80.0 GiB are taken, by 3 processes"}));
   seen.erase("CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(judged("gpus", in_job, {sight("n1", seen)}),
+  EXPECT_EQ(judged("gpus", in_job, {sample("n1", seen)}),
             (Words{"n1 ok", "n1 GPU 1 warn: 30.0 of 80.0 GiB are taken, by 3 processes"}))
       << "whose it is cannot be told";
 }
 
 TEST(PreflightGpus, OutsideAJobAreThoseThatMostNodesHave) {
-  EXPECT_EQ(judged("gpus", {}, {sight("n1", stand_in("full"))}),
+  EXPECT_EQ(judged("gpus", {}, {sample("n1", stand_in("full"))}),
             (Words{"n1 ok", "n1 GPU 1 fail: 30.0 of 80.0 GiB are taken, by 3 processes"}));
 }
 

@@ -31,10 +31,10 @@ TEST(InterfaceChoice, FollowsNccl) {
 
 TEST(InterfaceChoice, SaysWhatThereIs) {
   EXPECT_EQ(chosen("hsn1"),
-            "no interface that is up is meant by NCCL_SOCKET_IFNAME=hsn1; there are: eth0, hsn0, "
+            "NCCL_SOCKET_IFNAME=hsn1 matches no interface that is up; there are: eth0, hsn0, "
             "hsn0, ib0");
   EXPECT_EQ(chosen("=hsn"),
-            "no interface that is up is meant by NCCL_SOCKET_IFNAME==hsn; there are: eth0, hsn0, "
+            "NCCL_SOCKET_IFNAME==hsn matches no interface that is up; there are: eth0, hsn0, "
             "hsn0, ib0");
 }
 

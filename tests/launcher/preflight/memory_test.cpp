@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -13,21 +13,21 @@ Json memory(double available_gib, double total_gib) {
 }
 
 TEST(PreflightMemory, IsNotTakenByOthers) {
-  EXPECT_EQ(judged("memory", {}, {sight("n1", memory(200, 256))}), Words{"n1 ok"});
-  EXPECT_EQ(judged("memory", {}, {sight("n1", memory(20, 256))}),
+  EXPECT_EQ(judged("memory", {}, {sample("n1", memory(200, 256))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("memory", {}, {sample("n1", memory(20, 256))}),
             Words{"n1 warn: only 8 % of it is left"});
-  EXPECT_EQ(judged("memory", {}, {sight("n1", memory(4, 256))}),
+  EXPECT_EQ(judged("memory", {}, {sample("n1", memory(4, 256))}),
             Words{"n1 fail: only 2 % of it is left"});
   const PreflightRequest request{.memory_bytes = 240ULL << 30};
-  EXPECT_EQ(judged("memory", request, {sight("n1", memory(200, 256))}), Words{"n1 ok"});
-  EXPECT_EQ(judged("memory", request, {sight("n1", memory(180, 256))}),
+  EXPECT_EQ(judged("memory", request, {sample("n1", memory(200, 256))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("memory", request, {sample("n1", memory(180, 256))}),
             Words{"n1 fail: the job asked for 240.0 GiB"});
 }
 
 TEST(PreflightMemory, IsAsMuchAsOnTheOtherNodes) {
   EXPECT_EQ(judged("memory", {},
-                   {sight("n1", memory(200, 256)), sight("n2", memory(200, 240)),
-                    sight("n3", memory(200, 255))}),
+                   {sample("n1", memory(200, 256)), sample("n2", memory(200, 240)),
+                    sample("n3", memory(200, 255))}),
             (Words{"n1 ok", "n2 warn: the other nodes have 255.0 GiB", "n3 ok"}));
 }
 
@@ -43,7 +43,7 @@ TEST(PreflightMemory, IsReadFromTheKernel) {
   EXPECT_EQ(number_of(*seen, "available_bytes"), 8192000.0 * 1024);
   system.files["/proc/meminfo"] = "nothing";
   EXPECT_EQ(
-      judged("memory", {}, {sight("n1", *check_named("memory").observe({request, system}, ""))}),
+      judged("memory", {}, {sample("n1", *check_named("memory").observe({request, system}, ""))}),
       Words{"n1 warn: /proc/meminfo has no MemTotal or MemAvailable"});
 }
 

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -20,17 +20,17 @@ const PreflightRequest three{.hosts = {"n1", "n2", "n3"}};
 
 TEST(PreflightNetwork, IsWellWhereAllReachTheirPeers) {
   EXPECT_EQ(judged("network", three,
-                   {sight("n1", calls({call("n2"), call("n3")})), sight("n2", calls({call("n3")})),
-                    sight("n3", calls({call("n1")}))}),
+                   {sample("n1", calls({call("n2"), call("n3")})),
+                    sample("n2", calls({call("n3")})), sample("n3", calls({call("n1")}))}),
             (Words{"n1 ok", "n2 ok", "n3 ok"}));
 }
 
 TEST(PreflightNetwork, BlamesTheNodeThatExplainsMost) {
   EXPECT_EQ(
       judged("network", three,
-             {sight("n1", calls({call("n2", "timed out"), call("n3")})),
-              sight("n2", calls({call("n3", "timed out"), call("n1", "timed out")})),
-              sight("n3", calls({call("n1"), call("n2", "timed out")}))}),
+             {sample("n1", calls({call("n2", "timed out"), call("n3")})),
+              sample("n2", calls({call("n3", "timed out"), call("n1", "timed out")})),
+              sample("n3", calls({call("n1"), call("n2", "timed out")}))}),
       (Words{"n1 ok",
              "n2 fail: n1 cannot reach it: timed out; it cannot reach n3: timed out; it cannot "
              "reach n1: timed out; and 1 more",
@@ -40,21 +40,21 @@ TEST(PreflightNetwork, BlamesTheNodeThatExplainsMost) {
 /// The job's script runs on the first node; without it there is no job.
 TEST(PreflightNetwork, OfTwoItBlamesTheOneWithoutTheScript) {
   EXPECT_EQ(judged("network", {.hosts = {"n1", "n2"}},
-                   {sight("n1", calls({call("n2", "refused")})),
-                    sight("n2", calls({call("n1", "refused")}))}),
+                   {sample("n1", calls({call("n2", "refused")})),
+                    sample("n2", calls({call("n1", "refused")}))}),
             (Words{"n1 ok", "n2 fail: n1 cannot reach it: refused; it cannot reach n1: refused"}));
 }
 
 TEST(PreflightNetwork, SaysNothingOfNodesThatDidNotAnswer) {
   EXPECT_EQ(judged("network", three,
-                   {sight("n1", calls({call("n2", "refused"), call("n3")})),
-                    sight("n3", calls({call("n1"), call("n2", "refused")}))}),
+                   {sample("n1", calls({call("n2", "refused"), call("n3")})),
+                    sample("n3", calls({call("n1"), call("n2", "refused")}))}),
             (Words{"n1 ok", "n3 ok"}));
 }
 
 TEST(PreflightNetwork, FindsSeveral) {
   PreflightRequest request;
-  std::vector<Sight> sights;
+  std::vector<NodeSample> samples;
   const auto bad = [](int i) { return i == 3 || i == 7; };
   for (int i = 0; i < 10; ++i) request.hosts.push_back("n" + std::to_string(i));
   for (int i = 0; i < 10; ++i) {
@@ -63,11 +63,11 @@ TEST(PreflightNetwork, FindsSeveral) {
       const int to = (i + d) % 10;
       peers.push_back(call("n" + std::to_string(to), bad(i) || bad(to) ? "timed out" : ""));
     }
-    sights.push_back(sight("n" + std::to_string(i), calls(std::move(peers))));
+    samples.push_back(sample("n" + std::to_string(i), calls(std::move(peers))));
   }
-  const auto words = judged("network", request, sights);
-  for (std::size_t i = 0; i < words.size(); ++i)
-    EXPECT_EQ(words[i].find("fail") != std::string::npos, bad(static_cast<int>(i))) << words[i];
+  const auto results = judged("network", request, samples);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i].find("fail") != std::string::npos, bad(static_cast<int>(i))) << results[i];
 }
 
 TEST(PreflightNetwork, NeedsTheInterfaceThatIsNamed) {
@@ -76,10 +76,9 @@ TEST(PreflightNetwork, NeedsTheInterfaceThatIsNamed) {
   const PreflightRequest request{.hosts = {"n1", "n2"}, .mark = "t"};
   const auto seen = check_named("network").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
-  const auto words = judged("network", request, {sight("n1", *seen)});
-  ASSERT_EQ(words.size(), 1u);
-  EXPECT_THAT(words[0], HasSubstr("n1 fail: no interface that is up is meant by "
-                                  "NCCL_SOCKET_IFNAME=hsn7"));
+  const auto results = judged("network", request, {sample("n1", *seen)});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_THAT(results[0], HasSubstr("n1 fail: NCCL_SOCKET_IFNAME=hsn7 matches no interface"));
 }
 
 TEST(PreflightNetwork, OfOneNodeIsNothingToLookAt) {
@@ -87,7 +86,7 @@ TEST(PreflightNetwork, OfOneNodeIsNothingToLookAt) {
   const PreflightRequest request{.hosts = {"n1"}};
   const auto seen = check_named("network").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
-  EXPECT_EQ(judged("network", request, {sight("n1", *seen)}), Words{"n1 ok"});
+  EXPECT_EQ(judged("network", request, {sample("n1", *seen)}), Words{"n1 ok"});
   const PreflightRequest others{.hosts = {"n7", "n8"}};
   EXPECT_THAT(check_named("network").observe({others, system, "n1"}, "").error().what,
               HasSubstr("none of the job's"));

@@ -44,37 +44,37 @@ TEST(NodeAnswer, ComesWhateverTheChecksDo) {
   const auto begin = std::chrono::steady_clock::now();
   const auto answer = observe_node({request, system, "n1"}, table);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
-  ASSERT_EQ(answer.sights.size(), 3u);
-  const auto& sights = answer.sights.at("first");
-  ASSERT_EQ(sights.size(), 2u);
-  EXPECT_EQ(sights[0].trouble, "");
-  EXPECT_EQ(text_of(sights[0].seen, "item"), "well");
-  EXPECT_EQ(sights[1].item, "hangs");
-  EXPECT_EQ(sights[1].trouble, "no answer after 300 ms");
-  EXPECT_THAT(answer.sights.at("second")[0].trouble, HasSubstr("signal 11"));
-  EXPECT_EQ(answer.sights.at("third")[0].trouble, "no such thing");
+  ASSERT_EQ(answer.samples.size(), 3u);
+  const auto& samples = answer.samples.at("first");
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[0].trouble, "");
+  EXPECT_EQ(text_of(samples[0].seen, "item"), "well");
+  EXPECT_EQ(samples[1].item, "hangs");
+  EXPECT_EQ(samples[1].trouble, "no answer after 300 ms");
+  EXPECT_THAT(answer.samples.at("second")[0].trouble, HasSubstr("signal 11"));
+  EXPECT_EQ(answer.samples.at("third")[0].trouble, "no such thing");
 }
 
 TEST(NodeAnswer, LeavesOutWhatIsSkipped) {
   FakeSystem system;
   const PreflightRequest request{.skip = {"first", "third"}};
   const auto answer = observe_node({request, system, "n1"}, table);
-  EXPECT_EQ(answer.sights.size(), 1u);
-  EXPECT_TRUE(answer.sights.contains("second"));
+  EXPECT_EQ(answer.samples.size(), 1u);
+  EXPECT_TRUE(answer.samples.contains("second"));
 }
 
 NodeAnswer sample() {
   return {.node = "n1",
-          .sights = {{"shm", {{.node = "n1", .seen = {{"free_bytes", 5}}}}},
-                     {"folders", {{.node = "n1", .item = "TMPDIR", .trouble = "hung"}}}}};
+          .samples = {{"shm", {{.node = "n1", .seen = {{"free_bytes", 5}}}}},
+                      {"folders", {{.node = "n1", .item = "TMPDIR", .trouble = "hung"}}}}};
 }
 
 TEST(NodeAnswer, TravelsWhole) {
   const auto again = node_answer_from_json(to_json(sample()));
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(to_json(*again), to_json(sample()));
-  EXPECT_EQ(again->sights.at("folders")[0].trouble, "hung");
-  EXPECT_EQ(again->sights.at("folders")[0].node, "n1");
+  EXPECT_EQ(again->samples.at("folders")[0].trouble, "hung");
+  EXPECT_EQ(again->samples.at("folders")[0].node, "n1");
 }
 
 TEST(NodeAnswer, IsReadWhateverComes) {
@@ -82,9 +82,9 @@ TEST(NodeAnswer, IsReadWhateverComes) {
     const auto answer = node_answer_from_json(Json::parse(text, nullptr, false));
     if (!answer) return;
     EXPECT_FALSE(answer->node.empty());
-    for (const auto& [name, sights] : answer->sights)
-      for (const auto& sight : sights)
-        EXPECT_TRUE(sight.seen.is_object() || !sight.trouble.empty());
+    for (const auto& [name, samples] : answer->samples)
+      for (const auto& sample : samples)
+        EXPECT_TRUE(sample.seen.is_object() || !sample.trouble.empty());
   });
   EXPECT_FALSE(node_answer_from_json(Json()));
   EXPECT_FALSE(node_answer_from_json({{"node", "n1"}}));

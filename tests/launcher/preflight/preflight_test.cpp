@@ -20,7 +20,7 @@ const std::vector<std::string> all_but_memory = {"network", "clock",     "folder
 
 NodeAnswer answer_of(const std::string& node, double available) {
   return {.node = node,
-          .sights = {
+          .samples = {
               {"memory",
                {{.node = node, .seen = {{"total_bytes", 1e11}, {"available_bytes", available}}}}}}};
 }
@@ -96,7 +96,7 @@ TEST(Preflight, ANodesPartAnswersInItsName) {
   ASSERT_TRUE(answers.contains("n2")) << system.printed;
   const auto answer = node_answer_from_json(answers.at("n2"));
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->sights.at("memory").size(), 1u);
+  EXPECT_EQ(answer->samples.at("memory").size(), 1u);
   EXPECT_FALSE(answer_preflight(system, "nonsense"));
 }
 

@@ -13,18 +13,18 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// Fails what says so.
-std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
   std::vector<NodeResult> results;
-  for (const auto& sight : sights) {
-    const auto level = text_of(sight.seen, "level");
-    PreflightResult result{.item = sight.item, .value = "5 of 7"};
+  for (const auto& sample : samples) {
+    const auto level = text_of(sample.seen, "level");
+    PreflightResult result{.item = sample.item, .value = "5 of 7"};
     if (level == "fail") result.level = Level::fail;
     if (level == "warn") result.level = Level::warn;
     if (level != "ok") {
       result.why = "it is \x1b[1m" + level;
       result.fix = "mend it";
     }
-    results.push_back({sight.node, result});
+    results.push_back({sample.node, result});
   }
   return results;
 }
@@ -35,10 +35,10 @@ const PreflightCheck echo{.name = "echo", .judge = judge, .reads = "disk"};
 const std::vector<const PreflightCheck*> table = {&shm, &disk};
 
 NodeAnswer answer(const std::string& node, const std::string& of_shm, const std::string& of_disk) {
-  const auto sight = [&](const std::string& level) {
-    return Sight{.node = node, .seen = {{"level", level}}};
+  const auto sample = [&](const std::string& level) {
+    return NodeSample{.node = node, .seen = {{"level", level}}};
   };
-  return {.node = node, .sights = {{"shm", {sight(of_shm)}}, {"disk", {sight(of_disk)}}}};
+  return {.node = node, .samples = {{"shm", {sample(of_shm)}}, {"disk", {sample(of_disk)}}}};
 }
 
 const PreflightRequest three{.hosts = {"n1", "n2", "n3"}};
@@ -61,7 +61,7 @@ TEST(PreflightReport, NamesTheNodeToLeaveOut) {
       matches_golden("launcher/preflight_quiet.txt", render_preflight(report, false, false)));
 }
 
-TEST(PreflightReport, LeavesNobodyOutForWhatAllFail) {
+TEST(PreflightReport, ExcludesNoNodeForWhatAllFail) {
   const auto alike =
       judged({answer("n1", "ok", "fail"), answer("n2", "ok", "fail"), answer("n3", "ok", "fail")});
   EXPECT_THAT(alike.exclude, IsEmpty());
@@ -85,7 +85,7 @@ TEST(PreflightReport, ANodeWithoutAnAnswerFails) {
 
 TEST(PreflightReport, ACheckThatDoesNotComeBackFails) {
   auto hung = answer("n2", "ok", "ok");
-  hung.sights["disk"][0] = {.node = "n2", .item = "TMPDIR", .trouble = "no answer after 2500 ms"};
+  hung.samples["disk"][0] = {.node = "n2", .item = "TMPDIR", .trouble = "no answer after 2500 ms"};
   const auto report = judged({answer("n1", "ok", "ok"), hung, answer("n3", "ok", "ok")});
   EXPECT_THAT(report.exclude, ElementsAre("n2"));
   const auto& checks = report.nodes[1].checks;
@@ -98,7 +98,7 @@ TEST(PreflightReport, ACheckThatDoesNotComeBackFails) {
 /// What a check cannot see is told once, by the check that looked.
 TEST(PreflightReport, BorrowedTroubleIsNotTwoFailures) {
   auto hung = answer("n1", "ok", "ok");
-  hung.sights["disk"][0].trouble = "hung";
+  hung.samples["disk"][0].trouble = "hung";
   const std::vector<const PreflightCheck*> both = {&disk, &echo};
   const auto report = judge_preflight({.hosts = {"n1"}}, {hung}, {}, both);
   EXPECT_EQ(report.nodes[0].checks.size(), 1u);

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "tests/launcher/preflight/sights.hpp"
+#include "tests/launcher/preflight/node_samples.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -17,16 +17,16 @@ Json shm(double free_mib, double total_mib, const std::string& error = "") {
 
 TEST(PreflightShm, IsLargeEnoughForTheRanks) {
   const PreflightRequest four{.ranks_per_node = 4};
-  EXPECT_EQ(judged("shm", four, {sight("n1", shm(4000, 8000))}), Words{"n1 ok"});
-  EXPECT_EQ(judged("shm", four, {sight("n1", shm(127, 8000))}),
+  EXPECT_EQ(judged("shm", four, {sample("n1", shm(4000, 8000))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("shm", four, {sample("n1", shm(127, 8000))}),
             Words{"n1 fail: less than 128 MiB free for 4 ranks"});
-  EXPECT_EQ(judged("shm", four, {sight("n1", shm(200, 200))}),
+  EXPECT_EQ(judged("shm", four, {sample("n1", shm(200, 200))}),
             Words{"n1 warn: less than 256 MiB for 4 ranks"});
-  EXPECT_EQ(judged("shm", {}, {sight("n1", shm(64, 64))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("shm", {}, {sample("n1", shm(64, 64))}), Words{"n1 ok"});
 }
 
 TEST(PreflightShm, MustTakeAFile) {
-  EXPECT_EQ(judged("shm", {}, {sight("n1", shm(900, 900, "create: Permission denied"))}),
+  EXPECT_EQ(judged("shm", {}, {sample("n1", shm(900, 900, "create: Permission denied"))}),
             Words{"n1 fail: cannot write there: create: Permission denied"});
 }
 

@@ -48,7 +48,7 @@ TEST(BeforeQueue, PassesWithSlurmsEstimate) {
   EXPECT_EQ(report.estimate,
             "start at 2026-11-21T11:22:45 using 4 processors on nodes n[1-2] in partition batch");
   EXPECT_EQ(render_report(report),
-            "checks before the queue\n          Slurm would let it " + report.estimate + "\n");
+            "checks before the queue\n          Slurm expects it to " + report.estimate + "\n");
   const auto& asked = system.ran.back();
   EXPECT_EQ(asked[1], "--test-only");
   EXPECT_EQ(asked.back(), "--wrap=true");
@@ -110,7 +110,7 @@ TEST(BeforeQueue, WhatSlurmTakesIsNoMoreThanADoubtOfOurs) {
   ASSERT_EQ(taken.findings.size(), 1U);
   EXPECT_THAT(taken.findings[0].problem.what,
               HasSubstr("closed to QOS long (open to: short), as far as dllaunch can see; sbatch "
-                        "--test-only takes the job all the same"));
+                        "--test-only accepts the job anyway"));
   auto refusing = login_node({1, "", "allocation failure: Invalid qos specification\n"});
   EXPECT_FALSE(report_on(job, refusing, facts).passed());
 }

@@ -155,7 +155,7 @@ TEST(ClusterChecks, ThePartitionsOwnRules) {
   // Another may still take it.
   asked.resources.partition = "gpu,batch";
   EXPECT_THAT(found(asked, slurm), testing::Not(HasSubstr("!partition")));
-  // Whoever runs Slurm is past its size and group limits.
+  // root bypasses size and group limits.
   slurm.user->name = "root";
   asked.resources.partition = "gpu";
   EXPECT_THAT(found(asked, slurm), testing::Not(HasSubstr("at most")));
@@ -192,7 +192,7 @@ TEST(ClusterChecks, AccountsAndQosWhereSlurmEnforcesThem) {
   auto asked = job();
   asked.resources.account = "bio";
   asked.resources.partition = "batch";
-  EXPECT_THAT(found(asked, slurm), HasSubstr("!account bio is yours in partition gpu only"));
+  EXPECT_THAT(found(asked, slurm), HasSubstr("!you may use account bio in partition gpu only"));
   asked.resources.account = "physics";
   asked.resources.qos = "fats";
   EXPECT_THAT(found(asked, slurm),
@@ -201,7 +201,7 @@ TEST(ClusterChecks, AccountsAndQosWhereSlurmEnforcesThem) {
   asked.resources.account.reset();
   EXPECT_THAT(found(asked, slurm), HasSubstr("!no resources.account, and you have no default one"));
   slurm.user->associations->clear();
-  EXPECT_THAT(found(asked, slurm), HasSubstr("knows no account of user alice"));
+  EXPECT_THAT(found(asked, slurm), HasSubstr("has no account for user alice"));
   slurm.enforced.clear();
   EXPECT_EQ(found(asked, slurm), "") << "any account will do";
 }

@@ -26,7 +26,7 @@ EnvLookup in(Map variables) {
 }
 
 /// Rank 5 of 8 on two nodes of four.
-FrameworkScene scene(std::string framework) {
+FrameworkContext context(std::string framework) {
   return {.framework = std::move(framework),
           .rank = {.rank = 5,
                    .world_size = 8,
@@ -41,7 +41,7 @@ FrameworkScene scene(std::string framework) {
           .point = {.address = "n1", .port = 40001}};
 }
 
-Map set_for(const FrameworkScene& what, const Map& around = {}) {
+Map set_for(const FrameworkContext& what, const Map& around = {}) {
   const auto all = framework_variables(what, in(around));
   return {all.begin(), all.end()};
 }
@@ -51,16 +51,16 @@ const std::vector<std::string> every_framework = {"none", "pytorch",   "tensorfl
 
 TEST(FrameworkEnvironment, EveryFrameworkHasTheMeetingPoint) {
   for (const auto& name : every_framework) {
-    const auto set = set_for(scene(name));
+    const auto set = set_for(context(name));
     EXPECT_EQ(set.at("MASTER_ADDR"), "n1") << name;
     EXPECT_EQ(set.at("MASTER_PORT"), "40001") << name;
   }
-  for (const char* name : {"none", "mpi"}) EXPECT_EQ(set_for(scene(name)).size(), 2u) << name;
+  for (const char* name : {"none", "mpi"}) EXPECT_EQ(set_for(context(name)).size(), 2u) << name;
 }
 
 TEST(FrameworkEnvironment, RanksThatDoNotMeetHaveNoMeetingPoint) {
   for (const auto& name : every_framework) {
-    auto alone = scene(name);
+    auto alone = context(name);
     alone.point = {};
     const auto set = set_for(alone);
     EXPECT_FALSE(set.contains("MASTER_ADDR")) << name;
@@ -71,18 +71,18 @@ TEST(FrameworkEnvironment, RanksThatDoNotMeetHaveNoMeetingPoint) {
 // Lightning reads these four, or the marker, as "torchrun started me".
 TEST(FrameworkEnvironment, TorchrunsMarksComeTogetherOrNotAtAll) {
   for (const auto& name : every_framework) {
-    const auto set = set_for(scene(name));
+    const auto set = set_for(context(name));
     const bool pytorch = name == "pytorch" || name == "deepspeed";
     for (const char* mark : {"GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE",
                              "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) {
       EXPECT_EQ(set.contains(mark), pytorch) << name << " " << mark;
     }
   }
-  const auto set = set_for(scene("pytorch"), {{"SLURM_RESTART_COUNT", "3"}});
+  const auto set = set_for(context("pytorch"), {{"SLURM_RESTART_COUNT", "3"}});
   EXPECT_EQ(set.at("GROUP_RANK"), "1");
   EXPECT_EQ(set.at("GROUP_WORLD_SIZE"), "2");
   EXPECT_EQ(set.at("TORCHELASTIC_RESTART_COUNT"), "3");
-  auto uncounted = scene("pytorch");
+  auto uncounted = context("pytorch");
   uncounted.rank.node_rank = -1;
   uncounted.rank.nodes = 0;
   EXPECT_EQ(set_for(uncounted).size(), 2u) << "the node's number is not known: none of them";
@@ -90,7 +90,7 @@ TEST(FrameworkEnvironment, TorchrunsMarksComeTogetherOrNotAtAll) {
 
 // Else a `dllaunch exec` or a doctor inside would think that torchrun has started it.
 TEST(FrameworkEnvironment, OurMarkIsNotReadAsTorchruns) {
-  auto set = set_for(scene("pytorch"));
+  auto set = set_for(context("pytorch"));
   set.insert({{"RANK", "5"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "1"}});
   const auto inner = read_rank_env(in(set));
   ASSERT_TRUE(inner) << inner.error().what;
@@ -98,14 +98,14 @@ TEST(FrameworkEnvironment, OurMarkIsNotReadAsTorchruns) {
 }
 
 TEST(FrameworkEnvironment, DeepSpeedsOwn) {
-  const auto set = set_for(scene("deepspeed"));
+  const auto set = set_for(context("deepspeed"));
   EXPECT_EQ(set.at("CROSS_RANK"), "1");
   EXPECT_EQ(set.at("CROSS_SIZE"), "2");
   EXPECT_EQ(set.at("LOCAL_SIZE"), "4");
 }
 
 TEST(FrameworkEnvironment, HorovodsOwn) {
-  const auto set = set_for(scene("horovod"));
+  const auto set = set_for(context("horovod"));
   EXPECT_EQ(set, (Map{{"MASTER_ADDR", "n1"},
                       {"MASTER_PORT", "40001"},
                       {"HOROVOD_RANK", "5"},
@@ -117,12 +117,12 @@ TEST(FrameworkEnvironment, HorovodsOwn) {
                       {"HOROVOD_HOSTNAME", "n2"},
                       {"HOROVOD_CONTROLLER", "mpi"}}));
   EXPECT_FALSE(
-      set_for(scene("horovod"), {{"HOROVOD_CONTROLLER", "gloo"}}).contains("HOROVOD_CONTROLLER"))
+      set_for(context("horovod"), {{"HOROVOD_CONTROLLER", "gloo"}}).contains("HOROVOD_CONTROLLER"))
       << "the user's stays";
 }
 
 TEST(FrameworkEnvironment, HorovodWithoutMpiIsRefusedBeforeItHangs) {
-  auto without = scene("horovod");
+  auto without = context("horovod");
   without.rank.mpi = false;
   const auto refused = check_framework(without, in({}));
   ASSERT_FALSE(refused);
@@ -133,7 +133,7 @@ TEST(FrameworkEnvironment, HorovodWithoutMpiIsRefusedBeforeItHangs) {
 }
 
 TEST(FrameworkEnvironment, TensorFlowsConfigIsJson) {
-  auto what = scene("tensorflow");
+  auto what = context("tensorflow");
   for (int i = 0; i < 8; ++i) what.workers.push_back("n1:" + std::to_string(5000 + i));
   const auto config = Json::parse(set_for(what).at("TF_CONFIG"), nullptr, false);
   ASSERT_TRUE(config.is_object());
@@ -145,7 +145,7 @@ TEST(FrameworkEnvironment, TensorFlowsConfigIsJson) {
 
 TEST(FrameworkEnvironment, JaxIsToldItsOwnDevices) {
   const auto ids = [](int gpus, int local, int ranks) {
-    auto what = scene("jax");
+    auto what = context("jax");
     what.rank.local_rank = local;
     what.rank.local_world_size = ranks;
     what.visible_gpus = gpus;
@@ -158,24 +158,24 @@ TEST(FrameworkEnvironment, JaxIsToldItsOwnDevices) {
   EXPECT_EQ(ids(4, 0, 1), "0,1,2,3") << "alone on its node: all of them";
   EXPECT_EQ(ids(8, 1, 4), "2,3");
   EXPECT_EQ(ids(1, 3, 4), "0") << "isolated by --gpus-per-task";
-  EXPECT_EQ(set_for(scene("jax")).at("JAX_COORDINATOR_ADDRESS"), "n1:40001");
-  EXPECT_EQ(set_for(scene("jax")).at("JAX_NUM_PROCESSES"), "8");
-  EXPECT_EQ(set_for(scene("jax")).at("JAX_PROCESS_ID"), "5");
+  EXPECT_EQ(set_for(context("jax")).at("JAX_COORDINATOR_ADDRESS"), "n1:40001");
+  EXPECT_EQ(set_for(context("jax")).at("JAX_NUM_PROCESSES"), "8");
+  EXPECT_EQ(set_for(context("jax")).at("JAX_PROCESS_ID"), "5");
 }
 
 TEST(FrameworkEnvironment, AnUnknownNameIsRefusedWithTheNearest) {
-  const auto refused = check_framework(scene("pytroch"), in({}));
+  const auto refused = check_framework(context("pytroch"), in({}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(refused.error().hint, "did you mean pytorch?");
-  for (const auto& name : every_framework) EXPECT_TRUE(check_framework(scene(name), in({})));
-  EXPECT_TRUE(check_framework(scene(""), in({}))) << "the built-in trainer";
+  for (const auto& name : every_framework) EXPECT_TRUE(check_framework(context(name), in({})));
+  EXPECT_TRUE(check_framework(context(""), in({}))) << "the built-in trainer";
 }
 
 // Whatever another framework's set has in it, so that no program finds two answers.
 TEST(FrameworkEnvironment, WhatOneSetsIsRemovedBeforeTheNext) {
   for (const auto& before : every_framework) {
-    auto what = scene(before);
+    auto what = context(before);
     what.workers = {"n1:1"};
     what.visible_gpus = 4;
     std::vector<std::string> names;

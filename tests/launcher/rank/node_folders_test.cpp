@@ -52,13 +52,13 @@ TEST(NodeFolders, AreMadeOnceForOneUser) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-TEST(NodeFolders, SomebodyElsesAreNotTaken) {
+TEST(NodeFolders, AnotherUsersFoldersAreNotUsed) {
   TemporaryFolder folder;
   const auto path = folder.path() + "/trap";
   std::filesystem::create_symlink(folder.path(), path);
   const auto refused = make_own_folder(path);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().what, HasSubstr("it is no folder"));
+  EXPECT_THAT(refused.error().what, HasSubstr("not a folder"));
   EXPECT_FALSE(make_own_folder("/proc/none/such"));
   if (geteuid() != 0) GTEST_SKIP() << "only root can make a folder that is another user's";
   const auto other = folder.path() + "/other";

@@ -16,7 +16,7 @@ Topology node_of(const std::string& text) {
   return *std::move(node);
 }
 
-RankScene scene(int local_rank, int local_size, Topology node) {
+RankContext context(int local_rank, int local_size, Topology node) {
   const IdSet all = node.cpus();
   return {.rank = {.rank = local_rank,
                    .world_size = local_size,
@@ -32,15 +32,15 @@ PlannedBinding two_halves() {
 }
 
 TEST(RankShim, TakesThePlansMaskWhereItFits) {
-  const auto binding = choose_binding(two_halves(), scene(1, 2, node_of("cores:8")));
+  const auto binding = choose_binding(two_halves(), context(1, 2, node_of("cores:8")));
   EXPECT_EQ(to_list(binding.cpus), "4-7");
   EXPECT_EQ(binding.cores, 4);
   EXPECT_EQ(binding.note, "");
 }
 
 TEST(RankShim, PlacesAnewOnASmallerNode) {
-  const auto first = choose_binding(two_halves(), scene(0, 2, node_of("cores:4")));
-  const auto second = choose_binding(two_halves(), scene(1, 2, node_of("cores:4")));
+  const auto first = choose_binding(two_halves(), context(0, 2, node_of("cores:4")));
+  const auto second = choose_binding(two_halves(), context(1, 2, node_of("cores:4")));
   EXPECT_EQ(to_list(first.cpus), "0-1");
   EXPECT_EQ(to_list(second.cpus), "2-3");
   EXPECT_EQ(second.note, "rank 1 on n1: planned CPUs 4-7, this node allows 0-3: bound to 2-3");
@@ -53,8 +53,8 @@ TEST(RankShim, FillsTheNodeThatItFindsWhereThePlanSaysSo) {
       R"({"binding": {"policy": "closest", "ranks": [{"mask": "0x3"}, {"mask": "0xc"}]},
           "topology": {"exact": false}, "placement": {"policy": "closest", "cores": "fill"}})");
   ASSERT_TRUE(planned) << planned.error().what;
-  EXPECT_EQ(to_list(choose_binding(*planned, scene(0, 2, node)).cpus), "0-1,4-5");
-  EXPECT_EQ(choose_binding(*planned, scene(1, 2, node)).cores, 4);
+  EXPECT_EQ(to_list(choose_binding(*planned, context(0, 2, node)).cpus), "0-1,4-5");
+  EXPECT_EQ(choose_binding(*planned, context(1, 2, node)).cores, 4);
   EXPECT_FALSE(read_planned_binding(
       R"({"binding": {"policy": "closest"}, "placement": {"cores": "some"}})"));
 }
@@ -65,23 +65,23 @@ TEST(RankShim, APlanMadeOfCountsIsMadeAnewOnTheNode) {
   std::swap(node.gpus[0].cpus, node.gpus[1].cpus);
   std::swap(node.gpus[0].numa, node.gpus[1].numa);
   auto counted = two_halves();
-  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3") << "as planned";
+  EXPECT_EQ(to_list(choose_binding(counted, context(0, 2, node)).cpus), "0-3") << "as planned";
   counted.exact = false;
-  const auto binding = choose_binding(counted, scene(0, 2, node));
+  const auto binding = choose_binding(counted, context(0, 2, node));
   EXPECT_EQ(to_list(binding.cpus), "4-7") << "beside its GPU";
   EXPECT_EQ(binding.note, "");
   counted.request.policy = BindPolicy::explicit_masks;
-  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3") << "the user's own";
+  EXPECT_EQ(to_list(choose_binding(counted, context(0, 2, node)).cpus), "0-3") << "the user's own";
   counted.request.policy = BindPolicy::closest;
   counted.request.cores_per_rank = 64;
-  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3")
+  EXPECT_EQ(to_list(choose_binding(counted, context(0, 2, node)).cpus), "0-3")
       << "better than nothing";
 }
 
 // Slurm gave the last two GPUs of four to this job and the first two to another.
 TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
   PlannedBinding planned{.masks = {{0, 1, 2, 3}, {4, 5, 6, 7}}, .request = {.gpus = 2}};
-  auto shared = scene(0, 2, node_of("numa:4 cores:4 gpus:4"));
+  auto shared = context(0, 2, node_of("numa:4 cores:4 gpus:4"));
   for (auto& gpu : shared.node.gpus) gpu.vendor = "nvidia";
   for (int i = 0; i < 2; ++i) {
     planned.gpus.push_back({shared.node.gpus[static_cast<std::size_t>(i)].pci});
@@ -120,7 +120,7 @@ TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
 /// An address that may be another GPU's is worse than none: without one, local ranks go in order.
 TEST(RankShim, NamesNoGpuWhereNumbersSayNothingOfAddresses) {
   PlannedBinding planned{.masks = {}, .request = {.gpus = 2}};
-  auto here = scene(0, 2, node_of("numa:4 cores:4 gpus:4"));
+  auto here = context(0, 2, node_of("numa:4 cores:4 gpus:4"));
   for (auto& gpu : here.node.gpus) gpu.vendor = "nvidia";
   const auto drives = [&](std::map<std::string, std::string> environment) {
     see_gpus(
@@ -138,17 +138,17 @@ TEST(RankShim, NamesNoGpuWhereNumbersSayNothingOfAddresses) {
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_STEP_GPUS", "2,3"}}).empty())
       << "a device cgroup counts from 0 again";
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_JOB_GPUS", "2,3"}}).empty());
-  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}).empty()) << "nobody asked NVML";
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}).empty()) << "NVML was not asked";
   EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", ""}}).empty()) << "it sees none";
   EXPECT_TRUE(drives({{"NVIDIA_VISIBLE_DEVICES", "3"}}).empty()) << "a container with one of four";
   EXPECT_EQ(drives({{"NVIDIA_VISIBLE_DEVICES", "all"}}), first);
 }
 
-/// The processor's own graphics comes first in PCI order, and computes for nobody.
+/// The integrated GPU comes first in PCI order, and is not for compute.
 TEST(RankShim, NamesGpusOfTheVendorThatComputes) {
   PlannedBinding planned{.masks = {}, .request = {.gpus = 2}};
   for (const int rank : {0, 1}) {
-    auto here = scene(rank, 2, node_of("numa:2 cores:4 gpus:2"));
+    auto here = context(rank, 2, node_of("numa:2 cores:4 gpus:2"));
     here.node.gpus[0].vendor = "nvidia";
     here.node.gpus[1].vendor = "intel";
     planned.gpus = {{here.node.gpus[0].pci}, {here.node.gpus[1].pci}};
@@ -161,12 +161,12 @@ TEST(RankShim, NamesGpusOfTheVendorThatComputes) {
 TEST(RankShim, AllRanksOfANodeDecideAlike) {
   const PlannedBinding planned{.masks = {{0, 1}, {8, 9}}, .request = {}};
   for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_NE(choose_binding(planned, scene(rank, 2, node_of("cores:4"))).note, "");
+    EXPECT_NE(choose_binding(planned, context(rank, 2, node_of("cores:4"))).note, "");
   }
 }
 
 TEST(RankShim, AnotherCountOfRanksThanPlanned) {
-  const auto binding = choose_binding(two_halves(), scene(3, 4, node_of("cores:8")));
+  const auto binding = choose_binding(two_halves(), context(3, 4, node_of("cores:8")));
   EXPECT_EQ(to_list(binding.cpus), "6-7");
 }
 
@@ -186,7 +186,7 @@ TEST(RankShim, OneMaskForAllTasksIsNoTasksOwn) {
   EXPECT_TRUE(bound("mask_cpu:", "0x30,0xc0"));
   EXPECT_TRUE(bound("map_cpu:", "4"));
 
-  auto part = scene(1, 2, node_of("cores:8"));
+  auto part = context(1, 2, node_of("cores:8"));
   part.node.allowed_cpus = {4, 5, 6, 7};
   part.current = part.node.allowed_cpus;
   auto planned = two_halves();
@@ -197,7 +197,7 @@ TEST(RankShim, OneMaskForAllTasksIsNoTasksOwn) {
 }
 
 TEST(RankShim, WhatSrunGaveStays) {
-  auto bound = scene(1, 2, node_of("cores:8"));
+  auto bound = context(1, 2, node_of("cores:8"));
   bound.bound_by_slurm = true;
   bound.current = {2};
   bound.node.allowed_cpus = {2};
@@ -214,14 +214,14 @@ TEST(RankShim, WhatSrunGaveStays) {
 TEST(RankShim, PolicyNoneBindsNothing) {
   PlannedBinding planned;
   planned.request.policy = BindPolicy::none;
-  const auto binding = choose_binding(planned, scene(0, 2, node_of("cores:8")));
+  const auto binding = choose_binding(planned, context(0, 2, node_of("cores:8")));
   EXPECT_TRUE(binding.cpus.empty());
   EXPECT_EQ(binding.cores, 4);
 }
 
 TEST(RankShim, MoreRanksThanCpusStillGetOne) {
   for (int rank = 0; rank < 5; ++rank) {
-    const auto binding = choose_binding(PlannedBinding{}, scene(rank, 5, node_of("cores:2")));
+    const auto binding = choose_binding(PlannedBinding{}, context(rank, 5, node_of("cores:2")));
     EXPECT_EQ(binding.cpus.size(), 1);
     EXPECT_EQ(binding.cores, 1);
   }
@@ -289,18 +289,19 @@ TEST(RankShim, GpusAreThoseThatThePlanDealtByTheirAddress) {
   }
   for (int rank = 0; rank < 4; ++rank) {
     const auto last_first = node.gpus[static_cast<std::size_t>(3 - rank)].pci;
-    EXPECT_EQ(choose_gpus(planned, scene(rank, 4, node)), std::vector{last_first});
+    EXPECT_EQ(choose_gpus(planned, context(rank, 4, node)), std::vector{last_first});
     PlannedBinding counted = planned;
     counted.exact = false;
     counted.gpus = {};
-    EXPECT_EQ(choose_gpus(counted, scene(rank, 4, node)), std::vector{last_first}) << "placed anew";
+    EXPECT_EQ(choose_gpus(counted, context(rank, 4, node)), std::vector{last_first})
+        << "placed anew";
   }
   auto elsewhere = planned;
   elsewhere.gpus[2] = {"0000:99:00.0"};
-  EXPECT_EQ(choose_gpus(elsewhere, scene(0, 4, node)), std::vector{node.gpus[3].pci})
-      << "of one that is not here nobody takes the planned ones";
+  EXPECT_EQ(choose_gpus(elsewhere, context(0, 4, node)), std::vector{node.gpus[3].pci})
+      << "one planned GPU is absent: all ranks take a new placement";
   planned.request.gpus = 0;
-  EXPECT_TRUE(choose_gpus(planned, scene(0, 4, node)).empty()) << "device: cpu";
+  EXPECT_TRUE(choose_gpus(planned, context(0, 4, node)).empty()) << "device: cpu";
 }
 
 // A rank that srun bound elsewhere must not take the GPU of one that is where the plan says.
@@ -309,29 +310,29 @@ TEST(RankShim, ItsGpuDoesNotDependOnWhatARankIsBoundTo) {
   PlannedBinding planned = two_halves();
   planned.request.gpus = 2;
   planned.gpus = {{node.gpus[1].pci}, {node.gpus[0].pci}};
-  auto bound = scene(0, 2, node);
+  auto bound = context(0, 2, node);
   bound.bound_by_slurm = true;
   bound.current = bound.node.allowed_cpus = {5};
   EXPECT_TRUE(choose_binding(planned, bound).cpus.empty()) << "kept";
   EXPECT_EQ(choose_gpus(planned, bound), planned.gpus[0]);
-  EXPECT_EQ(choose_gpus(planned, scene(1, 2, node)), planned.gpus[1]);
+  EXPECT_EQ(choose_gpus(planned, context(1, 2, node)), planned.gpus[1]);
 
   planned.exact = false;
   for (const RankOrder order : {RankOrder::gpu, RankOrder::numa}) {
     planned.request = {.gpus = 2, .cores_per_rank = 4, .order = order};
     EXPECT_EQ(choose_gpus(planned, bound), std::vector{node.gpus[0].pci}) << "placed anew";
-    EXPECT_EQ(choose_gpus(planned, scene(1, 2, node)), std::vector{node.gpus[1].pci});
+    EXPECT_EQ(choose_gpus(planned, context(1, 2, node)), std::vector{node.gpus[1].pci});
   }
 }
 
 TEST(RankShim, RanksWithoutAPlanGetTheGpusOfTheirPlace) {
   const auto node = node_of("numa:2 cores:4 gpus:2");
   for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(choose_gpus({}, scene(rank, 2, node)),
+    EXPECT_EQ(choose_gpus({}, context(rank, 2, node)),
               std::vector{node.gpus[static_cast<std::size_t>(rank)].pci});
   }
-  EXPECT_EQ(choose_gpus({}, scene(0, 1, node)).size(), 2U) << "one process, all GPUs";
-  EXPECT_TRUE(choose_gpus({}, scene(0, 2, node_of("cores:4"))).empty());
+  EXPECT_EQ(choose_gpus({}, context(0, 1, node)).size(), 2U) << "one process, all GPUs";
+  EXPECT_TRUE(choose_gpus({}, context(0, 2, node_of("cores:4"))).empty());
 }
 
 TEST(RankShim, RefusesWhatIsNoPlan) {
@@ -370,11 +371,11 @@ TEST(RankShim, VariablesOfARank) {
 
 TEST(RankShim, RanksThatShareCpusWaitWithoutSpinning) {
   PlannedBinding planned = two_halves();
-  EXPECT_FALSE(choose_binding(planned, scene(0, 2, node_of("cores:8"))).shared);
+  EXPECT_FALSE(choose_binding(planned, context(0, 2, node_of("cores:8"))).shared);
   planned.masks[1] = planned.masks[0];
-  const auto binding = choose_binding(planned, scene(0, 2, node_of("cores:8")));
+  const auto binding = choose_binding(planned, context(0, 2, node_of("cores:8")));
   EXPECT_TRUE(binding.shared);
-  EXPECT_TRUE(choose_binding(PlannedBinding{}, scene(0, 5, node_of("cores:2"))).shared);
+  EXPECT_TRUE(choose_binding(PlannedBinding{}, context(0, 5, node_of("cores:2"))).shared);
 
   const auto variables =
       rank_variables({}, binding, "", [](const auto&) { return std::optional<std::string>(); });

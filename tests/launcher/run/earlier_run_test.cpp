@@ -94,7 +94,7 @@ TEST_F(EarlierRun, OwnershipIsTakenOver) {
   EXPECT_EQ((*owner)->second.job, "4");
   const auto taken = RunOwnership::take(run_.path, {.host = "n2"});
   ASSERT_TRUE(taken) << taken.error().what;
-  EXPECT_EQ(taken->generation(), 3);
+  EXPECT_EQ(taken->fencing_token(), 3);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(Events, CarryTheGenerationOfTheirLife) {
   EXPECT_EQ(std::get<EpochEvent>(*parse_event(R"({"time":5,"event":"epoch","step":8})")).step, 8);
 }
 
-TEST(Events, WhoeverRestartsSaysSoInALineThatIsReadBack) {
+TEST(Events, ARestartIsALineThatIsReadBack) {
   const std::string line = restart_line({.time = 5.5,
                                          .reason = "rank 3 \xff \"died\"\nof it",
                                          .queue_seconds = 2.5,

@@ -60,14 +60,15 @@ TEST(History, WhatWasTrainedBeyondTheCheckpointIsLost) {
   EXPECT_FALSE(restart.down_seconds);
   history.take(step(121, 6));
   history.take(step(124, 9));
-  EXPECT_DOUBLE_EQ(history.step_seconds(), 9) << "once, and in the time of the second life";
-  EXPECT_EQ(restart.reason, "the life before died without a word");
+  EXPECT_DOUBLE_EQ(history.step_seconds(), 9) << "once, and in the time of the second incarnation";
+  EXPECT_EQ(restart.reason, "the previous incarnation died without a message");
   EXPECT_EQ(restart.step, 5);
   EXPECT_EQ(restart.lost_steps, 4);
   EXPECT_EQ(restart.down_seconds, 12);
   EXPECT_DOUBLE_EQ(restart.time, 120);
   EXPECT_EQ(restart_words(restart),
-            "the life before died without a word; from step 5, 4 steps lost, down 12.0 s");
+            "the previous incarnation died without a message; from step 5, 4 steps lost, down "
+            "12.0 s");
   EXPECT_DOUBLE_EQ(history.span_seconds(), 24);
 }
 
@@ -92,8 +93,8 @@ TEST(History, AnOrphanDoesNotCountFromTheFirstLineOfALaterLifeOn) {
   EXPECT_EQ(history.restart_count(), 1);
   EXPECT_EQ(history.lost_steps(), 1);
   EXPECT_DOUBLE_EQ(history.restarts()[0].down_seconds.value(), 2);
-  // Steps 1 and 2 in a second each, then 3 in one, then 4 and 5: 7 to 9 is two seconds, of which
-  // the line of the rank that stalled takes one.
+  // Steps 1 and 2 in a second each, then 3 in one, then 4 and 5: 7 to 9 is two seconds, one
+  // of them for the line of the rank that stalled.
   EXPECT_DOUBLE_EQ(history.step_seconds(), 1 + 1 + 1 + 1);
 }
 
@@ -118,7 +119,8 @@ TEST(History, WithoutAResumeALifeBeginsBeforeItsFirstStep) {
   EXPECT_EQ(history.lost_steps(), 2);
   EXPECT_EQ(history.restarts().at(0).step, 0);
   EXPECT_EQ(restart_words(history.restarts()[0]),
-            "the life before died without a word; from the beginning, 2 steps lost, down 8.0 s");
+            "the previous incarnation died without a message; from the beginning, 2 steps lost, "
+            "down 8.0 s");
 }
 
 TEST(History, ALifeThatDiedBeforeItsFirstStepIsARestartThatLostNothing) {
@@ -136,7 +138,7 @@ TEST(History, ALifeThatDiedBeforeItsFirstStepIsARestartThatLostNothing) {
   EXPECT_EQ(history.restarts()[1].down_seconds, 12);
 }
 
-TEST(History, WhoeverRestartsSaysWhyAndHowLongItWaited) {
+TEST(History, ARestartHasItsReasonAndQueueTime) {
   History history;
   history.take(StartEvent{.time = 1, .fencing_token = 1});
   history.take(step(4, 3, 1));
@@ -153,7 +155,7 @@ TEST(History, WhoeverRestartsSaysWhyAndHowLongItWaited) {
   history.take(EndEvent{.time = 304, .status = "failed", .fencing_token = 2});
   history.take(StartEvent{.time = 310, .fencing_token = 3});
   history.take(resume(310, 4, 3));
-  EXPECT_EQ(history.restarts()[1].reason, "the life before ended as failed") << "nobody said more";
+  EXPECT_EQ(history.restarts()[1].reason, "the previous incarnation ended as failed");
 }
 
 TEST(History, WhatAnEarlierRunDidIsKnownButNotAccountedFor) {
@@ -168,9 +170,9 @@ TEST(History, WhatAnEarlierRunDidIsKnownButNotAccountedFor) {
   history.take(resume(1000, 40));
   history.take(step(1002, 41));
   EXPECT_EQ(history.restart_count(), 1) << "by hand";
-  EXPECT_EQ(history.restarts()[0].reason, "the life before ended as cancelled");
+  EXPECT_EQ(history.restarts()[0].reason, "the previous incarnation ended as cancelled");
   EXPECT_EQ(history.restarts()[0].lost_steps, 10);
-  EXPECT_FALSE(history.restarts()[0].down_seconds) << "whatever lay between is nobody's loss";
+  EXPECT_FALSE(history.restarts()[0].down_seconds) << "the time between is not counted as downtime";
   EXPECT_DOUBLE_EQ(history.step_seconds(), 2);
   EXPECT_DOUBLE_EQ(history.span_seconds(), 2);
 }
@@ -232,8 +234,7 @@ TEST(History, ARestartAsJson) {
             R"("down_seconds":null})");
 }
 
-/// Captured: two incarnations of one rank at once, of which the first had the directory taken from
-/// it.
+/// Captured: two incarnations of one rank at once; the second took the directory over.
 TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
   std::ifstream lines(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/fixtures/events/two_lives.jsonl");
   History history;
@@ -258,12 +259,12 @@ TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
   EXPECT_GT(last, 30);
   ASSERT_EQ(history.restart_count(), 1);
   EXPECT_EQ(history.restarts()[0].step, 6);
-  EXPECT_EQ(history.lost_steps(), 4) << "the first life had told of step 10";
+  EXPECT_EQ(history.lost_steps(), 4) << "the first incarnation had reported step 10";
   EXPECT_GT(history.lost_seconds(), 0);
   EXPECT_LT(history.step_seconds(), history.span_seconds());
 }
 
-/// A run of several incarnations, each step of which takes a second, with orphans that write on.
+/// A run of several incarnations with steps of a second each, and orphans that keep writing.
 struct Incarnations {
   std::vector<Event> events;
   std::int64_t last_step = 0;   // of the last incarnation

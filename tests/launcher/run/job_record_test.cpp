@@ -77,7 +77,7 @@ TEST_F(ClusterOfJob, IsRememberedAndCompared) {
   EXPECT_THAT(elsewhere.error().what,
               HasSubstr("submitted on cluster alpha, this is cluster beta"));
   system_.respond = {};
-  EXPECT_TRUE(check_cluster(system_, run_, "7")) << "nobody says where this is";
+  EXPECT_TRUE(check_cluster(system_, run_, "7")) << "the current cluster is unknown";
 }
 
 TEST_F(ClusterOfJob, ADamagedRecordSaysNothing) {

@@ -31,7 +31,7 @@ Attempt failed() {
           .dead = {.rank = 1, .host = "n2", .signal = 9},
           .error_rank = 0,
           .first_error = "ValueError: \"bad\"\n",
-          .words = {},
+          .detail = {},
           .new_checkpoint = true,
           .idle = true,
           .enough_nodes = true};
@@ -109,19 +109,19 @@ TEST(Journal, AnAttemptWithoutAnEndWasCutShort) {
   EXPECT_EQ(journal.last_time, begun.time);
 }
 
-/// Its next life says what became of it.
+/// Its next incarnation says how it ended.
 TEST(Journal, TheEndOfACutShortAttemptIsToldLater) {
   Attempt cut{.job = begun.job, .allocation = begun.allocation};
-  cut.words = "ended by Slurm";
+  cut.detail = "ended by Slurm";
   cut.new_checkpoint = true;
   JournalAttempt next = begun;
   next.allocation += 1;
   const auto journal = parse_journal(line_of(begun) + line_of(cut, 12) + line_of(next));
   ASSERT_EQ(journal.history.size(), 2u);
   EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
-  EXPECT_EQ(journal.history[0].words, "ended by Slurm");
+  EXPECT_EQ(journal.history[0].detail, "ended by Slurm");
   EXPECT_TRUE(journal.history[0].new_checkpoint);
-  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "nobody knows";
+  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "unknown";
 }
 
 TEST(Journal, TornAndForeignLinesArePassedOver) {
@@ -145,7 +145,7 @@ TEST(Journal, AnyDamageIsSurvived) {
   }
 }
 
-TEST(Journal, ALineThatSomebodyLeftTornDoesNotSpoilTheNext) {
+TEST(Journal, ATornLineDoesNotSpoilTheNext) {
   const TemporaryFolder folder;
   const RunDir run{.path = folder.path()};
   EXPECT_TRUE(read_journal(run).history.empty());

@@ -24,7 +24,7 @@ class RunOwnership : public testing::Test {
   std::int64_t take() {
     const auto ownership = take_run_ownership(run_, system_);
     EXPECT_TRUE(ownership) << ownership.error().what;
-    return ownership ? ownership->generation() : 0;
+    return ownership ? ownership->fencing_token() : 0;
   }
   void events(const std::string& text) { std::ofstream(run_.events(), std::ios::app) << text; }
 
@@ -52,7 +52,7 @@ TEST_F(RunOwnership, WithoutSlurmItIsAProcess) {
   EXPECT_EQ(take(), 2);
   EXPECT_EQ(dllaunch::RunOwnership::told(run_.path, 1).check().error().what,
             "run directory was taken over by process " + std::to_string(getpid()) +
-                " on n3 (generation 2, ours is 1)");
+                " on n3 (fencing token 2, ours is 1)");
 }
 
 /// As `cp -r RUN/* elsewhere` does it: the new incarnation's lines must count.

@@ -29,7 +29,7 @@ TEST(StepTimes, BeginsAnywhereAndKnowsNoStepsBefore) {
   times.add(110, 5);
   EXPECT_DOUBLE_EQ(times.begin_after(50), 5) << "what was trained before is not known";
   times.add(60, 1);
-  times.begin_after(80);  // steps that nobody told of
+  times.begin_after(80);  // unreported steps
   times.add(81, 1);
   EXPECT_DOUBLE_EQ(times.seconds(), 2);
   EXPECT_DOUBLE_EQ(times.begin_after(80), 1);

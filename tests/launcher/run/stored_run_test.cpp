@@ -53,7 +53,7 @@ TEST(StoredRun, AnotherFolderIsNoRun) {
   EXPECT_EQ(run.error().kind, ErrorKind::bad_request);
 }
 
-// A directory that somebody edited, or that a full disk cut, is survived.
+// A directory that was edited, or truncated by a full disk, is survived.
 TEST(StoredRun, WhatIsTooLargeIsRefusedByName) {
   for (const char* name : {"plan.json", "train.json", "summary.json", "job.id"}) {
     RunPlace place;

@@ -33,7 +33,7 @@ TEST(JobAllocation, IsReadFromTheBatchScriptsVariables) {
   EXPECT_EQ(allocation.nodes, "n[1-2]");
   EXPECT_EQ(allocation.host, "n1");
   EXPECT_EQ(allocation.end_s, 1763805600);
-  EXPECT_TRUE(system.ran.empty()) << "nobody needs to be asked";
+  EXPECT_TRUE(system.ran.empty()) << "Slurm is not asked";
 }
 
 TEST(JobAllocation, AnOlderSlurmIsAskedForTheEnd) {
@@ -66,9 +66,9 @@ TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
     const auto done = requeue(system, ours);
     return done ? std::nullopt : std::optional(done.error().kind);
   };
-  EXPECT_EQ(kind(), ErrorKind::timeout) << "whose the job is now, nobody knows";
+  EXPECT_EQ(kind(), ErrorKind::timeout) << "the owner of the job is unknown";
   EXPECT_TRUE(std::none_of(system.ran.begin(), system.ran.end(),
-                           [](const auto& words) { return words[1] == "requeue"; }));
+                           [](const auto& argv) { return argv[1] == "requeue"; }));
   const auto state = [&](const std::string& word) {
     system.answers["scontrol show job 17"] = {
         0, "JobId=17 JobName=a\n   JobState=" + word + " Reason=None\n   Restarts=1\n", ""};
@@ -93,8 +93,8 @@ TEST(JobAllocation, ARequeueThatWasKilledHasBeenHeard) {
   const JobAllocation ours{.job = "17", .restarts = 1};
   int asked = 0;
   system.respond =
-      [&](const std::vector<std::string>& words) -> std::optional<Result<CommandOutput>> {
-    if (words[1] == "requeue") return CommandOutput{143, "", ""};
+      [&](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
+    if (argv[1] == "requeue") return CommandOutput{143, "", ""};
     const bool back = ++asked == 3;
     return CommandOutput{0,
                          fmt::format("JobId=17 JobName=a\n   JobState={}\n   Restarts={}\n",

@@ -31,7 +31,7 @@ class RequeueTest : public testing::Test {
     system_.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + state + "\n", ""};
   }
-  /// Nobody sleeps: at each pause something happens, until true, which is a wish to stop.
+  /// Pauses do not sleep; each calls `at_a_pause`, which returns true to stop.
   Result<Ok> requeue(const std::function<bool()>& at_a_pause) {
     return dllaunch::requeue(system_, {.job = "17", .nodes = "n[1-2]"},
                              {.silent = silent_,

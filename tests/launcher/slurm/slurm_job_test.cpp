@@ -35,12 +35,12 @@ TEST(SlurmJob, ARefusalComesInSbatchsWords) {
   EXPECT_EQ(partition.error().kind, ErrorKind::unavailable);
   EXPECT_NE(partition.error().what.find("invalid partition specified: nope"), std::string::npos);
 
-  for (const char* words :
+  for (const char* message :
        {"sbatch: unrecognized option '--bogus'\nTry \"sbatch --help\" for more information",
         "sbatch: error: Invalid --time specification"}) {
-    const auto option = submit_with({255, "", words});
+    const auto option = submit_with({255, "", message});
     ASSERT_FALSE(option);
-    EXPECT_EQ(option.error().kind, ErrorKind::bad_request) << words;
+    EXPECT_EQ(option.error().kind, ErrorKind::bad_request) << message;
   }
   EXPECT_FALSE(submit_with({0, "no id here\n", ""}));
   FakeSystem nothing;

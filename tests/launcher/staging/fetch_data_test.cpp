@@ -173,7 +173,7 @@ TEST_F(FetchData, AServerThatHangsUpIsAskedAgainByTheNextCall) {
   auto cut = fetch(published);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().kind, ErrorKind::unavailable);
-  EXPECT_THAT(cut.error().hint, HasSubstr("continues where this one stopped"));
+  EXPECT_THAT(cut.error().hint, HasSubstr("resumes the download"));
   EXPECT_EQ(fs::file_size(to() / ".plain.gz.partial"), 70'000u);
   fs::remove(root_ / "served/.cut");
   ASSERT_TRUE(fetch(published));
@@ -196,7 +196,7 @@ TEST_F(FetchData, AWrongChecksumLeavesNothing) {
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().kind, ErrorKind::bad_request);
   EXPECT_THAT(got.error().what, HasSubstr("plain.gz has MD5 "));
-  EXPECT_THAT(got.error().what, HasSubstr(", published is " + published.files[0].md5));
+  EXPECT_THAT(got.error().what, HasSubstr(", the published one is " + published.files[0].md5));
   EXPECT_EQ(left(), 0);
 }
 
@@ -208,7 +208,7 @@ TEST_F(FetchData, SaysThatThereIsNoNetworkAndWhatToDo) {
   auto got = fetch(published);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().kind, ErrorKind::unavailable);
-  EXPECT_THAT(got.error().what, HasSubstr("no way to " + url_ + "plain.gz"));
+  EXPECT_THAT(got.error().what, HasSubstr("cannot fetch " + url_ + "plain.gz"));
   EXPECT_THAT(got.error().hint, HasSubstr(published.files[0].md5));
   auto from_a_folder = fetch(published, "file://" + (root_ / "served").string());
   ASSERT_TRUE(from_a_folder) << from_a_folder.error().what;
@@ -227,12 +227,12 @@ TEST_F(FetchData, SaysWhatTheServerSays) {
 TEST_F(FetchData, AdvisesWhatHelps) {
   auto published = set();
   fs::remove(root_ / "served/plain.gz");
-  EXPECT_EQ(fetch(published).error().hint, "another mirror with --from, or later");
+  EXPECT_EQ(fetch(published).error().hint, "try another mirror with --from, or try later");
   for (const auto& mirror : {"file://" + (root_ / "served").string(), std::string("x y")}) {
     auto got = fetch(published, mirror);
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().kind, ErrorKind::bad_request) << got.error().what;
-    EXPECT_THAT(got.error().hint, HasSubstr("--from is the URL of a folder that holds plain.gz"));
+    EXPECT_THAT(got.error().hint, HasSubstr("--from needs the URL of a folder with plain.gz"));
   }
 }
 
@@ -258,7 +258,7 @@ TEST_F(FetchData, AFolderThatLacksFilesIsNotWhole) {
   write(to() / "pictures/a.bin", "picture");
   auto got = fetch(published);
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().what, HasSubstr("pictures is here, but lacks b.bin"));
+  EXPECT_THAT(got.error().what, HasSubstr("pictures exists but lacks b.bin"));
   write(to() / "pictures/b.bin", "picture");
   EXPECT_TRUE(fetch(published));
 }

@@ -129,7 +129,7 @@ TEST_F(StageNode, WhatTheJobDidNotSendIsNotUnpacked) {
   EXPECT_EQ(staged("data set/one"), "1");
   EXPECT_EQ(staged(".dllaunch/one"), "");
   ASSERT_TRUE(remove_stage(folder()));
-  // In the folder itself, but not of this start: nobody told a checksum.
+  // In the folder itself, but not of this start: no checksum was given.
   make_with_parcels();
   ASSERT_TRUE(
       stage_on_this_node(system_, {.folder = folder(), .made = true, .sources = {source()}}));
@@ -169,7 +169,7 @@ TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
   }
   fs::remove(folder());
   fs::create_directory_symlink(source(), folder());
-  refused("is no folder for staging: ");
+  refused("cannot be used for staging: ");
   EXPECT_TRUE(fs::exists(source() + "/one"));
 }
 
@@ -249,7 +249,7 @@ TEST_F(StageNode, TheDiskIsTheSitesThenTheUsersThenTmp) {
   EXPECT_EQ(node_disk(system), here_.path() + "/own");
   system.variables["SLURM_TMPDIR"] = "/not/there";
   EXPECT_EQ(node_disk(system), here_.path());
-  // Whoever owns it, or may write there, could put another folder in the place of ours.
+  // Its owner, or any user who may write there, could replace our folder.
   fs::permissions(here_.path() + "/own", fs::perms::all);
   system.variables["SLURM_TMPDIR"] = here_.path() + "/own";
   EXPECT_EQ(node_disk(system), here_.path());

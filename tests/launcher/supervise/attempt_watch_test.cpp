@@ -41,7 +41,7 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
   const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
   ASSERT_TRUE(end);
   EXPECT_EQ(end->output,
-            std::to_string(ownership_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
+            std::to_string(ownership_.fencing_token()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
@@ -135,7 +135,7 @@ TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
   }
 }
 
-/// A command of which nobody said that it knows the signal would die of it.
+/// A command that may not handle the signal is not sent it: the default action is to terminate.
 TEST_F(Attempting, ACommandIsNotSentASignalItMayNotKnow) {
   auto run = place_.run("sleep 1; exit 3", {});
   const SupervisorSignals blocked(SIGUSR2);
@@ -170,7 +170,7 @@ TEST_F(Attempting, WhatIsLeftIsForTrainingToo) {
   EXPECT_LT(seconds_since_start(), 3);
 }
 
-/// While the ranks save somebody cancels the job: it is not to come back.
+/// A user cancels the job while its ranks save: it must not be requeued.
 TEST_F(Attempting, ACancelAfterTheWarningIsACancel) {
   const auto run =
       place_.run("trap '' USR2; touch ready; while :; do sleep 0.05; done", command_recovery(3));
@@ -219,7 +219,7 @@ TEST(AllocationEnd, IsAskedForAgain) {
   const JobAllocation allocation{.job = "17", .end_s = then_s};
   AllocationEnd end(allocation, then_s - 100);
   end.ask_again(system, allocation);
-  EXPECT_NEAR(end.seconds_left().value_or(0), 100, 5) << "nobody answers";
+  EXPECT_NEAR(end.seconds_left().value_or(0), 100, 5) << "no answer";
   says("2026-11-22T11:10:00");
   end.ask_again(system, allocation);
   EXPECT_NEAR(end.seconds_left().value_or(0), 700, 5);

@@ -37,7 +37,7 @@ inline Attempt killed(int rank, int signal = SIGKILL) {
 }
 inline Attempt unreachable() {
   auto attempt = ended(Cause::not_started, 1);
-  attempt.words = "n3";
+  attempt.detail = "n3";
   return attempt;
 }
 inline Attempt in_allocation(int number, Attempt attempt) {

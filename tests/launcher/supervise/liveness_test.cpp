@@ -62,7 +62,7 @@ TEST_F(LivenessTest, AnEarlierAttemptsHeartbeatDoesNotCount) {
   EXPECT_FALSE(std::filesystem::exists(heartbeat_file(run_)));
 }
 
-/// Where nobody is ended for silence it is known afterwards how long it was.
+/// Without a limit, the length of the silence is known afterwards.
 TEST_F(LivenessTest, SilenceIsMeasuredToTheEndAndSlurmsWordsAreNone) {
   Liveness liveness(run_, /*trains=*/false, 0, start_);
   write("out/rank-0000-n1.log", "line\n");
@@ -75,7 +75,7 @@ TEST_F(LivenessTest, SilenceIsMeasuredToTheEndAndSlurmsWordsAreNone) {
   EXPECT_EQ(liveness.silent_s(start_ + seconds(4002)), 0);
 }
 
-TEST_F(LivenessTest, NobodyLooksWithoutALimit) {
+TEST_F(LivenessTest, DoesNotLookWithoutALimit) {
   Liveness liveness(run_, /*trains=*/false, 0, start_);
   liveness.look(start_ + seconds(1'000'000));
   EXPECT_EQ(liveness.wedged(start_ + seconds(1'000'000)), "");

@@ -66,7 +66,7 @@ TEST_F(OrphanRanks, OthersAreLeftAlone) {
   EXPECT_FALSE(process->poll());
 }
 
-/// What a variable of somebody else's process holds is no word for a command line.
+/// Another process's environment variable is not put on a command line.
 TEST_F(OrphanRanks, OnlyANumberIsAStep) {
   auto strange = rank("17", "3 --user=root");
   auto none = rank("17", "");

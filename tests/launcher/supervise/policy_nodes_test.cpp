@@ -10,7 +10,7 @@ constexpr RequeueOn nothing{.timeout = false, .preempted = false, .node_fail = f
 
 Attempt lost(bool enough_nodes) {
   auto attempt = ended(Cause::lost_node, 137);
-  attempt.words = "n2";
+  attempt.detail = "n2";
   attempt.enough_nodes = enough_nodes;
   return attempt;
 }

@@ -194,7 +194,7 @@ const Case cases[] = {
      failed,
      1,
      "rank 1 on n2 was killed by signal 9 (SIGKILL)"},
-    {"CommandOfWhichNobodySaidAnything",
+    {"CommandWithoutRecovery",
      {exited(1, 3)},
      unprepared,
      {},
@@ -283,7 +283,7 @@ const Case cases[] = {
      RunStatus::timeout,
      1,
      "does not have timeout"},
-    {"TimeLimitOfACommandOfWhichNobodySaidAnything",
+    {"TimeLimitOfACommandWithoutRecovery",
      {ended(Cause::time_limit, 140)},
      unprepared,
      100,
@@ -408,7 +408,7 @@ TEST(Policy, AnotherAllocationHasItsOwnRestarts) {
   EXPECT_THAT(decision.reason, HasSubstr("restart 1 of 3"));
 }
 
-/// A new job of the run is somebody's new try: what an earlier one met does not count.
+/// A new job of the run is a new try by the user: attempts of earlier jobs do not count.
 TEST(Policy, AnotherJobBeginsAnew) {
   std::vector<Attempt> history(3, exited(1, 1));
   history.back().job = "18";

@@ -38,7 +38,7 @@ TEST(PolicyWaits, NearTheTimeLimitItGoesBackIntoTheQueue) {
   const std::vector<Attempt> nine(9, away);
   EXPECT_EQ(decide(nine, training, 80).next, Next::requeue) << "the next try would come too late";
   EXPECT_EQ(decide(nine, training, 100).next, Next::restart);
-  EXPECT_EQ(decide({away}, unprepared, 10).next, Next::stop) << "nobody has asked for that";
+  EXPECT_EQ(decide({away}, unprepared, 10).next, Next::stop) << "the job does not ask for it";
   const RequeueOn nothing{.timeout = false, .preempted = false, .node_fail = false};
   EXPECT_EQ(decide({away}, with(training, 3, nothing), 10).next, Next::stop);
 }

@@ -35,7 +35,7 @@ TEST(ScriptWatch, WhatSlurmSaysOfTheJobTells) {
   EXPECT_EQ(judged(job("n1", "SUSPENDED")), ScriptNode::there);
 }
 
-TEST(ScriptWatch, WhatIsOverIsNobodysToPutBack) {
+TEST(ScriptWatch, AFinishedJobIsNotRequeued) {
   EXPECT_EQ(judged(job("n3", "RUNNING", 2)), ScriptNode::settled) << "started again";
   for (const char* state : {"PENDING", "COMPLETING", "CANCELLED by 0", "NODE_FAIL", "TIMEOUT"})
     EXPECT_EQ(judged(job("n3", state)), ScriptNode::settled) << state;
@@ -93,7 +93,7 @@ class Watching : public testing::Test {
   CommandOutput answer_ = {0, "", ""};  // to a requeue
   int back_after_ = 1000;               // tries
   int lost_after_ = 3;                  // looks
-  bool faster_ = false;                 // somebody else
+  bool faster_ = false;                 // another process requeues first
   bool over_ = false;
   int looks_ = 0;
   int requeues_ = 0;
@@ -123,7 +123,7 @@ TEST_F(Watching, NorDoesOneThatSlurmRefusesHoldItsNodes) {
   EXPECT_EQ(requeues_, 3);
   EXPECT_TRUE(cancelled());
   EXPECT_EQ(written()->next, Next::stop);
-  EXPECT_THAT(written()->reason, HasSubstr("not put back: scontrol requeue 17: Requested"));
+  EXPECT_THAT(written()->reason, HasSubstr("not requeued: scontrol requeue 17: Requested"));
 }
 
 TEST_F(Watching, AControllerThatIsAwayIsAskedAgain) {
@@ -135,7 +135,7 @@ TEST_F(Watching, AControllerThatIsAwayIsAskedAgain) {
   EXPECT_EQ(written()->next, Next::requeue);
 }
 
-TEST_F(Watching, WhatSomebodyElseHasSettledIsLeftAlone) {
+TEST_F(Watching, LeavesAJobAloneThatAnotherProcessRequeued) {
   faster_ = true;
   watch();
   EXPECT_EQ(requeues_, 0);

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(SupervisorSignals, AreKeptUntilSomebodyAsks) {
+TEST(SupervisorSignals, AreKeptUntilRead) {
   const SupervisorSignals signals(SIGUSR2);
   kill(getpid(), SIGUSR2);
   kill(getpid(), SIGTERM);

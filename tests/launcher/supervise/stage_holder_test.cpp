@@ -37,7 +37,7 @@ class StageHolders : public testing::Test {
   pid_t other_ = 0;
 };
 
-/// A process of the user's own that ended before is nobody to wait for.
+/// A holder that has already exited is not waited for.
 TEST_F(StageHolders, IsWaitedForWhenItsInputIsClosed) {
   const auto stage_holder = StageHolder::from(words());
   ASSERT_TRUE(stage_holder);

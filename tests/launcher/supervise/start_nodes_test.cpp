@@ -21,7 +21,7 @@ TEST(StartNodes, WhoIsNotFitIsLeftOutWhereThereAreOthers) {
   EXPECT_FALSE(pick_nodes(two_of_three(), 2, false).too_few);
 }
 
-TEST(StartNodes, TooFewAreLeftToWhoeverDecides) {
+TEST(StartNodes, TooFewIsLeftToThePolicy) {
   for (const std::size_t needed : {0U, 3U}) {
     const auto nodes = pick_nodes(two_of_three(), needed, true);
     EXPECT_TRUE(nodes.too_few) << needed;
@@ -34,7 +34,7 @@ TEST(StartNodes, WithSpareOnesTheRanksAlwaysGetTheFirst) {
   EXPECT_EQ(pick_nodes(well, 2, true).list, "n[1-2]");
   EXPECT_EQ(pick_nodes(well, 2, false).list, "") << "Slurm's own choice";
   EXPECT_FALSE(pick_nodes(well, 2, false).too_few);
-  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true).too_few) << "nobody was asked";
+  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true).too_few) << "no node was asked";
 }
 
 TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
@@ -51,7 +51,7 @@ TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
   EXPECT_EQ(lost->allocation, 2);
 }
 
-/// Slurm's answers about job 17 on three nodes, of which the ranks need two.
+/// Slurm's answers about job 17 on three nodes; the ranks need two.
 class Allocated : public testing::Test {
  protected:
   void slurm_says(const std::string& state, const std::string& nodes, const std::string& of_n2) {

@@ -77,7 +77,7 @@ TEST(Supervisor, AKilledGuardianIsNotACancellation) {
   EXPECT_THAT(journal.last->reason, HasSubstr("guards its supervisor was killed"));
 }
 
-TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {
+TEST(Supervisor, ACommandWithoutRecoveryIsNot) {
   Supervised place;
   EXPECT_EQ(supervise(place.system, place.run("exit 7", unprepared)), 7);
   EXPECT_EQ(place.starts(), 1);
@@ -137,7 +137,7 @@ TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
   const Supervised place;
   place.file("plan.json", "{}");
   const std::string here = place.dir().path;
-  std::thread somebody([&] {
+  std::thread remount([&] {
     while (!fs::exists(here + ".away")) usleep(10'000);
     fs::create_directory(here);  // as where something was mounted
     usleep(1'500'000);
@@ -147,13 +147,13 @@ TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
   const auto script = "if [ $n = 1 ]; then mv \"$PWD\" \"$PWD.away\"; exit 1; fi; exit 0";
   PosixSystem system{Console{}};
   EXPECT_EQ(supervise(system, place.run(script, command_recovery(3))), 0);
-  somebody.join();
+  remount.join();
   EXPECT_EQ(place.starts(), 2);
   const auto history = read_journal(place.dir()).history;
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(history[1].cause, Cause::completed);
   EXPECT_EQ(history[0].cause, Cause::storage);
-  EXPECT_EQ(history[0].words, "run directory " + here + " is not there");
+  EXPECT_EQ(history[0].detail, "run directory " + here + " is not there");
 }
 
 TEST(Supervisor, ARunDirectoryThatDoesNotComeBackEndsTheRun) {
@@ -209,7 +209,7 @@ TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
   EXPECT_EQ(place.starts(), 1);
   run.allocation.job = "18";
   EXPECT_EQ(supervise(place.system, run), 0);
-  EXPECT_EQ(place.starts(), 2) << "a new job is somebody's wish";
+  EXPECT_EQ(place.starts(), 2) << "a new job is the user's decision";
 }
 
 /// An orphan that is about to start its ranks anew must not end the copy that took its place.
@@ -252,7 +252,7 @@ TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
   EXPECT_EQ(place.starts(), 1);
   const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
-  EXPECT_EQ((*holder)->first, 1) << "the next generation is its successor's";
+  EXPECT_EQ((*holder)->first, 1) << "the next fencing token is its successor's";
 }
 
 /// Killed after any line of its journal, it is as if it had gone on.
@@ -273,7 +273,7 @@ TEST(Supervisor, WhatWasDecidedIsCarriedOut) {
     EXPECT_EQ(place.starts(), 0) << "never again";
     again.allocation.restarts = 1;
     EXPECT_EQ(supervise(place.system, again), 93);
-    EXPECT_EQ(place.starts(), 1) << "somebody has put the job back";
+    EXPECT_EQ(place.starts(), 1) << "a user has requeued the job";
   }
 }
 
@@ -313,7 +313,7 @@ TEST(Supervisor, ARequeueWaitsForTheController) {
   EXPECT_EQ(last_of(place).next, Next::requeue);
 }
 
-/// Slurm gives the node up and puts the job back itself: its TERM is nobody's wish to stop.
+/// Slurm gives the node up and requeues the job: its TERM is not a user's request to stop.
 TEST(Supervisor, ARequeueWaitsForANodeInDoubt) {
   class Slurm : public PosixSystem {
    public:
@@ -369,7 +369,7 @@ TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
   std::ifstream events(place.dir().events());
   const std::string text{std::istreambuf_iterator<char>(events), {}};
   EXPECT_THAT(text, HasSubstr(R"("reason":"lost node n1, where the job's script ran")"));
-  EXPECT_EQ(read_journal(place.dir()).history.front().words, watched.reason);
+  EXPECT_EQ(read_journal(place.dir()).history.front().detail, watched.reason);
 }
 
 /// The ranks are asked, and what they answer is the end: nothing is started again.

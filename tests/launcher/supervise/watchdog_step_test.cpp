@@ -108,7 +108,7 @@ TEST_F(WatchedRun, WithoutSpareNodesThereIsNone) {
   WatchdogStep step(system_, run_);
   step.keep(Clock::now());
   EXPECT_EQ(step.pid(), 0);
-  EXPECT_TRUE(system_.ran.empty()) << "and nobody is asked";
+  EXPECT_TRUE(system_.ran.empty()) << "and Slurm is not asked";
 }
 
 TEST_F(WatchedRun, NorWhereNoOtherNodeIsLeft) {

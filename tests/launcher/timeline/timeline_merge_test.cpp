@@ -19,7 +19,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Two nodes of which the second's clock is `ahead_ns` ahead of rank 0's.
+/// Two nodes; the second's clock is `ahead_ns` ahead of rank 0's.
 class TimelineMergeTest : public testing::Test {
  protected:
   static constexpr std::int64_t ahead_ns = 5'000'000'000;

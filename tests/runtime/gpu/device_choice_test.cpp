@@ -43,7 +43,7 @@ TEST(DeviceChoice, WithoutAddressesGoesInPciOrder) {
     EXPECT_EQ(chosen(four, {.local_rank = rank}), in_order[static_cast<std::size_t>(rank)]);
   }
   EXPECT_EQ(chosen(four, {.local_rank = 5}), 3) << "more ranks than GPUs: MPS";
-  EXPECT_EQ(chosen(std::span(four).first(1), {.local_rank = 3}), 0) << "one GPU a task, or MIG";
+  EXPECT_EQ(chosen(std::span(four).first(1), {.local_rank = 3}), 0) << "one GPU per task, or MIG";
 }
 
 TEST(DeviceChoice, TheOnlyVisibleGpuIsTheRanksOwnUnderAnyAddress) {

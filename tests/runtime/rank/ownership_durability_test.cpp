@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 std::int64_t taken_in(const FileTree& tree) {
   const TemporaryFolder folder;
   write_tree(tree, folder.path());
-  const auto lease = RunOwnership::take(folder.path() + "/run", {.host = "n2"});
-  return lease ? lease->generation() : 0;
+  const auto ownership = RunOwnership::take(folder.path() + "/run", {.host = "n2"});
+  return ownership ? ownership->fencing_token() : 0;
 }
 
 TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
@@ -62,7 +62,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
             << " moments a fixed seed chose 256 of more\n";
 }
 
-/// A generation that may not be on disk is not owned.
+/// A fencing token that may not be on disk is not owned.
 TEST(LeaseDurability, OneWhoseFolderCannotBeSyncedIsNotTaken) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   for (const char* folder : {"/run", "/.lease"}) {

@@ -13,10 +13,10 @@ int main(int argc, char** argv) {
   const auto note = reinterpret_cast<Note>(dlsym(RTLD_DEFAULT, "dllaunch_record_note"));
   if (argc != 2 || note == nullptr) return 2;
   for (int i = 0; i < 12; ++i) {
-    const auto lease = dllaunch::RunOwnership::take(std::filesystem::path(argv[1]) / "run",
-                                                    {.host = "n1", .pid = 7});
-    if (!lease) return 1;
-    note(std::to_string(lease->generation()).c_str());
+    const auto ownership = dllaunch::RunOwnership::take(std::filesystem::path(argv[1]) / "run",
+                                                        {.host = "n1", .pid = 7});
+    if (!ownership) return 1;
+    note(std::to_string(ownership->fencing_token()).c_str());
   }
   return 0;
 }

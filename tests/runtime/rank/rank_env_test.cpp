@@ -360,7 +360,7 @@ TEST(RankEnv, TheProcessEnvironmentIsTheRealOne) {
 
 TEST(RankEnv, AGenerationIsAWholeNumberFromOneOrNotSet) {
   const auto read = [](std::optional<std::string> text) {
-    return read_generation([&](const std::string& name) {
+    return read_fencing_token([&](const std::string& name) {
       EXPECT_EQ(name, "DLLAUNCH_GENERATION");
       return text;
     });

@@ -41,18 +41,18 @@ TEST(RunOwnership, CountsFromOneAndFencesThePreviousOwner) {
   TemporaryFolder run;
   auto first = RunOwnership::take(run.path(), {.host = "n1", .pid = 12});
   ASSERT_TRUE(first) << first.error().what;
-  EXPECT_EQ(first->generation(), 1);
+  EXPECT_EQ(first->fencing_token(), 1);
   EXPECT_TRUE(first->check());
 
   auto second = RunOwnership::take(run.path(), owner);
   ASSERT_TRUE(second) << second.error().what;
-  EXPECT_EQ(second->generation(), 2);
+  EXPECT_EQ(second->fencing_token(), 2);
   EXPECT_TRUE(second->check());
   const auto fenced = first->check();
   ASSERT_FALSE(fenced);
   EXPECT_EQ(fenced.error().kind, ErrorKind::unsatisfiable);
   EXPECT_EQ(fenced.error().what,
-            "run directory was taken over by job 17 on n3 (generation 2, ours is 1)");
+            "run directory was taken over by job 17 on n3 (fencing token 2, ours is 1)");
 }
 
 TEST(RunOwnership, NamesTheOwner) {
@@ -63,8 +63,8 @@ TEST(RunOwnership, NamesTheOwner) {
   ASSERT_TRUE(RunOwnership::take(run.path(), owner));
   auto found = run_owner(run.path());
   ASSERT_TRUE(found && *found);
-  const auto& [generation, who] = **found;
-  EXPECT_EQ(generation, 1);
+  const auto& [fencing_token, who] = **found;
+  EXPECT_EQ(fencing_token, 1);
   EXPECT_EQ(who.host, "n3");
   EXPECT_EQ(who.pid, 4711);
   EXPECT_EQ(who.job, "17");
@@ -83,17 +83,18 @@ TEST(RunOwnership, ToldMakesNothingAndSeesTheSame) {
   EXPECT_TRUE(told.check());
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "n4", .pid = 5}));
   EXPECT_EQ(told.check().error().what,
-            "run directory was taken over by process 5 on n4 (generation 4, ours is 3)");
+            "run directory was taken over by process 5 on n4 (fencing token 4, ours is 3)");
 }
 
 TEST(RunOwnership, IsAboveTheGivenToken) {
   TemporaryFolder run;
-  EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 42);
-  EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 43);
-  EXPECT_EQ(RunOwnership::take(run.path(), owner, 0)->generation(), 44);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->fencing_token(), 42);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->fencing_token(), 43);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner, 0)->fencing_token(), 44);
   const auto none = RunOwnership::take(run.path(), owner, 1'000'000'000'000);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
+  EXPECT_THAT(none.error().what,
+              HasSubstr("/.lease/1000000000000 is not a fencing token of a run"));
 }
 
 TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
@@ -107,7 +108,7 @@ TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), owner));
   EXPECT_EQ(names_in(folder),
             (std::set<std::string>{".tmp-new", "93", "94", "95", "96", "97", "98", "99", "100"}));
-  EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 101);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner)->fencing_token(), 101);
   // However far behind: an orphan of the first incarnation is fenced.
   EXPECT_FALSE(RunOwnership::told(run.path(), 1).check());
 }
@@ -121,7 +122,7 @@ TEST(RunOwnership, EmptyNamesCountAndForeignOnesDoNot) {
     if (std::string(name) != ".") write_text(folder / name, "host evil\n");
   }
   EXPECT_FALSE(*run_owner(run.path()));
-  EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 1);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner)->fencing_token(), 1);
 
   write_text(folder / "2", "");                          // killed between the name and its content
   fs::create_directory(folder / "3");                    // not one of ours
@@ -129,10 +130,10 @@ TEST(RunOwnership, EmptyNamesCountAndForeignOnesDoNot) {
   ASSERT_EQ(::mkfifo((folder / "5").c_str(), 0644), 0);  // must not be waited for
   for (std::int64_t ours = 1; ours < 5; ++ours) {
     EXPECT_EQ(RunOwnership::told(run.path(), ours).check().error().what,
-              "run directory was taken over by another dllaunch (generation 5, ours is " +
+              "run directory was taken over by another dllaunch (fencing token 5, ours is " +
                   std::to_string(ours) + ")");
   }
-  EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 6);
+  EXPECT_EQ(RunOwnership::take(run.path(), owner)->fencing_token(), 6);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), owner));
   for (const char* name : {"2", "3", "4", "5"}) {
     EXPECT_FALSE(fs::exists(fs::symlink_status(folder / name))) << name;
@@ -146,7 +147,8 @@ TEST(RunOwnership, TheHighestNumberIsAnError) {
   write_text(fs::path(run.path()) / ".lease" / "1000000000000", "");
   const auto taken = RunOwnership::take(run.path(), owner);
   ASSERT_FALSE(taken);
-  EXPECT_THAT(taken.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
+  EXPECT_THAT(taken.error().what,
+              HasSubstr("/.lease/1000000000000 is not a fencing token of a run"));
 }
 
 TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {
@@ -222,8 +224,9 @@ std::vector<std::int64_t> take_at_once(const std::string& run, int processes, in
     const pid_t child = ::fork();
     if (child == 0) {
       for (int k = 0; k < times; ++k) {
-        auto lease = RunOwnership::take(run, {.host = "n" + std::to_string(i), .pid = ::getpid()});
-        const std::int64_t got = lease ? lease->generation() : -1;
+        auto ownership =
+            RunOwnership::take(run, {.host = "n" + std::to_string(i), .pid = ::getpid()});
+        const std::int64_t got = ownership ? ownership->fencing_token() : -1;
         if (::write(ends[1], &got, sizeof got) != sizeof got) ::_exit(1);
       }
       ::_exit(0);
@@ -266,17 +269,17 @@ TEST(RunOwnership, ATakerThatSleptNeverReusesANumber) {
     ASSERT_EQ(::pipe(ends), 0);
     const pid_t sleeper = ::fork();
     if (sleeper == 0) {
-      auto lease = RunOwnership::take(run.path(), owner);
-      const std::int64_t got = lease ? lease->generation() : -1;
+      auto ownership = RunOwnership::take(run.path(), owner);
+      const std::int64_t got = ownership ? ownership->fencing_token() : -1;
       ::_exit(::write(ends[1], &got, sizeof got) == sizeof got ? 0 : 1);
     }
     ::close(ends[1]);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
     ::kill(sleeper, SIGSTOP);
     for (int k = 0; k < 12; ++k) {
-      auto lease = RunOwnership::take(run.path(), {.host = "n1", .pid = 1});
-      ASSERT_TRUE(lease) << lease.error().what;
-      EXPECT_TRUE(had.insert(lease->generation()).second) << lease->generation();
+      auto ownership = RunOwnership::take(run.path(), {.host = "n1", .pid = 1});
+      ASSERT_TRUE(ownership) << ownership.error().what;
+      EXPECT_TRUE(had.insert(ownership->fencing_token()).second) << ownership->fencing_token();
     }
     ::kill(sleeper, SIGCONT);
     std::int64_t got = -1;
@@ -298,8 +301,8 @@ TEST(RunOwnership, AFullDiskDoesNotHinderARestart) {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit none = {0, 0};
     ::setrlimit(RLIMIT_FSIZE, &none);
-    auto lease = RunOwnership::take(folder, owner);
-    ::_exit(lease && lease->generation() == 1 ? 0 : 1);
+    auto ownership = RunOwnership::take(folder, owner);
+    ::_exit(ownership && ownership->fencing_token() == 1 ? 0 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -308,12 +311,12 @@ TEST(RunOwnership, AFullDiskDoesNotHinderARestart) {
   EXPECT_EQ((*run_owner(folder))->second.host, "");
 }
 
-TEST(Generation, IsAWholeNumberFromOne) {
-  EXPECT_EQ(parse_generation("1"), 1);
-  EXPECT_EQ(parse_generation("1000000000000"), 1'000'000'000'000);
+TEST(FencingToken, IsAWholeNumberFromOne) {
+  EXPECT_EQ(parse_fencing_token("1"), 1);
+  EXPECT_EQ(parse_fencing_token("1000000000000"), 1'000'000'000'000);
   for (const char* text : {"", "0", "-1", "+1", " 1", "1 ", "01", "1.0", "x", "1000000000001",
                            "99999999999999999999"}) {
-    EXPECT_FALSE(parse_generation(text)) << text;
+    EXPECT_FALSE(parse_fencing_token(text)) << text;
   }
 }
 

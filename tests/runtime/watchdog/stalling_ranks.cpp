@@ -112,31 +112,31 @@ void train(ObservedCommunicator& communicator, SleepyCommunicator& inner, Activi
   sleep.at("after", inner.rank(), sleepy_round);
 }
 
-int run(const std::vector<std::string>& words) {
+int run(const std::vector<std::string>& argv) {
   auto env = read_rank_env(process_environment());
-  if (!env || words.size() < 4) return 2;
+  if (!env || argv.size() < 4) return 2;
   set_fatal_identity(env->rank, own_host());
   // As in dltrain.
   ::signal(SIGTERM, [](int) { asked_to_end = 1; });
-  auto opened = open_communicator(words[0], *env);
+  auto opened = open_communicator(argv[0], *env);
   if (!opened) return 3;
   Sleep sleep;
-  if (words.size() == 7) sleep = {std::stoi(words[4]), words[5], std::stod(words[6])};
+  if (argv.size() == 7) sleep = {std::stoi(argv[4]), argv[5], std::stod(argv[6])};
   auto sleepy = std::make_unique<SleepyCommunicator>(*std::move(opened), sleep);
   SleepyCommunicator& inner = *sleepy;
   Activity activity;
   std::unique_ptr<Watchdog> watchdog;
   ObservedCommunicator communicator(std::move(sleepy), activity);
   const auto say = [](const StallNotice& notice) { fmt::print(stderr, "{}\n", notice.line); };
-  watchdog = Watchdog::start({.stall_seconds = std::stod(words[1]),
-                              .stall_abort_seconds = std::stod(words[2]),
+  watchdog = Watchdog::start({.stall_seconds = std::stod(argv[1]),
+                              .stall_abort_seconds = std::stod(argv[2]),
                               .host = own_host(),
                               .say = say,
                               .ending = [] { return asked_to_end != 0; },
                               .end_with_parent = env->launcher == "openmpi"},
                              communicator, activity);
   fmt::print(stderr, "rank {} is process {}\n", env->rank, ::getpid());
-  train(communicator, inner, activity, sleep, std::stod(words[3]));
+  train(communicator, inner, activity, sleep, std::stod(argv[3]));
   return 0;
 }
 

@@ -33,15 +33,15 @@ StartedRanks::StartedRanks(int ranks, const std::vector<std::string>& argv)
     : processes_(static_cast<std::size_t>(ranks), -1) {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
-  std::vector<char*> words;
-  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  std::vector<char*> arguments;
+  for (const auto& word : argv) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
   starter_ = fork();
   if (starter_ == 0) {
     setpgid(0, 0);
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
-    execvp(words[0], words.data());
+    execvp(arguments[0], arguments.data());
     _exit(127);
   }
   close(ends[1]);
@@ -157,7 +157,7 @@ std::string stalling_ranks_program() {
   return std::string(DLLAUNCH_BIN_DIR) + "/stalling_ranks";
 }
 
-std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> words) {
+std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> command) {
   std::vector<std::string> argv = {"mpirun",
                                    "--allow-run-as-root",
                                    "--oversubscribe",
@@ -169,7 +169,7 @@ std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> wor
                                    "-np",
                                    std::to_string(ranks),
                                    stalling_ranks_program()};
-  argv.insert(argv.end(), words.begin(), words.end());
+  argv.insert(argv.end(), command.begin(), command.end());
   return argv;
 }
 

@@ -58,7 +58,7 @@ class StartedRanks {
 };
 
 /// The mpirun command for `ranks` stalling_ranks on this machine.
-std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> words);
+std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> command);
 std::string stalling_ranks_program();
 bool has_mpirun();
 

@@ -103,7 +103,7 @@ TEST(SharedGpu, IsAFailureWhileOthersIdle) {
   EXPECT_THAT(finding_of(topology, node, "A11").seen, HasSubstr("ranks 0-1 drive GPU 0"));
 
   const auto crowded = ranks_as_placed(topology, *place_ranks(topology, {.ranks = 8}));
-  EXPECT_EQ(verdict_of(topology, crowded, "A11"), "") << "two ranks a GPU, all in use";
+  EXPECT_EQ(verdict_of(topology, crowded, "A11"), "") << "two ranks per GPU, all in use";
 }
 
 TEST(FarNic, ListensToNcclIbHca) {

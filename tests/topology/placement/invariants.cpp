@@ -111,7 +111,7 @@ class Crowd {
       domains_.push_back(domain.ids());
       all |= domain;
     }
-    holder_.assign(at(all.last() + 1), nobody);
+    holder_.assign(at(all.last() + 1), no_rank);
     std::vector<int> unseated;
     for (int r = 0; r < std::ssize(domains_); ++r) {
       tried_.assign(holder_.size(), false);
@@ -124,11 +124,11 @@ class Crowd {
   bool contains(int rank) const { return member_[at(rank)]; }
 
  private:
-  static constexpr int nobody = -1;
+  static constexpr int no_rank = -1;
 
   bool seat(int rank) {
     for (const int cpu : domains_[at(rank)])
-      if (holder_[at(cpu)] == nobody) {
+      if (holder_[at(cpu)] == no_rank) {
         holder_[at(cpu)] = rank;
         return true;
       }
@@ -149,7 +149,7 @@ class Crowd {
     for (const int cpu : domains_[at(rank)]) {
       if (tried_[at(cpu)]) continue;
       tried_[at(cpu)] = true;
-      if (holder_[at(cpu)] != nobody) spread_from(holder_[at(cpu)]);
+      if (holder_[at(cpu)] != no_rank) spread_from(holder_[at(cpu)]);
     }
   }
 

@@ -125,7 +125,7 @@ std::vector<Question> questions() {
 const std::map<std::string, std::string> other_files = {
     {"gpu-table.dgx-a100", "PublishedAnswers.DgxA100: NUMA node, CPUs and nearest NIC of each GPU"},
     {"nccl-tables", "NCCL's own topology files, which are not hwloc's"},
-    {"published-tables", "tables of machines of which there is no capture"}};
+    {"published-tables", "tables of machines without a capture"}};
 
 fs::path expected_folder() {
   return fs::path(captured("x")).parent_path() / "expected";

@@ -144,12 +144,12 @@ TEST(CheckpointWrite, CleanupByALaterIncarnationIsAtomic) {
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   std::atomic<bool> done = false;
   std::thread later([&] {
-    while (!done) remove_leftovers(folder.path(), /*generation=*/2);
+    while (!done) remove_leftovers(folder.path(), /*fencing_token=*/2);
   });
   int placed = 0;
   for (int i = 0; i < 100; ++i) {
     const auto written = write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3},
-                                          [](std::size_t) {}, {.generation = 1});
+                                          [](std::size_t) {}, {.fencing_token = 1});
     placed += written ? 1 : 0;
     EXPECT_TRUE(read_checkpoint(folder / "step-00000007")) << i;
   }
@@ -179,7 +179,7 @@ TEST(CheckpointWrite, WithoutTheRightNoFinalNameChanges) {
     }
     write_text(folder / ".tmp-9-step-00000005" / "model.safetensors", "of the one who took it");
     int asked = 0;
-    const WriteRight right{.generation = 8, .check = [&] {
+    const WriteRight right{.fencing_token = 8, .check = [&] {
                              return ++asked < refused ? Result<Ok>(Ok{}) : Result<Ok>(taken);
                            }};
     const auto written = write_checkpoint(

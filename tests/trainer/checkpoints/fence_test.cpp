@@ -21,7 +21,7 @@ const RunOwner later = {.host = "n3", .pid = 5, .job = "17"};
 
 TEST(Fence, StaysOpenWithoutAGeneration) {
   Fence fence;
-  EXPECT_EQ(fence.generation(), 0);
+  EXPECT_EQ(fence.fencing_token(), 0);
   EXPECT_TRUE(fence.check());
   EXPECT_TRUE(fence.may_write());
   EXPECT_FALSE(fence.closed());
@@ -31,7 +31,7 @@ TEST(Fence, ChecksAtMostOncePerSecondAndStaysClosed) {
   const ScratchFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "n1"}));
   Fence fence(RunOwnership::told(run.path(), 1));
-  EXPECT_EQ(fence.generation(), 1);
+  EXPECT_EQ(fence.fencing_token(), 1);
   EXPECT_TRUE(fence.may_write());
   ASSERT_TRUE(RunOwnership::take(run.path(), later));
   EXPECT_TRUE(fence.may_write()) << "checked less than a second ago";
@@ -40,7 +40,7 @@ TEST(Fence, ChecksAtMostOncePerSecondAndStaysClosed) {
   EXPECT_FALSE(fence.may_write());
   ASSERT_TRUE(fence.closed());
   EXPECT_THAT(fence.closed()->what,
-              HasSubstr("taken over by job 17 on n3 (generation 2, ours is 1"));
+              HasSubstr("taken over by job 17 on n3 (fencing token 2, ours is 1"));
   fs::remove_all(run / ".lease");
   EXPECT_FALSE(fence.check());
   EXPECT_FALSE(fence.may_write());
@@ -131,7 +131,7 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
     EXPECT_EQ(life.report.status, TrainStatus::taken_over);
     ASSERT_TRUE(life.report.error);
     EXPECT_EQ(life.report.error->what,
-              "run directory was taken over by job 17 on n3 (generation 2, ours is 1)");
+              "run directory was taken over by job 17 on n3 (fencing token 2, ours is 1)");
     EXPECT_EQ(life.at_end, life.at_take_over) << step;
     EXPECT_FALSE(life.at_end.empty());
     EXPECT_TRUE(events_of(run, "end").empty());

@@ -232,8 +232,8 @@ TEST(Config, RejectsWhatALossScaleWouldBreak) {
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
             "runtime.compression: gradients of precision fp16 are scaled as they travel\n"
-            "runtime.gradient_lag: of precision fp16 no gradient comes late, since its scale may "
-            "change");
+            "runtime.gradient_lag: not supported with precision fp16, whose loss scale may "
+            "change between steps");
 }
 
 TEST(Config, RejectsWhatIsNotAJsonObject) {

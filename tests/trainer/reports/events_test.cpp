@@ -57,7 +57,7 @@ TEST(Events, HaveTheFieldsOfTheContract) {
 
 TEST(Events, EveryLineHasTheGeneration) {
   const ScratchFolder folder;
-  auto log = EventLog::open(folder / "events.jsonl", /*generation=*/4);
+  auto log = EventLog::open(folder / "events.jsonl", /*fencing_token=*/4);
   ASSERT_TRUE(log);
   EventLog moved = *std::move(log);
   moved.start({});

@@ -103,14 +103,14 @@ TEST(DataOnRanks, ReportsDifferentDataBetweenRanks) {
       {"names", "data differs: training-labels: rank 1 has sum "},
       {"classes", "data differs: class-1: rank 1 has c, rank 0 has b"},
       {"darker", "data differs: pixels: rank 1 has mean 0."}};
-  for (const auto& [data, words] : cases) {
+  for (const auto& [data, message] : cases) {
     auto command = on_ranks(1, rank_with("data"));
     command.insert(command.end(), {":", "-np", "1"});
     const auto other = rank_with(data);
     command.insert(command.end(), other.begin(), other.end());
     const auto ended = run_program(command);
     EXPECT_EQ(ended.exit_code, 2) << ended.output;
-    EXPECT_THAT(ended.output, HasSubstr(words));
+    EXPECT_THAT(ended.output, HasSubstr(message));
     EXPECT_THAT(ended.output, HasSubstr("dataset.path must hold the same files on every node"));
   }
 }

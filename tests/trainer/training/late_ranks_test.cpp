@@ -1,4 +1,4 @@
-// The trainer on two real ranks, one of which is slowed down.
+// The trainer on two real ranks, one slowed down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -210,9 +210,9 @@ TEST_F(Resuming, WithOnlyDamagedOnesItDoesNotStartAnew) {
   auto session = prepare_small(config_, run_dir());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().kind, ErrorKind::bad_request);
-  for (const char* words : {"none of the run's checkpoints is valid", "step-00000014: model",
-                            "step-00000007: model.safetensors is truncated: 1000 of"})
-    EXPECT_THAT(session.error().what, HasSubstr(words));
+  for (const char* message : {"none of the run's checkpoints is valid", "step-00000014: model",
+                              "step-00000007: model.safetensors is truncated: 1000 of"})
+    EXPECT_THAT(session.error().what, HasSubstr(message));
   EXPECT_THAT(session.error().hint, HasSubstr("resume: none"));
   config_.resume = "none";
   auto anew = prepare_small(config_, run_dir());

@@ -206,13 +206,13 @@ TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
             0);
 
   const auto run = folder / "twice";
-  const auto life = [&](const RunOwnership& lease) {
+  const auto incarnation = [&](const RunOwnership& ownership) {
     auto argv = on_ranks(2, {bin + "/dltrain", "--config", (run / "train.json").string()});
-    const std::string generation = std::to_string(lease.generation());
-    argv.insert(argv.begin(), {"env", "DLLAUNCH_GENERATION=" + generation});
+    const std::string fencing_token = std::to_string(ownership.fencing_token());
+    argv.insert(argv.begin(), {"env", "DLLAUNCH_GENERATION=" + fencing_token});
     return argv;
   };
-  RunningProgram first(life(*RunOwnership::take(run, {.host = "n1", .pid = 1})));
+  RunningProgram first(incarnation(*RunOwnership::take(run, {.host = "n1", .pid = 1})));
   for (int i = 0;
        i < 3000 && read_text(run / "events.jsonl").find("\"checkpoint\"") == std::string::npos;
        ++i) {
@@ -222,13 +222,13 @@ TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
   ASSERT_TRUE(taken);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const double taken_s = std::chrono::duration<double>(now).count();
-  RunningProgram second(life(*taken));
+  RunningProgram second(incarnation(*taken));
 
   const auto stopped = first.wait();
   EXPECT_EQ(stopped.exit_code, 93) << stopped.output;
   const std::string line =
-      "dltrain: stopped: run directory was taken over by job 17 on n2 (generation 2, ours is 1); "
-      "nothing more is written\n";
+      "dltrain: stopped: run directory was taken over by job 17 on n2 (fencing token 2, ours is "
+      "1); nothing more is written\n";
   const auto said = stopped.output.find(line);
   ASSERT_NE(said, std::string::npos) << stopped.output;
   EXPECT_EQ(stopped.output.find("dltrain: ", said + 1), std::string::npos) << stopped.output;

@@ -17,14 +17,14 @@ class RunningProgram {
   explicit RunningProgram(const std::vector<std::string>& argv) {
     int ends[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
-    std::vector<char*> words;
-    for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
+    std::vector<char*> arguments;
+    for (const auto& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
       dup2(ends[1], STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
-      execvp(words[0], words.data());
+      execvp(arguments[0], arguments.data());
       _exit(127);
     }
     close(ends[1]);

@@ -68,7 +68,7 @@ TEST_F(FindBatchSize, IsTheLargestThatFitsAndNoMore) {
   EXPECT_GT(*large, *small);
   EXPECT_LT(*large, 4096);
   EXPECT_EQ(*large & (*large - 1), 0) << *large;
-  EXPECT_THAT(said_.front(), HasSubstr("96 MiB a rank"));
+  EXPECT_THAT(said_.front(), HasSubstr("96 MiB per rank"));
   EXPECT_THAT(
       said_, Contains(HasSubstr(fmt::format("batch_size {}: {} would take ", *large, 2 * *large))));
 }

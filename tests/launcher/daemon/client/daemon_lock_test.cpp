@@ -87,13 +87,13 @@ TEST_F(DaemonLockTest, ASignatureOfAnotherHostThatIsRenewedHoldsItToo) {
   EXPECT_NE(lock.error().what.find("process 4711 on login1 holds"), std::string::npos);
 }
 
-TEST_F(DaemonLockTest, OneThatNobodyRenewsIsADeadOnes) {
+TEST_F(DaemonLockTest, AnUnrenewedLockIsStale) {
   std::ofstream(path()) << "4711 login1\n";
   EXPECT_TRUE(DaemonLock::take(path(), 300ms));
   EXPECT_EQ(std::ifstream(path()).get(), std::to_string(getpid())[0]);
 }
 
-TEST_F(DaemonLockTest, NobodyWaitsForWhoSaidGoodbyeOrWasHere) {
+TEST_F(DaemonLockTest, DoesNotWaitForADaemonThatExitedOrRanHere) {
   for (const bool says_goodbye : {false, true}) {
     const auto begin = std::chrono::steady_clock::now();
     const auto lock = DaemonLock::take(path(), 10s);

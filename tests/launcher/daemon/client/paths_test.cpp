@@ -32,7 +32,7 @@ TEST(DaemonPathsTest, LiesBesideTheIndexOfRuns) {
   EXPECT_EQ(daemon_paths(system)->socket(), "/state/dllaunch/daemon/socket");
 }
 
-TEST(DaemonPathsTest, IsOpenToNobodyElse) {
+TEST(DaemonPathsTest, IsPrivate) {
   const TemporaryFolder folder;
   const auto paths = folder.path() + "/a/b/daemon";
   ASSERT_TRUE(make_private(paths));
@@ -42,7 +42,7 @@ TEST(DaemonPathsTest, IsOpenToNobodyElse) {
   EXPECT_EQ(mode_of(paths), 0700u);
 }
 
-TEST(DaemonPathsTest, IsNeitherALinkNorSomebodyElses) {
+TEST(DaemonPathsTest, IsNeitherALinkNorAnotherUsers) {
   const TemporaryFolder folder;
   fs::create_directory(folder.path() + "/target");
   fs::create_symlink(folder.path() + "/target", folder.path() + "/link");
@@ -52,7 +52,7 @@ TEST(DaemonPathsTest, IsNeitherALinkNorSomebodyElses) {
   ASSERT_EQ(chown((folder.path() + "/theirs").c_str(), 65534, 65534), 0);
   const auto made = make_private(folder.path() + "/theirs");
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().what.find("no folder of yours"), std::string::npos);
+  EXPECT_NE(made.error().what.find("is not your folder"), std::string::npos);
 }
 
 }  // namespace

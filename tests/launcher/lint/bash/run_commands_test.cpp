@@ -12,7 +12,7 @@
 namespace dllaunch::lint {
 namespace {
 
-/// The words of every command: "?" for what nobody knows, "[words]" otherwise.
+/// The argv of every command: "[words]", or "?" if unknown.
 std::string ran(const std::string& script) {
   const ShellTree tree = read_shell(script);
   const ShellRun run = run_shell(tree, script);

@@ -67,7 +67,7 @@ TEST_F(Ask, AnAnswerToAnotherQuestionIsNoAnswer) {
   EXPECT_EQ(again.unproven, "localhost:" + std::to_string(replayer.port()));
 }
 
-TEST_F(Ask, WhoSaysNothingHoldsNobodyUp) {
+TEST_F(Ask, ASilentServerDelaysNoOther) {
   std::vector<std::unique_ptr<Impostor>> silent;
   std::vector<int> ports;
   for (int i = 0; i < 8; ++i) {
@@ -83,7 +83,7 @@ TEST_F(Ask, WhoSaysNothingHoldsNobodyUp) {
   EXPECT_NE(nothing.unproven, "");
 }
 
-TEST_F(Ask, NobodyThereIsNoWait) {
+TEST_F(Ask, DoesNotWaitWithoutAListener) {
   const int port = Impostor(0).port();
   const auto began = std::chrono::steady_clock::now();
   const auto heard = ask({port, port, port});

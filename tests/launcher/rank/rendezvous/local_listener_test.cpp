@@ -33,7 +33,7 @@ int squat(const std::string& name, int backlog) {
   if (bind(made, generic, size) != 0) return -1;
   if (backlog < 0) return made;
   if (listen(made, backlog) != 0) return -1;
-  // Full: whoever waited for his turn would wait for ever.
+  // A full backlog: a blocking connect would wait for ever.
   for (int i = 0; i <= backlog; ++i)
     if (connect(socket(AF_UNIX, SOCK_STREAM, 0), generic, size) != 0) return -1;
   return made;
@@ -66,7 +66,7 @@ TEST(LocalListener, EachNodeOfAStartHasItsOwn) {
   EXPECT_EQ(connect_here(unique_name(), 0, true), -1);
 }
 
-TEST(LocalListener, AnotherUserWhoHoldsTheNameStopsNobody) {
+TEST(LocalListener, AnotherUserWhoHoldsTheNameDoesNoHarm) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto name = fmt::format("dllaunch-{}-0-{}", geteuid(), unique_name());
   for (const int backlog : {-1, 0, 5}) {

@@ -118,7 +118,7 @@ TEST_F(RendezvousServerTest, StrangersAreToldOnceAndCounted) {
   strangers.join();
   ASSERT_FALSE(served);
   EXPECT_THAT(served.error().what, EndsWith("; 2 connections of strangers were refused"));
-  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked where the ranks meet and was refused")));
+  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked for the rendezvous address and was refused")));
   EXPECT_THAT(told_.front(), testing::ContainsRegex("refused \\((127.0.0.1|::1)\\)"));
 }
 
@@ -138,7 +138,7 @@ TEST_F(RendezvousServerTest, ARankWithAnotherKeyIsToldAtOnceWithTheRemedy) {
   EXPECT_THAT(served.error().hint, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
 }
 
-// Whoever holds the first of the ports hears the question, and could ask for its answer himself.
+// A stranger that holds the first port hears the question, and could relay it for its answer.
 TEST_F(RendezvousServerTest, AQuestionThatIsPassedOnOrRepeatedIsAStrangers) {
   const auto server = RendezvousServer::open(name_, 0, {0});
   ASSERT_TRUE(server) << server.error().what;
@@ -163,7 +163,7 @@ TEST_F(RendezvousServerTest, AQuestionThatIsPassedOnOrRepeatedIsAStrangers) {
 }
 
 // Connections that say nothing cost their owner nothing.
-TEST_F(RendezvousServerTest, AFloodOfSilentVisitorsKeepsNobodyOut) {
+TEST_F(RendezvousServerTest, AFloodOfSilentVisitorsBlocksNoRank) {
   const auto server = RendezvousServer::open(name_, 0, {0});
   ASSERT_TRUE(server) << server.error().what;
   std::thread visitors([&] {
@@ -248,7 +248,7 @@ TEST_F(RendezvousServerTest, WhereDescriptorsAreGoneForOtherThingsItRests) {
   close(waiting);
 }
 
-// Not the same rank twice, not a stranger, not somebody who says nothing.
+// Not a rank twice, not a stranger, not a silent client.
 TEST_F(RendezvousServerTest, CountsRanksNotVisits) {
   const auto server = RendezvousServer::open(name_, 0, {0});
   ASSERT_TRUE(server) << server.error().what;

@@ -90,7 +90,7 @@ class RendezvousTest : public testing::Test {
   bool workers_ = false;
 };
 
-TEST_F(RendezvousTest, AloneThereIsNobodyToWaitFor) {
+TEST_F(RendezvousTest, ALoneRankDoesNotWait) {
   const auto meetings = meet_all({});
   EXPECT_EQ(meetings[0].point.address, "localhost");
   EXPECT_GT(meetings[0].point.port, 0);
@@ -201,7 +201,7 @@ TEST_F(RendezvousTest, AnImpostorOnTheFirstAgreedPortIsNotBelieved) {
   EXPECT_FALSE(impostor->heard().empty()) << "he was asked";
 }
 
-TEST_F(RendezvousTest, SilentStrangersOnManyPortsHoldNobodyUp) {
+TEST_F(RendezvousTest, SilentStrangersOnManyPortsDelayNoRank) {
   std::vector<std::unique_ptr<Impostor>> silent;
   const auto ports = agreed_ports(name_);
   for (std::size_t i = 0; i < ports.size() / 2; ++i)
@@ -269,7 +269,7 @@ TEST_F(RendezvousTest, WithATokenNoSecretStandsInTheRunDirectory) {
 }
 
 // One server serves the ranks of a node, whichever rank holds its name.
-TEST_F(RendezvousTest, AnotherUserWithTheNameOfTheLocalDoorStopsNobody) {
+TEST_F(RendezvousTest, AnotherUserWithTheNameOfTheLocalListenerDoesNoHarm) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto name = "dllaunch-" + std::to_string(geteuid()) + "-0-" + name_;
   const OtherProcess squatter(other_user, [&] {

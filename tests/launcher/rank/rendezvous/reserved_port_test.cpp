@@ -42,12 +42,12 @@ TEST(ReservedPort, AProgramMayListenOnItWhileItIsHeld) {
   close(held->socket);
 }
 
-TEST(ReservedPort, NobodyElseGetsIt) {
+TEST(ReservedPort, NoOtherSocketGetsIt) {
   const auto held = reserve_port();
   ASSERT_TRUE(held);
   EXPECT_EQ(bind_to(held->port, /*reuse=*/false), -1);
   EXPECT_EQ(errno, EADDRINUSE);
-  // Whoever asks the kernel for any port, in either way, gets another one.
+  // A bind to port 0, with or without SO_REUSEADDR, gets another one.
   std::set<int> open;
   for (int i = 0; i < 400; ++i) {
     const int other = bind_to(0, /*reuse=*/i % 2 == 0);
@@ -60,8 +60,8 @@ TEST(ReservedPort, NobodyElseGetsIt) {
   close(held->socket);
 }
 
-// What docs/security.md says: the kernel gives nobody else the port, but who names it gets it. It
-// asks for a user only of SO_REUSEPORT, which no framework sets.
+// As docs/security.md says: the kernel never picks the port for others, but a bind to its number
+// succeeds. The kernel compares users only for SO_REUSEPORT, which no framework sets.
 TEST(ReservedPort, AnotherUserWhoNamesItCanListenFirst) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto held = reserve_port();

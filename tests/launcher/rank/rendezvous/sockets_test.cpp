@@ -19,7 +19,7 @@ std::string unique_name() {
   return "sockets-" + std::to_string(getpid());
 }
 
-TEST(Sockets, NobodyThereIsNoWait) {
+TEST(Sockets, DoesNotWaitWithoutAListener) {
   const auto began = Clock::now();
   EXPECT_EQ(connect_here(unique_name(), 0, true), -1);
   const int server = listen_on(0);

@@ -48,7 +48,7 @@ TEST_F(UserKey, IsMadeOnceAndReadByThisUserAlone) {
 }
 
 // All nodes of a user's first job make it at once.
-TEST_F(UserKey, WhoeverMakesItAllHaveTheSame) {
+TEST_F(UserKey, IsTheSameForAllThatRaceToMakeIt) {
   for (int round = 0; round < 20; ++round) {
     fs::remove_all(folder());
     std::vector<std::string> keys(12);
@@ -71,13 +71,13 @@ TEST_F(UserKey, WhatOthersCanReadOrPutThereIsNoKey) {
   fs::remove(file());
   std::ofstream(file()) << "short";
   fs::permissions(file(), fs::perms::owner_all);
-  expect_refused("is no key");
+  expect_refused("is not a key");
   fs::remove(file());
   fs::create_directory(file());
-  expect_refused("is no key");
+  expect_refused("is not a key");
   fs::remove(file());
   mkfifo(file().c_str(), 0600);
-  expect_refused("is no key");
+  expect_refused("is not a key");
   fs::remove(file());
   std::ofstream(folder() + "/other") << std::string(64, '0');
   fs::create_symlink(folder() + "/other", file());

@@ -25,14 +25,14 @@ TEST(Mpi, RefusesAnEnvironmentThatMpiDoesNotConfirm) {
   RankEnv env = here();
   const int ranks = env.world_size;
   env.world_size += 3;
-  env.launcher = "somebody";
+  env.launcher = "another launcher";
   env.mpi = true;
   const auto opened = open_mpi(env);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(opened.error().what,
-            fmt::format("this is rank {} of {} to somebody, but rank {} of {} to MPI", env.rank,
-                        ranks + 3, env.rank, ranks));
+            fmt::format("this is rank {} of {} to another launcher, but rank {} of {} to MPI",
+                        env.rank, ranks + 3, env.rank, ranks));
 }
 
 TEST(Mpi, KeepsTwoCommunicatorsApart) {
