@@ -1,10 +1,9 @@
 #include "launcher/preflight/node_answer.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "support/isolated_call.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -52,11 +51,6 @@ Sight sight_of(const NodeView& view, const Look& look, const Result<std::string>
   return sight;
 }
 
-Error no_answer(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("no node's answer: {}", what),
-          "all nodes need the same dllaunch"};
-}
-
 }  // namespace
 
 NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* const> checks) {
@@ -75,34 +69,35 @@ NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* co
   return answer;
 }
 
+template <typename Field>
+void visit_fields(Field& field, Sight& sight) {
+  field("item", sight.item);
+  field("seen", sight.seen);
+  field("trouble", sight.trouble);
+  if constexpr (Field::reads)
+    if (sight.trouble.empty() && !sight.seen.is_object())
+      sight.trouble = "what it saw cannot be read";
+}
+
+template <typename Field>
+void visit_fields(Field& field, NodeAnswer& answer) {
+  field.required("node", answer.node);
+  field.required("checks", answer.sights);
+}
+
 Json to_json(const NodeAnswer& answer) {
-  Json checks = Json::object();
-  for (const auto& [name, sights] : answer.sights) {
-    auto& list = checks[name] = Json::array();
-    for (const auto& sight : sights)
-      list.push_back({{"item", sight.item}, {"seen", sight.seen}, {"trouble", sight.trouble}});
-  }
-  return {{"node", answer.node}, {"checks", checks}};
+  return write_fields(answer);
 }
 
 Result<NodeAnswer> node_answer_from_json(const Json& document) {
-  NodeAnswer answer{.node = text_of(document, "node")};
-  if (answer.node.empty()) return no_answer("it has no name");
-  const auto checks = document.find("checks");
-  if (checks == document.end() || !checks->is_object()) return no_answer("it has no checks");
-  for (const auto& [name, list] : checks->items()) {
-    if (!list.is_array()) return no_answer(fmt::format("`{}` is no list", name));
-    auto& sights = answer.sights[name];
-    for (const auto& one : list) {
-      if (!one.is_object() || !one.contains("seen")) return no_answer("a sight without `seen`");
-      Sight sight{.node = answer.node, .item = text_of(one, "item")};
-      sight.seen = one["seen"];
-      sight.trouble = text_of(one, "trouble");
-      if (sight.trouble.empty() && !sight.seen.is_object())
-        sight.trouble = "what it saw cannot be read";
-      sights.push_back(std::move(sight));
-    }
-  }
+  NodeAnswer answer;
+  auto problem = read_fields(document, answer);
+  if (problem.empty() && answer.node.empty()) problem = "it has no name";
+  if (!problem.empty())
+    return Error{ErrorKind::bad_request, "no node's answer: " + problem,
+                 "all nodes need the same dllaunch"};
+  for (auto& [name, sights] : answer.sights)
+    for (auto& sight : sights) sight.node = answer.node;
   return answer;
 }
 
