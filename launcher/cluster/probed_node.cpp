@@ -46,10 +46,7 @@ bool same_description(const NodeType& a, const NodeType& b) {
   auto features_b = b.features;
   std::sort(features_a.begin(), features_a.end());
   std::sort(features_b.begin(), features_b.end());
-  return a.cpus == b.cpus && a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
-         a.threads_per_core == b.threads_per_core && a.memory_mib == b.memory_mib &&
-         a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.gpu_gres == b.gpu_gres &&
-         features_a == features_b;
+  return same_hardware(a, b) && features_a == features_b;
 }
 
 bool describes(const Topology& topology, const NodeType& type) {
