@@ -144,7 +144,8 @@ TEST(JsonFields, NullAndUnknownKeysChangeNothing) {
 TEST(JsonFields, KeepsWhatFits) {
   const auto cart = read_what_fits<Cart>(
       Json::parse(R"({"owner": 1, "time": 7, "limit": -1, "spare": 3, "notes": ["a", 2, "b"],
-                      "wheels": [{"name": "w", "spokes": "x"}, 3], "labels": {"a": 1, "b": "c"}})"));
+                      "wheels": [{"name": "w", "spokes": "x"}, 3], "labels": {"a": 1, "b": "c"}
+                     })"));
   EXPECT_EQ(
       cart,
       (Cart{.time = 7, .wheels = {{.name = "w"}}, .notes = {"a", "b"}, .labels = {{"b", "c"}}}));
