@@ -86,7 +86,7 @@ Result<std::vector<SlurmNode>> ask_for_nodes(System& system) {
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
 }
 
-Result<std::vector<SlurmPartition>> ask_for_partitions(System& system) {
+Result<std::vector<Partition>> ask_for_partitions(System& system) {
   auto text = ask(system, {"scontrol", "--all", "--oneliner", "show", "partition"});
   if (!text) return std::move(text).error();
   auto partitions = parse_slurm_partitions(*text);
@@ -101,7 +101,7 @@ Result<SlurmFacts> observe_slurm(System& system, std::string_view config_text) {
   if (!partitions) return std::move(partitions).error();
   auto nodes = ask_for_nodes(system);
   if (!nodes) return std::move(nodes).error();
-  auto slurm = slurm_facts(parse_slurm_config(config_text), *partitions, *nodes);
+  auto slurm = slurm_facts(parse_slurm_config(config_text), *std::move(partitions), *nodes);
   // A login node whose srun cannot list its plugins can still submit jobs.
   if (auto types = system.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
     slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
@@ -132,10 +132,7 @@ void observe_accounting(System& system, SlurmUser& user) {
                                  "where", "user=" + user.name, "format=Account,Partition,QOS"},
                                 limit);
   if (!known || known->exit_code != 0) return;
-  user.associations.emplace();
-  for (const auto& shown : parse_associations(known->out))
-    user.associations->push_back(
-        {.account = shown.account, .partition = shown.partition, .qos = shown.qos});
+  user.associations = parse_associations(known->out);
   const auto first =
       split_at_blanks(words_of(system, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
                                         user.name, "format=DefaultAccount"}));
@@ -172,8 +169,7 @@ Result<Facts> observe(System& system) {
 
 void observe_user(System& system, SlurmFacts& slurm) {
   const auto shown = system.run({"scontrol", "--oneliner", "show", "reservation"}, limit);
-  if (shown && shown->exit_code == 0)
-    slurm.reservations = reservation_facts(parse_slurm_reservations(shown->out));
+  if (shown && shown->exit_code == 0) slurm.reservations = parse_slurm_reservations(shown->out);
   const auto name = split_at_blanks(words_of(system, {"id", "-un"}));
   if (name.empty()) return;
   SlurmUser user{.name = name[0],

@@ -1,289 +1,245 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 #include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+constexpr int most = std::numeric_limits<int>::max();
+/// Exceeds any node; the product of three such counts fits 64 bits.
+constexpr int most_on_node = 1 << 20;
+/// The year 9999: a later time is damage.
+constexpr std::int64_t latest = 253402300799;
+
+auto as_host_list(std::vector<std::string>& hosts) {
+  return as_text(hosts, compress_hosts, expand_hosts);
 }
 
-/// null: everyone is allowed, no one is denied.
-Json to_json(const AccessList& access_list) {
-  if (access_list == AccessList{}) return nullptr;
-  return {{"allowed", access_list.allowed}, {"denied", access_list.denied}};
+Error damaged(std::string what) {
+  return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` writes it anew"};
 }
 
-Json to_json(const Partition& partition) {
-  Json types = Json::array();
-  for (const auto& type : partition.node_types) types.push_back(to_json(type));
-  return {{"name", partition.name},
-          {"default", partition.is_default},
-          {"up", partition.up},
-          {"state", partition.state},
-          {"default_minutes", or_null(partition.default_minutes)},
-          {"max_minutes", or_null(partition.max_minutes)},
-          {"min_nodes", partition.min_nodes},
-          {"max_nodes", or_null(partition.max_nodes)},
-          {"accounts", to_json(partition.accounts)},
-          {"qos", to_json(partition.qos)},
-          {"groups", to_json(partition.groups)},
-          {"node_types", std::move(types)}};
+/// These texts are printed on terminals.
+bool is_printable(const std::string& text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
 }
 
-Json to_json(const Reservation& reservation) {
-  return {{"name", reservation.name},
-          {"active", reservation.active},
-          {"start", reservation.start},
-          {"end", reservation.end},
-          {"hosts", compress_hosts(reservation.hosts)},
-          {"partition", reservation.partition},
-          {"users", reservation.users},
-          {"accounts", reservation.accounts},
-          {"groups", reservation.groups},
-          {"flags", reservation.flags}};
-}
-
-Json to_json(const SlurmUser& user) {
-  Json associations = nullptr;
-  if (user.associations) {
-    associations = Json::array();
-    for (const auto& known : *user.associations)
-      associations.push_back(
-          {{"account", known.account}, {"partition", known.partition}, {"qos", known.qos}});
-  }
-  return {{"name", user.name},
-          {"groups", user.groups},
-          {"default_account", user.default_account},
-          {"associations", std::move(associations)}};
-}
-
-Json to_json(const SlurmFacts& slurm) {
-  Json partitions = Json::array();
-  for (const auto& partition : slurm.partitions) partitions.push_back(to_json(partition));
-  Json outages = Json::array();
-  for (const auto& outage : slurm.outages)
-    outages.push_back({{"hosts", compress_hosts(outage.hosts)},
-                       {"state", outage.state},
-                       {"reason", outage.reason}});
-  Json document = {{"version", slurm.version},
-                   {"cluster", slurm.cluster},
-                   {"mpi_types", slurm.mpi_types},
-                   {"mpi_default", slurm.mpi_default},
-                   {"pyxis", slurm.pyxis},
-                   {"enforced", slurm.enforced},
-                   {"partitions", std::move(partitions)},
-                   {"outages", std::move(outages)}};
-  if (!slurm.submit_plugins.empty()) document["submit_plugins"] = slurm.submit_plugins;
-  if (slurm.reservations) {
-    auto& list = document["reservations"] = Json::array();
-    for (const auto& reservation : *slurm.reservations) list.push_back(to_json(reservation));
-  }
-  if (slurm.user) document["user"] = to_json(*slurm.user);
-  return document;
-}
-
-template <typename T>
-T value_or(const Json& object, const char* key, T otherwise) {
-  return object.contains(key) ? object.at(key).get<T>() : otherwise;
-}
-
-using Texts = std::vector<std::string>;
-
-bool has(const Json& object, const char* key) {
-  return object.contains(key) && !object.at(key).is_null();
-}
-
-/// Empty if absent or null. Returns a reference, because partitions are most of a recording.
-const Json& list_of(const Json& object, const char* key) {
-  static const Json none = Json::array();
-  return has(object, key) ? object.at(key) : none;
-}
-
-/// A non-negative int; `otherwise` if absent or null.
-std::optional<int> count_of(const Json& object, const char* key) {
-  if (!has(object, key)) return std::nullopt;
-  const auto& value = object.at(key);
-  if (!value.is_number_integer() || value.get<double>() < 0 ||
-      value.get<double>() > std::numeric_limits<int>::max())
-    throw JsonError("other_error", 501, fmt::format("{}: no count", key));
-  return value.get<int>();
-}
-
-AccessList access_list_of(const Json& object, const char* key) {
-  if (!has(object, key)) return {};
-  return {.allowed = value_or<Texts>(object.at(key), "allowed", {}),
-          .denied = value_or<Texts>(object.at(key), "denied", {})};
-}
-
-Result<Partition> partition_of(const Json& object) {
-  Partition partition{.name = object.at("name").get<std::string>(),
-                      .is_default = value_or(object, "default", false),
-                      .up = value_or(object, "up", true),
-                      .max_minutes = count_of(object, "max_minutes"),
-                      .node_types = {},
-                      .state = {},
-                      .default_minutes = count_of(object, "default_minutes"),
-                      .min_nodes = count_of(object, "min_nodes").value_or(0),
-                      .max_nodes = count_of(object, "max_nodes"),
-                      .accounts = access_list_of(object, "accounts"),
-                      .qos = access_list_of(object, "qos"),
-                      .groups = access_list_of(object, "groups")};
-  partition.state = value_or<std::string>(object, "state", partition.up ? "UP" : "DOWN");
-  for (const auto& item : list_of(object, "node_types")) {
-    auto type = node_type_from_json(item);
-    if (!type) return std::move(type).error().within(partition.name);
-    partition.node_types.push_back(*std::move(type));
-  }
-  return partition;
-}
-
-Result<Reservation> reservation_of(const Json& object) {
-  auto hosts = expand_hosts(value_or<std::string>(object, "hosts", ""));
-  if (!hosts) return std::move(hosts).error();
-  return Reservation{.name = object.at("name").get<std::string>(),
-                     .active = value_or(object, "active", false),
-                     .start = value_or<std::int64_t>(object, "start", 0),
-                     .end = value_or<std::int64_t>(object, "end", 0),
-                     .hosts = *std::move(hosts),
-                     .partition = value_or<std::string>(object, "partition", ""),
-                     .users = value_or<Texts>(object, "users", {}),
-                     .accounts = value_or<Texts>(object, "accounts", {}),
-                     .groups = value_or<Texts>(object, "groups", {}),
-                     .flags = value_or<Texts>(object, "flags", {})};
-}
-
-Result<Outage> outage_of(const Json& object) {
-  auto hosts = expand_hosts(object.at("hosts").get<std::string>());
-  if (!hosts) return std::move(hosts).error();
-  return Outage{.hosts = *std::move(hosts),
-                .state = value_or<std::string>(object, "state", ""),
-                .reason = value_or<std::string>(object, "reason", "")};
-}
-
-SlurmUser user_of(const Json& object) {
-  SlurmUser user{.name = value_or<std::string>(object, "name", ""),
-                 .groups = value_or<Texts>(object, "groups", {}),
-                 .default_account = value_or<std::string>(object, "default_account", ""),
-                 .associations = {}};
-  if (!has(object, "associations")) return user;
-  user.associations.emplace();
-  for (const auto& item : object.at("associations"))
-    user.associations->push_back({.account = item.at("account").get<std::string>(),
-                                  .partition = value_or<std::string>(item, "partition", ""),
-                                  .qos = value_or<Texts>(item, "qos", {})});
-  return user;
-}
-
-/// Appends each item of a list to `to`, or returns which one is invalid.
-template <typename T>
-Result<Ok> append(const Json& list, Result<T> (*read)(const Json&), std::vector<T>& to) {
-  for (const auto& item : list) {
-    auto value = read(item);
-    if (!value) return std::move(value).error();
-    to.push_back(*std::move(value));
-  }
-  return Ok{};
-}
-
-Result<SlurmFacts> slurm_of(const Json& object) {
-  if (!object.is_object()) return Error{ErrorKind::bad_request, "slurm: not an object", ""};
-  SlurmFacts slurm{.version = value_or<std::string>(object, "version", ""),
-                   .cluster = value_or<std::string>(object, "cluster", ""),
-                   .mpi_types = value_or<Texts>(object, "mpi_types", {}),
-                   .mpi_default = value_or<std::string>(object, "mpi_default", ""),
-                   .pyxis = value_or(object, "pyxis", false),
-                   .partitions = {},
-                   .outages = {},
-                   .enforced = value_or<Texts>(object, "enforced", {}),
-                   .submit_plugins = value_or<Texts>(object, "submit_plugins", {}),
-                   .reservations = {},
-                   .user = {}};
-  auto good = append(list_of(object, "partitions"), partition_of, slurm.partitions);
-  if (good) good = append(list_of(object, "outages"), outage_of, slurm.outages);
-  if (good && has(object, "reservations"))
-    good = append(object.at("reservations"), reservation_of, slurm.reservations.emplace());
-  if (!good) return std::move(good).error();
-  if (has(object, "user")) slurm.user = user_of(object.at("user"));
-  return slurm;
-}
-
-/// Stored as the original file.
-Result<ClusterProfile> profile_of(const Json& object) {
-  auto parsed =
-      parse_cluster_profile(object.at("text").text(), value_or<std::string>(object, "file", ""));
-  if (parsed.profile) return *std::move(parsed.profile);
-  const auto& first = parsed.problems.front();
-  return Error{ErrorKind::bad_request,
-               fmt::format("line {}, column {}: {}", first.line, first.column, first.message), ""};
-}
-
-Result<Facts> read(const Json& document) {
-  Facts facts{.host = value_or<std::string>(document, "host", ""),
-              .slurm = {},
-              .why_no_slurm = value_or<std::string>(document, "why_no_slurm", ""),
-              .topology = {},
-              .probed = {},
-              .time = value_or<std::int64_t>(document, "time", 0)};
-  if (document.contains("slurm") && !document.at("slurm").is_null()) {
-    auto slurm = slurm_of(document.at("slurm"));
-    if (!slurm) return std::move(slurm).error();
-    facts.slurm = *std::move(slurm);
-  }
-  if (document.contains("topology") && !document.at("topology").is_null()) {
-    auto topology = topology_from_json(document.at("topology"));
-    if (!topology) return std::move(topology).error().within("topology");
-    facts.topology = *std::move(topology);
-  }
-  for (const auto& item : list_of(document, "probed")) {
-    auto node = probed_node_from_json(item);
-    if (!node) return std::move(node).error().within("probed");
-    facts.probed.push_back(*std::move(node));
-  }
-  if (document.contains("profile")) {
-    auto profile = profile_of(document.at("profile"));
-    if (!profile) return std::move(profile).error().within("profile");
-    facts.profile = std::make_shared<const ClusterProfile>(*std::move(profile));
-  }
-  facts.from_profile = facts.profile && value_or(document, "from_profile", false);
-  return facts;
+Result<Ok> check_texts(const ProbedNode& node) {
+  std::vector<const std::string*> texts = {&node.cluster, &node.host, &node.kernel, &node.dllaunch,
+                                           &node.hwloc};
+  for (const auto& partition : node.partitions) texts.push_back(&partition);
+  for (const auto& [name, version] : node.drivers) texts.insert(texts.end(), {&name, &version});
+  for (const auto& host : node.type.hosts) texts.push_back(&host);
+  for (const auto& feature : node.type.features) texts.push_back(&feature);
+  texts.push_back(&node.type.gpu_type);
+  for (const auto& kind : node.type.gpu_gres) texts.push_back(&kind.type);
+  if (std::all_of(texts.begin(), texts.end(), [](const auto* text) { return is_printable(*text); }))
+    return Ok{};
+  return damaged("a name in it holds a control character");
 }
 
 }  // namespace
 
+template <typename Field>
+void visit_fields(Field& field, GpuGres& gres) {
+  field("type", gres.type);
+  field("count", within(gres.count, 0, most_on_node));
+}
+
+template <typename Field>
+void visit_fields(Field& field, NodeType& type) {
+  if constexpr (Field::reads) type.cpus = 1;
+  field.required("hosts", as_host_list(type.hosts));
+  field("cpus", within(type.cpus, 1, most_on_node));
+  field("sockets", within(type.sockets, 1, most_on_node));
+  field("cores_per_socket", within(type.cores_per_socket, 1, most_on_node));
+  field("threads_per_core", within(type.threads_per_core, 1, most_on_node));
+  field("memory_mib", type.memory_mib);
+  field("gpus", within(type.gpus, 0, most_on_node));
+  field("gpu_type", type.gpu_type);
+  field("features", type.features);
+  field.unless_empty("gpu_kinds", type.gpu_gres);
+}
+
+template <typename Field>
+void visit_fields(Field& field, ProbedNode& node) {
+  field.only_written("format", probe_format);
+  field.required("cluster", node.cluster);
+  field.required("partitions", node.partitions);
+  field.required("node_type", node.type);
+  field.required("host", node.host);
+  field.required("time", within(node.time, 0, latest));
+  field("kernel", node.kernel);
+  field("drivers", node.drivers);
+  field("dllaunch", node.dllaunch);
+  field("hwloc", node.hwloc);
+  field.required("topology", node.topology);
+}
+
+Json to_json(const NodeType& type) {
+  return write_fields(type);
+}
+
+Json to_json(const ProbedNode& node) {
+  return write_fields(node);
+}
+
+Result<ProbedNode> probed_node_from_json(const Json& document) {
+  const auto format = document.is_object() ? document.find("format") : document.end();
+  if (format == document.end() || !format->is_number_integer() || format->get<double>() < 1)
+    return damaged("it is no record of a probed node");
+  if (format->get<double>() > probe_format)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("it is of format {}, this dllaunch reads up to {}", format->dump(),
+                             probe_format),
+                 "use the dllaunch that wrote it, or run `dllaunch probe` with this one"};
+  ProbedNode node;
+  // Whatever is wrong, the record is damaged: caches are not repaired by hand.
+  if (auto problem = read_fields(document, node); !problem.empty())
+    return damaged(std::move(problem));
+  if (auto good = check_texts(node); !good) return std::move(good).error();
+  return node;
+}
+
+template <typename Field>
+void visit_fields(Field& field, AccessList& list) {
+  field("allowed", list.allowed);
+  field("denied", list.denied);
+}
+
+template <typename Field>
+void visit_fields(Field& field, Partition& partition) {
+  field.required("name", partition.name);
+  field("default", partition.is_default);
+  field("up", partition.up);
+  if constexpr (Field::reads) partition.state = partition.up ? "UP" : "DOWN";
+  field("state", partition.state);
+  field("default_minutes", within(partition.default_minutes, 0, most));
+  field("max_minutes", within(partition.max_minutes, 0, most));
+  field("min_nodes", within(partition.min_nodes, 0, most));
+  field("max_nodes", within(partition.max_nodes, 0, most));
+  // Null: everyone is allowed, no one is denied.
+  field.or_null("accounts", partition.accounts);
+  field.or_null("qos", partition.qos);
+  field.or_null("groups", partition.groups);
+  field("node_types", partition.node_types);
+}
+
+template <typename Field>
+void visit_fields(Field& field, Reservation& reservation) {
+  field.required("name", reservation.name);
+  field("active", reservation.active);
+  field("start", reservation.start);
+  field("end", reservation.end);
+  field("hosts", as_host_list(reservation.hosts));
+  field("partition", reservation.partition);
+  field("users", reservation.users);
+  field("accounts", reservation.accounts);
+  field("groups", reservation.groups);
+  field("flags", reservation.flags);
+}
+
+template <typename Field>
+void visit_fields(Field& field, Outage& outage) {
+  field.required("hosts", as_host_list(outage.hosts));
+  field("state", outage.state);
+  field("reason", outage.reason);
+}
+
+template <typename Field>
+void visit_fields(Field& field, Association& association) {
+  field.required("account", association.account);
+  field("partition", association.partition);
+  field("qos", association.qos);
+}
+
+template <typename Field>
+void visit_fields(Field& field, SlurmUser& user) {
+  field("name", user.name);
+  field("groups", user.groups);
+  field("default_account", user.default_account);
+  field("associations", user.associations);
+}
+
+template <typename Field>
+void visit_fields(Field& field, SlurmFacts& slurm) {
+  field("version", slurm.version);
+  field("cluster", slurm.cluster);
+  field("mpi_types", slurm.mpi_types);
+  field("mpi_default", slurm.mpi_default);
+  field("pyxis", slurm.pyxis);
+  field("enforced", slurm.enforced);
+  field("partitions", slurm.partitions);
+  field("outages", slurm.outages);
+  field.unless_empty("submit_plugins", slurm.submit_plugins);
+  field.unless_empty("reservations", slurm.reservations);
+  field.unless_empty("user", slurm.user);
+}
+
+/// A profile is stored as the original file.
+struct StoredProfile {
+  std::string file = {};
+  std::string text = {};
+};
+
+template <typename Field>
+void visit_fields(Field& field, StoredProfile& stored) {
+  field("file", stored.file);
+  field.required("text", stored.text);
+}
+
+static Json to_json(const std::shared_ptr<const ClusterProfile>& profile) {
+  return write_fields(StoredProfile{profile->file, profile->text});
+}
+
+static std::string read_json(const Json& json, std::shared_ptr<const ClusterProfile>& profile) {
+  StoredProfile stored;
+  if (auto problem = read_fields(json, stored); !problem.empty()) return problem;
+  auto parsed = parse_cluster_profile(stored.text, stored.file);
+  if (!parsed.profile) {
+    const auto& first = parsed.problems.front();
+    return fmt::format(": line {}, column {}: {}", first.line, first.column, first.message);
+  }
+  profile = std::make_shared<const ClusterProfile>(*std::move(parsed.profile));
+  return "";
+}
+
+static std::string read_json(const Json& json, ProbedNode& node) {
+  return accept(probed_node_from_json(json), node);
+}
+
+template <typename Field>
+void visit_fields(Field& field, Facts& facts) {
+  field("host", facts.host);
+  field("time", facts.time);
+  field("slurm", facts.slurm);
+  field("why_no_slurm", facts.why_no_slurm);
+  field("topology", facts.topology);
+  field("probed", facts.probed);
+  field.unless_empty("profile", facts.profile);
+  field.unless_empty("from_profile", facts.from_profile);
+  if constexpr (Field::reads) facts.from_profile = facts.from_profile && facts.profile;
+}
+
 Json to_json(const Facts& facts) {
-  Json probed = Json::array();
-  for (const auto& node : facts.probed) probed.push_back(to_json(node));
-  Json document = {{"host", facts.host},
-                   {"time", facts.time},
-                   {"slurm", facts.slurm ? to_json(*facts.slurm) : Json(nullptr)},
-                   {"why_no_slurm", facts.why_no_slurm},
-                   {"topology", facts.topology ? to_json(*facts.topology) : Json(nullptr)},
-                   {"probed", std::move(probed)}};
-  if (facts.profile)
-    document["profile"] = {{"file", facts.profile->file}, {"text", facts.profile->text}};
-  if (facts.from_profile) document["from_profile"] = true;
-  return document;
+  return write_fields(facts);
 }
 
 Result<Facts> facts_from_json(const Json& document) {
   if (!document.is_object()) return Error{ErrorKind::bad_request, "facts: not a JSON object", ""};
-  try {
-    auto facts = read(document);
-    if (!facts) return std::move(facts).error().within("facts");
-    return facts;
-  } catch (const JsonError& problem) {
-    return Error{ErrorKind::bad_request, fmt::format("facts: {}", problem.what()), ""};
-  }
+  Facts facts;
+  if (const auto problem = read_fields(document, facts); !problem.empty())
+    return Error{ErrorKind::bad_request, "facts: " + problem, ""};
+  return facts;
 }
 
 }  // namespace dllaunch

@@ -14,9 +14,6 @@ namespace dllaunch {
 constexpr int probe_format = 1;
 
 Json to_json(const NodeType& type);
-/// bad_request: names the invalid field.
-Result<NodeType> node_type_from_json(const Json& document);
-
 Json to_json(const ProbedNode& node);
 /// bad_request: not a record, a newer format, or damaged; says which.
 Result<ProbedNode> probed_node_from_json(const Json& document);

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "support/json.hpp"
 
@@ -18,55 +17,19 @@ bool is_host(const SlurmNode& node) {
   return node.name.find_first_of(", \t\r\n[]") == std::string::npos;
 }
 
-bool alike(const NodeType& type, const SlurmNode& node) {
-  return type.cpus == node.cpus && type.sockets == node.sockets &&
-         type.cores_per_socket == node.cores_per_socket &&
-         type.threads_per_core == node.threads_per_core && type.memory_mib == node.memory_mib &&
-         type.gpus == node.gpus && type.gpu_type == node.gpu_type &&
-         type.gpu_gres == node.gpu_gres && type.features == node.features;
-}
-
 void add(std::vector<NodeType>& types, const SlurmNode& node) {
-  auto type = std::find_if(types.begin(), types.end(),
-                           [&node](const NodeType& known) { return alike(known, node); });
-  if (type == types.end()) {
-    type = types.insert(types.end(), NodeType{.hosts = {},
-                                              .cpus = node.cpus,
-                                              .sockets = node.sockets,
-                                              .cores_per_socket = node.cores_per_socket,
-                                              .threads_per_core = node.threads_per_core,
-                                              .memory_mib = node.memory_mib,
-                                              .gpus = node.gpus,
-                                              .gpu_type = node.gpu_type,
-                                              .features = node.features,
-                                              .gpu_gres = node.gpu_gres});
-  }
+  auto type = std::find_if(types.begin(), types.end(), [&node](const NodeType& known) {
+    return same_hardware(known, node) && known.features == node.features;
+  });
+  if (type == types.end()) type = types.insert(types.end(), node);
   type->hosts.push_back(node.name);
 }
 
-Partition partition_facts(const SlurmPartition& shown) {
-  return {.name = shown.name,
-          .is_default = shown.is_default,
-          .up = shown.up,
-          .max_minutes = shown.max_minutes,
-          .node_types = {},
-          .state = shown.state,
-          .default_minutes = shown.default_minutes,
-          .min_nodes = shown.min_nodes,
-          .max_nodes = shown.max_nodes,
-          .accounts = {.allowed = shown.allow_accounts, .denied = shown.deny_accounts},
-          .qos = {.allowed = shown.allow_qos, .denied = shown.deny_qos},
-          .groups = {.allowed = shown.allow_groups, .denied = {}}};
-}
-
-std::vector<Partition> grouped(const std::vector<SlurmPartition>& shown,
+/// The partitions with their nodes.
+std::vector<Partition> grouped(std::vector<Partition> partitions,
                                const std::vector<SlurmNode>& nodes) {
-  std::vector<Partition> partitions;
   std::map<std::string, std::size_t> position;
-  for (const auto& partition : shown) {
-    position.emplace(partition.name, partitions.size());
-    partitions.push_back(partition_facts(partition));
-  }
+  for (std::size_t i = 0; i < partitions.size(); ++i) position.emplace(partitions[i].name, i);
   for (const auto& node : nodes)
     for (const auto& name : node.partitions)
       if (const auto found = position.find(name); found != position.end() && is_host(node))
@@ -133,55 +96,23 @@ std::vector<std::string> recorded_mpi_types(std::string_view text) {
 
 }  // namespace
 
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-bool AccessList::admits(const std::string& name) const {
-  const auto lists = [&name](const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&name](const std::string& known) { return same_name(known, name); });
-  };
-  return (allowed.empty() || lists(allowed)) && !lists(denied);
-}
-
 bool SlurmFacts::enforces(std::string_view what) const {
   return std::find(enforced.begin(), enforced.end(), what) != enforced.end();
 }
 
-SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartition>& partitions,
+SlurmFacts slurm_facts(const SlurmConfig& config, std::vector<Partition> partitions,
                        const std::vector<SlurmNode>& nodes) {
   return {.version = config.version,
           .cluster = config.cluster,
           .mpi_types = {},
           .mpi_default = config.mpi_default,
           .pyxis = false,
-          .partitions = grouped(partitions, nodes),
+          .partitions = grouped(std::move(partitions), nodes),
           .outages = outages_of(nodes),
           .enforced = config.enforced,
           .submit_plugins = config.submit_plugins,
           .reservations = {},
           .user = {}};
-}
-
-std::vector<Reservation> reservation_facts(const std::vector<SlurmReservation>& reservations) {
-  std::vector<Reservation> facts;
-  for (const auto& shown : reservations) {
-    auto hosts = expand_hosts(shown.nodes);
-    facts.push_back({.name = shown.name,
-                     .active = shown.state == "ACTIVE",
-                     .start = shown.start,
-                     .end = shown.end,
-                     .hosts = hosts ? *std::move(hosts) : std::vector<std::string>{},
-                     .partition = shown.partition,
-                     .users = shown.users,
-                     .accounts = shown.accounts,
-                     .groups = shown.groups,
-                     .flags = shown.flags});
-  }
-  return facts;
 }
 
 Result<Facts> facts_from_recording(std::string_view text) {
@@ -206,7 +137,7 @@ Result<Facts> facts_from_recording(std::string_view text) {
   slurm.mpi_types = recorded_mpi_types(lines);
   auto reservations = parse_slurm_reservations(lines);
   if (reservations.empty()) reservations = std::move(json.reservations);
-  if (!reservations.empty()) slurm.reservations = reservation_facts(reservations);
+  if (!reservations.empty()) slurm.reservations = std::move(reservations);
   return Facts{.host = {}, .slurm = std::move(slurm), .why_no_slurm = {}, .topology = {}};
 }
 

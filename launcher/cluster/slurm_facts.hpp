@@ -11,10 +11,8 @@
 namespace dllaunch {
 
 /// Groups nodes by partition and type; lists outages separately.
-SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartition>& partitions,
+SlurmFacts slurm_facts(const SlurmConfig& config, std::vector<Partition> partitions,
                        const std::vector<SlurmNode>& nodes);
-
-std::vector<Reservation> reservation_facts(const std::vector<SlurmReservation>& reservations);
 
 /// The facts from a cluster recorded without dllaunch: the output of any of these commands, in one
 /// file, as text or --json (`sinfo` from Slurm 22.05 on, the others from 23.02 on):

@@ -16,7 +16,7 @@
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,14 +28,6 @@ ApiAnswer json_answer(const Json& document, int status = 200) {
           .body = terminal_text(document.dump(-1, ' ', /*ensure_ascii=*/false,
                                               Json::error_handler_t::replace)) +
                   "\n"};
-}
-
-Json or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
-Json or_null(double value) {
-  return value == 0 ? Json() : Json(value);
 }
 
 Json to_json(const RunRecord& run) {
@@ -55,8 +47,8 @@ Json to_json(const RunRecord& run) {
           {"decision", or_null(run.decision)},
           {"submissions", run.submissions},
           {"wish", or_null(run.wish)},
-          {"epoch", run.epoch == 0 ? Json() : Json(run.epoch)},
-          {"step", run.step == 0 ? Json() : Json(run.step)},
+          {"epoch", or_null(run.epoch)},
+          {"step", or_null(run.step)},
           {"loss", or_null(run.loss)},
           {"val_accuracy", or_null(run.val_accuracy)},
           {"images_per_s", or_null(run.images_per_s)}};
@@ -282,16 +274,13 @@ ApiAnswer Api::one_run(const RunRecord& run, bool away) {
 ApiAnswer Api::curve(const RunRecord& run) const {
   constexpr std::size_t points = 240;
   const auto read = read_curve(RunDir{.path = run.dir}.events(), points);
-  const auto or_absent = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json();
-  };
   Json steps = Json::array();
   for (const auto& step : read.steps)
     steps.push_back(
-        {step.step, or_absent(step.loss), or_absent(step.accuracy), or_absent(step.images_per_s)});
+        {step.step, or_null(step.loss), or_null(step.accuracy), or_null(step.images_per_s)});
   Json epochs = Json::array();
   for (const auto& epoch : read.epochs)
-    epochs.push_back({epoch.epoch, or_absent(epoch.val_loss), or_absent(epoch.val_accuracy)});
+    epochs.push_back({epoch.epoch, or_null(epoch.val_loss), or_null(epoch.val_accuracy)});
   return json_answer({{"steps", std::move(steps)}, {"epochs", std::move(epochs)}});
 }
 

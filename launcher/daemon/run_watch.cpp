@@ -12,7 +12,7 @@
 #include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -42,16 +42,12 @@ int jobs_in_line(const std::string& id) {
 /// Takes the results of a run that had ended before it was first seen.
 void take_summary(const Json& summary, RunRecord& record) {
   if (!summary.is_object()) return;
-  const auto number = [&](const char* key) -> std::optional<double> {
-    const auto found = summary.find(key);
-    if (found == summary.end() || !found->is_number()) return std::nullopt;
-    return found->get<double>();
-  };
-  constexpr double most = 1e9;
-  record.seconds = number("seconds").value_or(0);
-  if (const auto epochs = number("epochs"); epochs && *epochs >= 0 && *epochs < most)
-    record.epoch = static_cast<std::int64_t>(*epochs);
-  record.val_accuracy = number("val_accuracy").value_or(record.val_accuracy);
+  constexpr std::int64_t most_epochs = 1'000'000'000;
+  record.seconds = 0;
+  FieldReader field(summary, nullptr);
+  field("seconds", record.seconds);
+  field("epochs", within(record.epoch, 0, most_epochs));
+  field("val_accuracy", record.val_accuracy);
 }
 
 }  // namespace

@@ -3,102 +3,84 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 
 #include <fmt/core.h>
 
 #include "launcher/base/utf8.hpp"
 #include "runtime/gpu/sensors/gpu_sensors.hpp"
 #include "support/isolated_call.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::size_t most_rows = 16;
+constexpr int no_index = -2;
 constexpr std::size_t longest_text = 200;  // bytes, of another process
 constexpr std::chrono::milliseconds longest_wait{6000};
 
-struct Number {
-  const char* key;
-  std::optional<double> GpuReading::*value;
-};
-constexpr Number numbers[] = {{"utilisation", &GpuReading::utilisation},
-                              {"power_w", &GpuReading::power_w},
-                              {"power_limit_w", &GpuReading::power_limit_w},
-                              {"sm_clock_mhz", &GpuReading::sm_clock_mhz},
-                              {"most_sm_clock_mhz", &GpuReading::most_sm_clock_mhz},
-                              {"temperature_c", &GpuReading::temperature_c}};
-struct Count {
-  const char* key;
-  std::optional<std::uint64_t> GpuReading::*value;
-};
-constexpr Count counts[] = {{"memory_used_bytes", &GpuReading::memory_used_bytes},
-                            {"memory_total_bytes", &GpuReading::memory_total_bytes},
-                            {"ecc_errors", &GpuReading::ecc_errors}};
-
-Json reading_json(const GpuReading& reading) {
-  Json json = Json::object();
-  const auto put = [&](const char* key, const auto& value) {
-    json[key] = value ? Json(*value) : Json();
-  };
-  for (const auto& [key, value] : numbers) put(key, reading.*value);
-  for (const auto& [key, value] : counts) put(key, reading.*value);
-  json["throttled"] = nullptr;
-  if (reading.slowdowns) {
-    json["throttled"] = Json::array();
-    for (const GpuSlowdown reason : gpu_slowdowns) {
-      if (reading.slowdowns->has(reason)) json["throttled"].push_back(to_string(reason));
-    }
-  }
-  json["trouble"] = reading.trouble.empty() ? Json() : Json(reading.trouble);
-  return json;
-}
-
-std::optional<GpuSlowdowns> slowdowns_in(const Json& list) {
-  if (!list.is_array()) return std::nullopt;
-  GpuSlowdowns found;
-  for (const Json& item : list) {
-    for (const GpuSlowdown reason : gpu_slowdowns) {
-      if (item == Json(to_string(reason))) found.add(reason);
-    }
-  }
-  return found;
-}
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return "";
-  const auto text = printable(found->get<std::string>());
+std::string fit(const std::string& foreign) {
+  const auto text = printable(foreign);
   auto kept = std::min(text.size(), longest_text);
   // Do not cut within a character.
   while (kept > 0 && kept < text.size() && (text[kept] & 0xc0) == 0x80) --kept;
   return text.substr(0, kept);
 }
 
-GpuReading reading_from(const Json& object) {
-  GpuReading reading;
-  for (const auto& [key, value] : numbers) {
-    const auto found = object.find(key);
-    if (found != object.end() && found->is_number() && std::isfinite(found->get<double>()))
-      reading.*value = found->get<double>();
-  }
-  for (const auto& [key, value] : counts) {
-    const auto found = object.find(key);
-    if (found != object.end() && found->is_number_unsigned())
-      reading.*value = found->get<std::uint64_t>();
-  }
-  const auto throttled = object.find("throttled");
-  if (throttled != object.end()) reading.slowdowns = slowdowns_in(*throttled);
-  reading.trouble = text_in(object, "trouble");
-  return reading;
+}  // namespace
+
+static Json to_json(const GpuSlowdowns& slowdowns) {
+  Json list = Json::array();
+  for (const GpuSlowdown reason : gpu_slowdowns)
+    if (slowdowns.has(reason)) list.push_back(to_string(reason));
+  return list;
 }
+
+static std::string read_json(const Json& list, GpuSlowdowns& slowdowns) {
+  if (!list.is_array()) return "is not an array";
+  for (const Json& item : list)
+    for (const GpuSlowdown reason : gpu_slowdowns)
+      if (item == Json(to_string(reason))) slowdowns.add(reason);
+  return "";
+}
+
+template <typename Field>
+void visit_fields(Field& field, GpuReading& reading) {
+  field("utilisation", reading.utilisation);
+  field("power_w", reading.power_w);
+  field("power_limit_w", reading.power_limit_w);
+  field("sm_clock_mhz", reading.sm_clock_mhz);
+  field("most_sm_clock_mhz", reading.most_sm_clock_mhz);
+  field("temperature_c", reading.temperature_c);
+  field("memory_used_bytes", reading.memory_used_bytes);
+  field("memory_total_bytes", reading.memory_total_bytes);
+  field("ecc_errors", reading.ecc_errors);
+  field("throttled", reading.slowdowns);
+  field.or_null("trouble", reading.trouble);
+  if constexpr (Field::reads) reading.trouble = fit(reading.trouble);
+}
+
+template <typename Field>
+void visit_fields(Field& field, GpuRow& row) {
+  constexpr int most_gpus = 1024;
+  if constexpr (Field::reads) row.index = no_index;
+  field("host", row.host);
+  field("index", within(row.index, -1, most_gpus));
+  field("pci", row.pci);
+  field("name", row.name);
+  visit_fields(field, row.reading);
+  if constexpr (Field::reads)
+    for (auto* text : {&row.host, &row.pci, &row.name}) *text = fit(*text);
+}
+
+namespace {
 
 Result<std::string> read_all(const std::vector<GpuRow>& rows, const GpuLibraries& libraries) {
   Json all = Json::array();
   for (const GpuRow& row : rows) {
     auto sensors = GpuSensors::open(row.pci, libraries);
     all.push_back(
-        reading_json(sensors ? (*sensors)->read() : GpuReading{.trouble = sensors.error().what}));
+        write_fields(sensors ? (*sensors)->read() : GpuReading{.trouble = sensors.error().what}));
   }
   return all.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -167,7 +149,7 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
   const auto all = answer ? Json::parse(*answer, nullptr, false) : Json();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (all.is_array() && i < all.size()) {
-      rows[i].reading = reading_from(all[i]);
+      rows[i].reading = read_what_fits<GpuReading>(all[i]);
     } else {
       rows[i].reading.trouble = answer ? "invalid answer from its driver" : answer.error().what;
     }
@@ -176,24 +158,12 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
 }
 
 Json to_json(const GpuRow& row) {
-  Json json = {{"host", row.host}, {"index", row.index}, {"pci", row.pci}, {"name", row.name}};
-  json.update(reading_json(row.reading));
-  return json;
+  return write_fields(row);
 }
 
 std::optional<GpuRow> gpu_row_from_json(const Json& document) {
-  if (!document.is_object()) return std::nullopt;
-  const auto index = document.find("index");
-  if (index == document.end() || !index->is_number_integer()) return std::nullopt;
-  constexpr double most_gpus = 1024;
-  const auto number = index->get<double>();
-  if (number < -1 || number > most_gpus) return std::nullopt;
-  GpuRow row{.host = text_in(document, "host"),
-             .index = index->get<int>(),
-             .pci = text_in(document, "pci"),
-             .name = text_in(document, "name"),
-             .reading = reading_from(document)};
-  if (row.host.empty() || row.pci.empty()) return std::nullopt;
+  auto row = read_what_fits<GpuRow>(document);
+  if (row.index == no_index || row.host.empty() || row.pci.empty()) return std::nullopt;
   return row;
 }
 

@@ -6,18 +6,17 @@
 #include <set>
 
 #include "launcher/doctor/bench.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
 std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  return value_at<std::string>(object, key);
 }
 
 double number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+  return value_at<double>(object, key);
 }
 
 const Json& list_of(const Json& object, const char* key) {
@@ -64,9 +63,8 @@ std::string cost_of(const Json& items) {
   std::vector<double> near;
   std::vector<double> far;
   for (const auto& item : items) {
-    const auto local = item.find("local");
-    if (local == item.end() || !local->is_boolean()) continue;
-    (local->get<bool>() ? near : far).push_back(number_of(item, "gb_per_s"));
+    const auto local = value_at<std::optional<bool>>(item, "local");
+    if (local) (*local ? near : far).push_back(number_of(item, "gb_per_s"));
   }
   if (near.empty() || far.empty()) return "";
   const auto median = [](std::vector<double>& values) {

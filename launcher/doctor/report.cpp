@@ -1,11 +1,11 @@
 #include "launcher/doctor/report.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/core.h>
 
 #include "launcher/base/utf8.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,84 +31,55 @@ std::string memory_words(const MemoryPolicy& memory) {
                               : fmt::format("{} {}", memory.mode, to_list(memory.nodes));
 }
 
-Level level_of(std::string_view word) {
-  if (word == to_string(Level::fail)) return Level::fail;
-  return word == to_string(Level::warn) ? Level::warn : Level::ok;
-}
-
-Json to_json(const RankRow& row) {
-  return {{"rank", row.rank},      {"local_rank", row.local_rank},
-          {"host", row.host},      {"pid", row.pid},
-          {"job", row.job},        {"command", row.command},
-          {"cpus", row.cpus},      {"numa", row.numa},
-          {"gpus", row.gpus},      {"memory", row.memory},
-          {"threads", row.threads}};
-}
-
-Json to_json(const Finding& finding) {
-  return {{"id", finding.id},
-          {"level", to_string(finding.level)},
-          {"ranks", finding.ranks.ids()},
-          {"job", finding.job},
-          {"seen", finding.seen},
-          {"cost", finding.cost},
-          {"fix", finding.fix}};
-}
-
-bool all_are(const Json& object, std::initializer_list<const char*> keys,
-             bool (Json::*is)() const noexcept) {
-  return object.is_object() && std::all_of(keys.begin(), keys.end(), [&](const char* key) {
-           const auto found = object.find(key);
-           return found != object.end() && ((*found).*is)();
-         });
-}
-
-/// As a double: a JSON number may be larger than any integer type.
-bool is_between(const Json& number, int least, int most) {
-  if (!number.is_number_integer()) return false;
-  const auto value = number.get<double>();
-  return value >= least && value <= most;
-}
-
-bool is_int(const Json& number) {
-  return is_between(number, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
-}
-
-bool are_ids(const Json& list) {
-  return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& item) {
-           return is_between(item, 0, IdSet::max_id);
-         });
-}
-
-bool is_row(const Json& object) {
-  if (!object.is_object()) return false;
-  for (const char* key : {"rank", "local_rank", "pid", "threads"})
-    if (!object.contains(key) || !is_int(object[key])) return false;
-  if (!all_are(object, {"host", "job", "command", "cpus", "numa", "memory"}, &Json::is_string))
-    return false;
-  return object.contains("gpus") && are_ids(object["gpus"]);
-}
-
-RankRow row_from(const Json& object) {
-  return {.rank = object["rank"],
-          .local_rank = object["local_rank"],
-          .pid = object["pid"],
-          .host = object["host"],
-          .job = object["job"],
-          .command = object["command"],
-          .cpus = object["cpus"],
-          .numa = object["numa"],
-          .gpus = object["gpus"],
-          .memory = object["memory"],
-          .threads = object["threads"]};
-}
-
-Error no_report(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("invalid doctor report: {}", what),
-          "all nodes need the same dllaunch"};
-}
+constexpr std::string_view level_names[] = {"OK", "WARN", "FAIL"};
 
 }  // namespace
+
+template <typename Field>
+void visit_fields(Field& field, RankRow& row) {
+  field.required("rank", row.rank);
+  field.required("local_rank", row.local_rank);
+  field.required("host", row.host);
+  field.required("pid", row.pid);
+  field.required("job", row.job);
+  field.required("command", row.command);
+  field.required("cpus", row.cpus);
+  field.required("numa", row.numa);
+  field.required("gpus", row.gpus);
+  field.required("memory", row.memory);
+  field.required("threads", row.threads);
+  if constexpr (Field::reads)
+    for (const int gpu : row.gpus)
+      if (gpu < 0 || gpu > IdSet::max_id) field.refuse("gpus", "holds no number of a GPU");
+}
+
+template <typename Field>
+void visit_fields(Field& field, Finding& finding) {
+  field.required("id", finding.id);
+  field.required("level", as_word(finding.level, level_names));
+  field.required("ranks", AsArray{finding.ranks});
+  field.required("job", finding.job);
+  field.required("seen", finding.seen);
+  field.required("cost", finding.cost);
+  field.required("fix", finding.fix);
+}
+
+static std::string read_json(const Json& json, GpuRow& row) {
+  auto read = gpu_row_from_json(json);
+  if (!read) return "lacks something";
+  row = *std::move(read);
+  return "";
+}
+
+template <typename Field>
+void visit_fields(Field& field, Report& report) {
+  field.only_written("host", report.hosts.empty() ? "" : report.hosts.front());
+  field.required("hosts", report.hosts);
+  field.required("ranks", report.ranks);
+  field.required("findings", report.findings);
+  field("gpus", report.gpus);
+  field("bench", report.bench);
+}
 
 Report report_of(const Topology& topology, const NodeObservation& node) {
   Report report;
@@ -180,62 +151,17 @@ Level worst(const Report& report) {
 }
 
 Json to_json(const Report& report) {
-  Json ranks = Json::array();
-  for (const auto& row : report.ranks) ranks.push_back(to_json(row));
-  Json findings = Json::array();
-  for (const auto& finding : report.findings) findings.push_back(to_json(finding));
-  Json gpus = Json::array();
-  for (const auto& row : report.gpus) gpus.push_back(to_json(row));
-  Json document = {{"host", report.hosts.empty() ? "" : report.hosts.front()},
-                   {"hosts", report.hosts},
-                   {"ranks", std::move(ranks)},
-                   {"findings", std::move(findings)},
-                   {"gpus", std::move(gpus)},
-                   {"bench", report.bench}};
-  if (report.unanswered.empty()) return document;
-  auto& unanswered = document["unanswered"] = Json::array();
+  auto document = write_fields(report);
   for (const auto& [host, why] : report.unanswered)
-    unanswered.push_back({{"host", host}, {"why", why}});
+    document["unanswered"].push_back({{"host", host}, {"why", why}});
   return document;
 }
 
 Result<Report> report_from_json(const Json& document) {
-  if (!document.is_object()) return no_report("not an object");
   Report report;
-  for (const char* key : {"hosts", "ranks", "findings"})
-    if (!document.contains(key) || !document[key].is_array())
-      return no_report(fmt::format("`{}` is not a list", key));
-  for (const auto& host : document["hosts"]) {
-    if (!host.is_string()) return no_report("`host` is not a string");
-    report.hosts.push_back(host);
-  }
-  for (const auto& row : document["ranks"]) {
-    if (!is_row(row)) return no_report("incomplete rank");
-    report.ranks.push_back(row_from(row));
-  }
-  for (const auto& item : document["findings"]) {
-    if (!all_are(item, {"id", "level", "job", "seen", "cost", "fix"}, &Json::is_string) ||
-        !item.contains("ranks") || !item["ranks"].is_array())
-      return no_report("incomplete finding");
-    if (!are_ids(item["ranks"])) return no_report("invalid rank number");
-    IdSet ranks;
-    for (const Json& rank : item["ranks"]) ranks.insert(rank.get<int>());
-    report.findings.push_back({.id = item["id"],
-                               .level = level_of(item["level"].text()),
-                               .ranks = std::move(ranks),
-                               .job = item["job"],
-                               .seen = item["seen"],
-                               .cost = item["cost"],
-                               .fix = item["fix"]});
-  }
-  const auto gpus = document.value("gpus", Json::array());
-  if (!gpus.is_array()) return no_report("`gpus` is not a list");
-  for (const auto& item : gpus) {
-    auto row = gpu_row_from_json(item);
-    if (!row) return no_report("incomplete GPU");
-    report.gpus.push_back(*std::move(row));
-  }
-  report.bench = document.value("bench", Json(nullptr));
+  if (const auto problem = read_fields(document, report); !problem.empty())
+    return Error{ErrorKind::bad_request, "invalid doctor report: " + problem,
+                 "all nodes need the same dllaunch"};
   return report;
 }
 

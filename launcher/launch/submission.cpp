@@ -16,7 +16,7 @@
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -129,14 +129,10 @@ std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run) {
   const auto text = read_run_file(system, intent_path(run), most_bytes);
   const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
-  const auto word = [&](const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  SubmissionIntent intent{
-      .token = token_in(word("token")), .script = run.sbatch_script(), .judged = word("judged")};
-  if (const auto time = record.find("intended"); time != record.end() && time->is_number())
-    intent.intended_s = time->get<double>();
+  SubmissionIntent intent{.token = token_in(value_at<std::string>(record, "token")),
+                          .script = run.sbatch_script(),
+                          .judged = value_at<std::string>(record, "judged")};
+  intent.intended_s = value_at(record, "intended", intent.intended_s);
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));
 }
 

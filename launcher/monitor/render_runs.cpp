@@ -10,23 +10,10 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/run_state.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
-namespace {
-
 namespace fs = std::filesystem;
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-}  // namespace
 
 std::string waiting_words(const RunState& run_state) {
   if (run_state.jobs.empty()) return "";

@@ -14,6 +14,7 @@
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -154,11 +155,8 @@ RunState run_state_without_progress(StoredRun run, const Queue& queue, double no
   const bool slurm = run_state.run.plan.launcher == Launcher::slurm;
   if (slurm) set_slurm_state(queue, run_state);
   if (!slurm) set_local_state(now_s, run_state);
-  if (!run_state.run.summary.is_null() && is_over(run_state)) {
-    const auto seconds = run_state.run.summary.find("seconds");
-    if (seconds != run_state.run.summary.end() && seconds->is_number())
-      run_state.seconds = seconds->get<double>();
-  }
+  if (is_over(run_state))
+    run_state.seconds = value_at(run_state.run.summary, "seconds", run_state.seconds);
   return run_state;
 }
 

@@ -16,7 +16,7 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -113,9 +113,7 @@ std::string log_words(const std::vector<LogState>& logs, bool over) {
 }
 
 std::string word_in_summary(const RunStatusView& status, const char* key) {
-  const auto& summary = status.run_state.run.summary;
-  const auto found = summary.find(key);
-  return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return value_at<std::string>(status.run_state.run.summary, key);
 }
 
 /// For the current job; omitted if all went well.
@@ -142,9 +140,8 @@ std::string next_words(const RunStatusView& status) {
 /// Wall time so far is that of the events until now, or Slurm's if longer.
 std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
   const RunState& run_state = status.run_state;
-  const auto stored = run_state.run.summary.find("goodput");
-  if (is_over(run_state) && stored != run_state.run.summary.end() && stored->is_number())
-    return stored->get<double>();
+  const auto stored = value_at<std::optional<double>>(run_state.run.summary, "goodput");
+  if (is_over(run_state) && stored) return stored;
   const History& history = status.totals.history();
   const double span = is_over(run_state) ? history.span_seconds() : history.span_until(now_s);
   const double most = run_state.run.began_at_s > 0 ? std::max(0.0, now_s - run_state.run.began_at_s)
@@ -242,22 +239,17 @@ std::string render_status(const RunStatusView& status) {
 
 Json to_json(const RunStatusView& status) {
   Json document = to_json(status.run_state);
-  for (const char* key : {"reason", "first_error", "advice"}) {
-    const auto text = word_in_summary(status, key);
-    document[key] = text.empty() ? Json() : Json(text);
-  }
-  document["daemon"] = status.daemon.empty() ? Json() : Json(status.daemon);
-  document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
+  for (const char* key : {"reason", "first_error", "advice"})
+    document[key] = or_null(word_in_summary(status, key));
+  document["daemon"] = or_null(status.daemon);
+  document["checkpoint"] = or_null(status.checkpoint);
   const History& history = status.totals.history();
   document["restarts"] = status.restarts;
-  document["goodput"] = status.goodput ? Json(*status.goodput) : Json();
+  document["goodput"] = or_null(status.goodput);
   document["lost_steps"] = history.lost_steps();
   document["lost_seconds"] = history.lost_seconds();
-  document["restart_list"] = Json::array();
-  for (const auto& restart : history.restarts()) {
-    document["restart_list"].push_back(to_json(restart));
-  }
-  document["supervisor"] = status.supervisor.empty() ? Json() : Json(status.supervisor);
+  document["restart_list"] = json_of(history.restarts());
+  document["supervisor"] = or_null(status.supervisor);
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

@@ -1,63 +1,19 @@
+// Writes plan.json, and reads it in every version. Knows nothing that is not in the file.
+#include <algorithm>
+#include <charconv>
 
 #include "launcher/plan/plan.hpp"
 #include "support/id_set.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {
 
-std::string_view word(BindMode mode) {
-  switch (mode) {
-    case BindMode::cores:
-      return "cores";
-    case BindMode::core:
-      return "core";
-    case BindMode::numa:
-      return "numa";
-  }
-  return "cores";
-}
-
-/// The placement request: the shim repeats it where the real node differs.
-Json to_json(const PlacementRequest& request) {
-  return {{"policy", to_string(request.policy)},
-          {"mode", word(request.mode)},
-          {"cores", to_string(request.cores)},
-          {"order", request.order == RankOrder::gpu ? "gpu" : "numa"},
-          {"gpus", request.gpus},
-          {"cores_per_rank", request.cores_per_rank},
-          {"smt", request.smt},
-          {"reserve", request.reserve}};
-}
-
-/// Absent values are null. If not exact, the shim repeats the placement on each node.
-Json to_json(const TopologyOrigin& origin, bool exact) {
-  return {{"source", origin.source},
-          {"host", origin.host.empty() ? Json(nullptr) : Json(origin.host)},
-          {"age_seconds", origin.age_seconds ? Json(*origin.age_seconds) : Json(nullptr)},
-          {"exact", exact}};
-}
-
-Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Json object = Json::object();
-  for (const auto& [key, value] : pairs) object[key] = value;
-  return object;
-}
-
-/// Null: no stall detection.
-Json to_json(const RecoveryPlan& recovery) {
-  auto causes = Json::array();
-  if (recovery.requeue_on.timeout) causes.push_back("timeout");
-  if (recovery.requeue_on.preempted) causes.push_back("preempted");
-  if (recovery.requeue_on.node_fail) causes.push_back("node_fail");
-  const double limit = recovery.stall_abort_seconds;
-  return {{"max_restarts", recovery.max_restarts},
-          {"requeue_on", std::move(causes)},
-          {"stall_abort_seconds", limit > 0 ? Json(limit) : Json(nullptr)},
-          {"preflight", to_string(recovery.preflight)},
-          {"spare_nodes", recovery.spare_nodes}};
-}
+constexpr std::string_view launchers[] = {"local", "slurm"};
+constexpr std::string_view mode_names[] = {"cores", "core", "numa"};
+constexpr std::string_view order_names[] = {"gpu", "numa"};
+constexpr int most_nodes = 99'999'999;
 
 /// Null for the built-in trainer: its ranks find each other through MPI and need no rendezvous.
 Json framework_of(const LaunchPlan& plan) {
@@ -67,47 +23,230 @@ Json framework_of(const LaunchPlan& plan) {
 
 }  // namespace
 
-Json to_json(const LaunchPlan& plan) {
-  const bool by_srun = plan.start.starts_by_srun();
-  const Json start = plan.start.argv();
-  Json document = {{"name", plan.name},
-                   {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
-                   {"nodes", plan.nodes},
-                   {"ranks", plan.ranks()},
-                   {"ranks_per_node", plan.ranks_per_node},
-                   {"topology", to_json(plan.origin, plan.exact)},
-                   {"binding", to_json(plan.topology, plan.placement)},
-                   {"srun", by_srun ? start : Json::array()},
-                   {"sbatch", object_of(plan.sbatch)},
-                   {"environment", object_of(plan.environment)},
-                   {"placement", to_json(plan.request)},
-                   {"framework", framework_of(plan)},
-                   {"asks_ranks", plan.asks_ranks},
-                   {"recovery", to_json(plan.recovery)},
-                   {"run_dir", plan.paths.run_dir},
-                   {"warnings", plan.warnings}};
-  if (plan.container)
-    document["container"] = {{"image", plan.container->image},
-                             {"runtime", plan.container->runtime},
-                             {"mounts", plan.container->mounts},
-                             {"pyxis", plan.pyxis}};
-  if (plan.array) document["array"] = *plan.array;
-  if (!plan.after.empty()) document["after"] = plan.after;
-  if (!plan.left_alone.empty()) document["left_alone"] = plan.left_alone;
-  if (plan.stage.wanted())
-    document["stage"] = {{"sources", plan.stage.sources},
-                         {"programs", plan.stage.programs},
-                         {"broadcast", plan.stage.broadcast}};
-  if (!plan.profile.empty()) {
-    document["cluster"] = plan.cluster;
-    document["node_folders"] = object_of(plan.node_folders);
-    document["host_suffix"] = plan.host_suffix;
-    document["scheduler"] = plan.scheduler;
-    if (!plan.before.empty()) document["before"] = plan.before;
+/// The block "topology". If not exact, the shim repeats the placement on each node.
+struct OriginBlock {
+  TopologyOrigin& origin;
+  bool& exact;
+};
+
+template <typename Field>
+void visit_fields(Field& field, OriginBlock& block) {
+  field("source", block.origin.source);
+  field.or_null("host", block.origin.host);
+  field("age_seconds", block.origin.age_seconds);
+  field("exact", block.exact);
+}
+
+/// The placement request: the shim repeats it where the real node differs.
+template <typename Field>
+void visit_fields(Field& field, PlacementRequest& request) {
+  const auto word = [](auto value) { return to_string(value); };
+  field("policy", as_text(request.policy, word, parse_bind_policy));
+  field("mode", as_word(request.mode, mode_names));
+  field("cores", as_text(request.cores, word, parse_bind_cores));
+  field("order", as_word(request.order, order_names));
+  field("gpus", request.gpus);
+  field("cores_per_rank", request.cores_per_rank);
+  field("smt", request.smt);
+  field("reserve", request.reserve);
+}
+
+static Json to_json(const RequeueOn& on) {
+  auto causes = Json::array();
+  if (on.timeout) causes.push_back("timeout");
+  if (on.preempted) causes.push_back("preempted");
+  if (on.node_fail) causes.push_back("node_fail");
+  return causes;
+}
+
+static std::string read_json(const Json& causes, RequeueOn& on) {
+  if (!causes.is_array()) return "is not an array";
+  const auto has = [&](const char* word) {
+    return std::find(causes.begin(), causes.end(), Json(word)) != causes.end();
+  };
+  on = {has("timeout"), has("preempted"), has("node_fail")};
+  return "";
+}
+
+/// Versions before `recovery` left failures to Slurm.
+template <typename Field>
+void visit_fields(Field& field, RecoveryPlan& recovery) {
+  const auto known = [](const std::string& word) { return Result(preflight_when(word)); };
+  field("max_restarts", recovery.max_restarts);
+  field("requeue_on", recovery.requeue_on);
+  field.or_null("stall_abort_seconds", recovery.stall_abort_seconds);
+  field("preflight",
+        as_text(
+            recovery.preflight, [](PreflightWhen when) { return to_string(when); }, known));
+  field("spare_nodes", recovery.spare_nodes);
+  if constexpr (Field::reads) {
+    recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
+    recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);
+    recovery.spare_nodes = std::clamp(recovery.spare_nodes, 0, 100);
   }
-  if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
-  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = start;
-  return document;
+}
+
+struct ContainerBlock {
+  std::optional<Container>& container;
+  bool& pyxis;
+};
+
+template <typename Field>
+void visit_fields(Field& field, ContainerBlock& block) {
+  if constexpr (Field::reads) block.container.emplace();
+  field("image", block.container->image);
+  field("runtime", block.container->runtime);
+  field("mounts", block.container->mounts);
+  field("pyxis", block.pyxis);
+}
+
+template <typename Field>
+void visit_fields(Field& field, StagePlan& stage) {
+  field("sources", stage.sources);
+  field("programs", stage.programs);
+  field("broadcast", stage.broadcast);
+}
+
+/// What both directions have; to_json() and bound_plan_from_json() add the rest.
+template <typename Field>
+void visit_fields(Field& field, LaunchPlan& plan) {
+  const bool by_srun = plan.start.starts_by_srun();
+  field("name", plan.name);
+  field("launcher", as_word(plan.launcher, launchers));
+  field("nodes", within(plan.nodes, 1, most_nodes));
+  field.only_written("ranks", plan.ranks());
+  field("ranks_per_node", within(plan.ranks_per_node, 1, most_nodes));
+  field("topology", OriginBlock{plan.origin, plan.exact});
+  if constexpr (!Field::reads) {
+    field("binding", to_json(plan.topology, plan.placement));
+    field("srun", by_srun ? plan.start.argv() : std::vector<std::string>());
+  }
+  field("sbatch", plan.sbatch);
+  field("environment", plan.environment);
+  if constexpr (!Field::reads) {
+    field("placement", plan.request);
+    field("framework", framework_of(plan));
+  }
+  field("asks_ranks", plan.asks_ranks);
+  field("recovery", plan.recovery);
+  field("run_dir", plan.paths.run_dir);
+  field("warnings", plan.warnings);
+  if (Field::reads || plan.container)
+    field("container", ContainerBlock{plan.container, plan.pyxis});
+  if (plan.array) field.only_written("array", *plan.array);
+  field.unless_empty("after", plan.after);
+  field.unless_empty("left_alone", plan.left_alone);
+  if (Field::reads || plan.stage.wanted()) field("stage", plan.stage);
+  if (Field::reads || !plan.profile.empty()) {
+    field("cluster", plan.cluster);
+    field("node_folders", plan.node_folders);
+    field("host_suffix", plan.host_suffix);
+    field("scheduler", plan.scheduler);
+    field.unless_empty("before", plan.before);
+  }
+  field.unless_empty("sbatch_extra", plan.sbatch_extra);
+  if (!by_srun)
+    field.only_written(plan.scheduler == "Slurm" ? "mpirun" : "start", plan.start.argv());
+}
+
+Json to_json(const LaunchPlan& plan) {
+  return write_fields(plan);
+}
+
+namespace {
+
+/// "B:USR2@120"
+void read_signal(std::string text, LaunchPlan& plan) {
+  const auto colon = text.rfind(':');
+  if (colon != std::string::npos) text.erase(0, colon + 1);
+  const auto mark = text.find('@');
+  plan.signal = text.substr(0, mark);
+  if (mark == std::string::npos) return;
+  std::from_chars(text.data() + mark + 1, text.data() + text.size(), plan.grace_seconds);
+}
+
+/// The name tells which starter it is: srun, mpirun, or another scheduler's.
+StartCommand read_start(const Json& document) {
+  FieldReader field(document, nullptr);
+  for (const char* key : {"srun", "mpirun", "start"}) {
+    std::vector<std::string> words;
+    field(key, words);
+    if (!words.empty()) return start_command_of(words);
+  }
+  return {};
+}
+
+Error no_plan(const std::string& why) {
+  return {ErrorKind::bad_request, "no plan: " + why, ""};
+}
+
+/// The index in `topology`, which holds only GPUs assigned to ranks.
+int position_of(const Json& gpu, Topology& topology) {
+  Gpu wanted;
+  FieldReader field(gpu, nullptr);
+  field("index", wanted.index);
+  field("pci", wanted.pci);
+  const auto known = std::ranges::find_if(topology.gpus, [&](const Gpu& one) {
+    return one.index == wanted.index && one.pci == wanted.pci;
+  });
+  const auto position = static_cast<int>(known - topology.gpus.begin());
+  if (known == topology.gpus.end()) topology.gpus.push_back(wanted);
+  return position;
+}
+
+Result<Ok> read_rank(const Json& object, LaunchPlan& plan) {
+  if (!object.is_object()) return no_plan("a rank is not an object");
+  RankPlacement rank{.local_rank = static_cast<int>(plan.placement.ranks.size())};
+  std::vector<Json> gpus;
+  std::string mask;
+  FieldReader field(object, nullptr);
+  field("nic", rank.nic);
+  field("why", rank.why);
+  field("gpus", gpus);
+  field("mask", mask);
+  for (const auto& gpu : gpus)
+    if (gpu.is_object()) rank.gpus.push_back(position_of(gpu, plan.topology));
+  if (plan.request.policy != BindPolicy::none) {
+    auto cpus = parse_mask(mask);
+    if (!cpus) return std::move(cpus).error();
+    rank.cpus = *std::move(cpus);
+  }
+  plan.placement.ranks.push_back(std::move(rank));
+  return Ok{};
+}
+
+}  // namespace
+
+LaunchPlan plan_from_json(const Json& document) {
+  LaunchPlan plan;
+  plan.exact = true;
+  plan.signal = "USR2";
+  FieldReader field(document, nullptr);
+  visit_fields(field, plan);
+  plan.start = read_start(document);
+  if (document.contains("framework")) plan.framework.clear();
+  field("framework", plan.framework);
+  for (const auto& [option, value] : plan.sbatch) {
+    if (option == "--signal") read_signal(value, plan);
+    if (option == "--array") plan.array = value;
+  }
+  return plan;
+}
+
+Result<LaunchPlan> bound_plan_from_json(const Json& document) {
+  const Json* binding = document.at_path({"binding"});
+  if (binding == nullptr || !binding->is_object()) return no_plan("no `binding` in it");
+  auto plan = plan_from_json(document);
+  // Versions before `placement` tell only the policy.
+  const Json* placement = document.at_path({"placement"});
+  const auto problem = read_fields(placement == nullptr ? *binding : *placement, plan.request);
+  if (!problem.empty()) return no_plan("placement: " + problem);
+  plan.placement.policy = plan.request.policy;
+  std::vector<Json> ranks;
+  FieldReader(*binding, nullptr)("ranks", ranks);
+  for (const auto& rank : ranks)
+    if (auto read = read_rank(rank, plan); !read) return std::move(read).error();
+  return plan;
 }
 
 }  // namespace dllaunch

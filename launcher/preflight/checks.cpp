@@ -1,6 +1,7 @@
 #include <array>
 
 #include "launcher/preflight/check.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 
@@ -25,22 +26,15 @@ std::span<const PreflightCheck* const> preflight_checks() {
 }
 
 std::optional<double> number_of(const Json& seen, const char* key) {
-  if (!seen.is_object()) return std::nullopt;
-  const auto found = seen.find(key);
-  if (found == seen.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  return value_at<std::optional<double>>(seen, key);
 }
 
 std::string text_of(const Json& seen, const char* key) {
-  if (!seen.is_object()) return "";
-  const auto found = seen.find(key);
-  return found != seen.end() && found->is_string() ? found->get<std::string>() : "";
+  return value_at<std::string>(seen, key);
 }
 
 bool flag_of(const Json& seen, const char* key) {
-  if (!seen.is_object()) return false;
-  const auto found = seen.find(key);
-  return found != seen.end() && found->is_boolean() && found->get<bool>();
+  return value_at<bool>(seen, key);
 }
 
 }  // namespace dllaunch

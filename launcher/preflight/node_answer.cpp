@@ -1,10 +1,9 @@
 #include "launcher/preflight/node_answer.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "support/isolated_call.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -52,11 +51,6 @@ NodeSample sample_of(const NodeView& view, const Look& look, const Result<std::s
   return sample;
 }
 
-Error no_answer(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("no node's answer: {}", what),
-          "all nodes need the same dllaunch"};
-}
-
 }  // namespace
 
 NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* const> checks) {
@@ -75,34 +69,35 @@ NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* co
   return answer;
 }
 
+template <typename Field>
+void visit_fields(Field& field, NodeSample& sample) {
+  field("item", sample.item);
+  field("seen", sample.seen);
+  field("trouble", sample.trouble);
+  if constexpr (Field::reads)
+    if (sample.trouble.empty() && !sample.seen.is_object())
+      sample.trouble = "unreadable observation";
+}
+
+template <typename Field>
+void visit_fields(Field& field, NodeAnswer& answer) {
+  field.required("node", answer.node);
+  field.required("checks", answer.samples);
+}
+
 Json to_json(const NodeAnswer& answer) {
-  Json checks = Json::object();
-  for (const auto& [name, samples] : answer.samples) {
-    auto& list = checks[name] = Json::array();
-    for (const auto& sample : samples)
-      list.push_back({{"item", sample.item}, {"seen", sample.seen}, {"trouble", sample.trouble}});
-  }
-  return {{"node", answer.node}, {"checks", checks}};
+  return write_fields(answer);
 }
 
 Result<NodeAnswer> node_answer_from_json(const Json& document) {
-  NodeAnswer answer{.node = text_of(document, "node")};
-  if (answer.node.empty()) return no_answer("it has no name");
-  const auto checks = document.find("checks");
-  if (checks == document.end() || !checks->is_object()) return no_answer("it has no checks");
-  for (const auto& [name, list] : checks->items()) {
-    if (!list.is_array()) return no_answer(fmt::format("`{}` is not a list", name));
-    auto& samples = answer.samples[name];
-    for (const auto& one : list) {
-      if (!one.is_object() || !one.contains("seen")) return no_answer("a sample without `seen`");
-      NodeSample sample{.node = answer.node, .item = text_of(one, "item")};
-      sample.seen = one["seen"];
-      sample.trouble = text_of(one, "trouble");
-      if (sample.trouble.empty() && !sample.seen.is_object())
-        sample.trouble = "unreadable observation";
-      samples.push_back(std::move(sample));
-    }
-  }
+  NodeAnswer answer;
+  auto problem = read_fields(document, answer);
+  if (problem.empty() && answer.node.empty()) problem = "it has no name";
+  if (!problem.empty())
+    return Error{ErrorKind::bad_request, "no node's answer: " + problem,
+                 "all nodes need the same dllaunch"};
+  for (auto& [name, samples] : answer.samples)
+    for (auto& sample : samples) sample.node = answer.node;
   return answer;
 }
 

@@ -7,13 +7,12 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
-std::string_view word_of(Level level) {
-  return level == Level::ok ? "ok" : level == Level::warn ? "warn" : "fail";
-}
+constexpr std::string_view level_names[] = {"ok", "warn", "fail"};
 
 std::vector<NodeSample> samples_of(const std::vector<NodeAnswer>& answers, std::string_view check) {
   std::vector<NodeSample> all;
@@ -78,15 +77,6 @@ std::vector<std::string> nodes_to_exclude(const std::vector<NodeVerdict>& nodes)
   return exclude;
 }
 
-Json to_json(const PreflightResult& result) {
-  return {{"name", result.name},   {"item", result.item}, {"level", word_of(result.level)},
-          {"value", result.value}, {"why", result.why},   {"fix", result.fix}};
-}
-
-Error no_report(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("no pre-flight report: {}", what), ""};
-}
-
 std::string colored(Level level, bool color) {
   auto word = fmt::format("{:<4}", to_string(level));
   if (!color) return word;
@@ -141,44 +131,41 @@ bool all_ok(const PreflightReport& report) {
                      [](const NodeVerdict& node) { return node.ok; });
 }
 
+template <typename Field>
+void visit_fields(Field& field, PreflightResult& result) {
+  field("name", result.name);
+  field("item", result.item);
+  field.required("level", as_word(result.level, level_names));
+  field("value", result.value);
+  field("why", result.why);
+  field("fix", result.fix);
+}
+
+template <typename Field>
+void visit_fields(Field& field, NodeVerdict& node) {
+  if constexpr (Field::reads) node.ok = false;
+  field.required("node", node.node);
+  field("ok", node.ok);
+  field.required("checks", node.checks);
+  if constexpr (Field::reads)
+    if (node.node.empty()) field.refuse("node", "is empty");
+}
+
+template <typename Field>
+void visit_fields(Field& field, PreflightReport& report) {
+  field.required("nodes", report.nodes);
+  field.required("exclude", report.exclude);
+  field("seconds", report.seconds);
+}
+
 Json to_json(const PreflightReport& report) {
-  Json nodes = Json::array();
-  for (const auto& node : report.nodes) {
-    Json checks = Json::array();
-    for (const auto& result : node.checks) checks.push_back(to_json(result));
-    nodes.push_back({{"node", node.node}, {"ok", node.ok}, {"checks", checks}});
-  }
-  return {{"nodes", nodes}, {"exclude", report.exclude}, {"seconds", report.seconds}};
+  return write_fields(report);
 }
 
 Result<PreflightReport> preflight_report_from_json(const Json& document) {
-  if (!document.is_object() || !document.contains("nodes") || !document["nodes"].is_array() ||
-      !document.contains("exclude") || !document["exclude"].is_array())
-    return no_report("`nodes` or `exclude` is not a list");
-  PreflightReport report{.seconds = number_of(document, "seconds").value_or(0)};
-  for (const auto& name : document["exclude"]) {
-    if (!name.is_string()) return no_report("`exclude` holds something other than names");
-    report.exclude.push_back(name);
-  }
-  for (const auto& entry : document["nodes"]) {
-    NodeVerdict node{.node = text_of(entry, "node"), .ok = flag_of(entry, "ok")};
-    if (node.node.empty() || !entry.contains("checks") || !entry["checks"].is_array())
-      return no_report("incomplete node");
-    for (const auto& check : entry["checks"]) {
-      const auto level = text_of(check, "level");
-      if (level != "ok" && level != "warn" && level != "fail")
-        return no_report("a check without a level");
-      node.checks.push_back({.name = text_of(check, "name"),
-                             .item = text_of(check, "item"),
-                             .level = level == "ok"     ? Level::ok
-                                      : level == "warn" ? Level::warn
-                                                        : Level::fail,
-                             .value = text_of(check, "value"),
-                             .why = text_of(check, "why"),
-                             .fix = text_of(check, "fix")});
-    }
-    report.nodes.push_back(std::move(node));
-  }
+  PreflightReport report;
+  if (const auto problem = read_fields(document, report); !problem.empty())
+    return Error{ErrorKind::bad_request, "no pre-flight report: " + problem, ""};
   return report;
 }
 

@@ -1,10 +1,9 @@
 #include "launcher/preflight/request.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/plan.hpp"
@@ -12,6 +11,7 @@
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "support/isolated_call.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -19,15 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds look_limit(2000);
-
-Error no_request(std::string_view what) {
-  return {ErrorKind::bad_request, fmt::format("no request for a pre-flight: {}", what),
-          "all nodes need the same dllaunch"};
-}
-
-bool is_count(const Json& value) {
-  return value.is_number_integer() && value.get<double>() >= -1 && value.get<double>() <= 1e18;
-}
 
 std::uint64_t number_in(const std::string& text) {
   std::uint64_t number = 0;
@@ -78,69 +69,49 @@ void add_run(System& system, const std::string& run_dir, PreflightRequest& reque
   if (!text) return;
   const auto known = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!known.is_object()) return;
-  request.folders[1].bytes = known.value("checkpoint_bytes", std::uint64_t{0});
-  if (known.contains("ranks_per_node") && is_count(known["ranks_per_node"]))
-    request.ranks_per_node = std::max(1, known["ranks_per_node"].get<int>());
-  if (known.contains("host_suffix") && known["host_suffix"].is_string())
-    request.host_suffix = known["host_suffix"];
+  FieldReader field(known, nullptr);
+  field("checkpoint_bytes", request.folders[1].bytes);
+  field("ranks_per_node", request.ranks_per_node);
+  field("host_suffix", request.host_suffix);
 }
 
 }  // namespace
 
+template <typename Field>
+void visit_fields(Field& field, FolderNeed& folder) {
+  field.required("what", folder.what);
+  field.required("path", folder.path);
+  field.required("bytes", folder.bytes);
+}
+
+template <typename Field>
+void visit_fields(Field& field, PreflightRequest& request) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  constexpr std::int64_t most_seconds = 1'000'000;
+  auto patience_s = std::int64_t{request.patience.count()};
+  field.required("job", request.job_id);
+  field.required("hosts", as_text(request.hosts, compress_hosts, expand_hosts));
+  field.required("folders", request.folders);
+  field.required("ranks_per_node", within(request.ranks_per_node, -1, most));
+  field.required("gpus_per_node", within(request.gpus_per_node, -1, most));
+  field.required("memory_bytes", request.memory_bytes);
+  field.required("host_suffix", request.host_suffix);
+  field.required("skip", request.skip);
+  field.required("patience_s", patience_s);
+  field.required("mark", request.mark);
+  if constexpr (Field::reads)
+    request.patience = std::chrono::seconds(std::clamp(patience_s, std::int64_t{0}, most_seconds));
+}
+
 Json to_json(const PreflightRequest& request) {
-  Json folders = Json::array();
-  for (const auto& folder : request.folders)
-    folders.push_back({{"what", folder.what}, {"path", folder.path}, {"bytes", folder.bytes}});
-  return {{"job", request.job_id},
-          {"hosts", compress_hosts(request.hosts)},
-          {"folders", folders},
-          {"ranks_per_node", request.ranks_per_node},
-          {"gpus_per_node", request.gpus_per_node},
-          {"memory_bytes", request.memory_bytes},
-          {"host_suffix", request.host_suffix},
-          {"skip", request.skip},
-          {"patience_s", request.patience.count()},
-          {"mark", request.mark}};
+  return write_fields(request);
 }
 
 Result<PreflightRequest> preflight_request_from_json(const Json& document) {
-  if (!document.is_object()) return no_request("not an object");
-  for (const char* key : {"job", "hosts", "host_suffix", "mark"})
-    if (!document.contains(key) || !document[key].is_string())
-      return no_request(fmt::format("`{}` is not a string", key));
-  for (const char* key : {"ranks_per_node", "gpus_per_node", "memory_bytes", "patience_s"})
-    if (!document.contains(key) || !is_count(document[key]))
-      return no_request(fmt::format("`{}` is not a number", key));
-  const auto skip = document.find("skip");
-  const bool are_texts =
-      skip != document.end() && skip->is_array() &&
-      std::all_of(skip->begin(), skip->end(), [](const Json& one) { return one.is_string(); });
-  if (!are_texts) return no_request("`skip` is not a list of strings");
-  auto hosts = expand_hosts(document["hosts"].get<std::string>());
-  if (!hosts) return no_request(hosts.error().what);
-  PreflightRequest request{.job_id = document["job"],
-                           .hosts = *std::move(hosts),
-                           .ranks_per_node = document["ranks_per_node"],
-                           .gpus_per_node = document["gpus_per_node"],
-                           .memory_bytes = static_cast<std::uint64_t>(
-                               std::max(0.0, document["memory_bytes"].get<double>())),
-                           .host_suffix = document["host_suffix"],
-                           .skip = document["skip"],
-                           .mark = document["mark"]};
-  request.patience = std::chrono::seconds(
-      static_cast<int>(std::clamp(document["patience_s"].get<double>(), 0.0, 1e6)));
-  if (!document.contains("folders") || !document["folders"].is_array())
-    return no_request("`folders` is not a list");
-  for (const auto& folder : document["folders"]) {
-    if (!folder.is_object() || !folder.contains("what") || !folder["what"].is_string() ||
-        !folder.contains("path") || !folder["path"].is_string() || !folder.contains("bytes") ||
-        !is_count(folder["bytes"]))
-      return no_request("incomplete folder");
-    const auto bytes = std::max(0.0, folder["bytes"].get<double>());
-    request.folders.push_back({.what = folder["what"],
-                               .path = folder["path"],
-                               .bytes = static_cast<std::uint64_t>(bytes)});
-  }
+  PreflightRequest request;
+  if (const auto problem = read_fields(document, request); !problem.empty())
+    return Error{ErrorKind::bad_request, "no request for a pre-flight: " + problem,
+                 "all nodes need the same dllaunch"};
   return request;
 }
 

@@ -11,7 +11,7 @@
 #include "launcher/presubmit/module_checks.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -136,7 +136,7 @@ Json to_json(const QueueReport& report) {
         {{"fatal", finding.fatal}, {"what", finding.problem.what}, {"hint", finding.problem.hint}});
   return {{"passed", report.passed()},
           {"findings", std::move(findings)},
-          {"estimate", report.estimate.empty() ? Json(nullptr) : Json(report.estimate)}};
+          {"estimate", or_null(report.estimate)}};
 }
 
 }  // namespace dllaunch

@@ -2,41 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <array>
-#include <utility>
-
 #include "launcher/base/exit_code.hpp"
 
 namespace dllaunch {
-namespace {
-
-constexpr std::array<std::pair<Cause, std::string_view>, 13> cause_words = {{
-    {Cause::completed, "completed"},
-    {Cause::cancelled, "cancelled"},
-    {Cause::superseded, "superseded"},
-    {Cause::time_limit, "time_limit"},
-    {Cause::preempted, "preempted"},
-    {Cause::requeued, "requeued"},
-    {Cause::lost_node, "lost_node"},
-    {Cause::stalled, "stalled"},
-    {Cause::unproven, "unproven"},
-    {Cause::failed, "failed"},
-    {Cause::cut_short, "cut_short"},
-    {Cause::not_started, "not_started"},
-    {Cause::storage, "storage"},
-}};
-
-}  // namespace
-
 std::string_view to_string(Cause cause) {
-  return cause_words[static_cast<std::size_t>(cause)].second;
-}
-
-std::optional<Cause> cause_of_word(std::string_view word) {
-  for (const auto& [cause, text] : cause_words) {
-    if (text == word) return cause;
-  }
-  return std::nullopt;
+  return cause_names[static_cast<std::size_t>(cause)];
 }
 
 std::string describe(const Attempt& attempt) {
@@ -81,8 +51,7 @@ bool is_final(int code) {
 }
 
 std::string_view to_string(Next next) {
-  constexpr std::array<std::string_view, 3> names = {"restart", "requeue", "stop"};
-  return names[static_cast<std::size_t>(next)];
+  return next_names[static_cast<std::size_t>(next)];
 }
 
 }  // namespace dllaunch

@@ -25,9 +25,10 @@ enum class Cause {
   not_started,  // no rank started: the controller or a node is unreachable
   storage,      // failed while the run directory was full or unavailable
 };
+inline constexpr std::string_view cause_names[] = {
+    "completed", "cancelled", "superseded", "time_limit", "preempted",   "requeued", "lost_node",
+    "stalled",   "unproven",  "failed",     "cut_short",  "not_started", "storage"};
 std::string_view to_string(Cause cause);
-/// Returns the cause with this name; nullopt if there is none.
-std::optional<Cause> cause_of_word(std::string_view word);
 
 struct Attempt {
   std::string job = {};            // Slurm job id; empty without Slurm
@@ -53,6 +54,7 @@ bool is_final(int code);
 
 /// What follows an attempt.
 enum class Next { restart, requeue, stop };
+inline constexpr std::string_view next_names[] = {"restart", "requeue", "stop"};
 std::string_view to_string(Next next);
 
 }  // namespace dllaunch

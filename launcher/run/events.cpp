@@ -4,26 +4,21 @@
 #include <functional>
 #include <map>
 
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
 std::optional<double> real(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  return value_at<std::optional<double>>(object, key);
 }
 
 std::optional<std::int64_t> whole(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
+  return value_at<std::optional<std::int64_t>>(object, key);
 }
 
 std::string text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return value_at<std::string>(object, key);
 }
 
 Event start(const Json& line, double time) {
@@ -63,14 +58,9 @@ Event epoch(const Json& line, double time) {
 }
 
 Event ranks(const Json& line, double time) {
-  RanksEvent event{.time = time, .epoch = whole(line, "epoch").value_or(0), .notes = {}};
-  const auto notes = line.find("notes");
-  if (notes != line.end() && notes->is_array()) {
-    for (const auto& note : *notes) {
-      if (note.is_string()) event.notes.push_back(note.get<std::string>());
-    }
-  }
-  return event;
+  return RanksEvent{.time = time,
+                    .epoch = whole(line, "epoch").value_or(0),
+                    .notes = value_at<std::vector<std::string>>(line, "notes")};
 }
 
 Event checkpoint(const Json& line, double time) {
@@ -101,19 +91,12 @@ Event restart(const Json& line, double time) {
 }
 
 Event stall(const Json& line, double time) {
-  StallEvent event{.time = time,
-                   .state = text(line, "state"),
-                   .late_ranks = {},
-                   .collective = text(line, "collective"),
-                   .seconds = real(line, "seconds"),
-                   .line = text(line, "line")};
-  const auto ranks = line.find("late_ranks");
-  if (ranks != line.end() && ranks->is_array()) {
-    for (const auto& rank : *ranks) {
-      if (rank.is_number_integer()) event.late_ranks.push_back(rank.get<std::int64_t>());
-    }
-  }
-  return event;
+  return StallEvent{.time = time,
+                    .state = text(line, "state"),
+                    .late_ranks = value_at<std::vector<std::int64_t>>(line, "late_ranks"),
+                    .collective = text(line, "collective"),
+                    .seconds = real(line, "seconds"),
+                    .line = text(line, "line")};
 }
 
 Event end(const Json& line, double time) {
@@ -156,11 +139,9 @@ std::optional<Event> parse_event(std::string_view line) {
 }
 
 std::string restart_line(const RestartEvent& event) {
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  Json line = {
-      {"time", event.time},          {"event", "restart"},
-      {"reason", event.reason},      {"from", event.from.empty() ? Json() : Json(event.from)},
-      {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
+  Json line = {{"time", event.time},          {"event", "restart"},
+               {"reason", event.reason},      {"from", or_null(event.from)},
+               {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
   if (event.fencing_token > 0) line["generation"] = event.fencing_token;
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -9,7 +9,7 @@
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -175,11 +175,11 @@ std::string restart_words(const Restart& restart) {
 Json to_json(const Restart& restart) {
   return {{"time", restart.time},
           {"reason", restart.reason},
-          {"from", restart.from.empty() ? Json() : Json(restart.from)},
+          {"from", or_null(restart.from)},
           {"step", restart.step},
           {"lost_steps", restart.lost_steps},
           {"lost_seconds", restart.lost_seconds},
-          {"down_seconds", restart.down_seconds ? Json(*restart.down_seconds) : Json()}};
+          {"down_seconds", or_null(restart.down_seconds)}};
 }
 
 }  // namespace dllaunch

@@ -10,7 +10,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,17 +26,11 @@ struct JobRecord {
 JobRecord record_of(const RunDir& run, const std::string& id) {
   constexpr std::size_t most_bytes = 65536;
   const auto object = json_object_in(file_end(run.job_json(), most_bytes));
-  const auto word = [&](const char* key) {
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  if (id.empty() || word("id") != id) return {};
-  JobRecord record{
-      .cluster = word("cluster"), .token = token_in(word("token")), .script = word("script")};
-  const auto submitted = object.find("submitted");
-  if (submitted != object.end() && submitted->is_number())
-    record.submitted_s = submitted->get<double>();
-  return record;
+  if (id.empty() || value_at<std::string>(object, "id") != id) return {};
+  return {.cluster = value_at<std::string>(object, "cluster"),
+          .token = token_in(value_at<std::string>(object, "token")),
+          .script = value_at<std::string>(object, "script"),
+          .submitted_s = value_at<double>(object, "submitted")};
 }
 
 void keep(System& system, const RunDir& run, const Json& record) {

@@ -14,7 +14,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/rank_logs.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 #include "support/regular_file.hpp"
 #include "support/run_file.hpp"
 
@@ -32,96 +32,104 @@ std::string marker_of(const RunDir& run) {
   return run.path + "/finished.job";
 }
 
-Json head(double time, const char* event, const std::string& job, int allocation) {
-  return {{"time", time}, {"event", event}, {"job", job}, {"allocation", allocation}};
-}
-
-std::string text_of(const Json& line) {
-  return line.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
-}
-
 std::string shortened(const std::string& text) {
   return std::string(first_bytes(printable(text), most_words));
 }
 
-std::string word(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+/// Invalid numbers are skipped.
+constexpr std::int64_t most_number = 1'000'000'000;
+
+/// Long texts are shortened when they are written.
+auto as_short(std::string& text) {
+  return as_text(text, shortened, [](std::string& read) { return Result(std::move(read)); });
 }
 
-/// Valid numbers are small; others are rejected.
-int number(const Json& line, const char* key, int otherwise) {
-  constexpr std::int64_t most = 1'000'000'000;
-  const auto found = line.find(key);
-  if (found == line.end() || !found->is_number_integer()) return otherwise;
-  if (found->is_number_unsigned() && found->get<std::uint64_t>() > most) return otherwise;
-  const auto value = found->get<std::int64_t>();
-  return value >= -1 && value <= most ? static_cast<int>(value) : otherwise;
+}  // namespace
+
+/// What every line begins with.
+struct JournalHead {
+  double time = 0;
+  std::string event = {};
+  std::string job = {};
+  int allocation = 0;
+};
+
+template <typename Field>
+void visit_fields(Field& field, JournalHead& head) {
+  constexpr double latest = 1e11;  // beyond any valid clock, in Unix seconds
+  field("time", head.time);
+  field("event", head.event);
+  field("job", head.job);
+  field("allocation", within(head.allocation, -1, most_number));
+  if constexpr (Field::reads)
+    if (!(head.time > 0 && head.time < latest)) head.time = 0;
 }
 
-bool flag(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_boolean() && found->get<bool>();
+template <typename Field>
+void visit_fields(Field& field, JournalAttempt& begun) {
+  field("attempt", begun.attempt);
+  field("generation", begun.fencing_token);
+  field.unless_empty("checkpoint", begun.checkpoint);
 }
 
-double time_of(const Json& line) {
-  constexpr double most = 1e11;  // beyond any valid clock, in Unix seconds
-  const auto found = line.find("time");
-  const double time = found != line.end() && found->is_number() ? found->get<double>() : 0;
-  return time > 0 && time < most ? time : 0;
-}
-
-Attempt attempt_of(const Json& line) {
-  Attempt attempt{.job = word(line, "job"), .allocation = number(line, "allocation", 0)};
-  attempt.cause = cause_of_word(word(line, "cause")).value_or(Cause::cut_short);
-  attempt.exit_code = number(line, "exit_code", 0);
-  attempt.dead = {.rank = number(line, "rank", -1),
-                  .host = word(line, "host"),
-                  .signal = number(line, "signal", 0),
-                  .exit_code = number(line, "rank_exit_code", 0),
-                  .out_of_memory = flag(line, "out_of_memory")};
-  attempt.error_rank = number(line, "error_rank", -1);
-  attempt.first_error = word(line, "first_error");
-  attempt.detail = word(line, "words");
-  attempt.new_checkpoint = flag(line, "new_checkpoint");
-  attempt.idle = flag(line, "idle");
-  attempt.enough_nodes = flag(line, "enough_nodes");
-  return attempt;
-}
-
-std::optional<Next> next_of_word(std::string_view word) {
-  for (const Next next : {Next::restart, Next::requeue, Next::stop}) {
-    if (to_string(next) == word) return next;
+/// How an attempt ended.
+template <typename Field>
+void visit_fields(Field& field, Attempt& ended) {
+  field("cause", as_word(ended.cause, cause_names));
+  field("exit_code", within(ended.exit_code, -1, most_number));
+  if constexpr (!Field::reads) field("reason", shortened(describe(ended)));
+  field("new_checkpoint", ended.new_checkpoint);
+  field.unless_empty("idle", ended.idle);
+  field.unless_empty("enough_nodes", ended.enough_nodes);
+  if (Field::reads || ended.dead.rank >= 0) field("rank", within(ended.dead.rank, -1, most_number));
+  field.unless_empty("host", ended.dead.host);
+  field.unless_empty("signal", within(ended.dead.signal, -1, most_number));
+  field.unless_empty("rank_exit_code", within(ended.dead.exit_code, -1, most_number));
+  field.unless_empty("out_of_memory", ended.dead.out_of_memory);
+  if (ended.dead_seen_s > 0) field.only_written("dead_seen", ended.dead_seen_s);
+  field.unless_empty("words", as_short(ended.detail));
+  if (Field::reads || !ended.first_error.empty()) {
+    field("error_rank", within(ended.error_rank, -1, most_number));
+    field("first_error", as_short(ended.first_error));
   }
-  return std::nullopt;
 }
 
-RunStatus status_of_word(std::string_view word) {
-  for (int i = 0; i <= static_cast<int>(RunStatus::out_of_memory); ++i) {
-    const auto status = static_cast<RunStatus>(i);
-    if (to_string(status) == word) return status;
-  }
-  return RunStatus::failed;
+template <typename Field>
+void visit_fields(Field& field, JournalDecision& decision) {
+  constexpr int most_code = 128;  // higher codes denote signals
+  auto wanted = decision.wanted_requeue ? std::string(to_string(Next::requeue)) : "";
+  field.required("next", as_word(decision.next, next_names));
+  field("status", as_word(decision.status, run_status_names));
+  if (Field::reads || decision.next == Next::stop)
+    field("exit_code", within(decision.exit_code, 0, most_code));
+  field.unless_empty("wanted", wanted);
+  field("reason", as_short(decision.reason));
+  field.unless_empty("exclude", decision.exclude);
+  if constexpr (Field::reads) decision.wanted_requeue = wanted == to_string(Next::requeue);
 }
 
-int exit_code_in(const Json& line) {
-  constexpr int most = 128;  // higher codes denote signals
-  const int code = number(line, "exit_code", 1);
-  return code >= 0 && code <= most ? code : 1;
+namespace {
+
+template <typename T>
+T part_of(const Json& line, const JournalHead& head) {
+  auto part = read_what_fits<T>(line);
+  part.job = head.job;
+  part.allocation = head.allocation;
+  return part;
 }
 
 void take(const Json& line, Journal& journal) {
-  const auto event = word(line, "event");
+  const auto head = read_what_fits<JournalHead>(line);
   auto& history = journal.history;
-  journal.last_time = std::max(journal.last_time, time_of(line));
-  if (event == "attempt" || event == "ended") journal.decided = false;
-  if (event == "attempt") {
+  journal.last_time = std::max(journal.last_time, head.time);
+  if (head.event == "attempt" || head.event == "ended") journal.decided = false;
+  if (head.event == "attempt") {
     journal.put_back_for_nodes = 0;
-    history.push_back({.job = word(line, "job"),
-                       .allocation = number(line, "allocation", 0),
-                       .checkpoint = word(line, "checkpoint")});
-  } else if (event == "ended") {
-    auto attempt = attempt_of(line);
+    history.push_back({.job = head.job,
+                       .allocation = head.allocation,
+                       .checkpoint = read_what_fits<JournalAttempt>(line).checkpoint});
+  } else if (head.event == "ended") {
+    auto attempt = part_of<Attempt>(line, head);
     // The attempt's start precedes it, unless the disk was full then.
     const bool begun = !history.empty() && history.back().cause == Cause::cut_short &&
                        history.back().job == attempt.job &&
@@ -130,18 +138,13 @@ void take(const Json& line, Journal& journal) {
       history.back() = std::move(attempt);
     else
       history.push_back(std::move(attempt));
-  } else if (event == "decision") {
-    const auto next = next_of_word(word(line, "next"));
-    if (!next) return;
-    journal.last = JournalDecision{.time = time_of(line),
-                                   .job = word(line, "job"),
-                                   .allocation = number(line, "allocation", 0),
-                                   .next = *next,
-                                   .reason = word(line, "reason"),
-                                   .status = status_of_word(word(line, "status")),
-                                   .exit_code = exit_code_in(line),
-                                   .wanted_requeue = word(line, "wanted") == "requeue",
-                                   .exclude = word(line, "exclude")};
+  } else if (head.event == "decision") {
+    auto decision = part_of<JournalDecision>(line, head);
+    std::string next;
+    FieldReader(line, nullptr)("next", next);
+    if (next != to_string(decision.next)) return;  // a newer dllaunch's
+    decision.time = head.time;
+    journal.last = std::move(decision);
     journal.decided = true;
     if (!journal.last->exclude.empty()) ++journal.put_back_for_nodes;
   }
@@ -190,71 +193,63 @@ int restarts_in(const Journal& journal, std::string_view job) {
   return std::max(0, static_cast<int>(starts) - 1);
 }
 
-std::string line_of(const JournalAttempt& begun) {
-  auto line = head(begun.time, "attempt", begun.job, begun.allocation);
-  line["attempt"] = begun.attempt;
-  line["generation"] = begun.fencing_token;
-  if (!begun.checkpoint.empty()) line["checkpoint"] = begun.checkpoint;
-  return text_of(line);
-}
-
 namespace {
 
-void tell_end(Json& line, const Attempt& ended) {
-  line["cause"] = to_string(ended.cause);
-  line["exit_code"] = ended.exit_code;
-  line["reason"] = shortened(describe(ended));
-  line["new_checkpoint"] = ended.new_checkpoint;
-  if (ended.idle) line["idle"] = true;
-  if (ended.enough_nodes) line["enough_nodes"] = true;
-  if (ended.dead.rank >= 0) line["rank"] = ended.dead.rank;
-  if (!ended.dead.host.empty()) line["host"] = ended.dead.host;
-  if (ended.dead.signal != 0) line["signal"] = ended.dead.signal;
-  if (ended.dead.exit_code != 0) line["rank_exit_code"] = ended.dead.exit_code;
-  if (ended.dead.out_of_memory) line["out_of_memory"] = true;
-  if (ended.dead_seen_s > 0) line["dead_seen"] = ended.dead_seen_s;
-  if (!ended.detail.empty()) line["words"] = shortened(ended.detail);
-  if (!ended.first_error.empty()) {
-    line["error_rank"] = ended.error_rank;
-    line["first_error"] = shortened(ended.first_error);
-  }
+std::string text_of(FieldWriter line) {
+  return std::move(line).take().dump(-1, ' ', /*ensure_ascii=*/false,
+                                     Json::error_handler_t::replace) +
+         "\n";
+}
+
+/// A line's beginning; its own fields follow.
+FieldWriter head_of(const auto& told, const char* event, double time) {
+  FieldWriter line;
+  JournalHead head{time, event, told.job, told.allocation};
+  visit_fields(line, head);
+  return line;
+}
+
+template <typename Part>
+void add(FieldWriter& line, const Part& part) {
+  visit_fields(line, const_cast<Part&>(part));
 }
 
 }  // namespace
 
+std::string line_of(const JournalAttempt& begun) {
+  auto line = head_of(begun, "attempt", begun.time);
+  add(line, begun);
+  return text_of(std::move(line));
+}
+
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time) {
-  auto line = head(time, "ended", ended.job, ended.allocation);
-  line["attempt"] = begun.attempt;
-  line["generation"] = begun.fencing_token;
-  line["seconds"] = time - begun.time;
-  tell_end(line, ended);
-  return text_of(line);
+  auto line = head_of(ended, "ended", time);
+  line("attempt", begun.attempt);
+  line("generation", begun.fencing_token);
+  line("seconds", time - begun.time);
+  add(line, ended);
+  return text_of(std::move(line));
 }
 
 std::string line_of(const Attempt& ended, double time) {
-  auto line = head(time, "ended", ended.job, ended.allocation);
-  tell_end(line, ended);
-  return text_of(line);
+  auto line = head_of(ended, "ended", time);
+  add(line, ended);
+  return text_of(std::move(line));
 }
 
 std::string line_of(const JournalPreflight& look) {
-  auto line = head(look.time, "preflight", look.job, look.allocation);
-  line["seconds"] = look.seconds;
-  line["unfit"] = look.unfit;
-  if (!look.why.empty()) line["reason"] = shortened(look.why);
-  return text_of(line);
+  auto line = head_of(look, "preflight", look.time);
+  line("seconds", look.seconds);
+  line("unfit", look.unfit);
+  if (!look.why.empty()) line("reason", shortened(look.why));
+  return text_of(std::move(line));
 }
 
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s) {
-  auto line = head(decision.time, "decision", decision.job, decision.allocation);
-  line["next"] = to_string(decision.next);
-  line["status"] = to_string(decision.status);
-  if (decision.next == Next::stop) line["exit_code"] = decision.exit_code;
-  if (decision.wanted_requeue) line["wanted"] = to_string(Next::requeue);
-  line["reason"] = shortened(decision.reason);
-  if (!decision.exclude.empty()) line["exclude"] = decision.exclude;
-  if (backoff_s) line["backoff"] = *backoff_s;
-  return text_of(line);
+  auto line = head_of(decision, "decision", decision.time);
+  add(line, decision);
+  line.unless_empty("backoff", backoff_s);
+  return text_of(std::move(line));
 }
 
 void reserve_journal(const RunDir& run) {

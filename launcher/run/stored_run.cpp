@@ -10,6 +10,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -33,11 +34,6 @@ Result<Json> read_json(System& system, const std::string& path) {
   return text->empty() ? Json() : json_object_in(*text);
 }
 
-std::string word(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 }  // namespace
 
 Result<StoredRun> read_stored_run(System& system, const std::string& path) {
@@ -52,9 +48,7 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   const auto train = read_json(system, run.dir.train_json());
   if (!train) return train.error();
   run.trains = !train->is_null();
-  if (const auto epochs = train->find("epochs");
-      epochs != train->end() && epochs->is_number_integer())
-    run.epochs = epochs->get<std::int64_t>();
+  run.epochs = value_at<std::optional<std::int64_t>>(*train, "epochs");
   constexpr std::size_t longest_id = 4096;
   const auto id = read_run_file(system, run.dir.job_id(), longest_id);
   if (!id) return id.error();
@@ -73,7 +67,7 @@ double seconds_since_began(const RunDir& dir, Launcher launcher) {
 }
 
 std::string stored_status(const StoredRun& run) {
-  return run.summary.is_null() ? std::string() : word(run.summary, "status");
+  return value_at<std::string>(run.summary, "status");
 }
 
 }  // namespace dllaunch

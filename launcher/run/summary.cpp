@@ -8,27 +8,16 @@
 
 #include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
-namespace {
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-}  // namespace
-
 std::string throughput(double images_per_s, bool first_epoch_excluded) {
   return fmt::format("{} images/s (first epoch {})", rate(images_per_s),
                      first_epoch_excluded ? "excluded" : "included");
 }
 
 std::string_view to_string(RunStatus status) {
-  constexpr std::array<std::string_view, 7> names = {
-      "completed", "failed", "cancelled", "timeout", "preempted", "node_fail", "out_of_memory"};
-  return names[static_cast<std::size_t>(status)];
+  return run_status_names[static_cast<std::size_t>(status)];
 }
 
 bool RunTotals::take(const Event& event) {
@@ -140,10 +129,7 @@ Json to_json(const Summary& summary) {
   if (!summary.restart_list.empty()) {
     document["lost_steps"] = summary.lost_steps;
     document["lost_seconds"] = summary.lost_seconds;
-    document["restart_list"] = Json::array();
-    for (const Restart& restart : summary.restart_list) {
-      document["restart_list"].push_back(to_json(restart));
-    }
+    document["restart_list"] = json_of(summary.restart_list);
   }
   add("reason", summary.reason);
   add("first_error", summary.first_error);

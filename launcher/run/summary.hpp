@@ -16,6 +16,8 @@
 namespace dllaunch {
 
 enum class RunStatus { completed, failed, cancelled, timeout, preempted, node_fail, out_of_memory };
+inline constexpr std::string_view run_status_names[] = {
+    "completed", "failed", "cancelled", "timeout", "preempted", "node_fail", "out_of_memory"};
 std::string_view to_string(RunStatus status);
 
 /// Totals of a run's events that count (history.hpp).

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "launcher/slurm/host_list.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -192,8 +194,8 @@ std::vector<std::string> those_named(std::string_view value) {
   return names;
 }
 
-SlurmPartition partition_of(const Record& record) {
-  SlurmPartition partition;
+Partition partition_of(const Record& record) {
+  Partition partition;
   partition.name = record.get("PartitionName");
   partition.is_default = record.get("Default") == "YES";
   if (record.has("State")) partition.state = record.get("State");
@@ -204,21 +206,22 @@ SlurmPartition partition_of(const Record& record) {
   partition.min_nodes = count_of(record.get("MinNodes"), 0, 0);
   if (const auto most = record.get("MaxNodes"); leading_number<int>(most))
     partition.max_nodes = count_of(most, 0, 0);
-  partition.allow_accounts = those_named(record.get("AllowAccounts"));
-  partition.deny_accounts = words_of(record.get("DenyAccounts"));
-  partition.allow_qos = those_named(record.get("AllowQos"));
-  partition.deny_qos = words_of(record.get("DenyQos"));
-  partition.allow_groups = those_named(record.get("AllowGroups"));
+  partition.accounts.allowed = those_named(record.get("AllowAccounts"));
+  partition.accounts.denied = words_of(record.get("DenyAccounts"));
+  partition.qos.allowed = those_named(record.get("AllowQos"));
+  partition.qos.denied = words_of(record.get("DenyQos"));
+  partition.groups.allowed = those_named(record.get("AllowGroups"));
   return partition;
 }
 
-SlurmReservation reservation_of(const Record& record) {
-  SlurmReservation reservation;
+Reservation reservation_of(const Record& record) {
+  Reservation reservation;
   reservation.name = record.get("ReservationName");
-  reservation.state = record.get("State");
+  reservation.active = record.get("State") == "ACTIVE";
   reservation.start = parse_slurm_time(record.get("StartTime")).value_or(0);
   reservation.end = parse_slurm_time(record.get("EndTime")).value_or(0);
-  reservation.nodes = text_or_empty(record.get("Nodes"));
+  if (auto hosts = expand_hosts(text_or_empty(record.get("Nodes"))))
+    reservation.hosts = *std::move(hosts);
   reservation.partition = text_or_empty(record.get("PartitionName"));
   reservation.users = words_of(record.get("Users"));
   reservation.accounts = words_of(record.get("Accounts"));
@@ -314,8 +317,8 @@ std::vector<std::string> parse_mpi_list(std::string_view text) {
   return types;
 }
 
-std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text) {
-  std::vector<SlurmPartition> partitions;
+std::vector<Partition> parse_slurm_partitions(std::string_view text) {
+  std::vector<Partition> partitions;
   for (const auto& record : records(text, "PartitionName"))
     partitions.push_back(partition_of(record));
   return partitions;
@@ -340,8 +343,8 @@ bool is_in_doubt(std::string_view node_state) {
   return is_gone(node_state) && !has_word(node_state, {"DOWN"});
 }
 
-std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {
-  std::vector<SlurmReservation> reservations;
+std::vector<Reservation> parse_slurm_reservations(std::string_view text) {
+  std::vector<Reservation> reservations;
   for (const auto& record : records(text, "ReservationName"))
     reservations.push_back(reservation_of(record));
   return reservations;
@@ -358,8 +361,8 @@ std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
   return std::int64_t{seconds};
 }
 
-std::vector<SlurmAssociation> parse_associations(std::string_view text) {
-  std::vector<SlurmAssociation> associations;
+std::vector<Association> parse_associations(std::string_view text) {
+  std::vector<Association> associations;
   for (const auto line : split(text, '\n')) {
     const auto parts = split(trimmed(line), '|');
     if (parts.size() < 3 || parts[0].empty()) continue;

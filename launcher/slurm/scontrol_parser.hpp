@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/slurm/gres.hpp"
+#include "launcher/slurm/partition.hpp"
 
 namespace dllaunch {
 
@@ -25,34 +25,13 @@ SlurmConfig parse_slurm_config(std::string_view text);
 /// `srun --mpi=list` on stdout or stderr (depends on the version): "none", "pmi2", "pmix", ...
 std::vector<std::string> parse_mpi_list(std::string_view text);
 
-/// `scontrol show partition`, one or several lines per partition.
-struct SlurmPartition {
-  std::string name;
-  bool is_default = false;
-  bool up = true;
-  std::optional<int> max_minutes;  // absent: no limit
-  std::string state = "UP";        // UP, DOWN, DRAIN, INACTIVE
-  std::optional<int> default_minutes;
-  int min_nodes = 0;
-  std::optional<int> max_nodes;
-  // Empty: allows all, and denies none.
-  std::vector<std::string> allow_accounts, deny_accounts, allow_qos, deny_qos, allow_groups;
-};
-std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text);
+/// `scontrol show partition`, one or several lines per partition. Without nodes.
+std::vector<Partition> parse_slurm_partitions(std::string_view text);
 
 /// `scontrol show node`, one or several lines per node.
-struct SlurmNode {
+struct SlurmNode : NodeType {  // without hosts; its CPUs are those usable by jobs
   std::string name;
   std::vector<std::string> partitions;
-  int cpus = 0;  // usable by jobs: CPUEfctv, else CPUTot minus specialised CPUs
-  int sockets = 1;
-  int cores_per_socket = 1;
-  int threads_per_core = 1;
-  std::uint64_t memory_mib = 0;
-  int gpus = 0;                   // whole GPUs; slices if there are no whole ones
-  std::string gpu_type;           // the first type; empty: untyped
-  std::vector<GpuGres> gpu_gres;  // all types
-  std::vector<std::string> features;
   std::string state;   // "IDLE+DRAIN": a state and its flags
   std::string reason;  // why the node was drained or set down, without user and time
 };
@@ -66,32 +45,15 @@ bool is_gone(std::string_view node_state);
 bool is_in_doubt(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 
-/// `scontrol show reservation`, one or several lines each. Times are Unix seconds, 0 if unset;
-/// Slurm prints them in this machine's time zone.
-struct SlurmReservation {
-  std::string name;
-  std::string state;  // "ACTIVE", "INACTIVE"
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-  std::string nodes;  // a host list
-  std::string partition;
-  std::vector<std::string> users;  // "-name" excludes a user
-  std::vector<std::string> accounts;
-  std::vector<std::string> groups;
-  std::vector<std::string> flags;
-};
-std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text);
+/// `scontrol show reservation`, one or several lines each. Times that are not set are 0; Slurm
+/// prints them in this machine's time zone.
+std::vector<Reservation> parse_slurm_reservations(std::string_view text);
 
 /// "2026-11-20T19:57:21" in this machine's time zone. nullopt: not a time.
 std::optional<std::int64_t> parse_slurm_time(std::string_view text);
 
 /// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
-struct SlurmAssociation {
-  std::string account;
-  std::string partition;  // empty: any
-  std::vector<std::string> qos;
-};
-std::vector<SlurmAssociation> parse_associations(std::string_view text);
+std::vector<Association> parse_associations(std::string_view text);
 
 /// What Slurm reports about a job's origin; compared in job_identity.hpp.
 struct JobOrigin {

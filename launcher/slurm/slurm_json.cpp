@@ -128,8 +128,8 @@ SlurmNode node_of(const Json& shown) {
 }
 
 /// The partition format shared by `scontrol show partition --json` and `sinfo --json`.
-SlurmPartition partition_of(const Json& shown) {
-  SlurmPartition partition;
+Partition partition_of(const Json& shown) {
+  Partition partition;
   partition.name = text(at(shown, "name"));
   const auto state = joined(words(at(shown, "partition.state")));
   if (!state.empty()) partition.state = state;
@@ -141,18 +141,16 @@ SlurmPartition partition_of(const Json& shown) {
   partition.min_nodes = count(at(shown, "minimums.nodes"), 0, 0);
   if (const auto most = number(at(shown, "maximums.nodes")); most && *most < (1 << 20))
     partition.max_nodes = static_cast<int>(*most);
-  partition.allow_accounts = those_named(at(shown, "accounts.allowed"));
-  partition.deny_accounts = words(at(shown, "accounts.deny"));
-  partition.allow_qos = those_named(at(shown, "qos.allowed"));
-  partition.deny_qos = words(at(shown, "qos.deny"));
-  partition.allow_groups = those_named(at(shown, "groups.allowed"));
+  partition.accounts.allowed = those_named(at(shown, "accounts.allowed"));
+  partition.accounts.denied = words(at(shown, "accounts.deny"));
+  partition.qos.allowed = those_named(at(shown, "qos.allowed"));
+  partition.qos.denied = words(at(shown, "qos.deny"));
+  partition.groups.allowed = those_named(at(shown, "groups.allowed"));
   return partition;
 }
 
-void add_partition(SlurmPartition partition, std::vector<SlurmPartition>& partitions) {
-  const auto same = [&partition](const SlurmPartition& known) {
-    return known.name == partition.name;
-  };
+void add_partition(Partition partition, std::vector<Partition>& partitions) {
+  const auto same = [&partition](const Partition& known) { return known.name == partition.name; };
   if (!partition.name.empty() && std::none_of(partitions.begin(), partitions.end(), same))
     partitions.push_back(std::move(partition));
 }
@@ -184,15 +182,15 @@ void add_row(const Json& row, SlurmReport& report) {
   }
 }
 
-SlurmReservation reservation_of(const Json& shown, std::int64_t now) {
-  SlurmReservation reservation;
+Reservation reservation_of(const Json& shown, std::int64_t now) {
+  Reservation reservation;
   reservation.name = text(at(shown, "name"));
   reservation.start = number(at(shown, "start_time")).value_or(0);
   reservation.end = number(at(shown, "end_time")).value_or(0);
   // JSON has no state; scontrol's text derives it from the same times.
-  const bool active = reservation.start <= now && now < reservation.end;
-  reservation.state = active ? "ACTIVE" : "INACTIVE";
-  reservation.nodes = text(at(shown, "node_list"));
+  reservation.active = reservation.start <= now && now < reservation.end;
+  if (auto hosts = expand_hosts(text(at(shown, "node_list"))))
+    reservation.hosts = *std::move(hosts);
   reservation.partition = text(at(shown, "partition"));
   reservation.users = words(at(shown, "users"));
   reservation.accounts = words(at(shown, "accounts"));
@@ -300,12 +298,12 @@ SlurmReport parse_slurm_json(std::string_view text) {
   return report;
 }
 
-std::vector<SlurmPartition> with_every_partition(std::vector<SlurmPartition> partitions,
-                                                 const std::vector<SlurmNode>& nodes) {
+std::vector<Partition> with_every_partition(std::vector<Partition> partitions,
+                                            const std::vector<SlurmNode>& nodes) {
   if (!partitions.empty()) return partitions;
   for (const auto& node : nodes)
     for (const auto& name : node.partitions) {
-      SlurmPartition partition;
+      Partition partition;
       partition.name = name;
       add_partition(std::move(partition), partitions);
     }

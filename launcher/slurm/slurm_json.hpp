@@ -18,9 +18,9 @@ namespace dllaunch {
 struct SlurmReport {
   std::string version;  // Slurm's
   std::string cluster;
-  std::vector<SlurmPartition> partitions;
+  std::vector<Partition> partitions;
   std::vector<SlurmNode> nodes;
-  std::vector<SlurmReservation> reservations;
+  std::vector<Reservation> reservations;
   std::vector<SlurmJob> jobs;
 };
 
@@ -31,8 +31,8 @@ SlurmReport parse_slurm_json(std::string_view text);
 
 /// The known partitions, and those that only nodes mention (`sinfo --json` of 22.05 lists none);
 /// the latter are up and unlimited.
-std::vector<SlurmPartition> with_every_partition(std::vector<SlurmPartition> partitions,
-                                                 const std::vector<SlurmNode>& nodes);
+std::vector<Partition> with_every_partition(std::vector<Partition> partitions,
+                                            const std::vector<SlurmNode>& nodes);
 
 /// The job in the form squeue reports it.
 QueuedJob as_queued(const SlurmJob& job);

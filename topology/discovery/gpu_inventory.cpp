@@ -9,7 +9,6 @@
 #include "support/json.hpp"
 #include "topology/discovery/nvml.hpp"
 #include "topology/discovery/rocm_smi.hpp"
-#include "topology/discovery/topology_format.hpp"
 #include "topology/node/gpu_order.hpp"
 
 namespace dllaunch {
@@ -113,28 +112,6 @@ Topology with_inventory(Topology node, const std::vector<VendorLibrary>& librari
   free_given_numbers(node.gpus, told);
   number_and_sort(node.gpus);
   return node;
-}
-
-Json to_json(const VendorLibrary& library) {
-  return {{"name", library.name},     {"file", library.file}, {"found", library.found},
-          {"driver", library.driver}, {"why", library.why},   {"gpus", gpus_to_json(library.gpus)}};
-}
-
-Result<VendorLibrary> vendor_library_from_json(const Json& document) {
-  auto gpus = gpus_from_json(document);
-  if (!gpus) return std::move(gpus).error();
-  const auto text = [&](const char* key) {
-    const auto found = document.find(key);
-    return found != document.end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  const auto found = document.find("found");
-  return VendorLibrary{
-      .name = text("name"),
-      .file = text("file"),
-      .found = found != document.end() && found->is_boolean() && found->get<bool>(),
-      .driver = text("driver"),
-      .why = text("why"),
-      .gpus = *std::move(gpus)};
 }
 
 }  // namespace dllaunch

@@ -18,10 +18,8 @@ namespace dllaunch {
 /// contract, plus "cores" and "allowed_numa", so that it round-trips.
 Json to_json(const Topology& topology);
 Result<Topology> topology_from_json(const Json& document);
-
-/// The "gpus" array of that document.
-Json gpus_to_json(const std::vector<Gpu>& gpus);
-Result<std::vector<Gpu>> gpus_from_json(const Json& document);
+/// The same for fields of this type (support/json_fields.hpp).
+std::string read_json(const Json& document, Topology& topology);
 
 /// Resolves `--topology X`: "synthetic:..." (see synthetic.hpp), a .json file written by `topo
 /// --json`, else a file of hwloc XML.

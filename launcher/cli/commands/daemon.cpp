@@ -21,7 +21,7 @@
 #include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/client/unit.hpp"
 #include "launcher/plan/program_paths.hpp"
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -94,8 +94,7 @@ std::string number(const Json& object, const char* key) {
 }
 
 double figure(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+  return value_at<double>(object, key);
 }
 
 std::string render(const Json& status, const DaemonPaths& paths) {

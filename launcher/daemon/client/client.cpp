@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -168,18 +168,14 @@ Json run_of_daemon(System& system, const std::string& run_dir) {
   if (!answer || answer->status != 200) return nothing;
   auto run = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!run.is_object()) return nothing;
-  const auto dir = run.find("run_dir");
   // Another run may have a directory of the same name.
-  const bool same = dir != run.end() && dir->is_string() && dir->get<std::string>() == run_dir;
-  return same ? run : nothing;
+  return value_at<std::string>(run, "run_dir") == run_dir ? run : nothing;
 }
 
 }  // namespace
 
 std::string daemons_word(System& system, const std::string& run_dir) {
-  const auto run = run_of_daemon(system, run_dir);
-  const auto decision = run.find("decision");
-  return decision != run.end() && decision->is_string() ? decision->get<std::string>() : "";
+  return value_at<std::string>(run_of_daemon(system, run_dir), "decision");
 }
 
 bool tell_daemon(System& system, const std::string& run_dir, const std::string& wish) {

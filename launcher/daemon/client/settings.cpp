@@ -5,54 +5,33 @@
 #include <charconv>
 #include <string_view>
 
-#include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
-namespace {
-
-template <typename T>
-bool take(const Json& object, const char* key, T& value) {
-  const auto found = object.find(key);
-  if (found == object.end()) return false;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (!found->is_boolean()) return false;
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!found->is_string()) return false;
-  } else {
-    if (!found->is_number()) return false;
-  }
-  value = found->template get<T>();
-  return true;
+template <typename Field>
+void visit_fields(Field& field, DaemonSettings& settings) {
+  field.required("foreground", settings.foreground);
+  field.required("interval_s", settings.interval_s);
+  field.required("most_gpu_hours", settings.most_gpu_hours);
+  field.required("most_jobs", settings.most_jobs);
+  field.required("most_submissions", settings.most_submissions);
+  field.required("notify", settings.notify);
+  field.required("port", settings.port);
+  field.required("settle_s", settings.settle_s);
 }
 
-}  // namespace
-
 std::string settings_text(const DaemonSettings& settings) {
-  return Json{{"foreground", settings.foreground},
-              {"interval_s", settings.interval_s},
-              {"most_gpu_hours", settings.most_gpu_hours},
-              {"most_jobs", settings.most_jobs},
-              {"most_submissions", settings.most_submissions},
-              {"notify", settings.notify},
-              {"port", settings.port},
-              {"settle_s", settings.settle_s}}
-      .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  return write_fields(settings).dump(-1, ' ', /*ensure_ascii=*/true,
+                                     Json::error_handler_t::replace);
 }
 
 Result<DaemonSettings> parse_settings(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   DaemonSettings settings;
-  const bool good = object.is_object() && take(object, "foreground", settings.foreground) &&
-                    take(object, "port", settings.port) &&
-                    take(object, "interval_s", settings.interval_s) &&
-                    take(object, "settle_s", settings.settle_s) &&
-                    take(object, "most_jobs", settings.most_jobs) &&
-                    take(object, "most_submissions", settings.most_submissions) &&
-                    take(object, "most_gpu_hours", settings.most_gpu_hours) &&
-                    take(object, "notify", settings.notify);
-  if (good) return settings;
-  return Error{ErrorKind::bad_request, "these are no settings of the daemon",
-               "dllaunch daemon start"};
+  if (const auto problem = read_fields(object, settings); !problem.empty())
+    return Error{ErrorKind::bad_request, "these are no settings of the daemon: " + problem,
+                 "dllaunch daemon start"};
+  return settings;
 }
 
 Result<int> parse_listen(const std::string& text) {

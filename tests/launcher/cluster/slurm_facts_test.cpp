@@ -109,14 +109,6 @@ TEST(SlurmFacts, SaysHowToRecordOne) {
   EXPECT_THAT(damaged.error().what, HasSubstr("damaged"));
 }
 
-TEST(SlurmFacts, AdmissionIsByNameAndExclusion) {
-  EXPECT_TRUE(AccessList{}.admits("any"));
-  const AccessList some{.allowed = {"a", "b"}, .denied = {"b"}};
-  EXPECT_TRUE(some.admits("a"));
-  EXPECT_FALSE(some.admits("b"));
-  EXPECT_FALSE(some.admits("c"));
-}
-
 /// Facts with every field set at random go through JSON and come back the same.
 TEST(SlurmFacts, RandomFactsRoundTripThroughJson) {
   std::mt19937 random(5);

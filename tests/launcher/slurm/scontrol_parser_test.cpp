@@ -47,13 +47,13 @@ TEST(ScontrolParser, ReadsReservations) {
   const auto both = parse_slurm_reservations(fixture("22.05/reservation.txt"));
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0].name, "course");
-  EXPECT_EQ(both[0].state, "ACTIVE");
-  EXPECT_EQ(both[0].nodes, "n[1-2]");
+  EXPECT_TRUE(both[0].active);
+  EXPECT_THAT(both[0].hosts, ElementsAre("n1", "n2"));
   EXPECT_EQ(both[0].partition, "gpu");
   EXPECT_EQ(both[0].end - both[0].start, 3600);
   EXPECT_THAT(both[0].users, ElementsAre("alice", "bob"));
   EXPECT_THAT(both[0].flags, ElementsAre("SPEC_NODES", "FLEX"));
-  EXPECT_EQ(both[1].state, "INACTIVE");
+  EXPECT_FALSE(both[1].active);
   EXPECT_EQ(both[1].partition, "");
   EXPECT_THAT(both[1].accounts, ElementsAre("physics", "-bio"));
   EXPECT_THAT(parse_slurm_reservations("No reservations in the system\n"), IsEmpty());
@@ -73,10 +73,10 @@ TEST(ScontrolParser, ReadsWhoMayUseAPartition) {
       "PartitionName=p AllowGroups=hpc,ml AllowAccounts=ALL DenyAccounts=guests AllowQos=a,b "
       "DefaultTime=01:00:00 MaxNodes=16 MinNodes=2 MaxTime=1-00:00:00 State=INACTIVE\n");
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_THAT(all[0].allow_groups, ElementsAre("hpc", "ml"));
-  EXPECT_THAT(all[0].allow_accounts, IsEmpty());
-  EXPECT_THAT(all[0].deny_accounts, ElementsAre("guests"));
-  EXPECT_THAT(all[0].allow_qos, ElementsAre("a", "b"));
+  EXPECT_THAT(all[0].groups.allowed, ElementsAre("hpc", "ml"));
+  EXPECT_THAT(all[0].accounts.allowed, IsEmpty());
+  EXPECT_THAT(all[0].accounts.denied, ElementsAre("guests"));
+  EXPECT_THAT(all[0].qos.allowed, ElementsAre("a", "b"));
   EXPECT_EQ(all[0].default_minutes, 60);
   EXPECT_EQ(all[0].min_nodes, 2);
   EXPECT_EQ(all[0].max_nodes, 16);

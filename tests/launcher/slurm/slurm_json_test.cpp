@@ -72,9 +72,9 @@ TEST(SlurmJson, ReadsPartitionsAndTheirLimits) {
   EXPECT_EQ(gpu.default_minutes, 30);
   EXPECT_EQ(gpu.min_nodes, 2);
   EXPECT_EQ(gpu.max_nodes, 8);
-  EXPECT_THAT(gpu.allow_accounts, ElementsAre("physics", "bio"));
-  EXPECT_THAT(gpu.deny_qos, ElementsAre("slow"));
-  EXPECT_THAT(gpu.allow_groups, IsEmpty());
+  EXPECT_THAT(gpu.accounts.allowed, ElementsAre("physics", "bio"));
+  EXPECT_THAT(gpu.qos.denied, ElementsAre("slow"));
+  EXPECT_THAT(gpu.groups.allowed, IsEmpty());
   EXPECT_EQ(report.partitions[1].state, "DRAIN");
   EXPECT_FALSE(report.partitions[1].up);
   EXPECT_EQ(report.partitions[1].max_minutes, std::nullopt);
@@ -128,7 +128,7 @@ TEST(SlurmJson, ReadsReservations) {
      "end_time": {"set": true, "infinite": false, "number": 4102444800}, "node_list": "n[1-2]",
      "partition": "", "users": "alice,bob", "accounts": "", "flags": ["SPEC_NODES", "FLEX"]}]})");
   ASSERT_EQ(report.reservations.size(), 1U);
-  EXPECT_EQ(report.reservations[0].state, "ACTIVE");
+  EXPECT_TRUE(report.reservations[0].active);
   EXPECT_THAT(report.reservations[0].users, ElementsAre("alice", "bob"));
   EXPECT_THAT(report.reservations[0].flags, ElementsAre("SPEC_NODES", "FLEX"));
 }

@@ -75,7 +75,7 @@ TEST(TopologyFormat, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refusal(R"({"numa": [{"index": 0, "cpus": "0-x"}]})"),
             "topology JSON: numa[0].cpus list item '0-x' is not a number or a range");
   EXPECT_EQ(refusal(R"({"numa": [{"index": 0, "memory_bytes": -1}]})"),
-            "topology JSON: numa[0].memory_bytes is not a number of bytes");
+            "topology JSON: numa[0].memory_bytes is not a whole number from 0");
   EXPECT_EQ(refusal(R"({"cores": [{"cpus": ""}]})"), "topology JSON: cores[0].cpus is empty");
   EXPECT_EQ(refusal(R"({"gpus": [{"index": 0, "pci": 7}]})"),
             "topology JSON: gpus[0].pci is not a string");
