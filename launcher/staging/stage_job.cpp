@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "launcher/plan/stage.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -96,24 +97,11 @@ Result<Ok> send_parcels(System& system, StageJob& job, const std::string& packed
   return Ok{};
 }
 
-/// One task per node, independent of the job's task layout. --overlap: the ranks keep their CPUs. A
-/// failing node does not end the others: each reports its own error, and none is killed between two
-/// files, which would look like a dead rank.
-std::vector<std::string> on_every_node(const StageJob& job,
-                                       const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"srun",
-                                   "--overlap",
-                                   "--mpi=none",
-                                   fmt::format("--nodes={}", job.nodes),
-                                   fmt::format("--ntasks={}", job.nodes),
-                                   "--ntasks-per-node=1",
-                                   "--cpus-per-task=1",
-                                   "--cpu-bind=none",
-                                   "--kill-on-bad-exit=0",
-                                   job.dllaunch,
-                                   "stage"};
-  argv.insert(argv.end(), command.begin(), command.end());
-  return argv;
+/// A failing node does not end the others: each reports its own error, and none is killed between
+/// two files, which would look like a dead rank.
+std::vector<std::string> on_every_node(const StageJob& job, std::vector<std::string> command) {
+  command.insert(command.begin(), {job.dllaunch, "stage"});
+  return argv_of({.count = static_cast<std::size_t>(job.nodes), .light = true}, command);
 }
 
 /// The private folder must exist before parcels are sent.

@@ -15,6 +15,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -94,12 +95,9 @@ std::string states_of_ranks(System& system, const RunDir& run, const JobAllocati
   const auto hosts = expand_hosts(allocation.nodes);
   const auto program = own_executable();
   if (!hosts || hosts->empty() || !program) return rank_states_here(system, run.path);
-  const auto count = std::to_string(hosts->size());
-  const auto output =
-      system.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
-                  "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
-                  "--cpus-per-task=1", *program, "supervise", "--states", "--run-dir", run.path},
-                 patience);
+  const auto argv = argv_of({.nodes = allocation.nodes, .count = hosts->size(), .light = true},
+                            {*program, "supervise", "--states", "--run-dir", run.path});
+  const auto output = system.run(argv, patience);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;
 }
