@@ -231,12 +231,10 @@ void RunWatch::take_progress(LiveRun& run) {
 
 /// Records the job's nodes that are out of order. A resubmitted job does not wait for them.
 void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
-  constexpr std::chrono::seconds limit(20);
-  if (where.empty()) return;
-  const auto shown = system_.run({"scontrol", "--oneliner", "show", "node", where}, limit);
-  if (!shown || shown->exit_code != 0) return;
+  const auto nodes = nodes_of_controller(system_, where);
+  if (!nodes) return;
   bool any = false;
-  for (const auto& node : parse_slurm_nodes(shown->out)) {
+  for (const auto& node : *nodes) {
     // A node drained by an administrator has not failed.
     if (!is_gone(node.state)) continue;
     any = true;
@@ -251,9 +249,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
     if (const auto option = option_of_line(line); option && option->first == "--exclude")
       by_user = option->second;
   const auto list = exclude_list(by_user, *failed);
-  const auto told = system_.run(
-      {"scontrol", "update", "JobId=" + run.record.job_id, "ExcNodeList=" + list}, limit);
-  if (!told || told->exit_code != 0) return;
+  if (!set_excluded_nodes(system_, run.record.job_id, list)) return;
   run.record.decision = fmt::format("back in the queue; left out: {}", list);
   auto kept = store_.decide({.run = run.record,
                              .submissions = {},
@@ -426,7 +422,7 @@ void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   } else if (run_state.state != "running") {
     record.decision = "not requeued: it is " + run_state.state;
   } else {
-    const auto told = system_.run({"scontrol", "requeue", record.job_id}, std::chrono::seconds(20));
+    const auto told = run_requeue(system_, record.job_id);
     record.decision = told && told->exit_code == 0
                           ? "requeued: you asked for it"
                           : "not requeued: " + (told ? told->err : told.error().what);

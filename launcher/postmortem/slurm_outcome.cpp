@@ -3,12 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
@@ -65,20 +64,12 @@ std::optional<double> unix_seconds_of(const std::string& time) {
   return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
 }
 
-std::string now_as_slurm_writes() {
-  const std::time_t time = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&time, &local);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return text.data();
-}
-
 /// Whether Slurm's "checkpoint now" signal may have arrived: grace_seconds before the limit, or up
 /// to 60 s earlier.
 bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
   const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
-  const auto ran = seconds_between(job.start, job.end.empty() ? now_as_slurm_writes() : job.end);
+  const auto end = job.end.empty() ? slurm_time(unix_seconds()) : job.end;
+  const auto ran = seconds_between(job.start, end);
   return limit && ran && *ran >= *limit * 60 - plan.grace_seconds - 60;
 }
 

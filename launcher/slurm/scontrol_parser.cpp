@@ -7,25 +7,18 @@
 #include <limits>
 #include <utility>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
+constexpr const char* time_format = "%Y-%m-%dT%H:%M:%S";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 /// Slurm has many words for an empty value.
@@ -58,7 +51,7 @@ int count_of(std::string_view text, int least, int otherwise) {
 std::vector<std::string> words_of(std::string_view value) {
   std::vector<std::string> words;
   if (says_nothing(value)) return words;
-  for (const auto part : split(value, ','))
+  for (const auto part : split_at(value, ','))
     if (const auto word = trimmed(part); !word.empty()) words.emplace_back(word);
   return words;
 }
@@ -145,7 +138,7 @@ bool opens_other_kind(std::string_view line, std::string_view key) {
 std::vector<Record> records(std::string_view text, std::string_view key) {
   std::vector<Record> found;
   bool open = false;
-  for (const auto line : split(text, '\n')) {
+  for (const auto line : split_at(text, '\n')) {
     const auto shown = trimmed(line);
     if (opens_with(shown, key)) {
       found.emplace_back();
@@ -232,7 +225,7 @@ SlurmJob job_of(const Record& record) {
   job.id = record.get("JobId");
   job.state = record.get("JobState");
   job.reason = text_or_empty(record.get("Reason"));
-  const auto code = split(record.get("ExitCode"), ':');
+  const auto code = split_at(record.get("ExitCode"), ':');
   job.exit_code = count_of(code[0], 0, 0);
   if (code.size() > 1) job.signal = count_of(code[1], 0, 0);
   job.restarts = count_of(record.get("Restarts"), 0, 0);
@@ -254,7 +247,7 @@ SlurmJob job_of(const Record& record) {
 /// Whether a state such as "MIXED*+POWER_DOWN" contains a word. "*": does not respond. "IDLE~" is
 /// powered down: a job wakes it up.
 bool has_word(std::string_view node_state, std::initializer_list<std::string_view> words) {
-  const auto parts = split(node_state, '+');
+  const auto parts = split_at(node_state, '+');
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
     const auto word = part.substr(0, part.find_first_of("*~#%$@^!-"));
     const bool silent = part.ends_with('*');
@@ -284,7 +277,7 @@ void take_gpus(std::string_view gres, SlurmNode& node) {
 
 SlurmConfig parse_slurm_config(std::string_view text) {
   SlurmConfig config;
-  for (const auto line : split(text, '\n')) {
+  for (const auto line : split_at(text, '\n')) {
     if (config.version.empty()) config.version = config_value(line, "SLURM_VERSION");
     if (config.cluster.empty()) config.cluster = config_value(line, "ClusterName");
     if (config.mpi_default.empty()) config.mpi_default = config_value(line, "MpiDefault");
@@ -298,12 +291,12 @@ SlurmConfig parse_slurm_config(std::string_view text) {
 
 std::vector<std::string> parse_mpi_list(std::string_view text) {
   std::vector<std::string> types;
-  for (auto line : split(text, '\n')) {
+  for (auto line : split_at(text, '\n')) {
     // 20.11 writes "srun: pmix" to stderr, later versions "\tpmix" to stdout.
     if (line.starts_with("srun:")) line.remove_prefix(5);
     const auto colon = line.rfind(':');
     if (colon != std::string_view::npos) line = line.substr(colon + 1);
-    for (const auto part : split(line, ',')) {
+    for (const auto part : split_at(line, ',')) {
       const auto word = trimmed(part);
       if (word.empty() || !is_key(word) ||
           std::find(types.begin(), types.end(), word) != types.end())
@@ -350,7 +343,7 @@ std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {
 std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
   std::tm time{};
   const std::string terminated(text);
-  const char* end = strptime(terminated.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  const char* end = strptime(terminated.c_str(), time_format, &time);
   if (end == nullptr || *end != '\0') return std::nullopt;
   time.tm_isdst = -1;  // let mktime() determine daylight saving time
   const auto seconds = std::mktime(&time);
@@ -358,10 +351,19 @@ std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
   return std::int64_t{seconds};
 }
 
+std::string slurm_time(double unix_s) {
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), time_format, &local);
+  return text.data();
+}
+
 std::vector<SlurmAssociation> parse_associations(std::string_view text) {
   std::vector<SlurmAssociation> associations;
-  for (const auto line : split(text, '\n')) {
-    const auto parts = split(trimmed(line), '|');
+  for (const auto line : split_at(text, '\n')) {
+    const auto parts = split_at(trimmed(line), '|');
     if (parts.size() < 3 || parts[0].empty()) continue;
     associations.push_back({.account = std::string(trimmed(parts[0])),
                             .partition = std::string(trimmed(parts[1])),
@@ -399,8 +401,8 @@ std::string token_in(std::string_view text) {
 
 std::vector<QueuedJob> parse_queue(std::string_view text) {
   std::vector<QueuedJob> jobs;
-  for (const auto line : split(text, '\n')) {
-    const auto parts = split(trimmed(line), '|');
+  for (const auto line : split_at(text, '\n')) {
+    const auto parts = split_at(trimmed(line), '|');
     if (parts.size() < 6 || parts[0].empty() || parts[1].empty()) continue;
     if (!leading_number<std::uint64_t>(parts[0])) continue;  // a header, or a wrapper's line
     auto origin = rest_after(line, 6);
@@ -442,7 +444,7 @@ std::optional<int> parse_slurm_minutes(std::string_view text) {
     text.remove_prefix(dash + 1);
   }
   std::vector<std::int64_t> parts;
-  for (const auto part : split(text, ':')) {
+  for (const auto part : split_at(text, ':')) {
     const auto value = number(part);
     if (!value || parts.size() == 3) return std::nullopt;
     parts.push_back(*value);
@@ -459,6 +461,20 @@ std::optional<int> parse_slurm_minutes(std::string_view text) {
   const auto total = ((days * 24) + hours) * 60 + minutes + (seconds + 59) / 60;
   if (total > std::numeric_limits<int>::max()) return std::nullopt;
   return static_cast<int>(total);
+}
+
+bool is_waiting_state(std::string_view state) {
+  constexpr std::array<std::string_view, 7> words = {"PENDING",      "CONFIGURING", "REQUEUED",
+                                                     "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
+                                                     "RESV_DEL_HOLD"};
+  return std::find(words.begin(), words.end(), state) != words.end();
+}
+
+bool is_final_state(std::string_view state) {
+  constexpr std::array<std::string_view, 11> words = {
+      "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
+      "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
+  return std::find(words.begin(), words.end(), state) != words.end();
 }
 
 }  // namespace dllaunch

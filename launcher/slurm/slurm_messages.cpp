@@ -32,6 +32,11 @@ bool is_silence_of_controller(std::string_view message) {
   return says(message, {"Unable to contact", "timed out"});
 }
 
+bool is_not_configured(std::string_view message) {
+  return says(message, {"Could not establish a configuration source", "DNS SRV lookup failed",
+                        "unable to status file /etc/slurm"});
+}
+
 bool is_unknown_job(std::string_view message) {
   return says(message, {"Invalid job id"});
 }

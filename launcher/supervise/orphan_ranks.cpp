@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "launcher/os/descendants.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
 namespace dllaunch {
@@ -42,11 +43,8 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
 
 void end_steps(System& system, const std::vector<std::string>& steps) {
   for (const auto& step : steps) {
-    const auto done = system.run({"scancel", step}, patience);
-    if (done && done->exit_code == 0) continue;
-    const auto message = done ? done->err : done.error().what;
-    system.log(
-        fmt::format("dllaunch: scancel {}: {}\n", step, message.substr(0, message.find('\n'))));
+    const auto done = cancel_job(system, step, patience);
+    if (!done) system.log(fmt::format("dllaunch: {}\n", done.error().what));
   }
 }
 

@@ -25,5 +25,11 @@ TEST(Split, ANumberIsTheWholeText) {
   EXPECT_FALSE(parse_number<std::size_t>("-1"));
 }
 
+TEST(SplitAt, HasAPartMoreThanSeparators) {
+  EXPECT_EQ(split_at("a||b", '|'), (std::vector<std::string_view>{"a", "", "b"}));
+  EXPECT_EQ(split_at("", '|'), (std::vector<std::string_view>{""}));
+  EXPECT_EQ(split_at("a|", '|'), (std::vector<std::string_view>{"a", ""}));
+}
+
 }  // namespace
 }  // namespace dllaunch

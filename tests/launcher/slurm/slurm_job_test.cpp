@@ -180,6 +180,9 @@ TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
   EXPECT_EQ((*queued)->id, "5");
   EXPECT_EQ((*queued)->reason, "Priority");
 
+  system.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {0, "a wrapper's table\n", ""};
   system.answers["sacct --json --jobs=5"] = {
       0, R"({"jobs": [{"job_id": 5, "state": {"current": ["TIMEOUT"]}}]})", ""};
   system.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
