@@ -64,13 +64,8 @@ Json to_json(const RunRecord& run) {
 
 /// "/v1/runs/a/logs/b" -> v1 runs a logs b
 std::vector<std::string> words_of(const std::string& path) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 1; begin <= path.size();) {
-    const auto end = std::min(path.find('/', begin), path.size());
-    words.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  const auto words = split_at(path, '/');
+  return {words.begin() + 1, words.end()};
 }
 
 /// Returns nullopt if the parameter is present but not a number.

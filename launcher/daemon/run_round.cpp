@@ -1,6 +1,5 @@
 // One run within a round of RunWatch: alive, ended, decided.
 #include <fmt/core.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,18 +25,10 @@ namespace {
 constexpr double day_s = 86400;
 constexpr double week_s = 7 * day_s;
 
-std::string own_name() {
-  std::vector<char> room(16384);
-  passwd entry{};
-  passwd* found = nullptr;
-  getpwuid_r(geteuid(), &entry, room.data(), room.size(), &found);
-  return found != nullptr ? found->pw_name : fmt::format("uid {}", geteuid());
-}
-
 Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
   if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::nobody_knows;
   const auto& by = jobs.front().cancelled_by;
-  if (by == own_name()) return Canceller::user;
+  if (by == user_name(geteuid())) return Canceller::user;
   return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system
                                                         : Canceller::nobody_knows;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -19,17 +20,6 @@ namespace {
 
 Error unsatisfiable(std::string what, std::string hint) {
   return {ErrorKind::unsatisfiable, std::move(what), std::move(hint)};
-}
-
-std::vector<std::string> split_names(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const auto end = std::min(list.find(',', start), list.size());
-    names.push_back(list.substr(start, end - start));
-    start = end + 1;
-  }
-  return names;
 }
 
 Error no_such_partition(const std::string& name, const SlurmFacts& slurm) {
@@ -51,9 +41,9 @@ Result<std::vector<const Partition*>> chosen_partitions(const Resources& resourc
     return std::find_if(slurm.partitions.begin(), slurm.partitions.end(), wanted);
   };
   if (resources.partition) {
-    for (const auto& name : split_names(*resources.partition)) {
+    for (const auto name : split_at(*resources.partition, ',')) {
       const auto found = find([&name](const Partition& p) { return p.name == name; });
-      if (found == slurm.partitions.end()) return no_such_partition(name, slurm);
+      if (found == slurm.partitions.end()) return no_such_partition(std::string(name), slurm);
       chosen.push_back(&*found);
     }
     return chosen;

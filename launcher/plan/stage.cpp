@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -125,10 +127,7 @@ std::vector<std::string> describe_stage(const StagePlan& stage, bool trains, int
 std::vector<std::string> own_libraries(std::string_view ldd_output) {
   constexpr std::string_view arrow = " => ";
   std::vector<std::string> found;
-  while (!ldd_output.empty()) {
-    const auto end = std::min(ldd_output.find('\n'), ldd_output.size());
-    auto line = ldd_output.substr(0, end);
-    ldd_output.remove_prefix(std::min(end + 1, ldd_output.size()));
+  for (auto line : split_lines(ldd_output)) {
     const auto at = line.find(arrow);
     if (at == std::string_view::npos) continue;
     line.remove_prefix(at + arrow.size());

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -26,10 +27,8 @@ std::int64_t newest_fencing_token(const RunDir& run) {
   constexpr std::size_t most_bytes = 65536;
   const std::string text = file_end(run.events(), most_bytes);
   std::int64_t newest = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    const auto event = parse_event(std::string_view(text).substr(begin, end - begin));
-    begin = end + 1;
+  for (const auto line : split_lines(text)) {
+    const auto event = parse_event(line);
     const auto fencing_token =
         event ? parse_generation(std::to_string(fencing_token_of(*event))) : std::nullopt;
     newest = std::max(newest, fencing_token.value_or(0));

@@ -66,17 +66,6 @@ std::vector<QueuedJob> queued_in_json(System& system, const std::string& which,
   return jobs;
 }
 
-/// "1000" -> "alice"; the uid if it has no name here.
-std::string user_name(const std::string& uid) {
-  constexpr std::size_t most_bytes = 16384;
-  std::vector<char> room(most_bytes);
-  passwd entry{};
-  passwd* found = nullptr;
-  const auto number = static_cast<uid_t>(std::strtoul(uid.c_str(), nullptr, 10));
-  getpwuid_r(number, &entry, room.data(), room.size(), &found);
-  return found != nullptr ? std::string(found->pw_name) : "uid " + uid;
-}
-
 SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   SlurmJob job;
   job.id = fields[0];
@@ -88,7 +77,8 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   constexpr std::string_view by = " by ";
   job.state = fields[1].substr(0, fields[1].find(' '));
   if (const auto at = fields[1].find(by); at != std::string::npos)
-    job.cancelled_by = user_name(fields[1].substr(at + by.size()));
+    job.cancelled_by = user_name(
+        static_cast<uid_t>(std::strtoul(fields[1].c_str() + at + by.size(), nullptr, 10)));
   const auto& codes = fields[2];  // "1:0"
   job.exit_code = std::atoi(codes.c_str());
   if (const auto colon = codes.find(':'); colon != std::string::npos)
@@ -140,6 +130,14 @@ Result<std::string> ask_accounts(System& system, Argv show) {
 }
 
 }  // namespace
+
+std::string user_name(uid_t uid) {
+  std::vector<char> room(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(uid, &entry, room.data(), room.size(), &found);
+  return found != nullptr ? found->pw_name : fmt::format("uid {}", uid);
+}
 
 std::string message_of(const CommandOutput& output) {
   std::string message;
@@ -249,11 +247,6 @@ Result<std::vector<SlurmPartition>> cluster_partitions(System& system) {
 
 Result<std::vector<SlurmNode>> cluster_nodes(System& system) {
   return ask_for_all(system, "node", &parse_slurm_nodes, &SlurmReport::nodes);
-}
-
-std::string cluster_name(System& system) {
-  const auto text = ask(system, {"scontrol", "show", "config"});
-  return text ? parse_slurm_config(*text).cluster : "";
 }
 
 std::vector<std::string> mpi_plugins(System& system) {

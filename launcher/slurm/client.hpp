@@ -2,6 +2,8 @@
 // sbatch: slurm_job.hpp. Steps beside the ranks: overlap_step.hpp.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -19,6 +21,9 @@ constexpr std::chrono::seconds slurm_limit(20);
 /// The non-empty lines of a failed command's errors, else of its output, joined into one; else its
 /// exit code.
 std::string message_of(const CommandOutput& output);
+
+/// The name of a user of this machine; "uid 1000" if it has none.
+std::string user_name(uid_t uid);
 
 // ---- jobs -----------------------------------------------------------------------------------
 
@@ -79,11 +84,9 @@ Result<SlurmConfig> cluster_config(System& system);
 Result<std::vector<SlurmPartition>> cluster_partitions(System& system);
 Result<std::vector<SlurmNode>> cluster_nodes(System& system);
 
-// What is not known below does not keep a job from being submitted.
+// Without these a job can still be submitted.
 
-/// The name of this cluster; empty if unknown.
-std::string cluster_name(System& system);
-/// Empty if srun does not list them.
+/// Of srun; empty if it does not list them.
 std::vector<std::string> mpi_plugins(System& system);
 /// Whether srun has the options of Pyxis.
 bool has_pyxis(System& system);

@@ -42,7 +42,8 @@ std::string script_of(const JobOrigin& origin) {
 const std::string& OwnCluster::name() {
   if (name_) return *name_;
   name_ = system_.environment("SLURM_CLUSTER_NAME").value_or("");
-  if (name_->empty()) name_ = cluster_name(system_);
+  if (!name_->empty()) return *name_;
+  if (const auto config = cluster_config(system_)) name_ = config->cluster;
   return *name_;
 }
 

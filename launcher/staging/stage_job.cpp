@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "launcher/base/split.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/slurm/overlap_step.hpp"
 
@@ -30,17 +31,13 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
   std::string others;
   std::string hint;
   int nodes = 0;
-  const std::string& text = output.err;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const auto line : split_lines(output.err)) {
     if (line.starts_with(ours)) {
-      if (++nodes <= most) words += (words.empty() ? "" : "; ") + line.substr(ours.size());
+      if (++nodes <= most) words.append(words.empty() ? "" : "; ").append(line.substr(ours.size()));
     } else if (line.starts_with(advice)) {
       hint = line.substr(advice.size());
     } else if (others.size() < 1000) {
-      others += (others.empty() ? "" : "; ") + line;
+      others.append(others.empty() ? "" : "; ").append(line);
     }
   }
   if (nodes > most) words += fmt::format("; and {} more nodes", nodes - most);
