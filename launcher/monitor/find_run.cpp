@@ -109,7 +109,7 @@ Result<std::string> find_run(System& system, const std::string& query) {
   if (auto path = as_directory(query)) return *std::move(path);
   const auto runs = known_runs(system);
   const auto find = [&](auto matches) {
-    const auto found = std::find_if(runs.begin(), runs.end(), matches);
+    const auto found = std::ranges::find_if(runs, matches);
     return found == runs.end() ? std::nullopt : std::optional(*found);
   };
   if (const auto id = std::string(job_of_task(query)); !id.empty()) {

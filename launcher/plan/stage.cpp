@@ -32,7 +32,7 @@ constexpr std::array<Suffix, 11> suffixes = {{{".tar", ArchiveKind::tar},
                                               {".zip", ArchiveKind::zip}}};
 
 const Suffix* suffix_of(std::string_view name) {
-  const auto found = std::find_if(suffixes.begin(), suffixes.end(), [name](const Suffix& suffix) {
+  const auto found = std::ranges::find_if(suffixes, [name](const Suffix& suffix) {
     return name.size() > suffix.text.size() && name.ends_with(suffix.text);
   });
   return found == suffixes.end() ? nullptr : &*found;
@@ -46,8 +46,8 @@ std::string_view last_part(std::string_view path) {
 bool is_system_library(std::string_view path) {
   constexpr std::array<std::string_view, 4> folders = {"/lib/", "/lib64/", "/usr/lib/",
                                                        "/usr/lib64/"};
-  return std::any_of(folders.begin(), folders.end(),
-                     [path](std::string_view folder) { return path.starts_with(folder); });
+  return std::ranges::any_of(folders,
+                             [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
 }  // namespace

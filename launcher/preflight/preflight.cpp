@@ -30,7 +30,7 @@ Result<Ok> check_request(const PreflightRequest& request) {
   std::vector<std::string_view> names;
   for (const auto* check : preflight_checks()) names.push_back(check->name);
   for (const auto& name : request.skip) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
     std::string all;
     for (const auto known : names) all += (all.empty() ? "" : ", ") + std::string(known);
     return Error{ErrorKind::bad_request, fmt::format("there is no check `{}`", name),

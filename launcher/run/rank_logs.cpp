@@ -31,15 +31,14 @@ std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
 }
 
 bool has_error(const std::vector<std::string>& lines) {
-  return std::any_of(lines.begin(), lines.end(),
-                     [](const std::string& line) { return is_error_line(line); });
+  return std::ranges::any_of(lines, [](const std::string& line) { return is_error_line(line); });
 }
 
 }  // namespace
 
 std::string rank_log_name(int rank, const std::string& host) {
   std::string safe = host;
-  std::replace(safe.begin(), safe.end(), '/', '_');
+  std::ranges::replace(safe, '/', '_');
   return fmt::format("rank-{:04}-{}.log", rank, safe);
 }
 

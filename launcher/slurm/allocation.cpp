@@ -40,8 +40,7 @@ std::string doubt_in(System& system, const std::string& nodes, const NodesInDoub
   const auto states = nodes_of_controller(system, nodes);
   if (!states) return "Slurm's controller does not answer";
   for (const auto& node : *states) {
-    const bool silent =
-        std::find(doubt.silent.begin(), doubt.silent.end(), node.name) != doubt.silent.end();
+    const bool silent = std::ranges::find(doubt.silent, node.name) != doubt.silent.end();
     if (is_in_doubt(node.state) || (silent && !is_gone(node.state)))
       return fmt::format("node {} does not answer, and Slurm has not given it up", node.name);
   }

@@ -15,8 +15,8 @@ constexpr seconds submit_limit(60);
 
 /// scontrol does not say who cancelled a job.
 void add_cancellers(System& system, const std::string& id, std::vector<SlurmJob>& jobs) {
-  const bool asks = std::any_of(jobs.begin(), jobs.end(),
-                                [](const SlurmJob& job) { return job.state == "CANCELLED"; });
+  const bool asks =
+      std::ranges::any_of(jobs, [](const SlurmJob& job) { return job.state == "CANCELLED"; });
   if (!asks || !system.find_program("sacct")) return;
   for (const auto& recorded : jobs_of_accounting(system, id).jobs) {
     for (auto& job : jobs) {

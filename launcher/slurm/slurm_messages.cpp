@@ -7,7 +7,7 @@ namespace dllaunch {
 namespace {
 
 bool says(std::string_view message, std::initializer_list<std::string_view> phrases) {
-  return std::any_of(phrases.begin(), phrases.end(), [message](std::string_view phrase) {
+  return std::ranges::any_of(phrases, [message](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
   });
 }

@@ -35,7 +35,7 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
   for (const pid_t pid : pids_here(run, allocation)) {
     const auto number = variable_of(pid, "SLURM_STEP_ID").value_or("");
     const auto step = allocation.job + "." + number;
-    const bool known = std::find(steps.begin(), steps.end(), step) != steps.end();
+    const bool known = std::ranges::find(steps, step) != steps.end();
     if (is_number(number) && !known) steps.push_back(step);
   }
   return steps;

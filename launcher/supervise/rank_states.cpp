@@ -84,7 +84,7 @@ std::string rank_states_here(System& system, const std::string& run_dir) {
                                 shown_line(parse_stat(stat).name), pid,
                                 state_words(stat, file("wchan"))));
   }
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   std::string all;
   for (const auto& line : lines) all += line;
   return all;

@@ -136,8 +136,8 @@ std::vector<Finding> diagnose(const Topology& topology, const NodeObservation& n
                           .fix = std::move(found.fix)});
     }
   }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.level > b.level; });
+  std::ranges::stable_sort(findings,
+                           [](const Finding& a, const Finding& b) { return a.level > b.level; });
   return findings;
 }
 

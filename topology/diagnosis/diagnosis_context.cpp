@@ -114,8 +114,8 @@ std::string fix_binding(const DiagnosisContext& context, std::string_view key) {
   if (masks.size() > longest)
     masks = fmt::format("the --cpu-bind that `dllaunch bind --ranks {}` prints",
                         context.advice->ranks.size());
-  const bool by_srun = std::any_of(context.node.ranks.begin(), context.node.ranks.end(),
-                                   [](const auto& rank) { return rank.launcher == "slurm"; });
+  const bool by_srun = std::ranges::any_of(
+      context.node.ranks, [](const auto& rank) { return rank.launcher == "slurm"; });
   const bool part = context.topology.allowed_cpus != context.topology.cpus();
   if (by_srun && !part) return fmt::format("srun {}; in a job file: binding: {{{}}}", masks, key);
   if (by_srun)

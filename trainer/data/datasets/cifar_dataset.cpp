@@ -145,7 +145,7 @@ std::vector<fs::path> matching_files(const fs::path& folder, const std::string& 
                                 name.starts_with(prefix) && name.ends_with(suffix);
     if (fits) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+  std::ranges::sort(found, [](const fs::path& a, const fs::path& b) {
     const auto key = [](const fs::path& path) {
       return std::pair(path.native().size(), path.native());
     };

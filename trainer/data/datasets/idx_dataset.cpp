@@ -118,8 +118,8 @@ Result<LabelledImages> read_split(const fs::path& folder, const std::string& spl
   }
   LabelledImages whole{*std::move(images), *std::move(labels), label_file};
   const auto& values = whole.labels.values;
-  const auto beyond = std::find_if(values.begin(), values.end(),
-                                   [&](std::uint8_t label) { return label >= classes; });
+  const auto beyond =
+      std::ranges::find_if(values, [&](std::uint8_t label) { return label >= classes; });
   if (!skip_bad && beyond != values.end()) {
     return with_skip_hint(
         beyond_the_classes(whole, static_cast<std::size_t>(beyond - values.begin()), classes));

@@ -135,8 +135,7 @@ class NpyDataset : public Dataset {
   Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                    std::span<float> pixels) const override {
     auto label = read_as<float>(split, index, pixels);
-    if (label && !std::all_of(pixels.begin(), pixels.end(),
-                              [](float pixel) { return std::isfinite(pixel); })) {
+    if (label && !std::ranges::all_of(pixels, [](float pixel) { return std::isfinite(pixel); })) {
       return wrong(of(split).images.file.path(),
                    fmt::format("image {} holds a NaN or an infinity", index));
     }
