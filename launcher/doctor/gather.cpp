@@ -12,12 +12,11 @@ namespace {
 /// Drops nodes without ranks if others have some.
 void drop_idle_rows(Report& report) {
   const auto is_rank = [](const RankRow& row) { return row.rank >= 0; };
-  if (std::any_of(report.ranks.begin(), report.ranks.end(), is_rank))
+  if (std::ranges::any_of(report.ranks, is_rank))
     std::erase_if(report.ranks, [&](const RankRow& row) { return !is_rank(row); });
-  std::stable_sort(report.ranks.begin(), report.ranks.end(),
-                   [](const RankRow& a, const RankRow& b) {
-                     return a.job != b.job ? a.job < b.job : a.rank < b.rank;
-                   });
+  std::ranges::stable_sort(report.ranks, [](const RankRow& a, const RankRow& b) {
+    return a.job != b.job ? a.job < b.job : a.rank < b.rank;
+  });
 }
 
 }  // namespace

@@ -151,8 +151,8 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
                                   const GpuLibraries& libraries) {
   std::vector<GpuRow> rows;
   for (const Gpu& gpu : node.gpus) {
-    const bool known = std::any_of(rows.begin(), rows.end(),
-                                   [&](const GpuRow& row) { return row.pci == gpu.pci; });
+    const bool known =
+        std::ranges::any_of(rows, [&](const GpuRow& row) { return row.pci == gpu.pci; });
     if (known || gpu.pci.empty() || (gpu.vendor != "nvidia" && gpu.vendor != "amd")) continue;
     rows.push_back({.host = host, .index = gpu.index, .pci = gpu.pci, .name = gpu.name});
   }

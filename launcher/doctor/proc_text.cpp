@@ -41,8 +41,8 @@ std::string_view file_name(std::string_view path) {
 
 bool is_interpreter(std::string_view name) {
   constexpr std::string_view names[] = {"python", "bash", "sh", "dash", "perl", "julia", "Rscript"};
-  return std::any_of(std::begin(names), std::end(names),
-                     [&](std::string_view known) { return name.starts_with(known); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view known) { return name.starts_with(known); });
 }
 
 /// "bind:0-1", "prefer=static:0", "prefer (many):0,2", "default".

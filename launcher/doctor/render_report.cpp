@@ -123,8 +123,8 @@ std::string title_of(const std::string& id) {
 
 /// Whose ranks: of several steps each has a rank 0.
 bool several_jobs(const Report& report) {
-  return std::any_of(report.ranks.begin(), report.ranks.end(),
-                     [&](const RankRow& row) { return row.job != report.ranks.front().job; });
+  return std::ranges::any_of(
+      report.ranks, [&](const RankRow& row) { return row.job != report.ranks.front().job; });
 }
 
 std::string render(const Finding& finding, std::size_t width, bool color, bool name_job) {
@@ -148,8 +148,8 @@ std::string render(const Finding& finding, std::size_t width, bool color, bool n
 
 std::string verdict(const Report& report, bool color) {
   const auto count = [&](Level level) {
-    return std::count_if(report.findings.begin(), report.findings.end(),
-                         [level](const Finding& finding) { return finding.level == level; });
+    return std::ranges::count_if(
+        report.findings, [level](const Finding& finding) { return finding.level == level; });
   };
   const auto plural = [](std::int64_t number, std::string_view noun) {
     return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");

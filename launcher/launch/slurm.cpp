@@ -99,8 +99,8 @@ class JobWatch {
     }
     end_ = finished_jobs(system_, job_);
     // Left the queue, but still completing: decided at the next poll.
-    over_ = std::all_of(end_.begin(), end_.end(),
-                        [](const SlurmJob& job) { return is_final_state(job.state); });
+    over_ =
+        std::ranges::all_of(end_, [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
   }
 

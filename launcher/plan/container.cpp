@@ -74,8 +74,7 @@ std::string gpu_option(int gpus, const std::string& device, const LaunchPlan& pl
   if (device == "cuda") return "--nv";
   if (gpus == 0) return "";
   const auto& seen = plan.topology.gpus;
-  const bool amd =
-      std::any_of(seen.begin(), seen.end(), [](const Gpu& gpu) { return gpu.vendor == "amd"; });
+  const bool amd = std::ranges::any_of(seen, [](const Gpu& gpu) { return gpu.vendor == "amd"; });
   return amd ? "--rocm" : "--nv";
 }
 

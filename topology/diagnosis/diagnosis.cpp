@@ -155,9 +155,9 @@ bool matters_to_doctor(std::string_view name) {
   constexpr std::string_view exact[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                                         "GPU_DEVICE_ORDINAL",   "ZE_AFFINITY_MASK",
                                         "SLURMD_TRES_BIND",     "PMIX_NAMESPACE"};
-  return std::any_of(std::begin(prefixes), std::end(prefixes),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
-         std::find(std::begin(exact), std::end(exact), name) != std::end(exact);
+  return std::ranges::any_of(prefixes,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
+         std::ranges::find(exact, name) != std::end(exact);
 }
 
 void add_rank(IdSet& ranks, int rank) {

@@ -41,7 +41,7 @@ std::string what_it_does(const Job& job) {
 
 /// The limit with what its numbers are: minutes, or the form of Slurm's that it is written in.
 std::string time_with_unit(const std::string& time) {
-  const auto colons = static_cast<std::size_t>(std::count(time.begin(), time.end(), ':'));
+  const auto colons = static_cast<std::size_t>(std::ranges::count(time, ':'));
   if (time.find('-') != std::string::npos) {
     constexpr std::array forms = {"D-HH", "D-HH:MM", "D-HH:MM:SS"};
     return fmt::format("{} ({})", time, forms.at(colons));
