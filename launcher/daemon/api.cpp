@@ -17,6 +17,7 @@
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "launcher/base/split.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {

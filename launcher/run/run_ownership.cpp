@@ -10,16 +10,14 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
 
 /// Returns 2 for "2"; 0 if it is not a number, as for a job never requeued.
 int restarts_of(const std::string& text) {
-  int restarts = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, restarts);
-  return problem == std::errc() && stop == end ? std::max(0, restarts) : 0;
+  return std::max(0, parse_number<int>(text).value_or(0));
 }
 
 /// Returns the highest token near the end of events.jsonl; invalid numbers count as 0.

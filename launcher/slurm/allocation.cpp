@@ -6,10 +6,10 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/base/split.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {

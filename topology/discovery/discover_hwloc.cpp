@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -19,6 +18,7 @@
 #include "support/file_text.hpp"
 #include "support/isolated_call.hpp"
 #include "support/json.hpp"
+#include "support/parse_number.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/sysfs_gpus.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -75,11 +75,9 @@ struct NumberedName {
 NumberedName numbered(std::string_view name) {
   const auto last = name.find_last_not_of("0123456789");
   const auto stem = name.substr(0, last == std::string_view::npos ? 0 : last + 1);
-  const auto digits = name.substr(stem.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.empty() || error != std::errc{} || number > IdSet::max_id) return {stem, {}};
-  return {stem, number};
+  const auto number = parse_number<int>(name.substr(stem.size()));
+  if (!number || *number > IdSet::max_id) return {stem, {}};
+  return {stem, *number};
 }
 
 hwloc_obj_t ancestor_of(hwloc_obj_t object, hwloc_obj_type_t type) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "support/parse_number.hpp"
+
 namespace dllaunch {
 namespace {
 
