@@ -23,8 +23,7 @@ constexpr std::size_t most_problems = 50;
 constexpr std::size_t most_node_types = 50;
 
 const YamlNode* child(const YamlNode& node, const std::string& key) {
-  const auto found = std::ranges::find_if(
-      node.entries, [&key](const YamlEntry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(node.entries, key, &YamlEntry::key);
   return found == node.entries.end() ? nullptr : found->value.get();
 }
 

@@ -88,8 +88,7 @@ ProbeCache read_probe_cache(System& system, const std::optional<std::string>& cl
   } else {
     for (const auto& path : entries_of(*folder)) read_folder(system, path, cache);
   }
-  std::ranges::stable_sort(
-      cache.nodes, [](const ProbedNode& a, const ProbedNode& b) { return a.time > b.time; });
+  std::ranges::stable_sort(cache.nodes, std::ranges::greater(), &ProbedNode::time);
   return cache;
 }
 

@@ -94,8 +94,7 @@ void bench_copies(const Topology& topology, Json& answer) {
     return;
   }
   for (const auto& copy : *copies) {
-    const auto gpu = std::ranges::find_if(topology.gpus,
-                                          [&](const Gpu& known) { return known.pci == copy.pci; });
+    const auto gpu = std::ranges::find(topology.gpus, copy.pci, &Gpu::pci);
     const bool known = gpu != topology.gpus.end();
     answer["copies"].push_back(
         {{"gpu", known ? Json(gpu->index) : Json(nullptr)},

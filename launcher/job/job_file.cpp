@@ -51,8 +51,7 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
 
 /// The value of a key in a mapping; null if there is none.
 const YamlNode* entry_of(const YamlNode& node, std::string_view key) {
-  const auto found = std::ranges::find_if(
-      node.entries, [key](const YamlEntry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(node.entries, key, &YamlEntry::key);
   return found == node.entries.end() ? nullptr : found->value.get();
 }
 

@@ -29,8 +29,7 @@ std::vector<Step> steps_of(const std::string& path, int source) {
 /// The entry for `step`, created if missing. Repeated keys are reported later; the override
 /// replaces the first.
 YamlEntry& entry_of(YamlNode& block, const Step& step) {
-  const auto found = std::ranges::find_if(
-      block.entries, [&](const YamlEntry& entry) { return entry.key == step.key; });
+  const auto found = std::ranges::find(block.entries, step.key, &YamlEntry::key);
   if (found != block.entries.end()) return *found;
   auto nothing = std::make_shared<YamlNode>();
   nothing->mark = step.mark;

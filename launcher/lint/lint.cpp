@@ -163,7 +163,7 @@ std::string apply_edits(std::string_view text, const std::vector<Finding>& findi
       if (std::ranges::find(edits, edit) == edits.end()) edits.push_back(edit);
     }
   }
-  std::ranges::stable_sort(edits, [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(edits, {}, &Edit::begin);
   std::string out;
   std::size_t at = 0;
   for (const Edit& edit : edits) {

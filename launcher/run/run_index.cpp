@@ -97,7 +97,7 @@ std::vector<std::string> known_runs(System& system) {
   std::error_code ignored;
   const auto here = dated_entries((fs::current_path(ignored) / "runs").string());
   dated.insert(dated.end(), here.begin(), here.end());
-  std::ranges::stable_sort(dated, [](const Dated& a, const Dated& b) { return a.first > b.first; });
+  std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;
   std::set<std::string> seen;
   for (auto& [time, path] : dated) {

@@ -60,8 +60,7 @@ std::vector<GpuGres> read_gres(std::string_view gres) {
     const int count = std::min(
         count_of(colon == std::string_view::npos ? rest : rest.substr(colon + 1)), most - all);
     all += count;
-    const auto known =
-        std::ranges::find_if(kinds, [type](const GpuGres& kind) { return kind.type == type; });
+    const auto known = std::ranges::find(kinds, type, &GpuGres::type);
     if (known != kinds.end())
       known->count += count;
     else

@@ -45,8 +45,7 @@ constexpr std::array<Variable, 21> known_variables = {{
 }};
 
 const Variable* known_variable(std::string_view name) {
-  const auto* const found = std::ranges::find_if(
-      known_variables, [name](const Variable& known) { return known.name == name; });
+  const auto* const found = std::ranges::find(known_variables, name, &Variable::name);
   return found == known_variables.end() ? nullptr : found;
 }
 

@@ -12,8 +12,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 const NodeVerdict* verdict_on(const PreflightReport& report, const std::string& node) {
-  const auto found =
-      std::ranges::find_if(report.nodes, [&](const NodeVerdict& one) { return one.node == node; });
+  const auto found = std::ranges::find(report.nodes, node, &NodeVerdict::node);
   return found == report.nodes.end() ? nullptr : &*found;
 }
 

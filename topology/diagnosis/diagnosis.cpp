@@ -136,8 +136,7 @@ std::vector<Finding> diagnose(const Topology& topology, const NodeObservation& n
                           .fix = std::move(found.fix)});
     }
   }
-  std::ranges::stable_sort(findings,
-                           [](const Finding& a, const Finding& b) { return a.level > b.level; });
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::level);
   return findings;
 }
 

@@ -167,8 +167,7 @@ void read_numa(hwloc_topology_t from, Topology& topology) {
                              .memory_bytes = node->attr->numanode.local_memory,
                              .kind = memory_kind(node)});
   }
-  std::ranges::sort(topology.numa,
-                    [](const NumaNode& a, const NumaNode& b) { return a.index < b.index; });
+  std::ranges::sort(topology.numa, {}, &NumaNode::index);
   give_cpus_to_one_node(topology.numa);
 }
 

@@ -27,8 +27,7 @@ std::vector<Group> group_by_domain(const std::vector<Seat>& seats) {
   std::vector<Group> groups;
   for (int r = 0; r < std::ssize(seats); ++r) {
     const auto& domain = seats[at(r)].domain;
-    const auto found =
-        std::ranges::find_if(groups, [&](const Group& group) { return group.domain == domain; });
+    const auto found = std::ranges::find(groups, domain, &Group::domain);
     if (found == groups.end())
       groups.push_back({domain, {r}});
     else

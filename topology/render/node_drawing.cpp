@@ -270,8 +270,7 @@ class Drawing {
     std::map<std::string, std::vector<Device>> by_bridge;
     for (auto& device : found.mapped()) by_bridge[device.bridge].push_back(std::move(device));
     for (auto& [bridge, devices] : by_bridge) {
-      std::ranges::stable_sort(devices,
-                               [](const Device& a, const Device& b) { return a.pci < b.pci; });
+      std::ranges::stable_sort(devices, {}, &Device::pci);
       Branch branch;
       branch.words.push_back(plain(bridge.empty() ? "no PCI" : "PCI " + bridge));
       for (auto& device : devices) {

@@ -246,7 +246,7 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
     tensor.data.assign(bytes.begin(), bytes.end());
     file.tensors.push_back(std::move(tensor));
   }
-  std::ranges::sort(file.tensors, [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  std::ranges::sort(file.tensors, {}, &Tensor::name);
   return file;
 }
 
