@@ -161,13 +161,6 @@ Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id
   return jobs;
 }
 
-Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id) {
-  auto jobs = queued_jobs(system, id);
-  if (!jobs) return std::move(jobs).error();
-  if (jobs->empty()) return std::optional<QueuedJob>();
-  return std::optional<QueuedJob>(std::move(jobs->front()));
-}
-
 JobRecords jobs_of_controller(System& system, const std::string& id, seconds limit) {
   const auto text = ask(system, {"scontrol", "show", "job", id}, limit);
   if (!text) return {.silent = is_silence(system, text.error(), "scontrol")};

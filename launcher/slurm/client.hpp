@@ -25,13 +25,9 @@ std::string message_of(const CommandOutput& output);
 /// The name of a user of this machine; "uid 1000" if it has none.
 std::string user_name(uid_t uid);
 
-// ---- jobs -----------------------------------------------------------------------------------
-
 /// All queued jobs of this user, in one call; with `id`, that job of any owner. Empty if Slurm
 /// has forgotten the job. unavailable, timeout: the controller does not answer.
 Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id = "");
-/// The job in squeue; nullopt once squeue has forgotten it. Errors as in queued_jobs.
-Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id);
 
 /// Records of a job, or of the tasks of an array. Empty if they are not known.
 struct JobRecords {
@@ -67,13 +63,10 @@ Result<CommandOutput> run_requeue(System& system, const std::string& id);
 Result<Ok> set_excluded_nodes(System& system, const std::string& id, const std::string& hosts,
                               std::chrono::seconds limit = slurm_limit);
 
-// ---- nodes ----------------------------------------------------------------------------------
-
 /// The nodes of a host list; none if it is empty. nullopt: no answer.
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,
                                                           std::chrono::seconds limit = slurm_limit);
 
-// ---- the cluster ----------------------------------------------------------------------------
 // A busy controller with ten thousand nodes needs long, and without its answer there is no job:
 // these wait, and tell the user so. An error names the command: "`scontrol show config` failed: ".
 
@@ -96,8 +89,6 @@ std::optional<std::vector<SlurmReservation>> reservations(System& system);
 std::optional<std::vector<SlurmAssociation>> associations(System& system, const std::string& user);
 /// Empty if unknown.
 std::string default_account(System& system, const std::string& user);
-
-// ---- parsers --------------------------------------------------------------------------------
 
 /// `sacct --parsable2` with the fields that jobs_of_accounting() asks for: the job, and its tasks
 /// if it is an array.

@@ -106,9 +106,4 @@ std::optional<SlurmJob> finished_job(System& system, const std::string& id) {
   return std::move(jobs.front());
 }
 
-std::optional<SlurmJob> finished_job(System& system, const JobIdentity& ours) {
-  auto job = finished_job(system, ours.id);
-  return job && is_same_job(ours, *job) ? job : std::nullopt;
-}
-
 }  // namespace dllaunch

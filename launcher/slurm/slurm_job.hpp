@@ -49,6 +49,5 @@ std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool*
 std::vector<SlurmJob> finished_jobs(System& system, const JobIdentity& job, bool* silent = nullptr);
 /// The same for a job that is not an array; nullopt if it is unknown.
 std::optional<SlurmJob> finished_job(System& system, const std::string& id);
-std::optional<SlurmJob> finished_job(System& system, const JobIdentity& job);
 
 }  // namespace dllaunch

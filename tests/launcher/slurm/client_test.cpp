@@ -19,17 +19,18 @@ const std::string sacct =
 TEST(SlurmClient, AsksTheQueue) {
   FakeSystem system;
   system.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
-  const auto queued = queued_job(system, "5");
-  ASSERT_TRUE(queued && *queued);
-  EXPECT_EQ((*queued)->state, "PENDING");
+  const auto queued = queued_jobs(system, "5");
+  ASSERT_TRUE(queued);
+  ASSERT_EQ(queued->size(), 1U);
+  EXPECT_EQ(queued->front().state, "PENDING");
 
   system.answers[squeue] = {0, "", ""};
-  EXPECT_FALSE(*queued_job(system, "5"));
+  EXPECT_TRUE(queued_jobs(system, "5")->empty());
   system.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
-  EXPECT_FALSE(*queued_job(system, "5"));
+  EXPECT_TRUE(queued_jobs(system, "5")->empty());
   system.answers[squeue] = {
       1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
-  EXPECT_FALSE(queued_job(system, "5"));
+  EXPECT_FALSE(queued_jobs(system, "5"));
 }
 
 TEST(SlurmClient, SignalsAndCancels) {

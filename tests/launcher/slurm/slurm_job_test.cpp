@@ -159,10 +159,11 @@ TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
                                               R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
                       {"job_id": 5, "job_state": ["PENDING"], "state_reason": "Priority"}]})",
                                               ""};
-  const auto queued = queued_job(system, "5");
-  ASSERT_TRUE(queued && *queued);
-  EXPECT_EQ((*queued)->id, "5");
-  EXPECT_EQ((*queued)->reason, "Priority");
+  const auto queued = queued_jobs(system, "5");
+  ASSERT_TRUE(queued);
+  ASSERT_EQ(queued->size(), 1U);
+  EXPECT_EQ(queued->front().id, "5");
+  EXPECT_EQ(queued->front().reason, "Priority");
 
   system.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
