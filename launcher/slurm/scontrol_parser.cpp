@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <ctime>
-#include <limits>
 #include <utility>
 
 #include "launcher/base/split.hpp"
@@ -13,7 +11,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
-constexpr const char* time_format = "%Y-%m-%dT%H:%M:%S";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(blanks);
@@ -340,26 +337,6 @@ std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {
   return reservations;
 }
 
-std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
-  std::tm time{};
-  const std::string terminated(text);
-  const char* end = strptime(terminated.c_str(), time_format, &time);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  time.tm_isdst = -1;  // let mktime() determine daylight saving time
-  const auto seconds = std::mktime(&time);
-  if (seconds == -1) return std::nullopt;
-  return std::int64_t{seconds};
-}
-
-std::string slurm_time(double unix_s) {
-  const auto seconds = static_cast<std::time_t>(unix_s);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), time_format, &local);
-  return text.data();
-}
-
 std::vector<SlurmAssociation> parse_associations(std::string_view text) {
   std::vector<SlurmAssociation> associations;
   for (const auto line : split_at(text, '\n')) {
@@ -421,46 +398,6 @@ std::vector<SlurmJob> parse_slurm_jobs(std::string_view text) {
   std::vector<SlurmJob> jobs;
   for (const auto& record : records(text, "JobId")) jobs.push_back(job_of(record));
   return jobs;
-}
-
-bool is_unlimited(std::string_view text) {
-  return text == "UNLIMITED" || text == "INFINITE" || text == "infinite" || text == "unlimited";
-}
-
-std::optional<int> parse_slurm_minutes(std::string_view text) {
-  const auto number = [](std::string_view digits) -> std::optional<std::int64_t> {
-    if (digits.empty() || digits.size() > 9 ||
-        digits.find_first_not_of("0123456789") != std::string_view::npos)
-      return std::nullopt;
-    return leading_number<std::int64_t>(digits);
-  };
-  std::int64_t days = 0;
-  const auto dash = text.find('-');
-  const bool with_days = dash != std::string_view::npos;
-  if (with_days) {
-    const auto value = number(text.substr(0, dash));
-    if (!value) return std::nullopt;
-    days = *value;
-    text.remove_prefix(dash + 1);
-  }
-  std::vector<std::int64_t> parts;
-  for (const auto part : split_at(text, ':')) {
-    const auto value = number(part);
-    if (!value || parts.size() == 3) return std::nullopt;
-    parts.push_back(*value);
-  }
-  // After days the first number is hours. Without days, one number is minutes, two are
-  // minutes:seconds.
-  std::int64_t hours = 0;
-  if (with_days || parts.size() == 3) {
-    hours = parts.front();
-    parts.erase(parts.begin());
-  }
-  const auto minutes = parts.empty() ? 0 : parts[0];
-  const auto seconds = parts.size() > 1 ? parts[1] : 0;
-  const auto total = ((days * 24) + hours) * 60 + minutes + (seconds + 59) / 60;
-  if (total > std::numeric_limits<int>::max()) return std::nullopt;
-  return static_cast<int>(total);
 }
 
 bool is_waiting_state(std::string_view state) {

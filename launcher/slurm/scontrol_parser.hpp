@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launcher/slurm/gres.hpp"
+#include "launcher/slurm/slurm_time.hpp"
 
 namespace dllaunch {
 
@@ -82,11 +83,6 @@ struct SlurmReservation {
 };
 std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text);
 
-/// "2026-11-20T19:57:21" in this machine's time zone. nullopt: not a time.
-std::optional<std::int64_t> parse_slurm_time(std::string_view text);
-/// The reverse.
-std::string slurm_time(double unix_s);
-
 /// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
 struct SlurmAssociation {
   std::string account;
@@ -143,11 +139,5 @@ std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
 bool is_waiting_state(std::string_view state);
 /// Whether the job will not run again: COMPLETED, FAILED, TIMEOUT, ...
 bool is_final_state(std::string_view state);
-
-/// Minutes in a Slurm duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
-/// "2-12:30:00". Rounds seconds up. nullopt: not a duration, which includes "UNLIMITED" and
-/// "infinite"; see is_unlimited().
-std::optional<int> parse_slurm_minutes(std::string_view text);
-bool is_unlimited(std::string_view text);
 
 }  // namespace dllaunch

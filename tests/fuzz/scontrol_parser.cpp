@@ -37,5 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto minutes = parse_slurm_minutes(text))
     must_hold(*minutes >= 0, "a duration is not negative");
+  if (const auto seconds = parse_slurm_elapsed(text))
+    must_hold(*seconds >= 0, "an elapsed time is not negative");
   return 0;
 }
