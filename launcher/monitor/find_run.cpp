@@ -24,11 +24,6 @@ std::string folder_name(const std::string& path) {
   return fs::path(path).filename().string();
 }
 
-bool holds_a_run(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path + "/plan.json", ignored);
-}
-
 std::optional<std::string> as_directory(const std::string& query) {
   std::error_code error;
   // Resolve links, as `run` does.

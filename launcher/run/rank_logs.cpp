@@ -42,6 +42,13 @@ std::string rank_log_name(int rank, const std::string& host) {
   return fmt::format("rank-{:04}-{}.log", rank, safe);
 }
 
+double changed_at_s(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return 0;
+  return static_cast<double>(info.st_mtim.tv_sec) +
+         1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
+}
+
 std::string host_of_log(const std::string& path) {
   const std::string name = fs::path(path).stem().string();
   const auto first = name.find('-');

@@ -49,11 +49,6 @@ void forget_the_oldest(const std::string& folder) {
   }
 }
 
-bool holds_a_run(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path + "/plan.json", ignored);
-}
-
 }  // namespace
 
 std::optional<std::string> state_folder(System& system) {
@@ -83,6 +78,11 @@ Result<Ok> remember_run(System& system, const RunDir& run) {
                  ""};
   forget_the_oldest(*folder);
   return Ok{};
+}
+
+bool holds_a_run(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path + "/plan.json", ignored);
 }
 
 std::vector<std::string> known_runs(System& system) {

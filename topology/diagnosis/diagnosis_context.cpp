@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/core.h>
 
@@ -105,6 +106,13 @@ std::string size_words(std::uint64_t bytes) {
   if (bytes >= kib * kib * kib) return fmt::format("{} GiB", bytes / (kib * kib * kib));
   if (bytes >= kib * kib) return fmt::format("{} MiB", bytes / (kib * kib));
   return fmt::format("{} KiB", bytes / kib);
+}
+
+int number_in(const std::string* text) {
+  if (text == nullptr) return 0;
+  int number = 0;
+  std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
 }
 
 std::string fix_binding(const DiagnosisContext& context, std::string_view key) {

@@ -1,6 +1,5 @@
 // Rules about CPUs: which ones a rank has, and which ranks share them.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 
@@ -20,13 +19,6 @@ std::string gpus_text(const DiagnosisContext& context, const std::vector<int>& g
   std::string text;
   for (const int gpu : gpus) text += (text.empty() ? "" : ", ") + gpu_words(context.topology, gpu);
   return text;
-}
-
-int number_in(const std::string* text) {
-  if (text == nullptr) return 0;
-  int number = 0;
-  std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
 }
 
 IdSet cpus_of_ranks(const DiagnosisContext& context) {

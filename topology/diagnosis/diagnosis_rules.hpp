@@ -53,6 +53,8 @@ std::string size_words(std::uint64_t bytes);                    // "64 MiB"
 std::string fix_binding(const DiagnosisContext& context, std::string_view key = "policy: closest");
 /// The value of rank i's variable; null if unset.
 const std::string* variable(const DiagnosisContext& context, int i, const char* name);
+/// The number at the start of such a value; 0 if there is none.
+int number_in(const std::string* text);
 
 // diagnosis_cpus.cpp
 std::vector<Found> far_from_gpu(const DiagnosisContext& context);

@@ -1,6 +1,5 @@
 // Rules about the request: Slurm's masks and variables, the plan, the cgroup.
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -30,13 +29,6 @@ std::string wrong_with(std::string_view entry, bool is_mask, const DiagnosisCont
   if (!refused.empty())
     return fmt::format("was given the {}: the job may not use {}", shown, cpu_words(refused));
   return "";
-}
-
-int number_in(const std::string* text) {
-  if (text == nullptr) return 0;
-  int number = 0;
-  std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
 }
 
 /// Hardware threads of the rank's cores, as Slurm counts CPUs.
