@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <optional>
+
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,14 +29,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-// Digits only: from_chars alone would accept "-3".
+// Digits only: parse_number() alone would accept "-3".
 std::optional<int> parse_id(std::string_view text) {
-  int id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (text.empty() || text.front() == '-' || error != std::errc{} ||
-      end != text.data() + text.size())
-    return std::nullopt;
-  return id;
+  return text.starts_with('-') ? std::nullopt : parse_number<int>(text);
 }
 
 // Returns the beginning of untrusted text, made printable, for use in a message.

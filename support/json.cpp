@@ -16,8 +16,8 @@ Json::Json(std::string text) {
 }
 
 Json::Json(std::initializer_list<JsonPart> parts) {
-  const bool members = std::all_of(parts.begin(), parts.end(),
-                                   [](const JsonPart& part) { return part.is_member(); });
+  const bool members =
+      std::ranges::all_of(parts, [](const JsonPart& part) { return part.is_member(); });
   *this = members ? object(parts) : array(parts);
 }
 

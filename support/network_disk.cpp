@@ -18,8 +18,8 @@ bool lies_on_network(const std::string& path) {
       0xAAD7AAEA};  // PanFS
   struct statfs info {};
   if (statfs(path.c_str(), &info) != 0) return true;
-  return std::find(network.begin(), network.end(),
-                   static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) != network.end();
+  return std::ranges::find(network, static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) !=
+         network.end();
 }
 
 }  // namespace dllaunch

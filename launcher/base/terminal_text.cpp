@@ -20,22 +20,22 @@ bool is_plain(char c) {
 /// The length of the permitted sequence at the start of `text`; 0: none.
 std::size_t command_length(std::string_view text, const TerminalCommands& commands) {
   if (commands.redraw && text.starts_with(erase_line)) return erase_line.size();
-  const auto color = std::find_if(colors.begin(), colors.end(),
-                                  [&](std::string_view one) { return text.starts_with(one); });
+  const auto color =
+      std::ranges::find_if(colors, [&](std::string_view one) { return text.starts_with(one); });
   return commands.colors && color != colors.end() ? color->size() : 0;
 }
 
 }  // namespace
 
 bool is_terminal_text(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), is_plain);
+  return std::ranges::all_of(text, is_plain);
 }
 
 std::string terminal_text(std::string_view text, const TerminalCommands& commands) {
   std::string shown;
   while (!text.empty()) {
-    const auto plain = static_cast<std::size_t>(
-        std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    const auto plain =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
     shown += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;

@@ -101,7 +101,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string printable(std::string_view text) {
   const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\t'; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  if (std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string shown;
   each_character(text, [&](std::string_view character) {
     shown += character == "\t" ? "\t" : visible(character);

@@ -39,7 +39,7 @@ std::vector<std::string> own_files(System& system) {
     paths.push_back(at->path().string());
     if (paths.size() == most_files) break;
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 
@@ -55,16 +55,15 @@ Result<ClusterProfile> read_profile(System& system, const ProfileText& found) {
 }
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& word) {
-  return !word.empty() &&
-         std::any_of(patterns.begin(), patterns.end(), [&word](const std::string& pattern) {
-           return fnmatch(pattern.c_str(), word.c_str(), 0) == 0;
-         });
+  return !word.empty() && std::ranges::any_of(patterns, [&word](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), word.c_str(), 0) == 0;
+  });
 }
 
 std::string first_common(const std::vector<std::string>& wanted, const SlurmFacts& slurm) {
   for (const auto& name : wanted)
-    if (std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
-                    [&name](const Partition& partition) { return partition.name == name; }))
+    if (std::ranges::any_of(slurm.partitions,
+                            [&name](const Partition& partition) { return partition.name == name; }))
       return name;
   return "";
 }
@@ -142,8 +141,8 @@ std::vector<ClusterProfile> read_all(System& system, const std::vector<ProfileTe
 }
 
 bool is_sure(const ClusterProfile& profile, const std::string& key) {
-  return std::none_of(profile.unverified.begin(), profile.unverified.end(),
-                      [&key](const auto& doubt) { return doubt.first == key; });
+  return std::ranges::none_of(profile.unverified,
+                              [&key](const auto& doubt) { return doubt.first == key; });
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ constexpr std::size_t most_problems = 50;
 constexpr std::size_t most_node_types = 50;
 
 const YamlNode* child(const YamlNode& node, const std::string& key) {
-  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
-                                  [&key](const YamlEntry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(node.entries, key, &YamlEntry::key);
   return found == node.entries.end() ? nullptr : found->value.get();
 }
 
@@ -49,8 +48,7 @@ Mark mark_of(const YamlNode& root, const Steps& steps) {
 std::string words_of_path(const Steps& steps) {
   std::string text;
   for (const auto& step : steps) {
-    const bool index =
-        std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool index = std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; });
     text += index ? "[" + step + "]" : (text.empty() ? "" : ".") + step;
   }
   return text;
@@ -159,7 +157,7 @@ class Reader {
                                  .by_constraint = item["by_constraint"]};
       if (!seen.insert(partition.name).second)
         report(place("name"), fmt::format("'{}' is given twice", partition.name));
-      if (std::find(nodes.begin(), nodes.end(), partition.node) == nodes.end())
+      if (std::ranges::find(nodes, partition.node) == nodes.end())
         report(place("node"), unknown_node(partition.node, nodes));
       if (partition.is_default && std::exchange(any_default, true))
         report(place("default"), "only one partition is the default one");
@@ -173,8 +171,8 @@ class Reader {
   }
 
   void check_constraint(const ProfilePartition& partition, const Steps& place) {
-    const auto node = std::find_if(profile_.nodes.begin(), profile_.nodes.end(),
-                                   [&](const auto& n) { return n.name == partition.node; });
+    const auto node = std::ranges::find_if(profile_.nodes,
+                                           [&](const auto& n) { return n.name == partition.node; });
     if (partition.by_constraint && node != profile_.nodes.end() && node->constraint.empty())
       report(place, fmt::format("node type '{}' has no constraint", partition.node));
   }
@@ -236,7 +234,7 @@ ParsedProfile parse_cluster_profile(std::string_view text, const std::string& fi
   Reader reader(*document.root, resolved, file);
   auto profile = reader.read();
   auto problems = std::move(reader).problems();
-  std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(problems, [](const auto& a, const auto& b) {
     return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
   });
   if (!problems.empty()) return failed(std::move(problems), file, text);

@@ -18,8 +18,7 @@ bool is_of(const ProbedNode& node, const std::string& name) {
   const auto matches = [&](const std::string& word) {
     return name == word || name == node.cluster + "/" + word;
   };
-  return matches(node_type_id(node.type)) ||
-         std::any_of(node.partitions.begin(), node.partitions.end(), matches);
+  return matches(node_type_id(node.type)) || std::ranges::any_of(node.partitions, matches);
 }
 
 Result<Topology> probed_topology(System& system, const std::string& name) {
@@ -44,7 +43,7 @@ bool names_profile(System& system, const std::string& name) {
   if (name.find_first_of("./") != std::string::npos || name.starts_with("synthetic:")) return false;
   const auto word = name.substr(0, name.find(':'));
   const auto all = profile_texts(system);
-  return std::any_of(all.begin(), all.end(), [&word](const auto& p) { return p.name == word; });
+  return std::ranges::any_of(all, [&word](const auto& p) { return p.name == word; });
 }
 
 /// The first node type of a profile, or the one with that name or for that partition.

@@ -41,7 +41,7 @@ std::vector<std::string> entries_of(const std::string& folder) {
     paths.push_back(at->path().string());
     if (paths.size() == most_probes) break;
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 
@@ -88,8 +88,7 @@ ProbeCache read_probe_cache(System& system, const std::optional<std::string>& cl
   } else {
     for (const auto& path : entries_of(*folder)) read_folder(system, path, cache);
   }
-  std::stable_sort(cache.nodes.begin(), cache.nodes.end(),
-                   [](const ProbedNode& a, const ProbedNode& b) { return a.time > b.time; });
+  std::ranges::stable_sort(cache.nodes, std::ranges::greater(), &ProbedNode::time);
   return cache;
 }
 

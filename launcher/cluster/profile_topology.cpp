@@ -38,8 +38,7 @@ void number_numa(Topology& node, const Json& numbers) {
     node.numa[i].index = numbers[i].get<int>();
     node.allowed_numa.insert(node.numa[i].index);
   }
-  std::sort(node.numa.begin(), node.numa.end(),
-            [](const NumaNode& a, const NumaNode& b) { return a.index < b.index; });
+  std::ranges::sort(node.numa, {}, &NumaNode::index);
 }
 
 class Shaper {
@@ -120,8 +119,7 @@ class Shaper {
       nic.numa = node_.numa_of(nic.cpus);
       node_.nics.push_back(std::move(nic));
     }
-    std::sort(node_.nics.begin(), node_.nics.end(),
-              [](const Nic& a, const Nic& b) { return a.name < b.name; });
+    std::ranges::sort(node_.nics, {}, &Nic::name);
     return true;
   }
 

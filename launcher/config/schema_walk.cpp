@@ -88,7 +88,7 @@ Json SchemaWalk::complete(const Json& schema, const YamlNode& root) {
 }
 
 std::vector<YamlProblem> SchemaWalk::problems() && {
-  std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(problems_, [](const auto& a, const auto& b) {
     return std::tie(a.mark.source, a.mark.line, a.mark.column) <
            std::tie(b.mark.source, b.mark.line, b.mark.column);
   });
@@ -165,16 +165,15 @@ void SchemaWalk::choose(const std::string& path, const YamlNode& node, const Jso
     if (rule == property.end()) continue;
     const Json& word = result[(*rule)["key"].get<std::string>()];
     if (!word.is_string()) continue;  // reported already
-    const auto given =
-        std::find_if(node.entries.begin(), node.entries.end(),
-                     [&key = name](const YamlEntry& entry) { return entry.key == key; });
+    const auto given = std::ranges::find_if(
+        node.entries, [&key = name](const YamlEntry& entry) { return entry.key == key; });
     const auto initial = (*rule)["defaults"].find(word.get<std::string>());
     const bool has = initial != (*rule)["defaults"].end();
     const bool absent = given == node.entries.end() || given->value->kind == YamlKind::null;
     if (absent) {
       result[name] = has ? *initial : Json();
       const Json& needed = (*rule)["needed"];
-      if (std::find(needed.begin(), needed.end(), word) == needed.end()) continue;
+      if (std::ranges::find(needed, word) == needed.end()) continue;
       report(node.mark,
              fmt::format("required key '{}' is missing: {} {} needs it", below(path, name),
                          (*rule)["key"].get<std::string>(), word.get<std::string>()));

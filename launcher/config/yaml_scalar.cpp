@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "support/json.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,10 +57,7 @@ bool looks_like_number(std::string_view text) {
 std::optional<double> number(std::string_view text) {
   if (!looks_like_number(text)) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_number<double>(text);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ bool is_plain(const std::string& text) {
   std::string lower = text;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return reserved.count(lower) == 0 && std::all_of(text.begin(), text.end(), [](char c) {
+  return reserved.count(lower) == 0 && std::ranges::all_of(text, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
                   std::string_view("_-./").find(c) != std::string_view::npos;
          });
@@ -40,8 +40,8 @@ void emit(YAML::Emitter& out, const Json& value) {
     }
     out << YAML::EndMap;
   } else if (value.is_array()) {
-    const bool structured = std::any_of(value.begin(), value.end(),
-                                        [](const Json& item) { return item.is_structured(); });
+    const bool structured =
+        std::ranges::any_of(value, [](const Json& item) { return item.is_structured(); });
     if (!structured) out << YAML::Flow;
     out << YAML::BeginSeq;
     for (const auto& item : value) emit(out, item);

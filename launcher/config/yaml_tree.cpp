@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
 
 namespace dllaunch {
@@ -231,14 +232,9 @@ YamlDocument parse_yaml(std::string_view text, int source, int first_column) {
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
+  auto lines = split_lines(text);
+  for (auto& line : lines)
     if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    begin = end + 1;
-  }
   if (lines.empty()) lines.emplace_back();
   return lines;
 }

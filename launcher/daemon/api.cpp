@@ -17,6 +17,7 @@
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "support/json_fields.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,13 +57,8 @@ Json to_json(const RunRecord& run) {
 
 /// "/v1/runs/a/logs/b" -> v1 runs a logs b
 std::vector<std::string> segments_of(const std::string& path) {
-  std::vector<std::string> segments;
-  for (std::size_t begin = 1; begin <= path.size();) {
-    const auto end = std::min(path.find('/', begin), path.size());
-    segments.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return segments;
+  const auto segments = split_at(path, '/');
+  return {segments.begin() + 1, segments.end()};
 }
 
 /// Returns nullopt if the parameter is present but not a number.

@@ -9,9 +9,8 @@ namespace dllaunch {
 std::optional<RunTotals> EventTotals::of(const StoredRun& run) {
   const auto path = run.dir.events();
   const std::lock_guard guard(mutex_);
-  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) {
-    return one.path == path && one.began_at_s == run.began_at_s;
-  });
+  const auto known = std::ranges::find_if(
+      kept_, [&](const Kept& one) { return one.path == path && one.began_at_s == run.began_at_s; });
   if (known != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, known);
   } else {

@@ -43,7 +43,7 @@ std::optional<bool> FolderProbe::known(const std::string& folder) {
     return entry.second->done;
   });
   const auto device = devices_.find(folder);
-  const bool hangs = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+  const bool hangs = std::ranges::any_of(waiting_, [&](const auto& entry) {
     const auto other = devices_.find(entry.first);
     return entry.first == folder ||
            (device != devices_.end() && other != devices_.end() && other->second == device->second);

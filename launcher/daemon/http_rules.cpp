@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -35,9 +36,8 @@ bool comes_from_elsewhere(const HttpHead& head) {
 
 bool is_too_long(const std::string& length) {
   if (length.empty()) return false;
-  std::uint64_t bytes = 0;
-  const auto [end, problem] = std::from_chars(length.data(), length.data() + length.size(), bytes);
-  return problem != std::errc() || end != length.data() + length.size() || bytes > most_body_bytes;
+  const auto bytes = parse_number<std::uint64_t>(length);
+  return !bytes || *bytes > most_body_bytes;
 }
 
 bool holds_nothing(const HttpHead& head) {

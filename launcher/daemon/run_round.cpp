@@ -1,6 +1,5 @@
 // One run within a round of RunWatch: alive, ended, decided.
 #include <fmt/core.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,18 +25,10 @@ namespace {
 constexpr double day_s = 86400;
 constexpr double week_s = 7 * day_s;
 
-std::string own_name() {
-  std::vector<char> room(16384);
-  passwd entry{};
-  passwd* found = nullptr;
-  getpwuid_r(geteuid(), &entry, room.data(), room.size(), &found);
-  return found != nullptr ? found->pw_name : fmt::format("uid {}", geteuid());
-}
-
 Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
   if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::unknown;
   const auto& by = jobs.front().cancelled_by;
-  if (by == own_name()) return Canceller::user;
+  if (by == user_name(geteuid())) return Canceller::user;
   return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system : Canceller::unknown;
 }
 
@@ -230,12 +221,10 @@ void RunWatch::take_progress(LiveRun& run) {
 
 /// Records the job's nodes that are out of order. A resubmitted job does not wait for them.
 void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
-  constexpr std::chrono::seconds limit(20);
-  if (where.empty()) return;
-  const auto shown = system_.run({"scontrol", "--oneliner", "show", "node", where}, limit);
-  if (!shown || shown->exit_code != 0) return;
+  const auto nodes = nodes_of_controller(system_, where);
+  if (!nodes) return;
   bool any = false;
-  for (const auto& node : parse_slurm_nodes(shown->out)) {
+  for (const auto& node : *nodes) {
     // A node drained by an administrator has not failed.
     if (!is_gone(node.state)) continue;
     any = true;
@@ -250,9 +239,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
     if (const auto option = option_of_line(line); option && option->first == "--exclude")
       by_user = option->second;
   const auto list = exclude_list(by_user, *failed);
-  const auto told = system_.run(
-      {"scontrol", "update", "JobId=" + run.record.job_id, "ExcNodeList=" + list}, limit);
-  if (!told || told->exit_code != 0) return;
+  if (!set_excluded_nodes(system_, run.record.job_id, list)) return;
   run.record.decision = fmt::format("back in the queue; left out: {}", list);
   auto kept = store_.decide({.run = run.record,
                              .submissions = {},
@@ -425,7 +412,7 @@ void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   } else if (run_state.state != "running") {
     record.decision = "not requeued: it is " + run_state.state;
   } else {
-    const auto told = system_.run({"scontrol", "requeue", record.job_id}, std::chrono::seconds(20));
+    const auto told = run_requeue(system_, record.job_id);
     record.decision = told && told->exit_code == 0
                           ? "requeued: you asked for it"
                           : "not requeued: " + (told ? told->err : told.error().what);

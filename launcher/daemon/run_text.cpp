@@ -59,7 +59,7 @@ std::vector<std::string> log_names(const RunDir& dir) {
   std::vector<std::string> names;
   if (has_out(dir)) add_names(dir.out(), true, names);
   add_names(dir.path, false, names);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

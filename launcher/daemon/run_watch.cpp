@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -27,14 +28,12 @@ int jobs_in_line(const std::string& id) {
   if (open == std::string::npos) return 1;
   int jobs = 0;
   const auto list = id.substr(open + 1, id.find_first_of("%]", open) - open - 1);
-  for (std::size_t at = 0; at < list.size();) {
-    const auto end = std::min(list.find(',', at), list.size());
-    const auto range = list.substr(at, end - at);
+  for (const auto part : split_at(list, ',')) {
+    const std::string range(part);
     const auto dash = range.find('-');
     const int first = std::atoi(range.c_str());
     const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
     jobs += std::max(1, last - first + 1);
-    at = end + 1;
   }
   return std::max(1, jobs);
 }

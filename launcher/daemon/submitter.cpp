@@ -20,7 +20,6 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds query_limit(20);
 constexpr double failed_nodes_within_s = 7 * 86400.0;
 constexpr std::ptrdiff_t most_never_sent = 5;  // consecutive, per run
 
@@ -274,10 +273,10 @@ void Submitter::end_late_ones(double now_s) {
   next_late_s_ = now_s + pause_s;
   const auto past = store_.never_sent(now_s - worth_s);
   if (!past || past->empty()) return;
-  const auto queue = system_.run({"squeue", "--me", "--noheader", "--format=%i|%k"}, query_limit);
-  if (!queue || queue->exit_code != 0) return;
+  const auto queue = own_jobs(system_, /*ended=*/false);
+  if (!queue) return;
   for (const auto& submission : *past) {
-    const auto late = job_with_token(queue->out, submission.token);
+    const auto late = job_with_token(*queue, submission.token);
     const auto run = store_.find_id(submission.run);
     if (!late || !run || !*run || (*run)->job_id == *late) continue;
     const auto ended = cancel_job(system_, *late);

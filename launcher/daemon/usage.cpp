@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -11,14 +13,11 @@ namespace {
 int gpus_in(std::string_view value) {
   constexpr int most = 1'000'000;
   int gpus = 0;
-  while (!value.empty()) {
-    const auto end = std::min(value.find(','), value.size());
-    auto one = value.substr(0, end);
+  for (auto one : split_at(value, ',')) {
     one.remove_prefix(one.rfind(':') + 1);
     int count = 0;
     std::from_chars(one.data(), one.data() + one.size(), count);
     gpus = std::clamp(gpus + std::clamp(count, 0, most), 0, most);
-    value.remove_prefix(std::min(end + 1, value.size()));
   }
   return gpus;
 }

@@ -40,7 +40,7 @@ std::vector<const NumaNode*> memory_nodes(const Topology& topology) {
 std::vector<IdSet> sources_of(const Topology& topology, const std::vector<IdSet>& ranks) {
   std::vector<IdSet> sources;
   const auto add = [&](const IdSet& cpus) {
-    const bool known = std::find(sources.begin(), sources.end(), cpus) != sources.end();
+    const bool known = std::ranges::find(sources, cpus) != sources.end();
     if (!known && cpus.intersects(topology.allowed_cpus)) sources.push_back(cpus);
   };
   for (const auto& cpus : ranks) add(cpus);
@@ -94,8 +94,7 @@ void bench_copies(const Topology& topology, Json& answer) {
     return;
   }
   for (const auto& copy : *copies) {
-    const auto gpu = std::find_if(topology.gpus.begin(), topology.gpus.end(),
-                                  [&](const Gpu& known) { return known.pci == copy.pci; });
+    const auto gpu = std::ranges::find(topology.gpus, copy.pci, &Gpu::pci);
     const bool known = gpu != topology.gpus.end();
     answer["copies"].push_back(
         {{"gpu", known ? Json(gpu->index) : Json(nullptr)},

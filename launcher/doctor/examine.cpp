@@ -103,8 +103,8 @@ Result<Report> examine_process(System& system, int pid, bool bench) {
   std::string job;
   if (seen->rank >= 0) {
     const auto processes = observe_job_processes("");
-    const auto own = std::find_if(processes.begin(), processes.end(),
-                                  [pid](const auto& process) { return process.pid == pid; });
+    const auto own =
+        std::ranges::find_if(processes, [pid](const auto& process) { return process.pid == pid; });
     if (own != processes.end()) job = own->job;
     if (!job.empty()) node.ranks = observe_ranks(processes, job, pid);
   }
@@ -116,8 +116,8 @@ Result<Report> examine_job(System& system, const std::string& job_id, bool bench
   auto topology = observed_topology(system, "");
   if (!topology) return std::move(topology).error();
   auto processes = observe_job_processes("");
-  const auto own = std::find_if(processes.begin(), processes.end(),
-                                [](const auto& process) { return process.pid == getpid(); });
+  const auto own =
+      std::ranges::find_if(processes, [](const auto& process) { return process.pid == getpid(); });
   const std::string own_job = own == processes.end() ? "" : own->job;
   std::erase_if(processes, [&](const JobProcess& process) {
     return process.slurm_job != job_id || process.job == own_job;

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "launcher/base/table.hpp"
 #include "launcher/base/utf8.hpp"
 #include "runtime/gpu/sensors/gpu_sensors.hpp"
 #include "support/isolated_call.hpp"
@@ -108,10 +109,7 @@ std::string of_most(const std::optional<Value>& value, const std::optional<Value
   return fmt::format("{} of {}{}", text(*value), text(*most), unit);
 }
 
-constexpr std::size_t columns = 10;
-using Cells = std::array<std::string, columns>;
-
-Cells cells_of(const GpuRow& row) {
+TableRow cells_of(const GpuRow& row) {
   constexpr double percent = 100;
   constexpr double gib = 1.0 / (1 << 30);
   const GpuReading& reading = row.reading;
@@ -135,8 +133,8 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
                                   const GpuLibraries& libraries) {
   std::vector<GpuRow> rows;
   for (const Gpu& gpu : node.gpus) {
-    const bool known = std::any_of(rows.begin(), rows.end(),
-                                   [&](const GpuRow& row) { return row.pci == gpu.pci; });
+    const bool known =
+        std::ranges::any_of(rows, [&](const GpuRow& row) { return row.pci == gpu.pci; });
     if (known || gpu.pci.empty() || (gpu.vendor != "nvidia" && gpu.vendor != "amd")) continue;
     rows.push_back({.host = host, .index = gpu.index, .pci = gpu.pci, .name = gpu.name});
   }
@@ -172,19 +170,13 @@ std::string render_gpus(const std::vector<GpuRow>& rows, bool color) {
   std::vector<GpuRow> sorted = rows;
   std::stable_partition(sorted.begin(), sorted.end(), is_troubled);
   if (sorted.size() > most_rows) sorted.resize(most_rows);
-  std::vector<Cells> lines = {{"GPU", "HOST", "NAME", "BUSY", "MEMORY", "POWER", "CLOCK", "TEMP",
-                               "SLOWED BY", "ECC ERRORS"}};
-  for (const GpuRow& row : sorted) lines.push_back(cells_of(row));
-  std::array<std::size_t, columns> width{};
-  for (const Cells& line : lines)
-    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], line[c].size());
+  std::vector<TableRow> cells = {{"GPU", "HOST", "NAME", "BUSY", "MEMORY", "POWER", "CLOCK", "TEMP",
+                                  "SLOWED BY", "ECC ERRORS"}};
+  for (const GpuRow& row : sorted) cells.push_back(cells_of(row));
+  const auto lines = table_lines(cells);
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::string line;
-    for (std::size_t c = 0; c + 1 < columns; ++c)
-      line += fmt::format("{:<{}}  ", lines[i][c], width[c]);
-    line += lines[i].back();
-    text += i == 0 && color ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
+    text += i == 0 && color ? "\x1b[1m" + lines[i] + "\x1b[0m\n" : lines[i] + "\n";
     if (i > 0 && !sorted[i - 1].reading.trouble.empty())
       text += fmt::format("  {}\n", sorted[i - 1].reading.trouble);
   }

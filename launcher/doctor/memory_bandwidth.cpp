@@ -79,7 +79,7 @@ Result<double> measure_bandwidth(const IdSet& cpus, int numa, const BandwidthEff
   std::vector<double> times;
   for (std::size_t r = 0; r < static_cast<std::size_t>(effort.repetitions); ++r)
     times.push_back(seconds(lanes, r));
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   const std::size_t elements_per_array = effort.bytes_per_array / sizeof(double);
   const auto elements = static_cast<double>(elements_per_array * ids.size());
   return bytes_per_element * elements / times[times.size() / 2] / 1e9;

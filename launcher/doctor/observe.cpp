@@ -55,7 +55,7 @@ std::vector<int> numbers_in(const std::string& folder) {
     if (number > 0) numbers.push_back(number);
   }
   closedir(opened);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 

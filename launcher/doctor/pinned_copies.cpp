@@ -140,7 +140,7 @@ double copy_speed(const GpuCalls& gpu, std::uintptr_t device, const NumaMemory& 
     const std::chrono::duration<double> took = Clock::now() - begin;
     if (i > 0) seconds.push_back(std::max(1e-9, took.count()));
   }
-  std::sort(seconds.begin(), seconds.end());
+  std::ranges::sort(seconds);
   return static_cast<double>(memory.bytes()) / seconds[seconds.size() / 2] / 1e9;
 }
 

@@ -5,17 +5,10 @@
 #include <set>
 
 #include "launcher/base/split.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
-
-/// Returns the next line of `text`, without its end, and removes it from `text`.
-std::string_view take_line(std::string_view& text) {
-  const auto end = std::min(text.find('\n'), text.size());
-  const auto line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
@@ -49,8 +42,8 @@ std::string_view file_name(std::string_view path) {
 
 bool is_interpreter(std::string_view name) {
   constexpr std::string_view names[] = {"python", "bash", "sh", "dash", "perl", "julia", "Rscript"};
-  return std::any_of(std::begin(names), std::end(names),
-                     [&](std::string_view known) { return name.starts_with(known); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view known) { return name.starts_with(known); });
 }
 
 /// "bind:0-1", "prefer=static:0", "prefer (many):0,2", "default".
@@ -74,8 +67,7 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
   ProcStatus status;
   bool named = false;
   bool placed = false;
-  while (!text.empty()) {
-    const auto line = take_line(text);
+  for (const auto line : split_lines(text)) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const auto key = line.substr(0, colon);
@@ -102,10 +94,7 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
 
 Environment parse_proc_environment(std::string_view text) {
   Environment environment;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\0'), text.size());
-    const auto entry = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const auto entry : split_at(text, '\0')) {
     const auto equals = entry.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
@@ -134,8 +123,7 @@ ProcLimits parse_proc_limits(std::string_view text) {
     auto rest = line.substr(name.size());
     return limit_in(take_word(rest));
   };
-  while (!text.empty()) {
-    const auto line = take_line(text);
+  for (const auto line : split_lines(text)) {
     constexpr std::string_view locked = "Max locked memory";
     constexpr std::string_view files = "Max open files";
     if (line.starts_with(locked)) limits.locked_memory_bytes = soft(line, locked);
@@ -148,8 +136,7 @@ std::vector<std::string> gpu_libraries_in(std::string_view maps) {
   constexpr std::string_view runtimes[] = {"libcudart.so", "libcuda.so", "libamdhip64.so",
                                            "libze_loader.so"};
   std::set<std::string> found;
-  while (!maps.empty()) {
-    const auto line = take_line(maps);
+  for (const auto line : split_lines(maps)) {
     const auto path = line.find('/');
     if (path == std::string_view::npos) continue;
     auto name = file_name(line.substr(path));
@@ -163,8 +150,7 @@ std::vector<std::string> gpu_libraries_in(std::string_view maps) {
 MemoryPolicy parse_numa_maps(std::string_view text) {
   std::string_view first;
   std::string_view stack;
-  while (!text.empty()) {
-    const auto line = take_line(text);
+  for (const auto line : split_lines(text)) {
     if (first.empty()) first = line;
     if (line.find(" stack") != std::string_view::npos) stack = line;
     if (line.find(" heap") != std::string_view::npos) return policy_in(line);
@@ -177,8 +163,7 @@ std::optional<IdSet> nvidia_devices_in(std::string_view devices_list) {
   constexpr std::string_view nvidia = "195:";
   if (trimmed(devices_list).empty()) return std::nullopt;
   IdSet devices;
-  while (!devices_list.empty()) {
-    auto line = take_line(devices_list);
+  for (auto line : split_lines(devices_list)) {
     const auto kind = take_word(line);
     const auto numbers = take_word(line);
     if (kind == "a" || numbers == "*:*") return std::nullopt;

@@ -6,15 +6,13 @@
 
 #include <fmt/core.h>
 
+#include "launcher/base/table.hpp"
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/report.hpp"
 #include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 namespace {
-
-constexpr std::size_t columns_of_table = 9;
-using Row = std::array<std::string, columns_of_table>;
 
 std::string or_dash(std::string text) {
   return text.empty() ? "-" : std::move(text);
@@ -27,7 +25,7 @@ std::string list_of(const std::vector<int>& numbers) {
 }
 
 /// The columns in which alike ranks are equal: all but those that identify the rank.
-using Alike = std::array<std::string, columns_of_table - 3>;
+using Alike = std::array<std::string, 6>;
 
 Alike alike(const RankRow& row) {
   return {row.job,    or_dash(row.cpus),          or_dash(row.numa), or_dash(list_of(row.gpus)),
@@ -50,7 +48,7 @@ std::string short_hosts(const std::vector<std::string>& hosts) {
   return fmt::format("{} hosts", hosts.size());
 }
 
-std::vector<Row> rows_of(const Report& report) {
+std::vector<TableRow> rows_of(const Report& report) {
   std::map<std::pair<Alike, std::string>, Line> lines;
   std::vector<const std::pair<const std::pair<Alike, std::string>, Line>*> order;
   for (const auto& row : report.ranks) {
@@ -65,7 +63,7 @@ std::vector<Row> rows_of(const Report& report) {
     line.commands.insert(row.command);
     line.pid = row.pid;
   }
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
   for (const auto* entry : order) {
     const auto& [job, cpus, numa, gpus, memory, threads] = entry->first.first;
     const auto& line = entry->second;
@@ -82,17 +80,10 @@ std::string table_of(const Report& report, bool color) {
   if (rows.empty()) return "";
   rows.insert(rows.begin(),
               {"RANKS", "HOST", "JOB", "CPUS", "NUMA", "GPU", "MEMORY", "THREADS", "COMMAND"});
-  std::array<std::size_t, columns_of_table> width{};
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  auto lines = table_lines(rows);
+  if (color) lines.front() = "\x1b[1m" + lines.front() + "\x1b[0m";
   std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c + 1 < row.size(); ++c)
-      line += fmt::format("{:<{}}  ", row[c], width[c]);
-    line += row.back();
-    text += &row == &rows.front() && color ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
-  }
+  for (const auto& line : lines) text += line + "\n";
   return text + "\n";
 }
 
@@ -132,8 +123,8 @@ std::string title_of(const std::string& id) {
 
 /// The step of the ranks: each of several steps has a rank 0.
 bool several_jobs(const Report& report) {
-  return std::any_of(report.ranks.begin(), report.ranks.end(),
-                     [&](const RankRow& row) { return row.job != report.ranks.front().job; });
+  return std::ranges::any_of(
+      report.ranks, [&](const RankRow& row) { return row.job != report.ranks.front().job; });
 }
 
 std::string render(const Finding& finding, std::size_t width, bool color, bool name_job) {
@@ -157,8 +148,8 @@ std::string render(const Finding& finding, std::size_t width, bool color, bool n
 
 std::string verdict(const Report& report, bool color) {
   const auto count = [&](Level level) {
-    return std::count_if(report.findings.begin(), report.findings.end(),
-                         [level](const Finding& finding) { return finding.level == level; });
+    return std::ranges::count_if(
+        report.findings, [level](const Finding& finding) { return finding.level == level; });
   };
   const auto plural = [](std::int64_t number, std::string_view noun) {
     return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");

@@ -56,7 +56,7 @@ constexpr std::array<std::string_view, 40> free_keys = {
 };
 
 bool may_change(const std::string& key) {
-  return std::find(free_keys.begin(), free_keys.end(), key) != free_keys.end();
+  return std::ranges::find(free_keys, key) != free_keys.end();
 }
 
 const Json& at(const Json& object, const std::string& key) {

@@ -27,7 +27,7 @@ struct Source {
 };
 
 ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& sources) {
-  std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(problems, [](const auto& a, const auto& b) {
     return std::tie(a.mark.source, a.mark.line, a.mark.column) <
            std::tie(b.mark.source, b.mark.line, b.mark.column);
   });
@@ -51,8 +51,7 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
 
 /// The value of a key in a mapping; null if there is none.
 const YamlNode* entry_of(const YamlNode& node, std::string_view key) {
-  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
-                                  [key](const YamlEntry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(node.entries, key, &YamlEntry::key);
   return found == node.entries.end() ? nullptr : found->value.get();
 }
 

@@ -65,7 +65,7 @@ JobEnvironment environment_from(const Json& block) {
 
 RequeueOn requeue_on(const Json& causes) {
   const auto has = [&causes](const char* word) {
-    return std::find(causes.begin(), causes.end(), word) != causes.end();
+    return std::ranges::find(causes, word) != causes.end();
   };
   return {.timeout = has("timeout"), .preempted = has("preempted"), .node_fail = has("node_fail")};
 }

@@ -29,8 +29,7 @@ std::vector<Step> steps_of(const std::string& path, int source) {
 /// The entry for `step`, created if missing. Repeated keys are reported later; the override
 /// replaces the first.
 YamlEntry& entry_of(YamlNode& block, const Step& step) {
-  const auto found = std::find_if(block.entries.begin(), block.entries.end(),
-                                  [&](const YamlEntry& entry) { return entry.key == step.key; });
+  const auto found = std::ranges::find(block.entries, step.key, &YamlEntry::key);
   if (found != block.entries.end()) return *found;
   auto nothing = std::make_shared<YamlNode>();
   nothing->mark = step.mark;
@@ -44,7 +43,7 @@ std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& tex
   const std::size_t equals = text.find('=');
   const auto steps = steps_of(text.substr(0, equals), source);
   const bool empty_step =
-      std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.key.empty(); });
+      std::ranges::any_of(steps, [](const Step& step) { return step.key.empty(); });
   if (equals == std::string::npos || empty_step || text.find('\n') < equals) {
     return YamlProblem{{source, 1, 1}, "an override must be KEY.PATH=VALUE"};
   }

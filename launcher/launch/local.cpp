@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -113,8 +114,8 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
                                                                 System& system) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
-    const bool in_job = std::any_of(plan.environment.begin(), plan.environment.end(),
-                                    [&](const auto& variable) { return variable.first == name; });
+    const bool in_job = std::ranges::any_of(
+        plan.environment, [&](const auto& variable) { return variable.first == name; });
     if (!in_job && !system.environment(name)) all.emplace_back(name, value);
   };
   if (geteuid() == 0) {
@@ -244,9 +245,10 @@ Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
 }  // namespace
 
 Result<Ok> check_local(const LaunchPlan& plan, System& system) {
-  const bool own_path = needs_preparation(plan) ||
-                        std::any_of(plan.environment.begin(), plan.environment.end(),
-                                    [](const auto& variable) { return variable.first == "PATH"; });
+  const bool own_path =
+      needs_preparation(plan) || std::ranges::any_of(plan.environment, [](const auto& variable) {
+        return variable.first == "PATH";
+      });
   if (own_path) return Ok{};  // PATH is known only after activation
   if (!system.find_program(plan.start.starter)) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start.starter),

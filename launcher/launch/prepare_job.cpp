@@ -57,7 +57,7 @@ bool only_here(const std::optional<std::string>& partition, const ClusterProfile
   if (profile.partitions.empty()) return true;
   if (!partition) return false;
   const auto has = [](const auto& all, const std::string& name) {
-    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+    return std::ranges::any_of(all, [&](const auto& one) { return one.name == name; });
   };
   std::istringstream names(*partition);
   bool news = false;

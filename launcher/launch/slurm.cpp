@@ -99,8 +99,8 @@ class JobWatch {
     }
     end_ = finished_jobs(system_, job_);
     // Left the queue, but still completing: decided at the next poll.
-    over_ = std::all_of(end_.begin(), end_.end(),
-                        [](const SlurmJob& job) { return is_final_state(job.state); });
+    over_ =
+        std::ranges::all_of(end_, [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
   }
 
@@ -126,8 +126,8 @@ class JobWatch {
   void look_for_restarts(const QueuedJob& job, bool waits) {
     const std::string seen = job.state + (waits ? job.reason : job.start);
     if (std::exchange(seen_state_, seen) == seen) return;
-    const auto record = finished_job(system_, job_);
-    const int restarts = record ? record->restarts : restarts_;
+    const auto records = finished_jobs(system_, job_);
+    const int restarts = records.empty() ? restarts_ : records.front().restarts;
     const bool more = restarts > std::exchange(restarts_, std::max(restarts_, restarts));
     const bool left = waits && running_;
     if (!more && !left) return;

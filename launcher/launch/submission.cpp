@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -15,43 +13,19 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
-#include "launcher/slurm/slurm_messages.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds query_limit(20);
-
-/// Returns the first field of the first matching line if it is a job id.
-template <typename Right>
-std::optional<std::string> first_id(std::string_view text, Right right) {
-  while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
-    const auto id = line.substr(0, std::min(line.find('|'), line.find('_')));
-    const bool number = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
-    if (number && right(line, id)) return std::string(id);
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+/// Returns a job of the script newer than `judged`, for sites that remove comments.
+std::optional<std::string> id_of_script(const std::vector<JobWords>& jobs,
+                                        const std::string& script, const std::string& judged) {
+  for (const auto& [id, words] : jobs) {
+    const bool newer = id.size() != judged.size() ? id.size() > judged.size() : id > judged;
+    if (newer && words.ends_with("|" + script)) return id;
   }
   return std::nullopt;
-}
-
-/// Returns a job of the script newer than `judged`, for sites that remove comments.
-std::optional<std::string> id_of_script(std::string_view text, const std::string& script,
-                                        const std::string& judged) {
-  return first_id(text, [&](std::string_view line, std::string_view id) {
-    const bool newer = id.size() != judged.size() ? id.size() > judged.size() : id > judged;
-    return newer && line.ends_with("|" + script);
-  });
-}
-
-std::string slurm_time(double unix_s) {
-  const auto seconds = static_cast<std::time_t>(unix_s);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> message{};
-  std::strftime(message.data(), message.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return message.data();
 }
 
 }  // namespace
@@ -69,10 +43,11 @@ std::string comment_option(const std::string& comment, const std::string& token)
   return "--comment=" + comment + (comment.empty() ? "" : " ") + token;
 }
 
-std::optional<std::string> job_with_token(std::string_view text, const std::string& token) {
-  return first_id(text, [&](std::string_view line, std::string_view) {
-    return line.find(token) != std::string_view::npos;
-  });
+std::optional<std::string> job_with_token(const std::vector<JobWords>& jobs,
+                                          const std::string& token) {
+  const auto found = std::ranges::find_if(
+      jobs, [&](const JobWords& job) { return job.words.find(token) != std::string::npos; });
+  return found == jobs.end() ? std::nullopt : std::optional(found->id);
 }
 
 std::string new_token() {
@@ -82,25 +57,15 @@ std::string new_token() {
 }
 
 Result<std::optional<std::string>> find_submitted(System& system, const SubmissionIntent& intent) {
-  auto queue = system.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"},
-                          query_limit);
+  constexpr double clocks_differ_s = 7200;
+  auto queue = own_jobs(system, /*ended=*/true);
   if (!queue) return std::move(queue).error();
-  if (queue->exit_code != 0)
-    return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
-  if (auto id = job_with_token(queue->out, intent.token)) return id;
-  if (auto id = id_of_script(queue->out, intent.script, intent.judged)) return id;
+  if (auto id = job_with_token(*queue, intent.token)) return id;
+  if (auto id = id_of_script(*queue, intent.script, intent.judged)) return id;
   // Jobs that ended longer ago than MinJobAge are known to accounting only.
-  if (!system.find_program("sacct")) return std::optional<std::string>();
-  auto record = system.run(
-      {"sacct", "--allocations", "--noheader", "--parsable2",
-       "--starttime=" + slurm_time(intent.intended_s - 7200), "--format=JobID,SubmitLine"},
-      query_limit);
-  if (!record) return std::move(record).error();
-  if (record->exit_code == 0) return job_with_token(record->out, intent.token);
-  // Without accounting or stored command lines, this is an answer.
-  if (has_no_accounting(record->err) || has_no_submit_lines(record->err))
-    return std::optional<std::string>();
-  return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
+  auto recorded = own_recorded_jobs(system, intent.intended_s - clocks_differ_s);
+  if (!recorded) return std::move(recorded).error();
+  return job_with_token(*recorded, intent.token);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "launcher/os/system.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/client.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -31,8 +32,9 @@ std::string comment_option(const std::string& comment, const std::string& token)
 /// Returns an option's value among a script's options, "" if absent; the last one counts.
 std::string option_value(const std::vector<std::string>& options, std::string_view name);
 
-/// Returns the job id of the first line from squeue or sacct that contains the token.
-std::optional<std::string> job_with_token(std::string_view text, const std::string& token);
+/// Returns the id of the first job whose words contain the token.
+std::optional<std::string> job_with_token(const std::vector<JobWords>& jobs,
+                                          const std::string& token);
 
 /// Returns the job with the token, queued or ended; if the site removes comments, a newer job of
 /// the script. nullopt: Slurm knows none. unavailable, timeout: it does not respond.

@@ -15,7 +15,7 @@ std::string lower(std::string_view text) {
 }
 
 bool is_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
     return std::isxdigit(static_cast<unsigned char>(c)) != 0;
   });
 }
@@ -75,13 +75,13 @@ void read_items(CpuBind& bind) {
 }  // namespace
 
 bool CpuBind::known() const {
-  return std::none_of(items.begin(), items.end(), [](const BindItem& item) {
+  return std::ranges::none_of(items, [](const BindItem& item) {
     return item.state == BindItem::State::unknown || item.state == BindItem::State::unset;
   });
 }
 
 bool CpuBind::good() const {
-  return !items.empty() && std::all_of(items.begin(), items.end(), [](const BindItem& item) {
+  return !items.empty() && std::ranges::all_of(items, [](const BindItem& item) {
     return item.state == BindItem::State::good;
   });
 }
@@ -144,7 +144,7 @@ bool looks_like_bind_list(const std::string& name, const Text& value) {
   bind.items.clear();
   read_items(bind);
   const auto fits = [](const BindItem& item) { return item.state != BindItem::State::malformed; };
-  if (bind.items.size() < 2 || !std::all_of(bind.items.begin(), bind.items.end(), fits)) {
+  if (bind.items.size() < 2 || !std::ranges::all_of(bind.items, fits)) {
     return false;
   }
   return named || named_map || value.bytes().starts_with("0x");

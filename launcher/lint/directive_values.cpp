@@ -17,10 +17,9 @@ bool matches(std::string_view value, const char* pattern) {
 }
 
 std::string count_fault(std::string_view value) {
-  const bool number =
-      !value.empty() && value.size() < 10 && std::all_of(value.begin(), value.end(), [](char c) {
-        return std::isdigit(static_cast<unsigned char>(c)) != 0;
-      });
+  const bool number = !value.empty() && value.size() < 10 && std::ranges::all_of(value, [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+  });
   if (number && value.find_first_not_of('0') != std::string_view::npos) return "";
   return "is not a number above 0";
 }
@@ -70,7 +69,7 @@ std::string fault_of_value(std::string_view option, std::string_view value) {
   static const std::array<std::string_view, 9> counts = {
       "ntasks",        "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu",
       "cpus-per-task", "cpus-per-gpu",    "cores-per-socket",  "sockets-per-node"};
-  const bool number = std::find(counts.begin(), counts.end(), option) != counts.end();
+  const bool number = std::ranges::find(counts, option) != counts.end();
   const bool per_node_zero = option == "ntasks-per-node" && value == "0";
   if (number && !per_node_zero) return count_fault(value);
   if (option == "time" || option == "time-min") return time_fault(value);

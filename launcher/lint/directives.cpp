@@ -113,7 +113,7 @@ class DirectiveLine {
 };
 
 bool is_command(std::string_view line) {
-  const auto first = std::find_if(line.begin(), line.end(), [](char c) { return !is_space(c); });
+  const auto first = std::ranges::find_if(line, [](char c) { return !is_space(c); });
   return first != line.end() && *first != '#';
 }
 

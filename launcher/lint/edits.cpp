@@ -44,7 +44,7 @@ bool works(std::span<const Text> words) {
   const std::string name = base_name(words[program]);
   // python -c "import torch; print(...)"
   if (is_python(name) && program + 1 < words.size()) return words[program + 1].bytes() != "-c";
-  return std::find(idle.begin(), idle.end(), name) == idle.end();
+  return std::ranges::find(idle, name) == idle.end();
 }
 
 /// The commands of the shell text or wrapper script that each rank runs; empty if the script shows
@@ -54,8 +54,8 @@ std::span<const RanCommand> rank_commands(const Script& script, const Launch& la
   // The parser places them directly after the launch.
   const std::span<const RanCommand> all = script.run.commands;
   const auto behind = all.subspan(static_cast<std::size_t>(launch.command - all.data()) + 1);
-  const auto end = std::find_if_not(behind.begin(), behind.end(),
-                                    [](const RanCommand& command) { return command.per_rank; });
+  const auto end =
+      std::ranges::find_if_not(behind, [](const RanCommand& command) { return command.per_rank; });
   return behind.first(static_cast<std::size_t>(end - behind.begin()));
 }
 
@@ -82,7 +82,7 @@ Edit add_directive(const Script& script, const std::string& option) {
 Edit remove_directive(const Script& script, const GivenOption& option) {
   const auto& lines = script.directives.lines;
   const std::size_t line = lines[option.word];
-  const auto on_line = static_cast<std::size_t>(std::count(lines.begin(), lines.end(), line));
+  const auto on_line = static_cast<std::size_t>(std::ranges::count(lines, line));
   if (on_line == option.last_word - option.word + 1) {
     return {line, line_end(script.text, line), ""};
   }
@@ -126,15 +126,15 @@ std::optional<Edit> remove_step_option(const Script& script, const Launch& launc
 bool does_work(const Script& script, const Launch& launch) {
   const auto commands = rank_commands(script, launch);
   if (commands.empty()) return works(launch.ranks);
-  return std::any_of(commands.begin(), commands.end(),
-                     [](const RanCommand& command) { return works(command.words); });
+  return std::ranges::any_of(commands,
+                             [](const RanCommand& command) { return works(command.words); });
 }
 
 bool may_start_workers(const Script& script, const Launch& launch) {
   const auto commands = rank_commands(script, launch);
   const bool hidden = commands.empty() && hides_program(launch.ranks);
   return hidden || starts_workers(launch.ranks) ||
-         std::any_of(commands.begin(), commands.end(), [](const RanCommand& command) {
+         std::ranges::any_of(commands, [](const RanCommand& command) {
            return starts_workers(command.words) || hides_program(command.words);
          });
 }

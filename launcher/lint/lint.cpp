@@ -49,7 +49,7 @@ the 79).
 /// NUL marks unknown parts of Text; in a script it is an error of its own.
 std::string without_nul(std::string_view text) {
   std::string clean(text);
-  std::replace(clean.begin(), clean.end(), '\0', '\x01');
+  std::ranges::replace(clean, '\0', '\x01');
   return clean;
 }
 
@@ -84,8 +84,8 @@ std::vector<Finding> lint(std::string_view text, const Surroundings& around) {
     }
   }
   const auto key = [](const Finding& f) { return std::tie(f.at, f.id, f.message); };
-  std::stable_sort(findings.begin(), findings.end(),
-                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+  std::ranges::stable_sort(findings,
+                           [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
   findings.erase(std::unique(findings.begin(), findings.end(),
                              [&](const Finding& a, const Finding& b) { return key(a) == key(b); }),
                  findings.end());
@@ -100,7 +100,7 @@ Places::Places(std::string_view text) : text_(text), lines_{0} {
 
 Place Places::of(std::size_t at) const {
   at = std::min(at, text_.size());
-  const auto after = std::upper_bound(lines_.begin(), lines_.end(), at);
+  const auto after = std::ranges::upper_bound(lines_, at);
   const std::size_t begin = *std::prev(after);
   const auto before = static_cast<std::size_t>(characters_in(text_.substr(begin, at - begin)));
   return {static_cast<std::size_t>(after - lines_.begin()), before + 1};
@@ -151,20 +151,19 @@ std::string apply_edits(std::string_view text, const std::vector<Finding>& findi
   std::vector<Edit> edits;
   for (const Finding& finding : findings) {
     const auto clashes = [&](const Edit& edit) {
-      return std::any_of(edits.begin(), edits.end(), [&](const Edit& made) {
+      return std::ranges::any_of(edits, [&](const Edit& made) {
         if (edit == made) return false;
         const bool apart = edit.end <= made.begin || made.end <= edit.begin;
         return !apart;
       });
     };
     // Apply all edits of a finding or none.
-    if (std::any_of(finding.edits.begin(), finding.edits.end(), clashes)) continue;
+    if (std::ranges::any_of(finding.edits, clashes)) continue;
     for (const Edit& edit : finding.edits) {
-      if (std::find(edits.begin(), edits.end(), edit) == edits.end()) edits.push_back(edit);
+      if (std::ranges::find(edits, edit) == edits.end()) edits.push_back(edit);
     }
   }
-  std::stable_sort(edits.begin(), edits.end(),
-                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(edits, {}, &Edit::begin);
   std::string out;
   std::size_t at = 0;
   for (const Edit& edit : edits) {

@@ -24,11 +24,6 @@ std::string folder_name(const std::string& path) {
   return fs::path(path).filename().string();
 }
 
-bool holds_a_run(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path + "/plan.json", ignored);
-}
-
 std::optional<std::string> as_directory(const std::string& query) {
   std::error_code error;
   // Resolve links, as `run` does.
@@ -109,7 +104,7 @@ Result<std::string> find_run(System& system, const std::string& query) {
   if (auto path = as_directory(query)) return *std::move(path);
   const auto runs = known_runs(system);
   const auto find = [&](auto matches) {
-    const auto found = std::find_if(runs.begin(), runs.end(), matches);
+    const auto found = std::ranges::find_if(runs, matches);
     return found == runs.end() ? std::nullopt : std::optional(*found);
   };
   if (const auto id = std::string(job_of_task(query)); !id.empty()) {

@@ -13,7 +13,7 @@ void LineMerger::take(int rank, std::string_view node, std::string text, double 
     auto& waiting = by_text_[text];
     auto& last = last_[rank];
     // The earliest group not before this rank's last line: keeps its order.
-    const auto found = std::lower_bound(waiting.begin(), waiting.end(), std::max(last, first_));
+    const auto found = std::ranges::lower_bound(waiting, std::max(last, first_));
     if (found != waiting.end()) {
       groups_[static_cast<std::size_t>(*found - first_)].ranks.insert(rank);
       last = *found + 1;

@@ -40,7 +40,7 @@ std::vector<RunState> observe_runs(System& system, std::size_t most_over) {
     if (!run || (!run->summary.is_null() && ++over > most_over)) continue;
     runs.push_back(*std::move(run));
   }
-  const bool ask = std::any_of(runs.begin(), runs.end(), may_be_queued);
+  const bool ask = std::ranges::any_of(runs, may_be_queued);
   const Queue queue = ask ? ask_queue(system, "") : Queue{};
   const double now = unix_seconds();
   OwnCluster here(system);

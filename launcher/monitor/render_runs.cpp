@@ -2,11 +2,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "launcher/base/format.hpp"
 #include "launcher/base/shown_line.hpp"
+#include "launcher/base/table.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/run_state.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -50,14 +50,7 @@ std::string shortened(const std::string& text, int most) {
   return cut + "...";
 }
 
-std::string padded(const std::string& text, int width) {
-  return text +
-         std::string(static_cast<std::size_t>(std::max(0, width - characters_in(text))), ' ');
-}
-
-using Row = std::array<std::string, 7>;
-
-Row row_of(const RunState& run_state) {
+TableRow row_of(const RunState& run_state) {
   const auto& plan = run_state.run.plan;
   const bool waits = run_state.state == "pending";
   return {fs::path(run_state.run.dir.path).filename().string(),
@@ -72,28 +65,22 @@ Row row_of(const RunState& run_state) {
 }  // namespace
 
 std::string render_runs(const std::vector<RunState>& run_states, int columns) {
-  std::vector<Row> rows = {{"RUN", "JOB", "STATE", "TIME", "NODESxRANKS", "WHERE", "PROGRESS"}};
+  constexpr int widest = 40;
+  constexpr int least_progress = 20;
+  std::vector<TableRow> rows = {
+      {"RUN", "JOB", "STATE", "TIME", "NODESxRANKS", "WHERE", "PROGRESS"}};
   for (const auto& run_state : run_states) {
-    rows.push_back(row_of(run_state));
+    auto& row = rows.emplace_back(row_of(run_state));
     // A newline in a name would start a new row.
-    for (auto& cell : rows.back()) cell = shown_line(cell);
-  }
-  std::array<int, 7> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths.at(i) = std::max(widths.at(i), std::min(40, characters_in(row.at(i))));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
+    for (auto& cell : row) cell = shown_line(cell);
     // A run's name is never cut: it is there to be copied.
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      line += padded(i == 0 ? row[i] : shortened(row.at(i), 40), widths.at(i)) + "  ";
-    }
-    const int room = std::max(20, columns - characters_in(line));
-    line += shortened(row.back(), room);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    for (std::size_t i = 1; i + 1 < row.size(); ++i) row[i] = shortened(row[i], widest);
+  }
+  const auto lines = table_lines(rows, widest);
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const int before = characters_in(lines[i]) - characters_in(rows[i].back());
+    text += shortened(lines[i], std::max(columns, before + least_progress)) + "\n";
   }
   return text;
 }

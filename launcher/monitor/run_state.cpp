@@ -89,7 +89,7 @@ void set_slurm_state(const Queue& queue, RunState& run_state) {
   run_state.state = word_of(run_state.jobs);
   run_state.where = joined_nodes(run_state.jobs);
   for (const auto& job : run_state.jobs) {
-    const auto elapsed = parse_elapsed(job.elapsed);
+    const auto elapsed = parse_slurm_elapsed(job.elapsed);
     if (elapsed && *elapsed > run_state.seconds.value_or(0)) run_state.seconds = elapsed;
   }
   if (!run_state.state.empty()) return;
@@ -171,33 +171,6 @@ bool is_over(const RunState& run_state) {
                                                       "completing", "unknown",      "elsewhere",
                                                       "submitting", "not submitted"};
   return std::find(states.begin(), states.end(), run_state.state) == states.end();
-}
-
-std::optional<double> parse_elapsed(std::string_view text) {
-  double days = 0;
-  const auto number = [](std::string_view digits) -> std::optional<double> {
-    if (digits.empty() || digits.size() > 9 ||
-        digits.find_first_not_of("0123456789") != std::string_view::npos)
-      return std::nullopt;
-    return std::stod(std::string(digits));
-  };
-  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
-    const auto value = number(text.substr(0, dash));
-    if (!value) return std::nullopt;
-    days = *value;
-    text.remove_prefix(dash + 1);
-  }
-  double seconds = 0;
-  int parts = 0;
-  for (bool more = true; more; ++parts) {
-    const auto colon = text.find(':');
-    const auto value = number(text.substr(0, colon));
-    if (!value || parts == 3) return std::nullopt;
-    seconds = seconds * 60 + *value;
-    more = colon != std::string_view::npos;
-    if (more) text.remove_prefix(colon + 1);
-  }
-  return parts < 2 ? std::nullopt : std::optional(days * 86400 + seconds);
 }
 
 }  // namespace dllaunch

@@ -62,9 +62,6 @@ RunState run_state_of(StoredRun run, const Queue& queue, double now_s);
 
 bool is_over(const RunState& run_state);
 
-/// Parses squeue's "1-02:03:04", "2:03:04" or "03:04".
-std::optional<double> parse_elapsed(std::string_view text);
-
 /// Returns "epoch 2/3 step 120 val_accuracy 0.9012", or the last line of a log; empty: nothing yet.
 std::string progress_words(const RunState& run_state);
 /// Returns why a run is pending and its expected start; empty if it is not pending.

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -78,13 +80,8 @@ std::vector<Descendant> descendants_of(pid_t root) {
 std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
   const std::string all = read_proc(pid, "environ");
   const std::string wanted = std::string(name) + "=";
-  for (std::size_t at = 0; at < all.size();) {
-    const auto end = std::min(all.find('\0', at), all.size());
-    if (all.compare(at, wanted.size(), wanted) == 0) {
-      return all.substr(at + wanted.size(), end - at - wanted.size());
-    }
-    at = end + 1;
-  }
+  for (const auto entry : split_at(all, '\0'))
+    if (entry.starts_with(wanted)) return std::string(entry.substr(wanted.size()));
   return std::nullopt;
 }
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/os/child_process.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
@@ -113,13 +114,10 @@ std::optional<std::string> PosixSystem::find_program(std::string_view name) {
     return is_program(path) ? std::optional(absolute(path)) : std::nullopt;
   }
   const std::string folders = environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+  for (const auto folder : split_at(folders, ':')) {
     // An empty entry in PATH means the current folder, as in shells.
-    const std::string folder = end == begin ? "." : folders.substr(begin, end - begin);
-    const std::string path = folder + "/" + std::string(name);
+    auto path = std::string(folder.empty() ? "." : folder).append("/").append(name);
     if (is_program(path)) return absolute(path);
-    begin = end + 1;
   }
   return std::nullopt;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -31,18 +33,13 @@ Error bad_path(const std::string& path, std::string_view why, std::string hint) 
 
 /// HOST, HOST:INSIDE, HOST:INSIDE:ro
 Result<Mount> read_mount(const std::string& text) {
-  Strings parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto end = std::min(text.find(':', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  const auto parts = split_at(text, ':');
   const bool mode = parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw");
   const bool known = parts.size() == 1 || parts.size() == 2 || mode;
   if (!known || parts[0].empty() || (parts.size() > 1 && parts[1].empty()))
     return bad_path(text, "is not a mount", "write it as HOST, HOST:INSIDE or HOST:INSIDE:ro");
-  return Mount{.from = parts[0],
-               .to = parts.size() > 1 ? parts[1] : parts[0],
+  return Mount{.from = std::string(parts[0]),
+               .to = std::string(parts.size() > 1 ? parts[1] : parts[0]),
                .read_only = mode && parts[2] == "ro"};
 }
 
@@ -77,8 +74,7 @@ std::string gpu_option(int gpus, const std::string& device, const LaunchPlan& pl
   if (device == "cuda") return "--nv";
   if (gpus == 0) return "";
   const auto& seen = plan.topology.gpus;
-  const bool amd =
-      std::any_of(seen.begin(), seen.end(), [](const Gpu& gpu) { return gpu.vendor == "amd"; });
+  const bool amd = std::ranges::any_of(seen, [](const Gpu& gpu) { return gpu.vendor == "amd"; });
   return amd ? "--rocm" : "--nv";
 }
 

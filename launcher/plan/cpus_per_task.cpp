@@ -1,11 +1,11 @@
 #include "launcher/plan/cpus_per_task.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "launcher/cluster/cluster_profile.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,10 +26,8 @@ std::optional<int> asked_for(const Job& job, int threads) {
       if (*hint == "multithread") return threads;
     }
     if (const auto count = value_of(extra, "--threads-per-core")) {
-      int number = 0;
-      const auto* end = count->data() + count->size();
-      const auto [stop, error] = std::from_chars(count->data(), end, number);
-      if (error == std::errc{} && stop == end && number >= 1) return std::min(number, threads);
+      const auto number = parse_number<int>(*count);
+      if (number && *number >= 1) return std::min(*number, threads);
     }
   }
   return std::nullopt;

@@ -8,7 +8,7 @@ namespace dllaunch {
 namespace {
 
 bool lists(const SlurmFacts& slurm, std::string_view type) {
-  return std::find(slurm.mpi_types.begin(), slurm.mpi_types.end(), type) != slurm.mpi_types.end();
+  return std::ranges::find(slurm.mpi_types, type) != slurm.mpi_types.end();
 }
 
 /// 5 for "pmix_v5" and "pmix_v5.0".
@@ -24,9 +24,8 @@ int version_of(std::string_view type) {
 
 std::optional<std::string> mpi_of_trainer(const SlurmFacts& slurm) {
   if (lists(slurm, "pmix")) return "pmix";
-  const auto newest =
-      std::max_element(slurm.mpi_types.begin(), slurm.mpi_types.end(),
-                       [](const auto& a, const auto& b) { return version_of(a) < version_of(b); });
+  const auto newest = std::ranges::max_element(
+      slurm.mpi_types, [](const auto& a, const auto& b) { return version_of(a) < version_of(b); });
   if (newest == slurm.mpi_types.end() || version_of(*newest) < 0) return std::nullopt;
   return *newest;
 }

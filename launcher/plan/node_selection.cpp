@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -19,17 +20,6 @@ namespace {
 
 Error unsatisfiable(std::string what, std::string hint) {
   return {ErrorKind::unsatisfiable, std::move(what), std::move(hint)};
-}
-
-std::vector<std::string> split_names(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const auto end = std::min(list.find(',', start), list.size());
-    names.push_back(list.substr(start, end - start));
-    start = end + 1;
-  }
-  return names;
 }
 
 Error no_such_partition(const std::string& name, const SlurmFacts& slurm) {
@@ -48,12 +38,12 @@ Result<std::vector<const Partition*>> chosen_partitions(const Resources& resourc
                                                         const SlurmFacts& slurm) {
   std::vector<const Partition*> chosen;
   const auto find = [&slurm](const auto& wanted) {
-    return std::find_if(slurm.partitions.begin(), slurm.partitions.end(), wanted);
+    return std::ranges::find_if(slurm.partitions, wanted);
   };
   if (resources.partition) {
-    for (const auto& name : split_names(*resources.partition)) {
+    for (const auto name : split_at(*resources.partition, ',')) {
       const auto found = find([&name](const Partition& p) { return p.name == name; });
-      if (found == slurm.partitions.end()) return no_such_partition(name, slurm);
+      if (found == slurm.partitions.end()) return no_such_partition(std::string(name), slurm);
       chosen.push_back(&*found);
     }
     return chosen;
@@ -83,12 +73,12 @@ Result<std::string> check_time(const Resources& resources,
   const auto too_short = [minutes](const Partition* partition) {
     return partition->max_minutes && *minutes > *partition->max_minutes;
   };
-  if (!std::all_of(partitions.begin(), partitions.end(), too_short)) {
+  if (!std::ranges::all_of(partitions, too_short)) {
     std::erase_if(partitions, too_short);
     return std::string();
   }
-  const auto& most = **std::max_element(
-      partitions.begin(), partitions.end(),
+  const auto& most = **std::ranges::max_element(
+      partitions,
       [](const Partition* a, const Partition* b) { return *a->max_minutes < *b->max_minutes; });
   auto what = fmt::format("asked for {}, the limit of partition {} is {} minutes", *resources.time,
                           most.name, *most.max_minutes);
@@ -104,7 +94,7 @@ bool may_satisfy(const NodeType& type, const std::string& constraint) {
   const auto& has = type.features;
   std::istringstream wanted(constraint);
   for (std::string feature; std::getline(wanted, feature, '&');)
-    if (std::find(has.begin(), has.end(), feature) == has.end()) return false;
+    if (std::ranges::find(has, feature) == has.end()) return false;
   return true;
 }
 
@@ -127,10 +117,10 @@ Result<std::vector<Candidate>> candidates_of(const Resources& resources,
   for (const auto* partition : partitions) {
     for (const auto& type : partition->node_types) {
       if (resources.constraint && !may_satisfy(type, *resources.constraint)) continue;
-      const auto hosts = excluded.empty()
-                             ? std::ssize(type.hosts)
-                             : std::count_if(type.hosts.begin(), type.hosts.end(),
-                                             [&](const auto& h) { return !excluded.contains(h); });
+      const auto hosts = excluded.empty() ? std::ssize(type.hosts)
+                                          : std::ranges::count_if(type.hosts, [&](const auto& h) {
+                                              return !excluded.contains(h);
+                                            });
       if (hosts > 0) candidates.push_back({type, static_cast<int>(hosts)});
     }
   }
@@ -148,7 +138,7 @@ int gpus_of_type(const NodeType& type, const std::string& wanted) {
 /// checks.
 void keep_one_type(const std::string& wanted, std::vector<Candidate>& candidates) {
   const auto has_it = [&wanted](const Candidate& c) { return gpus_of_type(c.type, wanted) > 0; };
-  if (wanted.empty() || std::none_of(candidates.begin(), candidates.end(), has_it)) return;
+  if (wanted.empty() || std::ranges::none_of(candidates, has_it)) return;
   for (auto& [type, hosts] : candidates) {
     type.gpus = gpus_of_type(type, wanted);
     type.gpu_type = type.gpus > 0 ? wanted : "";
@@ -202,8 +192,7 @@ const NodeType& smallest(const std::vector<Candidate>& candidates, int nodes) {
   for (const auto& candidate : candidates)
     if (candidate.hosts >= nodes && (best == nullptr || smaller(candidate, *best)))
       best = &candidate;
-  return best != nullptr ? best->type
-                         : std::min_element(candidates.begin(), candidates.end(), smaller)->type;
+  return best != nullptr ? best->type : std::ranges::min_element(candidates, smaller)->type;
 }
 
 bool same_shape(const NodeType& a, const NodeType& b) {

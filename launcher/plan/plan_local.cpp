@@ -21,9 +21,9 @@ void keep_gpus_of(const std::string& device, Topology& topology) {
 
 /// Open MPI counts usable cores as slots, and refuses more ranks than slots.
 int slots(const Topology& topology) {
-  return static_cast<int>(std::count_if(
-      topology.cores.begin(), topology.cores.end(),
-      [&topology](const Core& core) { return core.cpus.intersects(topology.allowed_cpus); }));
+  return static_cast<int>(std::ranges::count_if(topology.cores, [&topology](const Core& core) {
+    return core.cpus.intersects(topology.allowed_cpus);
+  }));
 }
 
 }  // namespace

@@ -21,14 +21,14 @@ std::string option_name(std::string_view extra) {
     return std::string(extra.substr(2, extra.find_first_of("= ", 2) - 2));
   if (extra.size() < 2 || extra.front() != '-') return "";
   const auto options = slurm_options();
-  const auto found = std::find_if(options.begin(), options.end(),
-                                  [&](const auto& o) { return o.letter == extra[1]; });
+  const auto found =
+      std::ranges::find_if(options, [&](const auto& o) { return o.letter == extra[1]; });
   return found == options.end() ? std::string(extra) : std::string(found->name);
 }
 
 bool names(const Texts& extras, const std::string& option) {
-  return std::any_of(extras.begin(), extras.end(),
-                     [&option](const std::string& extra) { return option_name(extra) == option; });
+  return std::ranges::any_of(
+      extras, [&option](const std::string& extra) { return option_name(extra) == option; });
 }
 
 /// Whether the job sets the key that corresponds to an sbatch option.
@@ -57,9 +57,9 @@ Texts merged(const Texts& profile, const Texts& own, const Given& given) {
 /// Whether the user sets it, to a value or to null.
 bool is_set(const JobEnvironment& environment, const std::string& name) {
   const auto& none = environment.left_alone;
-  if (std::find(none.begin(), none.end(), name) != none.end()) return true;
-  return std::any_of(environment.variables.begin(), environment.variables.end(),
-                     [&name](const auto& variable) { return variable.first == name; });
+  if (std::ranges::find(none, name) != none.end()) return true;
+  return std::ranges::any_of(environment.variables,
+                             [&name](const auto& variable) { return variable.first == name; });
 }
 
 bool has_gpus(const ProfileNode& node) {
@@ -67,8 +67,8 @@ bool has_gpus(const ProfileNode& node) {
 }
 
 const ProfileNode* node_of(const ClusterProfile& profile, const ProfilePartition& partition) {
-  const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
-                                  [&](const auto& node) { return node.name == partition.node; });
+  const auto found = std::ranges::find_if(
+      profile.nodes, [&](const auto& node) { return node.name == partition.node; });
   return found == profile.nodes.end() ? nullptr : &*found;
 }
 
@@ -81,8 +81,8 @@ const ProfileNode* meant_node(const ClusterProfile& profile, const Resources& re
     return nullptr;
   }
   if (resources.device == "cpu") {
-    const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
-                                    [](const auto& node) { return !has_gpus(node); });
+    const auto found =
+        std::ranges::find_if(profile.nodes, [](const auto& node) { return !has_gpus(node); });
     return found == profile.nodes.end() ? nullptr : &*found;
   }
   for (const auto& partition : profile.partitions)
@@ -100,10 +100,9 @@ void choose_constraint(const ClusterProfile& profile, Resources& resources) {
   for (const auto& extra : profile.sbatch_extra)
     if (option_name(extra) == "constraint" && !own && !resources.constraint && !without_gpus)
       resources.constraint = extra.substr(std::min(extra.size(), extra.find_first_of("= ") + 1));
-  const bool no_partition =
-      std::any_of(profile.partitions.begin(), profile.partitions.end(), [&](const auto& partition) {
-        return partition.by_constraint && partition.name == resources.partition;
-      });
+  const bool no_partition = std::ranges::any_of(profile.partitions, [&](const auto& partition) {
+    return partition.by_constraint && partition.name == resources.partition;
+  });
   if (no_partition) resources.partition.reset();
 }
 
@@ -125,8 +124,7 @@ Job with_profile(Job job, const ClusterProfile& profile) {
   auto& environment = job.environment;
   auto modules = profile.modules;
   for (auto& module : environment.modules)
-    if (std::find(modules.begin(), modules.end(), module) == modules.end())
-      modules.push_back(std::move(module));
+    if (std::ranges::find(modules, module) == modules.end()) modules.push_back(std::move(module));
   environment.modules = std::move(modules);
 
   auto variables = profile.variables;

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "launcher/base/shell_quote.hpp"
+#include "launcher/base/table.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
 
@@ -12,8 +12,6 @@ namespace dllaunch {
 namespace {
 
 constexpr int most_rows = 16;  // above this, identical nodes are shown once
-
-using Row = std::array<std::string, 6>;
 
 std::string gpus_of(const LaunchPlan& plan, const RankPlacement& rank) {
   std::string text;
@@ -30,29 +28,13 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-Row row_of(const LaunchPlan& plan, int node, const RankPlacement& rank) {
+TableRow row_of(const LaunchPlan& plan, int node, const RankPlacement& rank) {
   return {std::to_string(node * plan.ranks_per_node + rank.local_rank),
           std::to_string(node),
           gpus_of(plan, rank),
           plan.placement.policy == BindPolicy::none ? "any" : or_dash(to_list(rank.cpus)),
           or_dash(to_list(rank.numa)),
           or_dash(rank.nic)};
-}
-
-std::string table(const std::vector<Row>& rows) {
-  std::array<std::size_t, 6> widths{};
-  for (const auto& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line = " ";
-    for (std::size_t column = 0; column < row.size(); ++column)
-      line += fmt::format(" {:{}} ", row[column], widths[column]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
 }
 
 std::string count(int number, std::string_view noun) {
@@ -84,11 +66,11 @@ std::string node_words(const LaunchPlan& plan) {
 
 std::string render_plan(const LaunchPlan& plan) {
   const bool all = plan.ranks() <= most_rows;
-  std::vector<Row> rows = {{"rank", "node", "GPU", "CPUs", "NUMA", "NIC"}};
+  std::vector<TableRow> rows = {{"rank", "node", "GPU", "CPUs", "NUMA", "NIC"}};
   for (int node = 0; node < (all ? plan.nodes : 1); ++node)
     for (const auto& rank : plan.placement.ranks) rows.push_back(row_of(plan, node, rank));
 
-  auto text = heading(plan) + "\n\n" + table(rows);
+  auto text = heading(plan) + "\n\n" + table_text(rows, "  ");
   if (!all && plan.nodes > 1)
     text += fmt::format("  nodes 1-{} alike: node n holds ranks n x {} to n x {} + {}\n",
                         plan.nodes - 1, plan.ranks_per_node, plan.ranks_per_node,

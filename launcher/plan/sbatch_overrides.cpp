@@ -38,7 +38,7 @@ std::string_view gpus_of(std::string_view option, std::string_view value) {
                                                       "--gpus-per-task", "--gpus-per-socket"};
   if (value.find(',') != std::string_view::npos) return {};
   if (option == "--gres") return value.starts_with("gpu:") ? value.substr(4) : std::string_view();
-  const bool known = std::find(counts.begin(), counts.end(), option) != counts.end();
+  const bool known = std::ranges::find(counts, option) != counts.end();
   return known ? value : std::string_view();
 }
 

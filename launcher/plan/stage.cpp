@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -30,7 +32,7 @@ constexpr std::array<Suffix, 11> suffixes = {{{".tar", ArchiveKind::tar},
                                               {".zip", ArchiveKind::zip}}};
 
 const Suffix* suffix_of(std::string_view name) {
-  const auto found = std::find_if(suffixes.begin(), suffixes.end(), [name](const Suffix& suffix) {
+  const auto found = std::ranges::find_if(suffixes, [name](const Suffix& suffix) {
     return name.size() > suffix.text.size() && name.ends_with(suffix.text);
   });
   return found == suffixes.end() ? nullptr : &*found;
@@ -44,8 +46,8 @@ std::string_view last_part(std::string_view path) {
 bool is_system_library(std::string_view path) {
   constexpr std::array<std::string_view, 4> folders = {"/lib/", "/lib64/", "/usr/lib/",
                                                        "/usr/lib64/"};
-  return std::any_of(folders.begin(), folders.end(),
-                     [path](std::string_view folder) { return path.starts_with(folder); });
+  return std::ranges::any_of(folders,
+                             [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
 }  // namespace
@@ -125,10 +127,7 @@ std::vector<std::string> describe_stage(const StagePlan& stage, bool trains, int
 std::vector<std::string> own_libraries(std::string_view ldd_output) {
   constexpr std::string_view arrow = " => ";
   std::vector<std::string> found;
-  while (!ldd_output.empty()) {
-    const auto end = std::min(ldd_output.find('\n'), ldd_output.size());
-    auto line = ldd_output.substr(0, end);
-    ldd_output.remove_prefix(std::min(end + 1, ldd_output.size()));
+  for (auto line : split_lines(ldd_output)) {
     const auto at = line.find(arrow);
     if (at == std::string_view::npos) continue;
     line.remove_prefix(at + arrow.size());

@@ -91,8 +91,8 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   if (silent && !*queued)
     return Error{ErrorKind::unavailable,
                  fmt::format("Slurm does not say how job {} ended", run.job_id), "try again later"};
-  const bool going = std::any_of(ended.begin(), ended.end(),
-                                 [](const SlurmJob& job) { return !is_final_state(job.state); });
+  const bool going =
+      std::ranges::any_of(ended, [](const SlurmJob& job) { return !is_final_state(job.state); });
   if (*queued || going) return std::optional<FinalState>();
   const auto totals = read_totals(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);

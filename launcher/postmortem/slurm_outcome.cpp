@@ -3,12 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
@@ -65,20 +64,12 @@ std::optional<double> unix_seconds_of(const std::string& time) {
   return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
 }
 
-std::string now_as_slurm_writes() {
-  const std::time_t time = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&time, &local);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return text.data();
-}
-
 /// Whether Slurm's "checkpoint now" signal may have arrived: grace_seconds before the limit, or up
 /// to 60 s earlier.
 bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
   const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
-  const auto ran = seconds_between(job.start, job.end.empty() ? now_as_slurm_writes() : job.end);
+  const auto end = job.end.empty() ? slurm_time(unix_seconds()) : job.end;
+  const auto ran = seconds_between(job.start, end);
   return limit && ran && *ran >= *limit * 60 - plan.grace_seconds - 60;
 }
 
@@ -86,23 +77,22 @@ bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
 /// not complete.
 Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
   Outcome outcome{.status = RunStatus::cancelled, .exit_code = exit_code::job_failed};
-  outcome.reason = fmt::format("job {} was asked to save and stop", job.id);
+  outcome.reason = " was asked to save and stop";
   if (was_warned(plan, job)) {
     outcome.status = RunStatus::timeout;
-    outcome.reason =
-        fmt::format("job {} saved its state and stopped before its time limit", job.id);
+    outcome.reason = " saved its state and stopped before its time limit";
     outcome.advice = "run again to go on, or raise resources.time";
   }
   return outcome;
 }
 
 /// A command without a handler for the signal is terminated by it.
-Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
+Outcome killed_by_the_warning(const LaunchPlan& plan) {
   return {.status = RunStatus::timeout,
           .exit_code = exit_code::job_failed,
-          .reason = fmt::format("job {} was ended by SIG{}, which Slurm sends {} s before the time "
+          .reason = fmt::format(" was ended by SIG{}, which Slurm sends {} s before the time "
                                 "limit and the command does not catch",
-                                job.id, plan.signal, plan.grace_seconds),
+                                plan.signal, plan.grace_seconds),
           .advice = fmt::format("raise resources.time, or catch SIG{} and save a checkpoint",
                                 plan.signal)};
 }
@@ -134,9 +124,9 @@ std::string of_newest_attempt(const std::string& job_words) {
 }
 
 /// Ended for the time limit, a lost node or similar, and not requeued.
-Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last) {
+Outcome left_by_the_supervisor(const JournalDecision& last) {
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
-  outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
+  outcome.reason = ": " + last.reason;
   if (last.status != RunStatus::cancelled)
     outcome.advice = "run again to resume from the last checkpoint";
   return outcome;
@@ -146,33 +136,32 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
                        const std::string& all_words) {
   const auto last = given_up(run, job);
   if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
-    return left_by_the_supervisor(job, *last);
+    return left_by_the_supervisor(*last);
   const auto job_words = of_newest_attempt(all_words);
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
   auto dead = dead_rank_from_srun(job_words);
   if (dead && dead->signal == 9 && tells_of_memory(job_words)) dead->out_of_memory = true;
   if (dead && signal_name(dead->signal) == "SIG" + plan.signal && was_warned(plan, job)) {
-    return killed_by_the_warning(plan, job);
+    return killed_by_the_warning(plan);
   }
   if (dead) {
-    outcome.reason = fmt::format("job {}: {}", job.id, describe(*dead));
+    outcome.reason = ": " + describe(*dead);
     if (dead->signal != 0) outcome.exit_code = exit_code::job_failed;
     if (dead->out_of_memory) {
       outcome.status = RunStatus::out_of_memory;
       outcome.advice = verdicts.at("OUT_OF_MEMORY").advice;
     }
   } else if (job.signal != 0) {
-    outcome.reason = fmt::format("job {} was killed by signal {} ({})", job.id, job.signal,
-                                 signal_name(job.signal));
+    outcome.reason =
+        fmt::format(" was killed by signal {} ({})", job.signal, signal_name(job.signal));
     outcome.exit_code = exit_code::job_failed;
   } else if (job.reason == "JobLaunchFailure") {
-    outcome.reason =
-        fmt::format("job {}: Slurm could not start the script ({})", job.id, slurm_log(plan, job));
+    outcome.reason = fmt::format(": Slurm could not start the script ({})", slurm_log(plan, job));
   } else {
-    outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
+    outcome.reason = fmt::format(" exited with code {}", job.exit_code);
   }
-  if (last) outcome.reason = fmt::format("job {}: {}", job.id, last->reason);
+  if (last) outcome.reason = ": " + last->reason;
   add_failure_summary(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
                       {slurm_log(plan, job), job_words}, outcome);
   return outcome;
@@ -210,7 +199,7 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
   if (job.state == "NODE_FAIL") {
     const auto node = lost_node_in(job_words);
     if (node.empty()) return;
-    outcome.reason = fmt::format("job {} lost node {}", job.id, node);
+    outcome.reason = " lost node " + node;
     outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);
   }
   if (job.state == "OUT_OF_MEMORY") {
@@ -222,7 +211,7 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
     outcome.excerpt = log_excerpt(job_words, most_excerpt_lines);
   }
   if (job.state == "CANCELLED" && waits_for_ever(job)) {
-    outcome.reason = fmt::format("job {} never started: a job it had to wait for failed", job.id);
+    outcome.reason = " never started: a job it had to wait for failed";
     outcome.advice = "repeat that one first (`after:` in the job file)";
   } else if (job.state == "CANCELLED" && !job.cancelled_by.empty()) {
     outcome.reason += " by " + job.cancelled_by;
@@ -258,9 +247,12 @@ std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job) {
   return path;
 }
 
-Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
-                      const RunTotals& totals, const std::string& job_words) {
-  if (job.state.empty()) return judged_by_itself(job, totals);
+namespace {
+
+/// From Slurm's record of it. The reason continues a sentence that begins with the job's name: with
+/// ": rank 1 ..." or " lost node n2".
+Outcome explain_record(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                       const RunTotals& totals, const std::string& job_words) {
   if (job.state == "COMPLETED") {
     return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
   }
@@ -272,30 +264,36 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
     return failed;
   }
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
-  outcome.reason = fmt::format("job {} {}", job.id, verdict->second.reason);
+  outcome.reason = fmt::format(" {}", verdict->second.reason);
   outcome.advice = verdict->second.advice;
   add_particulars(plan, run, job, job_words, outcome);
   return outcome;
 }
 
-namespace {
+}  // namespace
 
-/// "task 3: rank 1 on n2 exited with code 7: ValueError: bad"
-std::string line_of_task(const std::string& label, const std::string& task, const Outcome& one) {
-  std::string why = one.reason;
-  const std::string repeated = fmt::format("job {}", label);
-  if (why.starts_with(repeated)) why.erase(0, repeated.size());
-  why.erase(0, std::min(why.find_first_not_of(": "), why.size()));
-  std::string text = fmt::format("task {}: {}", task, why);
-  if (one.first_error.empty()) return text;
-  return text + "; first error: " + one.first_error;
+Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                      const RunTotals& totals, const std::string& job_words) {
+  if (job.state.empty()) return judged_by_itself(job, totals);
+  auto outcome = explain_record(plan, run, job, totals, job_words);
+  if (!outcome.reason.empty()) outcome.reason = fmt::format("job {}{}", job.id, outcome.reason);
+  return outcome;
 }
+
+namespace {
 
 struct EndedTask {
   std::string number;
-  std::string label;  // "74_3"
-  Outcome outcome;
+  Outcome outcome;  // as explain_record()
 };
+
+/// "task 3: rank 1 on n2 exited with code 7; first error: ValueError: bad"
+std::string line_of(const EndedTask& task) {
+  const auto& [number, one] = task;
+  const auto* colon = one.reason.starts_with(':') ? "" : ":";
+  const auto first = one.first_error.empty() ? "" : "; first error: " + one.first_error;
+  return fmt::format("task {}{}{}{}", number, colon, one.reason, first);
+}
 
 /// Returns the tasks that did not complete, by number.
 std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
@@ -308,9 +306,12 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
     // A task's epochs are in its own directory; Slurm's record is enough here.
     const auto log = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
-    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunTotals(), log);
+    const auto dir = task_dir(run, task.array_task);
+    auto outcome = task.state.empty() ? judged_by_itself(task, RunTotals())
+                                      : explain_record(plan, dir, task, RunTotals(), log);
+    if (task.state.empty()) outcome.reason.insert(0, ": ");
     if (outcome.status != RunStatus::completed)
-      failed.push_back({task.array_task, task.id, std::move(outcome)});
+      failed.push_back({task.array_task, std::move(outcome)});
   }
   return failed;
 }
@@ -339,12 +340,12 @@ Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::stri
     if (static_cast<std::size_t>(task - failed.begin()) == most_named) break;
     list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task->number,
                         to_string(task->outcome.status));
-    if (task != first)
-      outcome.others.push_back(line_of_task(task->label, task->number, task->outcome));
+    if (task != first) outcome.others.push_back(line_of(*task));
   }
   if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
-  outcome.reason = fmt::format("job {}: {} of {} tasks did not complete: {}; {}", id, failed.size(),
-                               tasks.size(), list, outcome.reason);
+  outcome.reason =
+      fmt::format("job {}: {} of {} tasks did not complete: {}; job {}_{}{}", id, failed.size(),
+                  tasks.size(), list, id, first->number, outcome.reason);
   return outcome;
 }
 

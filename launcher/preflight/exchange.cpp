@@ -248,8 +248,7 @@ std::vector<std::size_t> peers_of(std::size_t own, std::size_t count) {
   std::vector<std::size_t> peers;
   for (const auto distance : distances) {
     const auto peer = count == 0 ? own : (own + distance) % count;
-    if (peer != own && std::find(peers.begin(), peers.end(), peer) == peers.end())
-      peers.push_back(peer);
+    if (peer != own && std::ranges::find(peers, peer) == peers.end()) peers.push_back(peer);
   }
   return peers;
 }
@@ -279,8 +278,7 @@ Result<std::vector<PeerCall>> exchange_with_peers(const ExchangePlan& plan) {
   std::set<std::string> guests;
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
     const auto theirs = peers_of(i, plan.hosts.size());
-    if (std::find(theirs.begin(), theirs.end(), plan.own) != theirs.end())
-      guests.insert(plan.hosts[i]);
+    if (std::ranges::find(theirs, plan.own) != theirs.end()) guests.insert(plan.hosts[i]);
   }
   shared->called.resize(peers.size());
   for (const auto peer : peers)
@@ -291,7 +289,7 @@ Result<std::vector<PeerCall>> exchange_with_peers(const ExchangePlan& plan) {
 
   std::unique_lock lock(shared->mutex);
   shared->changed.wait_until(lock, shared->deadline, [&] {
-    return std::find(shared->called.begin(), shared->called.end(), false) == shared->called.end() &&
+    return std::ranges::find(shared->called, false) == shared->called.end() &&
            std::includes(shared->guests.begin(), shared->guests.end(), guests.begin(),
                          guests.end());
   });

@@ -212,7 +212,7 @@ std::string put_arithmetic(const Cuda& cuda, Json& gpu, Address sums) {
   if (cuda.from_gpu(all.data(), sums, all.size() * sizeof(float)) != 0)
     return "the kernel's sums cannot be read";
   const float right = right_sum();
-  gpu["wrong"] = std::count_if(all.begin(), all.end(), [&](float sum) { return sum != right; });
+  gpu["wrong"] = std::ranges::count_if(all, [&](float sum) { return sum != right; });
   return "";
 }
 

@@ -89,7 +89,7 @@ bool is_wrong(const Json& gpu) {
 Fault fault_of(const std::vector<One>& all, std::size_t which) {
   const auto& own = all[which].gpu;
   const auto some_are = [&](auto well) {
-    return std::any_of(all.begin(), all.end(), [&](const One& one) { return well(one.gpu); });
+    return std::ranges::any_of(all, [&](const One& one) { return well(one.gpu); });
   };
   Fault fault;
   if (const auto why = text_of(own, "why"); !why.empty())

@@ -119,8 +119,8 @@ std::uint64_t number_in(const fs::path& path) {
 }
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 std::vector<fs::path> entries_of(const std::string& folder) {
@@ -128,7 +128,7 @@ std::vector<fs::path> entries_of(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     found.push_back(at->path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

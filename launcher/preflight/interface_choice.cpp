@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -24,11 +26,8 @@ Pattern pattern_of(std::string_view text) {
     pattern.whole = true;
     text.remove_prefix(1);
   }
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    if (end > 0) pattern.names.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  pattern.names = split_at(text, ',');
+  std::erase(pattern.names, "");
   return pattern;
 }
 

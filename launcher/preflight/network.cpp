@@ -15,7 +15,7 @@ namespace {
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto& hosts = view.request.hosts;
   Json seen{{"interface", ""}, {"peers", Json::array()}};
-  const auto own = std::find(hosts.begin(), hosts.end(), view.node);
+  const auto own = std::ranges::find(hosts, view.node);
   if (hosts.size() < 2) return seen;
   if (own == hosts.end())
     return Error{ErrorKind::unavailable,
@@ -77,14 +77,13 @@ std::map<std::string, std::vector<Call>> blamed(std::vector<Call> failed,
         tallies[node].calls = calls_of.at(node);
       }
     }
-    const auto worst =
-        std::max_element(tallies.begin(), tallies.end(), [&](const auto& a, const auto& b) {
-          const auto rank = [&](const auto& entry) {
-            const auto& [node, tally] = entry;
-            return std::tuple(tally.failed, -tally.calls, node != first);
-          };
-          return rank(a) < rank(b);
-        });
+    const auto worst = std::ranges::max_element(tallies, [&](const auto& a, const auto& b) {
+      const auto rank = [&](const auto& entry) {
+        const auto& [node, tally] = entry;
+        return std::tuple(tally.failed, -tally.calls, node != first);
+      };
+      return rank(a) < rank(b);
+    });
     const auto node = worst->first;
     for (const auto& call : failed)
       if (call.from == node || call.to == node) guilty[node].push_back(call);

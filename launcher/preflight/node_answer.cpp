@@ -19,7 +19,7 @@ std::vector<Look> looks_of(const NodeView& view, PreflightStage stage,
   const auto& skip = view.request.skip;
   for (const auto* check : checks) {
     if (check->stage != stage || check->observe == nullptr ||
-        std::find(skip.begin(), skip.end(), check->name) != skip.end())
+        std::ranges::find(skip, check->name) != skip.end())
       continue;
     const auto items = check->items == nullptr ? std::vector<std::string>{""} : check->items(view);
     for (const auto& item : items) looks.push_back({check, item});

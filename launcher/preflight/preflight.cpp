@@ -11,7 +11,6 @@
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
-#include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -23,40 +22,6 @@ std::string own_name(System& system) {
   return system.environment("SLURMD_NODENAME").value_or(system.host_name());
 }
 
-std::vector<std::string> command(const std::string& dllaunch, const PreflightRequest& request) {
-  std::vector<std::string> argv = {"env"};
-  for (const auto& inherited : srun_env_options()) {
-    argv.emplace_back("-u");
-    argv.emplace_back(inherited.variable);
-  }
-  const auto nodes = request.hosts.size();
-  // On TERM, srun forwards the output so far; it is killed if it does not exit.
-  argv.insert(argv.end(), {"timeout",
-                           "--kill-after=2",
-                           std::to_string(request.patience.count()),
-                           "srun",
-                           "--jobid=" + request.job_id,
-                           "--overlap",
-                           "--nodelist=" + compress_hosts(request.hosts),
-                           fmt::format("--nodes={}", nodes),
-                           fmt::format("--ntasks={}", nodes),
-                           "--ntasks-per-node=1",
-                           "--cpu-bind=none",
-                           "--mem-bind=none",
-                           "--mem=0",
-                           "--mpi=none",
-                           "--input=none",
-                           "--job-name=dllaunch-preflight",
-                           "--kill-on-bad-exit=0",
-                           "--quiet",
-                           dllaunch,
-                           "doctor",
-                           "--preflight-node",
-                           to_json(request).dump(-1, ' ', /*ensure_ascii=*/true,
-                                                 Json::error_handler_t::replace)});
-  return argv;
-}
-
 Result<Ok> check_request(const PreflightRequest& request) {
   if (request.hosts.empty()) return Error{ErrorKind::bad_request, "no node to look at", ""};
   if (request.hosts.size() > 1 && request.job_id.empty())
@@ -65,7 +30,7 @@ Result<Ok> check_request(const PreflightRequest& request) {
   std::vector<std::string_view> names;
   for (const auto* check : preflight_checks()) names.push_back(check->name);
   for (const auto& name : request.skip) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
     std::string all;
     for (const auto known : names) all += (all.empty() ? "" : ", ") + std::string(known);
     return Error{ErrorKind::bad_request, fmt::format("there is no check `{}`", name),
@@ -84,20 +49,23 @@ Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   if (!program) return program.error();
   // srun passes the environment on.
   setenv(preflight_secret, new_secret().c_str(), 1);
-  constexpr std::chrono::seconds grace(3);
-  const auto output = system.run(command(*program, request), request.patience + grace);
+  const auto asked =
+      to_json(request).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  const auto survey =
+      survey_nodes(system, request.hosts,
+                   {.job = request.job_id,
+                    .nodes = compress_hosts(request.hosts),
+                    .count = request.hosts.size(),
+                    .name = "dllaunch-preflight",
+                    .limit = request.patience,
+                    .grace = std::chrono::seconds(2)},
+                   {*program, "doctor", "--preflight-node", asked}, std::chrono::seconds(3));
   unsetenv(preflight_secret);
-  if (!output) return output.error();
-  const auto silence = fmt::format("no answer within {} s", request.patience.count());
-  const auto documents = read_answers(output->out);
+  if (!survey) return survey.error();
   Gathered gathered;
-  for (const auto& host : request.hosts) {
-    const auto found = documents.find(host);
-    if (found == documents.end()) {
-      gathered.silent[host] = why_silent(host, output->err, silence);
-      continue;
-    }
-    auto answer = node_answer_from_json(found->second);
+  for (const auto& [host, document] : survey->answers) {
+    auto answer =
+        document ? node_answer_from_json(*document) : Result<NodeAnswer>(document.error());
     if (answer)
       gathered.answers.push_back(*std::move(answer));
     else
@@ -105,8 +73,7 @@ Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   }
   if (gathered.answers.empty())
     return Error{ErrorKind::unavailable,
-                 fmt::format("no node of job {} answered: {}", request.job_id,
-                             why_silent("", output->err, silence)),
+                 fmt::format("no node of job {} answered: {}", request.job_id, survey->complaint),
                  "all nodes need this dllaunch under the same path"};
   return gathered;
 }

@@ -68,7 +68,7 @@ std::vector<std::string> nodes_to_exclude(const std::vector<NodeVerdict>& nodes)
   }
   std::vector<std::string> exclude;
   for (const auto& node : nodes) {
-    const bool own = std::any_of(node.checks.begin(), node.checks.end(), [&](const auto& result) {
+    const bool own = std::ranges::any_of(node.checks, [&](const auto& result) {
       return result.level == Level::fail &&
              (nodes.size() == 1 || failing.at(key_of(result)) < nodes.size());
     });
@@ -109,8 +109,7 @@ PreflightReport judge_preflight(const PreflightRequest& request,
          .why = printable(why),
          .fix = "leave the node out: it is down, cut off, or cannot start programs"});
   for (const auto* check : checks) {
-    if (std::find(request.skip.begin(), request.skip.end(), check->name) != request.skip.end())
-      continue;
+    if (std::ranges::find(request.skip, check->name) != request.skip.end()) continue;
     for (auto& [node, result] : results_of(*check, request, answers))
       verdicts[node].checks.push_back(std::move(result));
   }
@@ -118,8 +117,8 @@ PreflightReport judge_preflight(const PreflightRequest& request,
   for (const auto& host : request.hosts) {
     auto verdict = std::move(verdicts[host]);
     verdict.node = host;
-    verdict.ok = std::none_of(verdict.checks.begin(), verdict.checks.end(),
-                              [](const auto& result) { return result.level == Level::fail; });
+    verdict.ok = std::ranges::none_of(
+        verdict.checks, [](const auto& result) { return result.level == Level::fail; });
     report.nodes.push_back(std::move(verdict));
   }
   report.exclude = nodes_to_exclude(report.nodes);
@@ -127,8 +126,7 @@ PreflightReport judge_preflight(const PreflightRequest& request,
 }
 
 bool all_ok(const PreflightReport& report) {
-  return std::all_of(report.nodes.begin(), report.nodes.end(),
-                     [](const NodeVerdict& node) { return node.ok; });
+  return std::ranges::all_of(report.nodes, [](const NodeVerdict& node) { return node.ok; });
 }
 
 template <typename Field>

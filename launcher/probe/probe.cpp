@@ -109,19 +109,20 @@ class Probes {
 
   void look(ProbeJob& job) {
     if (!job.ended_at) {
-      const auto queued = queued_job(system_, job.id);
+      const auto queued = queued_jobs(system_, job.id);
       if (!queued) {
         tell(job, "Slurm does not answer: " + queued.error().what);
         return;
       }
-      if (*queued && !is_final_state((*queued)->state)) {
-        const bool waits = is_waiting_state((*queued)->state);
-        tell(job, waits ? explain_reason((*queued)->reason) : "running on " + (*queued)->nodes);
+      const auto seen = queued->empty() ? QueuedJob{} : queued->front();
+      if (!queued->empty() && !is_final_state(seen.state)) {
+        const bool waits = is_waiting_state(seen.state);
+        tell(job, waits ? explain_reason(seen.reason) : "running on " + seen.nodes);
         if (waits) return;
       } else {
         job.ended_at = Clock::now();
         const auto end = finished_job(system_, job.id);
-        job.end_state = end ? end->state : (*queued ? (*queued)->state : "");
+        job.end_state = end ? end->state : seen.state;
       }
     }
     const auto text = system_.read_file(job.output);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "launcher/base/table.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/json.hpp"
@@ -61,24 +61,13 @@ std::string render_probes(const ProbeOutcome& outcome) {
 }
 
 std::string render_probe_list(const std::vector<ProbedNode>& nodes, std::int64_t now) {
-  constexpr std::size_t columns = 6;
-  using Row = std::array<std::string, columns>;
-  std::vector<Row> rows = {{"CLUSTER", "PARTITIONS", "NODES", "SLURM SAYS", "SEEN ON", "WHEN"}};
+  std::vector<TableRow> rows = {
+      {"CLUSTER", "PARTITIONS", "NODES", "SLURM SAYS", "SEEN ON", "WHEN"}};
   for (const auto& node : nodes)
     rows.push_back({node.cluster, fmt::format("{}", fmt::join(node.partitions, ",")),
                     compress_hosts(node.type.hosts), shape_words(node.type), node.host,
                     age_words(now - node.time)});
-  std::array<std::size_t, columns> width{};
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < columns; ++c) line += fmt::format("{:{}}  ", row[c], width[c]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
+  return table_text(rows);
 }
 
 Json probes_json(const ProbeOutcome& outcome) {

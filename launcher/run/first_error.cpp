@@ -1,7 +1,6 @@
 #include "launcher/run/first_error.hpp"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -103,13 +102,6 @@ std::string fit_to_show(std::string_view line) {
   auto shown = shown_line(line);
   shown.erase(0, std::min(shown.find_first_not_of(" \t"), shown.size()));
   return shown.size() > most ? std::string(first_bytes(shown, most)) + "..." : shown;
-}
-
-double changed_at_s(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return 0;
-  return static_cast<double>(info.st_mtim.tv_sec) +
-         1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
 }
 
 constexpr std::size_t most_logs = 1024;

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 #include "support/json_fields.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -22,13 +22,8 @@ std::optional<std::int64_t> step_of(std::string_view checkpoint) {
   constexpr std::string_view mark = "step-";
   const auto at = checkpoint.rfind(mark);
   if (at == std::string_view::npos) return std::nullopt;
-  const auto digits = checkpoint.substr(at + mark.size());
-  std::int64_t step = 0;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (problem != std::errc() || end != digits.data() + digits.size() || step < 0) {
-    return std::nullopt;
-  }
-  return step;
+  const auto step = parse_number<std::int64_t>(checkpoint.substr(at + mark.size()));
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -154,11 +155,9 @@ void take(const Json& line, Journal& journal) {
 
 Journal parse_journal(std::string_view text) {
   Journal journal;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto line = Json::parse(text.substr(0, end), nullptr, /*allow_exceptions=*/false);
+  for (const auto text_line : split_lines(text)) {
+    const auto line = Json::parse(text_line, nullptr, /*allow_exceptions=*/false);
     if (line.is_object()) take(line, journal);
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return journal;
 }

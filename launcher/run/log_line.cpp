@@ -31,7 +31,7 @@ std::optional<LogSource> log_source(std::string_view name) {
   constexpr std::array<std::string_view, 2> ours = {"mpirun", "dllaunch"};
   if (!name.ends_with(extension) || name.starts_with('.')) return std::nullopt;
   name.remove_suffix(extension.size());
-  if (name.empty() || std::find(ours.begin(), ours.end(), name) != ours.end()) return std::nullopt;
+  if (name.empty() || std::ranges::find(ours, name) != ours.end()) return std::nullopt;
   if (!take(name, "rank-")) return LogSource{.rank = -1, .node = printable(name)};
   const auto rank = take_number(name);
   if (!rank || !take(name, "-")) return std::nullopt;

@@ -31,16 +31,22 @@ std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
 }
 
 bool has_error(const std::vector<std::string>& lines) {
-  return std::any_of(lines.begin(), lines.end(),
-                     [](const std::string& line) { return is_error_line(line); });
+  return std::ranges::any_of(lines, [](const std::string& line) { return is_error_line(line); });
 }
 
 }  // namespace
 
 std::string rank_log_name(int rank, const std::string& host) {
   std::string safe = host;
-  std::replace(safe.begin(), safe.end(), '/', '_');
+  std::ranges::replace(safe, '/', '_');
   return fmt::format("rank-{:04}-{}.log", rank, safe);
+}
+
+double changed_at_s(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return 0;
+  return static_cast<double>(info.st_mtim.tv_sec) +
+         1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
 }
 
 std::string host_of_log(const std::string& path) {

@@ -23,6 +23,9 @@ LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_
 /// Returns the last `most` bytes of a file, from the start of a line; empty if unreadable.
 std::string file_end(const std::string& path, std::size_t most);
 
+/// Unix seconds of a file's last change; 0: no file.
+double changed_at_s(const std::string& path);
+
 /// Returns the host in a log's name; empty if it is not a log name.
 std::string host_of_log(const std::string& path);
 

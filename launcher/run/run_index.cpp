@@ -49,11 +49,6 @@ void forget_the_oldest(const std::string& folder) {
   }
 }
 
-bool holds_a_run(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path + "/plan.json", ignored);
-}
-
 }  // namespace
 
 std::optional<std::string> state_folder(System& system) {
@@ -85,6 +80,11 @@ Result<Ok> remember_run(System& system, const RunDir& run) {
   return Ok{};
 }
 
+bool holds_a_run(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path + "/plan.json", ignored);
+}
+
 std::vector<std::string> known_runs(System& system) {
   std::vector<Dated> dated;
   if (const auto folder = run_index_folder(system)) {
@@ -97,8 +97,7 @@ std::vector<std::string> known_runs(System& system) {
   std::error_code ignored;
   const auto here = dated_entries((fs::current_path(ignored) / "runs").string());
   dated.insert(dated.end(), here.begin(), here.end());
-  std::stable_sort(dated.begin(), dated.end(),
-                   [](const Dated& a, const Dated& b) { return a.first > b.first; });
+  std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;
   std::set<std::string> seen;
   for (auto& [time, path] : dated) {

@@ -23,6 +23,8 @@ std::optional<std::string> run_index_folder(System& system);
 /// continue: a run does not need the index.
 Result<Ok> remember_run(System& system, const RunDir& run);
 
+bool holds_a_run(const std::string& path);
+
 /// Returns the directories of runs that still exist, newest first: those in the index and those in
 /// ./runs, which are found even if the home directory is read-only.
 std::vector<std::string> known_runs(System& system);

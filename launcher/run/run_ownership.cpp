@@ -6,19 +6,18 @@
 #include <charconv>
 #include <string>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
 
 /// Returns 2 for "2"; 0 if it is not a number, as for a job never requeued.
 int restarts_of(const std::string& text) {
-  int restarts = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, restarts);
-  return problem == std::errc() && stop == end ? std::max(0, restarts) : 0;
+  return std::max(0, parse_number<int>(text).value_or(0));
 }
 
 /// Returns the highest token near the end of events.jsonl; invalid numbers count as 0.
@@ -26,10 +25,8 @@ std::int64_t newest_fencing_token(const RunDir& run) {
   constexpr std::size_t most_bytes = 65536;
   const std::string text = file_end(run.events(), most_bytes);
   std::int64_t newest = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    const auto event = parse_event(std::string_view(text).substr(begin, end - begin));
-    begin = end + 1;
+  for (const auto line : split_lines(text)) {
+    const auto event = parse_event(line);
     const auto fencing_token =
         event ? parse_fencing_token(std::to_string(fencing_token_of(*event))) : std::nullopt;
     newest = std::max(newest, fencing_token.value_or(0));

@@ -1,7 +1,6 @@
 #include "launcher/run/stored_run.hpp"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,18 +8,12 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
-
-double changed_at_s(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return 0;
-  return static_cast<double>(info.st_mtim.tv_sec) +
-         1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
-}
 
 double began_at_s(const RunDir& dir, Launcher launcher) {
   return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());

@@ -6,14 +6,13 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/base/split.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
-
-constexpr std::chrono::seconds query_limit(20);
 
 std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
   const auto number = parse_number<std::int64_t>(text.value_or(""));
@@ -22,10 +21,6 @@ std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
-}
-
-std::string name_of(const JobAllocation& allocation) {
-  return allocation.name.empty() ? allocation.job : allocation.name;
 }
 
 /// Whether the job was requeued. A requeue ends the job's processes, possibly including scontrol
@@ -40,22 +35,12 @@ bool is_back(System& system, const JobAllocation& allocation) {
   return false;
 }
 
-/// nullopt: no answer.
-std::optional<std::vector<SlurmNode>> ask_of_nodes(System& system, const std::string& nodes,
-                                                   std::chrono::seconds limit) {
-  if (nodes.empty()) return std::vector<SlurmNode>();
-  const auto output = system.run({"scontrol", "show", "node", nodes}, limit);
-  if (!output || output->exit_code != 0) return std::nullopt;
-  return parse_slurm_nodes(output->out);
-}
-
 /// Why the job must not be requeued yet; empty: it may be.
 std::string doubt_in(System& system, const std::string& nodes, const NodesInDoubt& doubt) {
-  const auto states = ask_of_nodes(system, nodes, query_limit);
+  const auto states = nodes_of_controller(system, nodes);
   if (!states) return "Slurm's controller does not answer";
   for (const auto& node : *states) {
-    const bool silent =
-        std::find(doubt.silent.begin(), doubt.silent.end(), node.name) != doubt.silent.end();
+    const bool silent = std::ranges::find(doubt.silent, node.name) != doubt.silent.end();
     if (is_in_doubt(node.state) || (silent && !is_gone(node.state)))
       return fmt::format("node {} does not answer, and Slurm has not given it up", node.name);
   }
@@ -63,6 +48,10 @@ std::string doubt_in(System& system, const std::string& nodes, const NodesInDoub
 }
 
 }  // namespace
+
+std::string name_of(const JobAllocation& allocation) {
+  return allocation.name.empty() ? allocation.job : allocation.name;
+}
 
 JobAllocation read_allocation(System& system) {
   JobAllocation allocation;
@@ -85,9 +74,7 @@ JobAllocation read_allocation(System& system) {
 
 std::optional<SlurmJob> ask_of_job(System& system, const JobAllocation& allocation,
                                    std::chrono::seconds limit) {
-  const auto output = system.run({"scontrol", "show", "job", name_of(allocation)}, limit);
-  if (!output || output->exit_code != 0) return std::nullopt;
-  for (auto& job : parse_slurm_jobs(output->out)) {
+  for (auto& job : jobs_of_controller(system, name_of(allocation), limit).jobs) {
     if (job.id == allocation.job) return std::move(job);
   }
   return std::nullopt;
@@ -122,7 +109,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
   if (const auto doubt = waits ? doubt_in(system, ours, nodes) : ""; !doubt.empty())
     return Error{ErrorKind::timeout, doubt, ""};
-  const auto output = system.run({"scontrol", "requeue", name}, query_limit);
+  const auto output = run_requeue(system, name);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
   const auto message = first_line(output->err.empty() ? output->out : output->err);
@@ -143,20 +130,18 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
   // Slurm is ending this job meanwhile: TERM to each process, KILL half a minute later.
   constexpr int tries = 40;
   constexpr std::chrono::milliseconds pause(250);
-  std::string message = "no answer";
+  Error error{ErrorKind::unavailable, fmt::format("job {} is unknown: no answer", name), ""};
   for (int i = 0; i < tries; ++i) {
     if (i > 0) std::this_thread::sleep_for(pause);
     // Nodes excluded before.
     const auto record = ask_of_job(system, allocation, limit);
     if (!record) continue;
     const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;
-    const auto output =
-        system.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
-    if (output && output->exit_code == 0) return Ok{};
-    message = output ? first_line(output->err) : output.error().what;
+    auto done = set_excluded_nodes(system, name, all, limit);
+    if (done) return done;
+    error = std::move(done).error();
   }
-  return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, message),
-               ""};
+  return error;
 }
 
 std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
@@ -167,7 +152,7 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
   const auto still = expand_hosts(job->nodes);
   if (!still) return std::nullopt;
-  const auto states = ask_of_nodes(system, allocation.nodes, limit);
+  const auto states = nodes_of_controller(system, allocation.nodes, limit);
   if (!states) return std::nullopt;
   NodesLeft left;
   for (const auto& name : *given) {
@@ -181,7 +166,7 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
 }
 
 std::string node_out_of_order(System& system, const JobAllocation& allocation) {
-  const auto states = ask_of_nodes(system, allocation.nodes, query_limit);
+  const auto states = nodes_of_controller(system, allocation.nodes);
   if (!states) return "";
   const auto gone = std::find_if(states->begin(), states->end(),
                                  [](const SlurmNode& node) { return is_gone(node.state); });

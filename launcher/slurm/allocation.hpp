@@ -20,6 +20,9 @@ struct JobAllocation {
   std::optional<double> end_s = {};  // Unix seconds; nullopt: no limit, or unknown
 };
 
+/// As Slurm's commands call it.
+std::string name_of(const JobAllocation& allocation);
+
 /// The allocation, read from a batch script's environment. Asks Slurm only for what is missing
 /// there.
 JobAllocation read_allocation(System& system);

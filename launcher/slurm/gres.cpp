@@ -60,8 +60,7 @@ std::vector<GpuGres> read_gres(std::string_view gres) {
     const int count = std::min(
         count_of(colon == std::string_view::npos ? rest : rest.substr(colon + 1)), most - all);
     all += count;
-    const auto known = std::find_if(kinds.begin(), kinds.end(),
-                                    [type](const GpuGres& kind) { return kind.type == type; });
+    const auto known = std::ranges::find(kinds, type, &GpuGres::type);
     if (known != kinds.end())
       known->count += count;
     else
@@ -101,7 +100,7 @@ std::string gpu_request(const std::vector<GpuGres>& kinds, const std::string& ty
   if (kinds.size() < 2 || (type.empty() && gpus >= gpus_in(kinds))) return std::to_string(gpus);
   auto wanted = counted_gpus(kinds);
   const auto only = [&wanted](const auto& fits) {
-    const auto found = std::find_if(wanted.begin(), wanted.end(), fits);
+    const auto found = std::ranges::find_if(wanted, fits);
     if (found != wanted.end()) wanted = {GpuGres(*found)};
   };
   if (!type.empty()) {

@@ -27,8 +27,7 @@ std::uint64_t to_number(std::string_view digits) {
 }
 
 bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= max_digits &&
-         std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && text.size() <= max_digits && std::ranges::all_of(text, is_digit);
 }
 
 std::string padded(std::uint64_t value, std::size_t width) {

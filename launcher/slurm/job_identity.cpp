@@ -1,7 +1,8 @@
 #include "launcher/slurm/job_identity.hpp"
 
-#include <chrono>
 #include <string_view>
+
+#include "launcher/slurm/client.hpp"
 
 namespace dllaunch {
 namespace {
@@ -39,12 +40,10 @@ std::string script_of(const JobOrigin& origin) {
 }
 
 const std::string& OwnCluster::name() {
-  constexpr std::chrono::seconds limit(20);
   if (name_) return *name_;
   name_ = system_.environment("SLURM_CLUSTER_NAME").value_or("");
   if (!name_->empty()) return *name_;
-  const auto shown = system_.run({"scontrol", "show", "config"}, limit);
-  if (shown && shown->exit_code == 0) name_ = parse_slurm_config(shown->out).cluster;
+  if (const auto config = cluster_config(system_)) name_ = config->cluster;
   return *name_;
 }
 

@@ -7,6 +7,7 @@
 
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -44,6 +45,19 @@ void add_line(std::string_view line, std::map<std::string, Pieces>& by_host) {
   pieces.texts[*index] = std::string(line);
 }
 
+/// The first line of srun's errors that names the host, else the first line, else `otherwise`. No
+/// line names an empty host.
+std::string why_silent(std::string_view host, std::string_view complaints,
+                       const std::string& otherwise) {
+  const auto lines = split_lines(complaints);
+  const auto named = std::ranges::find_if(lines, [&](std::string_view line) {
+    return !host.empty() && line.find(host) != std::string_view::npos;
+  });
+  if (named != lines.end()) return std::string(*named);
+  const auto first = std::ranges::find_if(lines, [](auto line) { return !line.empty(); });
+  return first == lines.end() ? otherwise : std::string(*first);
+}
+
 }  // namespace
 
 std::string answer_lines(const std::string& host, const Json& document) {
@@ -58,11 +72,7 @@ std::string answer_lines(const std::string& host, const Json& document) {
 
 std::map<std::string, Json> read_answers(std::string_view output) {
   std::map<std::string, Pieces> by_host;
-  while (!output.empty()) {
-    const auto end = std::min(output.find('\n'), output.size());
-    add_line(output.substr(0, end), by_host);
-    output.remove_prefix(std::min(end + 1, output.size()));
-  }
+  for (const auto line : split_lines(output)) add_line(line, by_host);
   std::map<std::string, Json> answers;
   for (const auto& [host, pieces] : by_host) {
     if (pieces.texts.size() != pieces.expected) continue;
@@ -92,17 +102,24 @@ Result<std::optional<Allocation>> observe_allocation(System& system) {
   return std::optional(Allocation{*job, *std::move(hosts)});
 }
 
-std::string why_silent(const std::string& host, std::string_view complaints,
-                       const std::string& otherwise) {
-  std::string first;
-  while (!complaints.empty()) {
-    const auto end = std::min(complaints.find('\n'), complaints.size());
-    auto line = std::string(complaints.substr(0, end));
-    complaints.remove_prefix(std::min(end + 1, complaints.size()));
-    if (!host.empty() && line.find(host) != std::string::npos) return line;
-    if (first.empty()) first = std::move(line);
+Result<Survey> survey_nodes(System& system, const std::vector<std::string>& hosts,
+                            const OverlapStep& step, const std::vector<std::string>& command,
+                            std::chrono::seconds patience) {
+  const auto limit = step.limit.value_or(std::chrono::seconds(0));
+  const auto output = system.run(argv_of(step, command), limit + patience);
+  if (!output) return output.error();
+  const auto silence = fmt::format("no answer within {} s", limit.count());
+  auto documents = read_answers(output->out);
+  Survey survey{.answers = {}, .complaint = why_silent("", output->err, silence)};
+  for (const auto& host : hosts) {
+    const auto found = documents.find(host);
+    survey.answers.emplace_back(
+        host, found == documents.end()
+                  ? Result<Json>(
+                        Error{ErrorKind::unavailable, why_silent(host, output->err, silence), ""})
+                  : Result<Json>(std::move(found->second)));
   }
-  return first.empty() ? otherwise : first;
+  return survey;
 }
 
 }  // namespace dllaunch

@@ -1,13 +1,16 @@
 // Queries every node of a job: the allocation, and answers collected through one srun.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/os/system.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -29,9 +32,18 @@ struct Allocation {
 /// be read.
 Result<std::optional<Allocation>> observe_allocation(System& system);
 
-/// The first line of srun's output that names the host, else its first non-empty line, else
-/// `otherwise`. No line names an empty host.
-std::string why_silent(const std::string& host, std::string_view complaints,
-                       const std::string& otherwise);
+/// What the nodes of a job answered.
+struct Survey {
+  /// In the order of the hosts: the node's document, or srun's line on why there is none
+  /// (unavailable).
+  std::vector<std::pair<std::string, Result<Json>>> answers;
+  std::string complaint;  // the first line of srun's errors, or that there was no answer
+};
+
+/// Runs one task on each host of a job and reads the document that each prints (answer_lines). The
+/// error is srun's, if it cannot start or outlasts its own limit by `patience`.
+Result<Survey> survey_nodes(System& system, const std::vector<std::string>& hosts,
+                            const OverlapStep& step, const std::vector<std::string>& command,
+                            std::chrono::seconds patience);
 
 }  // namespace dllaunch

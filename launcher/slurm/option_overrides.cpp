@@ -38,7 +38,7 @@ std::string_view key_of(std::string_view option) {
       {"--array", "array"},
   }};
   const auto found =
-      std::find_if(keys.begin(), keys.end(), [&](const auto& row) { return row.first == option; });
+      std::ranges::find_if(keys, [&](const auto& row) { return row.first == option; });
   return found == keys.end() ? std::string_view() : found->second;
 }
 
@@ -53,7 +53,7 @@ std::string removed_name(std::string_view text, SlurmProgram program) {
   text = text.substr(0, text.find_first_of("= "));
   if (text.starts_with("--")) {
     std::string name(text);
-    std::replace(name.begin(), name.end(), '_', '-');
+    std::ranges::replace(name, '_', '-');
     return name;
   }
   for (const auto& option : slurm_options()) {
@@ -87,9 +87,8 @@ class Edit {
   /// The index in `ours` of an equivalent option; ours.size() if there is none.
   std::size_t find(std::string_view name, std::string_view value) const {
     const auto& ours = edited_.ours;
-    const auto found = std::find_if(ours.begin(), ours.end(), [&](const auto& option) {
-      return decide_the_same(option.first, name, value);
-    });
+    const auto found = std::ranges::find_if(
+        ours, [&](const auto& option) { return decide_the_same(option.first, name, value); });
     return static_cast<std::size_t>(found - ours.begin());
   }
 
@@ -141,9 +140,8 @@ bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_
   if (a == b) return true;
   // --gres covers many resources; only its GPUs conflict with --gpus-per-node.
   if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
-  return std::any_of(one_of.begin(), one_of.end(), [&](const auto& row) {
-    return std::find(row.begin(), row.end(), a) != row.end() &&
-           std::find(row.begin(), row.end(), b) != row.end();
+  return std::ranges::any_of(one_of, [&](const auto& row) {
+    return std::ranges::find(row, a) != row.end() && std::ranges::find(row, b) != row.end();
   });
 }
 

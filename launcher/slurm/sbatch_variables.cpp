@@ -45,9 +45,7 @@ constexpr std::array<Variable, 21> known_variables = {{
 }};
 
 const Variable* known_variable(std::string_view name) {
-  const auto* const found =
-      std::find_if(known_variables.begin(), known_variables.end(),
-                   [name](const Variable& known) { return known.name == name; });
+  const auto* const found = std::ranges::find(known_variables, name, &Variable::name);
   return found == known_variables.end() ? nullptr : found;
 }
 
@@ -74,7 +72,7 @@ std::vector<Overriding> overriding(const std::vector<std::string>& options,
     const auto& value = variable.second;
     const auto* known = known_variable(name);
     if (known == nullptr) continue;
-    const auto ours = std::find_if(options.begin(), options.end(), [&](const std::string& line) {
+    const auto ours = std::ranges::find_if(options, [&](const std::string& line) {
       const auto option = option_of_line(line);
       return option && decide_the_same(option->first, known->option, value);
     });

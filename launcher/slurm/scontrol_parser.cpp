@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <ctime>
-#include <limits>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
@@ -18,16 +17,6 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 /// Slurm has many words for an empty value.
@@ -60,7 +49,7 @@ int count_of(std::string_view text, int least, int otherwise) {
 std::vector<std::string> words_of(std::string_view value) {
   std::vector<std::string> words;
   if (says_nothing(value)) return words;
-  for (const auto part : split(value, ','))
+  for (const auto part : split_at(value, ','))
     if (const auto word = trimmed(part); !word.empty()) words.emplace_back(word);
   return words;
 }
@@ -147,7 +136,7 @@ bool opens_other_kind(std::string_view line, std::string_view key) {
 std::vector<Record> records(std::string_view text, std::string_view key) {
   std::vector<Record> found;
   bool open = false;
-  for (const auto line : split(text, '\n')) {
+  for (const auto line : split_at(text, '\n')) {
     const auto shown = trimmed(line);
     if (opens_with(shown, key)) {
       found.emplace_back();
@@ -235,7 +224,7 @@ SlurmJob job_of(const Record& record) {
   job.id = record.get("JobId");
   job.state = record.get("JobState");
   job.reason = text_or_empty(record.get("Reason"));
-  const auto code = split(record.get("ExitCode"), ':');
+  const auto code = split_at(record.get("ExitCode"), ':');
   job.exit_code = count_of(code[0], 0, 0);
   if (code.size() > 1) job.signal = count_of(code[1], 0, 0);
   job.restarts = count_of(record.get("Restarts"), 0, 0);
@@ -257,7 +246,7 @@ SlurmJob job_of(const Record& record) {
 /// Whether a state such as "MIXED*+POWER_DOWN" contains a word. "*": does not respond. "IDLE~" is
 /// powered down: a job wakes it up.
 bool has_word(std::string_view node_state, std::initializer_list<std::string_view> words) {
-  const auto parts = split(node_state, '+');
+  const auto parts = split_at(node_state, '+');
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
     const auto word = part.substr(0, part.find_first_of("*~#%$@^!-"));
     const bool silent = part.ends_with('*');
@@ -287,7 +276,7 @@ void take_gpus(std::string_view gres, SlurmNode& node) {
 
 SlurmConfig parse_slurm_config(std::string_view text) {
   SlurmConfig config;
-  for (const auto line : split(text, '\n')) {
+  for (const auto line : split_at(text, '\n')) {
     if (config.version.empty()) config.version = config_value(line, "SLURM_VERSION");
     if (config.cluster.empty()) config.cluster = config_value(line, "ClusterName");
     if (config.mpi_default.empty()) config.mpi_default = config_value(line, "MpiDefault");
@@ -301,12 +290,12 @@ SlurmConfig parse_slurm_config(std::string_view text) {
 
 std::vector<std::string> parse_mpi_list(std::string_view text) {
   std::vector<std::string> types;
-  for (auto line : split(text, '\n')) {
+  for (auto line : split_at(text, '\n')) {
     // 20.11 writes "srun: pmix" to stderr, later versions "\tpmix" to stdout.
     if (line.starts_with("srun:")) line.remove_prefix(5);
     const auto colon = line.rfind(':');
     if (colon != std::string_view::npos) line = line.substr(colon + 1);
-    for (const auto part : split(line, ',')) {
+    for (const auto part : split_at(line, ',')) {
       const auto word = trimmed(part);
       if (word.empty() || !is_key(word) ||
           std::find(types.begin(), types.end(), word) != types.end())
@@ -350,21 +339,10 @@ std::vector<Reservation> parse_slurm_reservations(std::string_view text) {
   return reservations;
 }
 
-std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
-  std::tm time{};
-  const std::string terminated(text);
-  const char* end = strptime(terminated.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  time.tm_isdst = -1;  // let mktime() determine daylight saving time
-  const auto seconds = std::mktime(&time);
-  if (seconds == -1) return std::nullopt;
-  return std::int64_t{seconds};
-}
-
 std::vector<Association> parse_associations(std::string_view text) {
   std::vector<Association> associations;
-  for (const auto line : split(text, '\n')) {
-    const auto parts = split(trimmed(line), '|');
+  for (const auto line : split_at(text, '\n')) {
+    const auto parts = split_at(trimmed(line), '|');
     if (parts.size() < 3 || parts[0].empty()) continue;
     associations.push_back({.account = std::string(trimmed(parts[0])),
                             .partition = std::string(trimmed(parts[1])),
@@ -402,8 +380,8 @@ std::string token_in(std::string_view text) {
 
 std::vector<QueuedJob> parse_queue(std::string_view text) {
   std::vector<QueuedJob> jobs;
-  for (const auto line : split(text, '\n')) {
-    const auto parts = split(trimmed(line), '|');
+  for (const auto line : split_at(text, '\n')) {
+    const auto parts = split_at(trimmed(line), '|');
     if (parts.size() < 6 || parts[0].empty() || parts[1].empty()) continue;
     if (!leading_number<std::uint64_t>(parts[0])) continue;  // a header, or a wrapper's line
     auto origin = rest_after(line, 6);
@@ -424,44 +402,18 @@ std::vector<SlurmJob> parse_slurm_jobs(std::string_view text) {
   return jobs;
 }
 
-bool is_unlimited(std::string_view text) {
-  return text == "UNLIMITED" || text == "INFINITE" || text == "infinite" || text == "unlimited";
+bool is_waiting_state(std::string_view state) {
+  constexpr std::array<std::string_view, 7> words = {"PENDING",      "CONFIGURING", "REQUEUED",
+                                                     "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
+                                                     "RESV_DEL_HOLD"};
+  return std::find(words.begin(), words.end(), state) != words.end();
 }
 
-std::optional<int> parse_slurm_minutes(std::string_view text) {
-  const auto number = [](std::string_view digits) -> std::optional<std::int64_t> {
-    if (digits.empty() || digits.size() > 9 ||
-        digits.find_first_not_of("0123456789") != std::string_view::npos)
-      return std::nullopt;
-    return leading_number<std::int64_t>(digits);
-  };
-  std::int64_t days = 0;
-  const auto dash = text.find('-');
-  const bool with_days = dash != std::string_view::npos;
-  if (with_days) {
-    const auto value = number(text.substr(0, dash));
-    if (!value) return std::nullopt;
-    days = *value;
-    text.remove_prefix(dash + 1);
-  }
-  std::vector<std::int64_t> parts;
-  for (const auto part : split(text, ':')) {
-    const auto value = number(part);
-    if (!value || parts.size() == 3) return std::nullopt;
-    parts.push_back(*value);
-  }
-  // After days the first number is hours. Without days, one number is minutes, two are
-  // minutes:seconds.
-  std::int64_t hours = 0;
-  if (with_days || parts.size() == 3) {
-    hours = parts.front();
-    parts.erase(parts.begin());
-  }
-  const auto minutes = parts.empty() ? 0 : parts[0];
-  const auto seconds = parts.size() > 1 ? parts[1] : 0;
-  const auto total = ((days * 24) + hours) * 60 + minutes + (seconds + 59) / 60;
-  if (total > std::numeric_limits<int>::max()) return std::nullopt;
-  return static_cast<int>(total);
+bool is_final_state(std::string_view state) {
+  constexpr std::array<std::string_view, 11> words = {
+      "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
+      "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
+  return std::find(words.begin(), words.end(), state) != words.end();
 }
 
 }  // namespace dllaunch

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launcher/slurm/partition.hpp"
+#include "launcher/slurm/slurm_time.hpp"
 
 namespace dllaunch {
 
@@ -48,9 +49,6 @@ std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 /// `scontrol show reservation`, one or several lines each. Times that are not set are 0; Slurm
 /// prints them in this machine's time zone.
 std::vector<Reservation> parse_slurm_reservations(std::string_view text);
-
-/// "2026-11-20T19:57:21" in this machine's time zone. nullopt: not a time.
-std::optional<std::int64_t> parse_slurm_time(std::string_view text);
 
 /// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
 std::vector<Association> parse_associations(std::string_view text);
@@ -99,11 +97,9 @@ struct SlurmJob {
   std::string cancelled_by;  // user name or uid; only from accounting
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
-
-/// Minutes in a Slurm duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
-/// "2-12:30:00". Rounds seconds up. nullopt: not a duration, which includes "UNLIMITED" and
-/// "infinite"; see is_unlimited().
-std::optional<int> parse_slurm_minutes(std::string_view text);
-bool is_unlimited(std::string_view text);
+/// Whether the job has not run yet or will run again: "PENDING", "CONFIGURING", "REQUEUED", ...
+bool is_waiting_state(std::string_view state);
+/// Whether the job will not run again: COMPLETED, FAILED, TIMEOUT, ...
+bool is_final_state(std::string_view state);
 
 }  // namespace dllaunch

@@ -1,15 +1,9 @@
 #include "launcher/slurm/slurm_job.hpp"
 
-#include <fmt/core.h>
-#include <pwd.h>
-
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cstdlib>
 
+#include "launcher/base/split.hpp"
 #include "launcher/slurm/sbatch_variables.hpp"
-#include "launcher/slurm/slurm_json.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
@@ -18,105 +12,13 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds submit_limit(60);
-constexpr seconds query_limit(20);
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-/// The non-empty lines of a command's output, joined into one.
-std::string message_of(const CommandOutput& output) {
-  std::string message;
-  for (const auto& line : split(output.err.empty() ? output.out : output.err, '\n')) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    message += (message.empty() ? "" : "; ") + line;
-  }
-  return message.empty() ? fmt::format("exit code {}", output.exit_code) : message.substr(0, 1000);
-}
-
-Result<Ok> run_quietly(System& system, const std::vector<std::string>& argv) {
-  auto output = system.run(argv, query_limit);
-  if (!output) return std::move(output).error();
-  if (output->exit_code == 0) return Ok{};
-  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], message_of(*output)), ""};
-}
-
-/// "1000" -> "alice"; the uid if it has no name here.
-std::string user_name(const std::string& uid) {
-  constexpr std::size_t most_bytes = 16384;
-  std::vector<char> room(most_bytes);
-  passwd entry{};
-  passwd* found = nullptr;
-  const auto number = static_cast<uid_t>(std::strtoul(uid.c_str(), nullptr, 10));
-  getpwuid_r(number, &entry, room.data(), room.size(), &found);
-  return found != nullptr ? std::string(found->pw_name) : "uid " + uid;
-}
-
-SlurmJob job_of_fields(const std::vector<std::string>& fields) {
-  SlurmJob job;
-  job.id = fields[0];
-  if (const auto underscore = job.id.find('_'); underscore != std::string::npos) {
-    job.array_job = job.id.substr(0, underscore);
-    job.array_task = job.id.substr(underscore + 1);
-  }
-  // "CANCELLED by 1000"
-  constexpr std::string_view by = " by ";
-  job.state = fields[1].substr(0, fields[1].find(' '));
-  if (const auto at = fields[1].find(by); at != std::string::npos)
-    job.cancelled_by = user_name(fields[1].substr(at + by.size()));
-  const auto codes = split(fields[2], ':');
-  job.exit_code = std::atoi(codes[0].c_str());
-  job.signal = codes.size() > 1 ? std::atoi(codes[1].c_str()) : 0;
-  job.submit = fields[3];
-  const auto known = [](const std::string& time) {
-    return time == "Unknown" || time == "None" ? std::string() : time;
-  };
-  job.start = known(fields[4]);
-  job.end = known(fields[5]);
-  // Accounting does not record the script; use the name.
-  if (fields.size() > 6 && !fields[6].empty()) job.origin.words = "|" + fields[6] + "|";
-  return job;
-}
-
-/// Whether the query failed, other than by an answer that the job is unknown.
-bool is_silence(const Result<CommandOutput>& output, bool (*knows_nothing)(std::string_view)) {
-  if (!output) return output.error().kind == ErrorKind::timeout;
-  return output->exit_code != 0 && !knows_nothing(output->err);
-}
-
-/// A requeued job has several records; the last one is final. Sets `silent` if accounting did not
-/// answer.
-std::vector<SlurmJob> jobs_from_accounting(System& system, const std::string& id, bool& silent) {
-  const auto output =
-      system.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
-                  "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
-                 query_limit);
-  std::vector<SlurmJob> found;
-  silent = silent || is_silence(output, has_no_accounting);
-  if (!output || output->exit_code != 0) return found;
-  for (const auto& line : split(output->out, '\n')) {
-    const auto fields = split(line, '|');
-    if (fields.size() < 6 || (fields[0] != id && !fields[0].starts_with(id + "_"))) continue;
-    auto job = job_of_fields(fields);
-    std::erase_if(found, [&](const SlurmJob& earlier) { return earlier.id == job.id; });
-    found.push_back(std::move(job));
-  }
-  return found;
-}
 
 /// scontrol does not say who cancelled a job.
 void add_cancellers(System& system, const std::string& id, std::vector<SlurmJob>& jobs) {
-  const bool asks = std::any_of(jobs.begin(), jobs.end(),
-                                [](const SlurmJob& job) { return job.state == "CANCELLED"; });
+  const bool asks =
+      std::ranges::any_of(jobs, [](const SlurmJob& job) { return job.state == "CANCELLED"; });
   if (!asks || !system.find_program("sacct")) return;
-  bool silent = false;
-  for (const auto& recorded : jobs_from_accounting(system, id, silent)) {
+  for (const auto& recorded : jobs_of_accounting(system, id).jobs) {
     for (auto& job : jobs) {
       const bool same = job.array_task == recorded.array_task;
       if (same && job.state == "CANCELLED") job.cancelled_by = recorded.cancelled_by;
@@ -128,14 +30,14 @@ void add_cancellers(System& system, const std::string& id, std::vector<SlurmJob>
 
 std::optional<std::string> job_id_in(std::string_view text) {
   std::optional<std::string> id;
-  for (auto line : split(std::string(text), '\n')) {
+  for (auto line : split_lines(text)) {
     constexpr std::string_view sentence = "Submitted batch job ";
-    if (line.starts_with(sentence)) line.erase(0, sentence.size());
+    if (line.starts_with(sentence)) line.remove_prefix(sentence.size());
     const auto digits = std::min(line.find_first_not_of("0123456789"), line.size());
-    const std::string rest = line.substr(digits);
+    const auto rest = line.substr(digits);
     // A wrapper's "2 jobs in your queue" is not an id.
     if (digits == 0 || (!rest.empty() && rest[0] != ';' && rest[0] != '\r')) continue;
-    id = line.substr(0, digits);
+    id = std::string(line.substr(0, digits));
   }
   return id;
 }
@@ -183,65 +85,13 @@ Submitted submit_job(System& system, const std::string& script,
               Error{ErrorKind::unavailable, "sbatch named no job id: " + message_of(*output), ""}};
 }
 
-namespace {
-
-/// Slurm 22.05 lists all users' jobs in JSON, whatever the filter.
-Result<std::vector<QueuedJob>> queued_in_json(System& system, const std::string& id) {
-  std::vector<QueuedJob> jobs;
-  const auto output =
-      system.run({"squeue", "--json", id.empty() ? "--me" : "--jobs=" + id}, query_limit);
-  if (!output || output->exit_code != 0) return jobs;
-  for (const auto& job : parse_slurm_json(output->out).jobs) {
-    const auto number = job.id.substr(0, job.id.find('_'));
-    if (!id.empty() && number != id.substr(0, id.find('_'))) continue;
-    if (!is_final_state(job.state)) jobs.push_back(as_queued(job));
-  }
-  return jobs;
-}
-
-}  // namespace
-
-Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id) {
-  auto output = system.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
-                            id.empty() ? "--me" : "--jobs=" + id},
-                           query_limit);
-  if (!output) return std::move(output).error();
-  if (output->exit_code != 0) {
-    // squeue reports an unknown job as an error; here it is an empty answer.
-    if (is_unknown_job(output->err)) return std::vector<QueuedJob>();
-    return Error{ErrorKind::unavailable, message_of(*output), ""};
-  }
-  auto jobs = parse_queue(output->out);
-  // Text without any job: this squeue does not follow the format. JSON does not depend on it.
-  if (jobs.empty() && output->out.find_first_not_of(" \t\r\n") != std::string::npos)
-    return queued_in_json(system, id);
-  return jobs;
-}
-
-Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id) {
-  auto jobs = queued_jobs(system, id);
-  if (!jobs) return std::move(jobs).error();
-  if (jobs->empty()) return std::optional<QueuedJob>();
-  return std::optional<QueuedJob>(std::move(jobs->front()));
-}
-
 std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool* silent) {
-  const auto output = system.run({"scontrol", "show", "job", id}, query_limit);
-  if (output && output->exit_code == 0) {
-    auto jobs = parse_slurm_jobs(output->out);
-    add_cancellers(system, id, jobs);
-    if (!jobs.empty()) return jobs;
-  }
-  bool unheard = is_silence(output, is_unknown_job);
-  auto jobs = jobs_from_accounting(system, id, unheard);
-  if (silent != nullptr) *silent = jobs.empty() && unheard;
-  if (!jobs.empty()) return jobs;
-  // If sacct's text cannot be parsed, its JSON may still be.
-  const auto json = system.run({"sacct", "--json", "--jobs=" + id}, query_limit);
-  if (!json || json->exit_code != 0) return jobs;
-  for (auto& job : parse_slurm_json(json->out).jobs)
-    if (job.id.substr(0, job.id.find('_')) == id) jobs.push_back(std::move(job));
-  return jobs;
+  auto known = jobs_of_controller(system, id);
+  add_cancellers(system, id, known.jobs);
+  if (!known.jobs.empty()) return std::move(known.jobs);
+  auto recorded = jobs_of_accounting(system, id);
+  if (silent != nullptr) *silent = recorded.jobs.empty() && (known.silent || recorded.silent);
+  return std::move(recorded.jobs);
 }
 
 std::vector<SlurmJob> finished_jobs(System& system, const JobIdentity& ours, bool* silent) {
@@ -254,33 +104,6 @@ std::optional<SlurmJob> finished_job(System& system, const std::string& id) {
   auto jobs = finished_jobs(system, id);
   if (jobs.empty()) return std::nullopt;
   return std::move(jobs.front());
-}
-
-std::optional<SlurmJob> finished_job(System& system, const JobIdentity& ours) {
-  auto job = finished_job(system, ours.id);
-  return job && is_same_job(ours, *job) ? job : std::nullopt;
-}
-
-Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal) {
-  return run_quietly(system, {"scancel", "--batch", "--signal=" + signal, id});
-}
-
-Result<Ok> cancel_job(System& system, const std::string& id) {
-  return run_quietly(system, {"scancel", id});
-}
-
-bool is_waiting_state(std::string_view state) {
-  constexpr std::array<std::string_view, 7> words = {"PENDING",      "CONFIGURING", "REQUEUED",
-                                                     "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
-                                                     "RESV_DEL_HOLD"};
-  return std::find(words.begin(), words.end(), state) != words.end();
-}
-
-bool is_final_state(std::string_view state) {
-  constexpr std::array<std::string_view, 11> words = {
-      "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
-      "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
-  return std::find(words.begin(), words.end(), state) != words.end();
 }
 
 }  // namespace dllaunch

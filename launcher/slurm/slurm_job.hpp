@@ -1,4 +1,4 @@
-// One Slurm job of this user: submit, query, signal. Each call is one short command.
+// One Slurm job of this user: submits it, and finds its final record. client.hpp asks for the rest.
 // Does not know runs: job_identity.hpp tells whether a job belongs to a run.
 #pragma once
 
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "launcher/os/system.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
-#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 
@@ -40,14 +40,6 @@ TestedSubmission test_submission(System& system, const std::vector<std::string>&
 /// none.
 std::optional<std::string> job_id_in(std::string_view text);
 
-/// The job in squeue; nullopt once squeue has forgotten it. unavailable, timeout: the controller
-/// does not answer.
-Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id);
-
-/// All queued jobs of this user, in one call; with `id`, that job of any owner. Empty if Slurm
-/// has forgotten the job. unavailable, timeout: as in queued_job.
-Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id = "");
-
 /// The final records of a job, or of every task of an array: from scontrol, which forgets after
 /// MinJobAge, else from accounting. Empty if neither knows the job; `silent`, if given, is then set
 /// when one of them did not answer. For a cancelled job, accounting names the user who cancelled
@@ -57,15 +49,5 @@ std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool*
 std::vector<SlurmJob> finished_jobs(System& system, const JobIdentity& job, bool* silent = nullptr);
 /// The same for a job that is not an array; nullopt if it is unknown.
 std::optional<SlurmJob> finished_job(System& system, const std::string& id);
-std::optional<SlurmJob> finished_job(System& system, const JobIdentity& job);
-
-/// Signals the batch script. Its trap forwards the signal to the ranks' step only.
-Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal);
-Result<Ok> cancel_job(System& system, const std::string& id);
-
-/// Whether the job has not run yet or will run again: "PENDING", "CONFIGURING", "REQUEUED", ...
-bool is_waiting_state(std::string_view state);
-/// Whether the job will not run again: COMPLETED, FAILED, TIMEOUT, ...
-bool is_final_state(std::string_view state);
 
 }  // namespace dllaunch

@@ -7,7 +7,7 @@ namespace dllaunch {
 namespace {
 
 bool says(std::string_view message, std::initializer_list<std::string_view> phrases) {
-  return std::any_of(phrases.begin(), phrases.end(), [message](std::string_view phrase) {
+  return std::ranges::any_of(phrases, [message](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
   });
 }
@@ -30,6 +30,11 @@ bool is_refusal_of_controller(std::string_view message) {
 
 bool is_silence_of_controller(std::string_view message) {
   return says(message, {"Unable to contact", "timed out"});
+}
+
+bool is_not_configured(std::string_view message) {
+  return says(message, {"Could not establish a configuration source", "DNS SRV lookup failed",
+                        "unable to status file /etc/slurm"});
 }
 
 bool is_unknown_job(std::string_view message) {

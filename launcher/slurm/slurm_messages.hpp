@@ -16,6 +16,10 @@ bool is_refusal_of_controller(std::string_view message);
 /// Whether the controller did not answer.
 bool is_silence_of_controller(std::string_view message);
 
+/// Slurm is installed, but this machine belongs to no cluster: a DNS lookup for the controller
+/// fails, or before 20.02 slurm.conf is missing.
+bool is_not_configured(std::string_view message);
+
 /// Whether the controller does not know the job (any more).
 bool is_unknown_job(std::string_view message);
 

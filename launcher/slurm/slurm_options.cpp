@@ -365,7 +365,7 @@ const SlurmOption* find_slurm_option(std::string_view name, SlurmProgram program
 ReadOptions read_slurm_options(std::span<const std::string_view> words, SlurmProgram program) {
   ReadOptions parsed = OptionParser(words, program).parse();
   for (ReadOption& option : parsed.options) {
-    std::replace(option.name.begin(), option.name.end(), '_', '-');
+    std::ranges::replace(option.name, '_', '-');
   }
   return parsed;
 }
@@ -381,7 +381,7 @@ std::string nearest_slurm_option(std::string_view typed, SlurmProgram program) {
     if (serves(option, program)) names.emplace_back(option.name);
   }
   std::string word(typed.substr(2));
-  std::replace(word.begin(), word.end(), '_', '-');
+  std::ranges::replace(word, '_', '-');
   const auto nearest = nearest_name(word, names);
   return nearest ? "--" + *nearest : "";
 }

@@ -40,7 +40,7 @@ constexpr std::array<SrunEnvOption, 28> options = {{
 }};
 
 bool asks_for(const std::vector<std::string>& sbatch, std::string_view option) {
-  return std::any_of(sbatch.begin(), sbatch.end(), [option](std::string_view given) {
+  return std::ranges::any_of(sbatch, [option](std::string_view given) {
     return given.substr(0, given.find_first_of("= ")) == option;
   });
 }

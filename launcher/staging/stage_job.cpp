@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "launcher/base/split.hpp"
 #include "launcher/plan/stage.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -29,17 +31,13 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
   std::string others;
   std::string hint;
   int nodes = 0;
-  const std::string& text = output.err;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for (const auto line : split_lines(output.err)) {
     if (line.starts_with(ours)) {
-      if (++nodes <= most) messages += (messages.empty() ? "" : "; ") + line.substr(ours.size());
+      if (++nodes <= most) messages.append(messages.empty() ? "" : "; ").append(line.substr(ours.size()));
     } else if (line.starts_with(advice)) {
       hint = line.substr(advice.size());
     } else if (others.size() < 1000) {
-      others += (others.empty() ? "" : "; ") + line;
+      others.append(others.empty() ? "" : "; ").append(line);
     }
   }
   if (nodes > most) messages += fmt::format("; and {} more nodes", nodes - most);
@@ -96,24 +94,11 @@ Result<Ok> send_parcels(System& system, StageJob& job, const std::string& packed
   return Ok{};
 }
 
-/// One task per node, independent of the job's task layout. --overlap: the ranks keep their CPUs. A
-/// failing node does not end the others: each reports its own error, and none is killed between two
-/// files, which would look like a dead rank.
-std::vector<std::string> on_every_node(const StageJob& job,
-                                       const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"srun",
-                                   "--overlap",
-                                   "--mpi=none",
-                                   fmt::format("--nodes={}", job.nodes),
-                                   fmt::format("--ntasks={}", job.nodes),
-                                   "--ntasks-per-node=1",
-                                   "--cpus-per-task=1",
-                                   "--cpu-bind=none",
-                                   "--kill-on-bad-exit=0",
-                                   job.dllaunch,
-                                   "stage"};
-  argv.insert(argv.end(), command.begin(), command.end());
-  return argv;
+/// A failing node does not end the others: each reports its own error, and none is killed between
+/// two files, which would look like a dead rank.
+std::vector<std::string> on_every_node(const StageJob& job, std::vector<std::string> command) {
+  command.insert(command.begin(), {job.dllaunch, "stage"});
+  return argv_of({.count = static_cast<std::size_t>(job.nodes), .light = true}, command);
 }
 
 /// The private folder must exist before parcels are sent.

@@ -50,7 +50,11 @@ std::string first_words(const CommandOutput& output) {
 
 enum class Cause { other, no_room, no_program };
 
-/// Classifies messages of tar, unzip and the C library.
+Cause cause_of(int error) {
+  return error == ENOSPC || error == EDQUOT ? Cause::no_room : Cause::other;
+}
+
+/// tar, unzip and cp exit with the same code whatever failed: only their messages tell.
 Cause cause_in(std::string_view message) {
   const auto says = [message](std::string_view phrase) {
     return message.find(phrase) != std::string_view::npos;
@@ -60,7 +64,7 @@ Cause cause_in(std::string_view message) {
 }
 
 Error failed(System& system, const std::string& what, const std::string& why,
-             const std::string& folder, Cause cause) {
+             const std::string& folder, Cause cause = Cause::other) {
   Error error{ErrorKind::unavailable,
               fmt::format("{}: cannot {}: {}", system.host_name(), what, why), ""};
   if (cause == Cause::no_room) {
@@ -72,11 +76,6 @@ Error failed(System& system, const std::string& what, const std::string& why,
   return error;
 }
 
-Error failed(System& system, const std::string& what, const std::string& why,
-             const std::string& folder) {
-  return failed(system, what, why, folder, cause_in(why));
-}
-
 Result<Ok> call(System& system, const std::vector<std::string>& argv, const std::string& what,
                 const std::string& folder) {
   const auto output = system.run(argv, node_copy_limit);
@@ -85,8 +84,9 @@ Result<Ok> call(System& system, const std::vector<std::string>& argv, const std:
     return failed(system, what, output.error().what, folder,
                   missing ? Cause::no_program : Cause::other);
   }
-  if (output->exit_code != 0) return failed(system, what, first_words(*output), folder);
-  return Ok{};
+  if (output->exit_code == 0) return Ok{};
+  const auto why = first_words(*output);
+  return failed(system, what, why, folder, cause_in(why));
 }
 
 Result<Ok> unpack(System& system, ArchiveKind kind, const std::string& archive,
@@ -118,7 +118,8 @@ void lift_only_folder(const fs::path& target) {
 
 Result<Ok> make_folder(System& system, const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return Ok{};
-  return failed(system, "make " + path, std::strerror(errno), path);
+  const int why = errno;
+  return failed(system, "make " + path, std::strerror(why), path, cause_of(why));
 }
 
 /// Copies the job's files with the folder's path filled in.
@@ -129,7 +130,12 @@ Result<Ok> take_run_files(System& system, const StageRequest& request, const std
     auto text = system.read_file(path);
     if (!text) return failed(system, std::string("stage ") + name, text.error().what, own);
     auto written = write_file(own + "/" + name, with_stage(*std::move(text), request.folder));
-    if (!written) return failed(system, std::string("stage ") + name, written.error().what, own);
+    if (written) continue;
+    std::error_code error;
+    constexpr std::uintmax_t little = 1 << 20;
+    const bool full = fs::space(own, error).available < little && !error;
+    return failed(system, std::string("stage ") + name, written.error().what, own,
+                  full ? Cause::no_room : Cause::other);
   }
   return Ok{};
 }
@@ -157,7 +163,8 @@ Result<Ok> open_parcel(System& system, const std::string& parcel, const std::str
   const std::string file_name = fs::path(source).filename().string();
   if (kind == ArchiveKind::none) {
     fs::rename(parcel, folder + "/" + file_name, error);
-    return error ? Result<Ok>(failed(system, "stage " + source, error.message(), folder)) : Ok{};
+    if (!error) return Ok{};
+    return failed(system, "stage " + source, error.message(), folder, cause_of(error.value()));
   }
   const std::string target = folder + "/" + (directory ? file_name : staged_name(source));
   if (auto made = make_folder(system, target); !made) return made;

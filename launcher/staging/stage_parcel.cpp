@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t checksum_digits = 32;
 
 bool is_checksum(const std::string& text) {
-  return text.size() == checksum_digits && std::all_of(text.begin(), text.end(), [](char c) {
+  return text.size() == checksum_digits && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }

@@ -8,20 +8,18 @@ namespace dllaunch {
 namespace {
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 const NodeVerdict* verdict_on(const PreflightReport& report, const std::string& node) {
-  const auto found = std::find_if(report.nodes.begin(), report.nodes.end(),
-                                  [&](const NodeVerdict& one) { return one.node == node; });
+  const auto found = std::ranges::find(report.nodes, node, &NodeVerdict::node);
   return found == report.nodes.end() ? nullptr : &*found;
 }
 
 bool is_silent(const NodeVerdict& verdict) {
-  return std::any_of(verdict.checks.begin(), verdict.checks.end(),
-                     [](const PreflightResult& result) {
-                       return result.name == "answer" && result.level == Level::fail;
-                     });
+  return std::ranges::any_of(verdict.checks, [](const PreflightResult& result) {
+    return result.name == "answer" && result.level == Level::fail;
+  });
 }
 
 /// Returns the first problem of a node.
@@ -45,7 +43,7 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
     return verdict != nullptr && is_silent(*verdict);
   };
   auto unfit = report->exclude;
-  if (!std::all_of(unfit.begin(), unfit.end(), silent)) {
+  if (!std::ranges::all_of(unfit, silent)) {
     const auto again = look(request);
     if (!again) return again.error();
     fitness.seconds += again->seconds;

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "launcher/os/descendants.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
 namespace dllaunch {
@@ -34,7 +35,7 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
   for (const pid_t pid : pids_here(run, allocation)) {
     const auto number = variable_of(pid, "SLURM_STEP_ID").value_or("");
     const auto step = allocation.job + "." + number;
-    const bool known = std::find(steps.begin(), steps.end(), step) != steps.end();
+    const bool known = std::ranges::find(steps, step) != steps.end();
     if (is_number(number) && !known) steps.push_back(step);
   }
   return steps;
@@ -42,11 +43,8 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
 
 void end_steps(System& system, const std::vector<std::string>& steps) {
   for (const auto& step : steps) {
-    const auto done = system.run({"scancel", step}, patience);
-    if (done && done->exit_code == 0) continue;
-    const auto message = done ? done->err : done.error().what;
-    system.log(
-        fmt::format("dllaunch: scancel {}: {}\n", step, message.substr(0, message.find('\n'))));
+    const auto done = cancel_job(system, step, patience);
+    if (!done) system.log(fmt::format("dllaunch: {}\n", done.error().what));
   }
 }
 

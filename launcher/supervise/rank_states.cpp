@@ -15,6 +15,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -83,7 +84,7 @@ std::string rank_states_here(System& system, const std::string& run_dir) {
                                 shown_line(parse_stat(stat).name), pid,
                                 state_words(stat, file("wchan"))));
   }
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   std::string all;
   for (const auto& line : lines) all += line;
   return all;
@@ -94,12 +95,9 @@ std::string states_of_ranks(System& system, const RunDir& run, const JobAllocati
   const auto hosts = expand_hosts(allocation.nodes);
   const auto program = own_executable();
   if (!hosts || hosts->empty() || !program) return rank_states_here(system, run.path);
-  const auto count = std::to_string(hosts->size());
-  const auto output =
-      system.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
-                  "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
-                  "--cpus-per-task=1", *program, "supervise", "--states", "--run-dir", run.path},
-                 query_limit);
+  const auto argv = argv_of({.nodes = allocation.nodes, .count = hosts->size(), .light = true},
+                            {*program, "supervise", "--states", "--run-dir", run.path});
+  const auto output = system.run(argv, query_limit);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;
 }

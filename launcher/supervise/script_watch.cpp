@@ -10,6 +10,7 @@
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
 
@@ -53,10 +54,7 @@ class ScriptWatch {
   /// Cancels the job: without its script it only holds its nodes.
   bool cancel(const std::string& why) {
     write(Next::stop, why);
-    const auto& ours = script_.allocation;
-    const auto output =
-        system_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, script_query_limit);
-    return output && output->exit_code == 0;
+    return bool(cancel_job(system_, name_of(script_.allocation), script_query_limit));
   }
 
   void write(Next next, const std::string& reason) const {

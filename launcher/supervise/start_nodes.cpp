@@ -71,7 +71,7 @@ bool has_enough_nodes(System& system, const SupervisedRun& run) {
   if (!left || left->there.size() < run.nodes) return false;
   const auto& here = run.allocation.host;
   const auto& lost = left->gone;
-  return here.empty() || std::find(lost.begin(), lost.end(), here) == lost.end();
+  return here.empty() || std::ranges::find(lost, here) == lost.end();
 }
 
 }  // namespace dllaunch

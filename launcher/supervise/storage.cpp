@@ -45,7 +45,7 @@ std::string RunStorage::trouble() const {
 bool tells_of_no_room(std::string_view error_line) {
   constexpr std::array<std::string_view, 2> signs = {"No space left on device",
                                                      "Disk quota exceeded"};
-  return std::any_of(signs.begin(), signs.end(), [error_line](std::string_view sign) {
+  return std::ranges::any_of(signs, [error_line](std::string_view sign) {
     return error_line.find(sign) != std::string_view::npos;
   });
 }

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "launcher/os/own_executable.hpp"
-#include "launcher/slurm/srun_env_options.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,32 +31,9 @@ std::string node_to_watch_from(const std::vector<std::string>& nodes, const std:
 
 std::vector<std::string> watchdog_argv(const SupervisedRun& run, const std::string& node,
                                        const std::string& dllaunch) {
-  std::vector<std::string> argv = {"env"};
-  for (const auto& inherited : srun_env_options()) {
-    argv.emplace_back("-u");
-    argv.emplace_back(inherited.variable);
-  }
-  argv.insert(argv.end(), {"srun",
-                           "--jobid=" + run.allocation.job,
-                           "--overlap",
-                           "--nodelist=" + node,
-                           "--nodes=1",
-                           "--ntasks=1",
-                           "--cpus-per-task=1",
-                           "--cpu-bind=none",
-                           "--mem-bind=none",
-                           "--mem=0",
-                           "--gres=none",
-                           "--mpi=none",
-                           "--input=none",
-                           "--job-name=dllaunch-watch",
-                           dllaunch,
-                           "supervise",
-                           "--watch-script",
-                           run.allocation.host,
-                           "--run-dir",
-                           run.dir.path});
-  return argv;
+  return argv_of(
+      {.job = run.allocation.job, .nodes = node, .name = "dllaunch-watch", .light = true},
+      {dllaunch, "supervise", "--watch-script", run.allocation.host, "--run-dir", run.dir.path});
 }
 
 WatchdogStep::WatchdogStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}

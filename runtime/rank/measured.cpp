@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <system_error>
 
+#include "support/parse_number.hpp"
 #include "support/regular_file.hpp"
 
 namespace dllaunch {
@@ -57,11 +57,9 @@ std::optional<std::vector<std::int64_t>> values_of(std::string_view line) {
   std::vector<std::int64_t> values;
   for (std::size_t begin = line.find(' '); begin != std::string_view::npos;) {
     const std::size_t end = line.find(' ', begin + 1);
-    const std::string_view word = line.substr(begin + 1, end - begin - 1);
-    std::int64_t value = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || stop != word.data() + word.size()) return std::nullopt;
-    values.push_back(value);
+    const auto value = parse_number<std::int64_t>(line.substr(begin + 1, end - begin - 1));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
     begin = end;
   }
   return values;

@@ -2,6 +2,7 @@
 
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
@@ -15,6 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& partition : parse_slurm_partitions(text))
     must_hold(!partition.name.empty(), "a partition has a name");
   for (const auto& job : parse_slurm_jobs(text)) must_hold(!job.id.empty(), "a job has an id");
+  for (const auto& job : parse_accounting(text, "74"))
+    must_hold(job.id == "74" || job.array_job == "74", "accounting's record is of that job");
+  for (const auto& job : parse_job_words(text))
+    must_hold(!job.id.empty() && job.words.find('\n') == std::string::npos, "a line each");
+  if (const auto time = parse_slurm_time(text))
+    must_hold(parse_slurm_time(slurm_time(static_cast<double>(*time))) == *time,
+              "a time is written as it is read");
   for (const auto& node : parse_slurm_nodes(text))
     must_hold(!node.name.empty(), "a node has a name");
   for (const auto& reservation : parse_slurm_reservations(text))
@@ -29,5 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto minutes = parse_slurm_minutes(text))
     must_hold(*minutes >= 0, "a duration is not negative");
+  if (const auto seconds = parse_slurm_elapsed(text))
+    must_hold(*seconds >= 0, "an elapsed time is not negative");
   return 0;
 }

@@ -136,8 +136,7 @@ std::vector<Finding> diagnose(const Topology& topology, const NodeObservation& n
                           .fix = std::move(found.fix)});
     }
   }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.level > b.level; });
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::level);
   return findings;
 }
 
@@ -155,9 +154,9 @@ bool matters_to_doctor(std::string_view name) {
   constexpr std::string_view exact[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                                         "GPU_DEVICE_ORDINAL",   "ZE_AFFINITY_MASK",
                                         "SLURMD_TRES_BIND",     "PMIX_NAMESPACE"};
-  return std::any_of(std::begin(prefixes), std::end(prefixes),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
-         std::find(std::begin(exact), std::end(exact), name) != std::end(exact);
+  return std::ranges::any_of(prefixes,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
+         std::ranges::find(exact, name) != std::end(exact);
 }
 
 void add_rank(IdSet& ranks, int rank) {

@@ -108,6 +108,13 @@ std::string size_words(std::uint64_t bytes) {
   return fmt::format("{} KiB", bytes / kib);
 }
 
+int number_in(const std::string* text) {
+  if (text == nullptr) return 0;
+  int number = 0;
+  std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
 std::string fix_binding(const DiagnosisContext& context, std::string_view key) {
   constexpr std::size_t longest = 300;
   if (!context.advice) return "bind one rank per GPU: `dllaunch bind` prints the masks";
@@ -115,8 +122,8 @@ std::string fix_binding(const DiagnosisContext& context, std::string_view key) {
   if (masks.size() > longest)
     masks = fmt::format("the --cpu-bind that `dllaunch bind --ranks {}` prints",
                         context.advice->ranks.size());
-  const bool by_srun = std::any_of(context.node.ranks.begin(), context.node.ranks.end(),
-                                   [](const auto& rank) { return rank.launcher == "slurm"; });
+  const bool by_srun = std::ranges::any_of(
+      context.node.ranks, [](const auto& rank) { return rank.launcher == "slurm"; });
   const bool part = context.topology.allowed_cpus != context.topology.cpus();
   if (by_srun && !part) return fmt::format("srun {}; in a job file: binding: {{{}}}", masks, key);
   if (by_srun)
@@ -134,12 +141,6 @@ const std::string* variable(const DiagnosisContext& context, int i, const char* 
   const auto& environment = context.rank(i).environment;
   const auto found = environment.find(name);
   return found == environment.end() ? nullptr : &found->second;
-}
-
-int number_in(const std::string* text) {
-  int number = 0;
-  if (text != nullptr) std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
 }
 
 }  // namespace dllaunch

@@ -23,8 +23,7 @@ std::set<int> seen_by_any(const DiagnosisContext& context) {
 }
 
 bool all_identified(const DiagnosisContext& context) {
-  return std::all_of(context.visible.begin(), context.visible.end(),
-                     [](const auto& one) { return one.identified; });
+  return std::ranges::all_of(context.visible, [](const auto& one) { return one.identified; });
 }
 
 int gpus_from_slurm(const DiagnosisContext& context, int i) {
@@ -178,12 +177,12 @@ std::vector<Found> far_nic(const DiagnosisContext& context) {
     const auto* hca = variable(context, i, "NCCL_IB_HCA");
     const auto is_near = [&](const Nic* nic) { return near(*nic, gpu); };
     const auto is_named = [&](const Nic* nic) { return named(*hca, nic->name); };
-    const bool any_near = std::any_of(fabric.begin(), fabric.end(), is_near);
-    if (hca != nullptr && std::none_of(fabric.begin(), fabric.end(), is_named)) {
+    const bool any_near = std::ranges::any_of(fabric, is_near);
+    if (hca != nullptr && std::ranges::none_of(fabric, is_named)) {
       note(wrong, context, i, fmt::format("has NCCL_IB_HCA={}, which this node lacks", *hca));
-    } else if (hca != nullptr && any_near &&
-               std::none_of(fabric.begin(), fabric.end(),
-                            [&](const Nic* nic) { return is_near(nic) && is_named(nic); })) {
+    } else if (hca != nullptr && any_near && std::ranges::none_of(fabric, [&](const Nic* nic) {
+                 return is_near(nic) && is_named(nic);
+               })) {
       note(wrong, context, i,
            fmt::format("has NCCL_IB_HCA={}, far from {}", *hca,
                        gpu_words(context.topology, gpus.front())));

@@ -70,8 +70,8 @@ std::vector<Found> remote_memory(const DiagnosisContext& context) {
 std::vector<Found> locked_memory(const DiagnosisContext& context) {
   // InfiniBand, RoCE and EFA register buffers; for a large model, several hundred MiB.
   constexpr std::uint64_t enough = 1024 * mib;
-  const bool fabric = std::any_of(context.topology.nics.begin(), context.topology.nics.end(),
-                                  [](const Nic& nic) { return nic.fabric; });
+  const bool fabric =
+      std::ranges::any_of(context.topology.nics, [](const Nic& nic) { return nic.fabric; });
   if (!fabric) return {};
   Found found{.level = Level::warn,
               .ranks = {},

@@ -11,7 +11,7 @@ namespace {
 
 /// Returns the rank's entry of SLURM_CPU_BIND_LIST. srun cycles through a list that is too short.
 std::string_view own_entry(std::string_view list, int local_rank) {
-  const auto count = 1 + std::count(list.begin(), list.end(), ',');
+  const auto count = 1 + std::ranges::count(list, ',');
   for (auto skip = local_rank % count; skip > 0; --skip) list.remove_prefix(list.find(',') + 1);
   return list.substr(0, list.find(','));
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -19,6 +18,7 @@
 #include "support/file_text.hpp"
 #include "support/isolated_call.hpp"
 #include "support/json.hpp"
+#include "support/parse_number.hpp"
 #include "topology/discovery/discover_hwloc_handle.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/sysfs_gpus.hpp"
@@ -54,8 +54,8 @@ std::string_view text_of(const char* text) {
 // Names go into JSON and onto terminals; a damaged file may hold any byte.
 std::string printable(std::string_view text) {
   std::string out(text);
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(
+      out, [](char c) { return c < ' ' || c > '~'; }, '?');
   return out;
 }
 
@@ -72,11 +72,9 @@ struct NumberedName {
 NumberedName numbered(std::string_view name) {
   const auto last = name.find_last_not_of("0123456789");
   const auto stem = name.substr(0, last == std::string_view::npos ? 0 : last + 1);
-  const auto digits = name.substr(stem.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.empty() || error != std::errc{} || number > IdSet::max_id) return {stem, {}};
-  return {stem, number};
+  const auto number = parse_number<int>(name.substr(stem.size()));
+  if (!number || *number > IdSet::max_id) return {stem, {}};
+  return {stem, *number};
 }
 
 hwloc_obj_t ancestor_of(hwloc_obj_t object, hwloc_obj_type_t type) {
@@ -120,7 +118,7 @@ void read_cores(hwloc_topology_t from, Topology& topology) {
     }
     found[slot->second].core.cpus.insert(static_cast<int>(pu->os_index));
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+  std::ranges::sort(found, [](const Found& a, const Found& b) {
     return a.core.cpus.first() < b.core.cpus.first();
   });
   std::map<hwloc_obj_t, int> l3_ordinal;
@@ -147,8 +145,8 @@ void give_cpus_to_one_node(std::vector<NumaNode>& nodes) {
   const auto rank = [](const NumaNode* node) {
     return std::tuple(node->kind == "gpu" ? 2 : node->kind == "hbm" ? 1 : 0, node->index);
   };
-  std::sort(by_claim.begin(), by_claim.end(),
-            [&](const NumaNode* a, const NumaNode* b) { return rank(a) < rank(b); });
+  std::ranges::sort(by_claim,
+                    [&](const NumaNode* a, const NumaNode* b) { return rank(a) < rank(b); });
   IdSet taken;
   for (auto* node : by_claim) {
     if (node->kind == "gpu") node->cpus = {};
@@ -166,8 +164,7 @@ void read_numa(hwloc_topology_t from, Topology& topology) {
                              .memory_bytes = node->attr->numanode.local_memory,
                              .kind = memory_kind(node)});
   }
-  std::sort(topology.numa.begin(), topology.numa.end(),
-            [](const NumaNode& a, const NumaNode& b) { return a.index < b.index; });
+  std::ranges::sort(topology.numa, {}, &NumaNode::index);
   give_cpus_to_one_node(topology.numa);
 }
 
@@ -231,14 +228,14 @@ RuntimeView runtime_view(hwloc_obj_t device) {
       if (view.name.empty()) view.name = info_of(osdev, key);
     if (view.vendor.empty()) view.vendor = vendor_named(info_of(osdev, "GPUVendor"));
     const auto [stem, number] = numbered(text_of(osdev->name));
-    const auto runtime = std::find(runtimes.begin(), runtimes.end(), stem);
+    const auto runtime = std::ranges::find(runtimes, stem);
     if (runtime == runtimes.end() || !number) continue;
     const auto r = static_cast<std::size_t>(runtime - runtimes.begin());
     view.numbers[r].emplace_back(*number,
                                  info_of(osdev, stem == "rsmi" ? "AMDUUID" : "NVIDIAUUID"));
     if (view.vendor.empty()) view.vendor = vendors[r];
   }
-  for (auto& numbers : view.numbers) std::sort(numbers.begin(), numbers.end());
+  for (auto& numbers : view.numbers) std::ranges::sort(numbers);
   if (view.name.empty()) view.name = info_of(device, "PCIDevice");
   return view;
 }
@@ -265,7 +262,7 @@ void read_gpus(hwloc_topology_t from, Topology& topology) {
                     .vendor_id = device->attr->pcidev.vendor_id,
                     .device_id = device->attr->pcidev.device_id}))
       devices.push_back(device);
-  std::sort(devices.begin(), devices.end(), [](hwloc_obj_t a, hwloc_obj_t b) {
+  std::ranges::sort(devices, [](hwloc_obj_t a, hwloc_obj_t b) {
     return pci_text(a->attr->pcidev) < pci_text(b->attr->pcidev);
   });
   const auto nvidia = gpus_with_numa_memory(from);
@@ -273,8 +270,8 @@ void read_gpus(hwloc_topology_t from, Topology& topology) {
     const auto view = runtime_view(device);
     std::size_t parts = 1;
     for (const auto& numbers : view.numbers) parts = std::max(parts, numbers.size());
-    const auto numbers = std::find_if(view.numbers.begin(), view.numbers.end(),
-                                      [](const auto& list) { return !list.empty(); });
+    const auto numbers =
+        std::ranges::find_if(view.numbers, [](const auto& list) { return !list.empty(); });
     const auto place = place_of(from, topology, device);
     Gpu gpu{.index = -1,
             .name = view.name,
@@ -284,7 +281,7 @@ void read_gpus(hwloc_topology_t from, Topology& topology) {
             .numa = place.numa,
             .package = place.package,
             .pci_path = place.pci_path};
-    if (gpu.vendor == "other" && std::find(nvidia.begin(), nvidia.end(), gpu.pci) != nvidia.end())
+    if (gpu.vendor == "other" && std::ranges::find(nvidia, gpu.pci) != nvidia.end())
       gpu.vendor = "nvidia";
     for (std::size_t part = 0; part < parts; ++part) {
       gpu.partition = parts > 1 ? static_cast<int>(part) : -1;
@@ -339,7 +336,7 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
     nic.fabric = nic.fabric || is_fabric(osdev, device);
   }
   for (auto& [object, entry] : found) topology.nics.push_back(std::move(entry.nic));
-  std::sort(topology.nics.begin(), topology.nics.end(), [](const Nic& a, const Nic& b) {
+  std::ranges::sort(topology.nics, [](const Nic& a, const Nic& b) {
     return std::tie(a.name, a.pci) < std::tie(b.name, b.pci);
   });
 }

@@ -47,7 +47,7 @@ void add_to(Gpu& gpu, const Gpu& said) {
 
 // Merges all GPUs of one PCI device.
 void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told) {
-  std::sort(said.begin(), said.end(), [](const Gpu& a, const Gpu& b) {
+  std::ranges::sort(said, [](const Gpu& a, const Gpu& b) {
     return std::tie(a.partition, a.index) < std::tie(b.partition, b.index);
   });
   std::vector<std::size_t> known;
@@ -60,17 +60,17 @@ void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told
   };
   if (known.empty()) add({.pci = said.front().pci, .cpus = node.cpus()});
   while (known.size() < said.size()) add(node.gpus[known.front()]);
-  std::sort(known.begin(), known.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(known, [&](std::size_t a, std::size_t b) {
     return node.gpus[a].partition < node.gpus[b].partition;
   });
   // hwloc may know more partitions than this process may use; match these by number.
   const bool all = known.size() == said.size();
   for (const auto& gpu : said) {
     const auto is_free = [&](std::size_t i) { return !told[i]; };
-    auto which = std::find_if(known.begin(), known.end(), [&](std::size_t i) {
+    auto which = std::ranges::find_if(known, [&](std::size_t i) {
       return !all && is_free(i) && node.gpus[i].index == gpu.index;
     });
-    if (which == known.end()) which = std::find_if(known.begin(), known.end(), is_free);
+    if (which == known.end()) which = std::ranges::find_if(known, is_free);
     if (which == known.end()) return;  // the library lists one device twice
     add_to(node.gpus[*which], gpu);
     told[*which] = true;
@@ -101,7 +101,7 @@ Topology with_inventory(Topology node, const std::vector<VendorLibrary>& librari
   for (const auto& library : libraries) {
     std::vector<std::string> done;
     for (const auto& gpu : library.gpus) {
-      if (std::find(done.begin(), done.end(), gpu.pci) != done.end()) continue;
+      if (std::ranges::find(done, gpu.pci) != done.end()) continue;
       done.push_back(gpu.pci);
       std::vector<Gpu> said;
       for (const auto& other : library.gpus)

@@ -178,8 +178,7 @@ void read_devices(const NvmlLibrary& library, const Nvml& nvml, VendorLibrary& a
     wholes.push_back(std::move(whole));
   }
   // NVML numbers whole GPUs. If any is partitioned, each instance counts as a GPU.
-  const bool any_cut =
-      std::any_of(wholes.begin(), wholes.end(), [](const Whole& whole) { return whole.is_cut; });
+  const bool any_cut = std::ranges::any_of(wholes, [](const Whole& whole) { return whole.is_cut; });
   for (std::size_t i = 0; i < wholes.size(); ++i) {
     for (auto& gpu : gpus[i]) {
       gpu.index = any_cut ? static_cast<int>(answer.gpus.size()) : wholes[i].number;

@@ -94,8 +94,7 @@ Gpu gpu_of(const RocmSmi& smi, std::uint32_t device, std::uint64_t bdf) {
 /// Partition numbers mean something only if a device has several.
 void number_partitions(std::vector<Gpu>& gpus) {
   for (auto& gpu : gpus) {
-    const auto parts = std::count_if(gpus.begin(), gpus.end(),
-                                     [&](const Gpu& other) { return other.pci == gpu.pci; });
+    const auto parts = std::ranges::count(gpus, gpu.pci, &Gpu::pci);
     if (parts == 1) gpu.partition = -1;
   }
 }

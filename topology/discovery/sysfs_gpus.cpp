@@ -62,7 +62,7 @@ std::vector<Gpu> read_sysfs_gpus(const std::string& root, const Topology& node) 
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(fs::path(root) / "bus/pci/devices", none))
     devices.push_back(entry.path());
-  std::sort(devices.begin(), devices.end());
+  std::ranges::sort(devices);
   std::vector<Gpu> gpus;
   for (const auto& device : devices) {
     // Base class, subclass and programming interface, two digits each.

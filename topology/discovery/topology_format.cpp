@@ -16,8 +16,8 @@ namespace {
 // A path may hold any byte; JSON text may not.
 std::string ascii(const std::string& text) {
   std::string out = text;
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(
+      out, [](char c) { return c < ' ' || c > '~'; }, '?');
   return out;
 }
 

@@ -10,8 +10,7 @@ namespace {
 
 std::size_t vendor_rank(const Gpu& gpu) {
   constexpr std::array<std::string_view, 4> vendors{"nvidia", "amd", "intel", "other"};
-  return static_cast<std::size_t>(std::find(vendors.begin(), vendors.end(), gpu.vendor) -
-                                  vendors.begin());
+  return static_cast<std::size_t>(std::ranges::find(vendors, gpu.vendor) - vendors.begin());
 }
 
 }  // namespace
@@ -25,7 +24,7 @@ void number_and_sort(std::vector<Gpu>& gpus) {
     gpu.index = 0;
     while (used.contains(gpu.index)) ++gpu.index;
   }
-  std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
+  std::ranges::stable_sort(gpus, [](const Gpu& a, const Gpu& b) {
     return std::tuple(vendor_rank(a), a.index) < std::tuple(vendor_rank(b), b.index);
   });
 }

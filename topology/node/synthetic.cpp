@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -68,12 +69,10 @@ Result<Shape> parse_shape(std::string_view text) {
       return bad_word(item, "is given twice");
 
     const auto digits = colon == std::string_view::npos ? "" : item.substr(colon + 1);
-    int count = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-    if (error != std::errc{} || end != digits.data() + digits.size() || count < word->least ||
-        count > max_count)
+    const auto count = parse_number<int>(digits);
+    if (!count || *count < word->least || *count > max_count)
       return bad_word(item, fmt::format("needs a count of {} to {}", word->least, max_count));
-    shape.*(word->count) = count;
+    shape.*(word->count) = *count;
   }
 }
 

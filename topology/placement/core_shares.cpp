@@ -38,8 +38,8 @@ std::vector<Atom> atoms_of(const std::vector<ShareClaim>& claims) {
   atoms.reserve(by_users.size());
   for (auto& [who, atom] : by_users) atoms.push_back(std::move(atom));
   // Fewest users first: units that only one claim can use cost the others nothing.
-  std::stable_sort(atoms.begin(), atoms.end(),
-                   [](const Atom& a, const Atom& b) { return a.claims.size() < b.claims.size(); });
+  std::ranges::stable_sort(
+      atoms, [](const Atom& a, const Atom& b) { return a.claims.size() < b.claims.size(); });
   return atoms;
 }
 
@@ -92,7 +92,7 @@ class WaterFilling {
         next = end;
       }
     }
-    for (auto& list : given) std::sort(list.begin(), list.end());
+    for (auto& list : given) std::ranges::sort(list);
     return given;
   }
 

@@ -24,8 +24,7 @@ std::vector<Group> group_by_domain(const std::vector<Seat>& seats) {
   std::vector<Group> groups;
   for (int r = 0; r < std::ssize(seats); ++r) {
     const auto& domain = seats[at(r)].domain;
-    const auto found = std::find_if(groups.begin(), groups.end(),
-                                    [&](const Group& group) { return group.domain == domain; });
+    const auto found = std::ranges::find(groups, domain, &Group::domain);
     if (found == groups.end())
       groups.push_back({domain, {r}});
     else
@@ -36,8 +35,8 @@ std::vector<Group> group_by_domain(const std::vector<Seat>& seats) {
   for (std::size_t r = 0; r < seats.size(); ++r)
     if (!seats[r].gpus.empty()) first_local[r] = (seats[r].local & seats[r].domain).first();
   for (auto& group : groups)
-    std::stable_sort(group.ranks.begin(), group.ranks.end(),
-                     [&](int a, int b) { return first_local[at(a)] < first_local[at(b)]; });
+    std::ranges::stable_sort(group.ranks,
+                             [&](int a, int b) { return first_local[at(a)] < first_local[at(b)]; });
   return groups;
 }
 
@@ -207,7 +206,7 @@ void deal_groups(const UsableNode& node, std::vector<Group> groups, const Placem
     std::vector<Group> crowd;
     std::vector<Group> others;
     for (int g = 0; g < std::ssize(component); ++g) {
-      const bool inside = std::binary_search(crowded.begin(), crowded.end(), g);
+      const bool inside = std::ranges::binary_search(crowded, g);
       (inside ? crowd : others).push_back(std::move(component[at(g)]));
     }
     for (auto& other : others)
@@ -222,9 +221,8 @@ void deal_groups(const UsableNode& node, std::vector<Group> groups, const Placem
 
 void describe_domains(const UsableNode& node, const std::vector<Group>& groups, DealtCores& dealt) {
   for (const auto& group : groups) {
-    const auto cores =
-        std::count_if(node.cores.begin(), node.cores.end(),
-                      [&](const ShareUnit& core) { return core.cpus.intersects(group.domain); });
+    const auto cores = std::ranges::count_if(
+        node.cores, [&](const ShareUnit& core) { return core.cpus.intersects(group.domain); });
     for (const int r : group.ranks) {
       dealt.cores_in_domain[at(r)] = static_cast<int>(cores);
       dealt.ranks_in_domain[at(r)] = static_cast<int>(group.ranks.size());

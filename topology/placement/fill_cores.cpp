@@ -68,8 +68,7 @@ std::vector<Seekers> seekers_in(std::size_t ring, const std::vector<std::array<I
   for (int s = 0; s < std::ssize(wanted); ++s) {
     if (wanted[at(s)] == 0) continue;
     const auto& own = rings[at(s)][ring];
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const Seekers& seekers) { return seekers.ring == own; });
+    const auto same = std::ranges::find(all, own, &Seekers::ring);
     if (same == all.end())
       all.push_back({own, {s}});
     else

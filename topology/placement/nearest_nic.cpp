@@ -57,8 +57,8 @@ IdSet packages_of(const Topology& topology, const Spot& spot) {
 
 int nearest_nic(const Topology& topology, const Gpu* gpu, const IdSet& cpus,
                 const std::vector<int>& used) {
-  const bool any_fabric = std::any_of(topology.nics.begin(), topology.nics.end(),
-                                      [](const Nic& nic) { return nic.fabric; });
+  const bool any_fabric =
+      std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.fabric; });
   Spot spot{.gpu = gpu,
             .cpus = gpu != nullptr && !gpu->cpus.empty() ? gpu->cpus : cpus,
             .numa = gpu != nullptr ? gpu->numa : IdSet{}};
@@ -77,7 +77,7 @@ int nearest_nic(const Topology& topology, const Gpu* gpu, const IdSet& cpus,
         {{nearness_of(nic, spot, bridges), -bridges, used[i]}, static_cast<int>(i)});
   }
   const auto by_score = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
-  auto best = std::min_element(candidates.begin(), candidates.end(), by_score);
+  auto best = std::ranges::min_element(candidates, by_score);
   if (best == candidates.end()) return -1;
   if (std::get<Nearness>(best->score) != Nearness::elsewhere) return best->nic;
   const auto packages = packages_of(topology, spot);
@@ -86,7 +86,7 @@ int nearest_nic(const Topology& topology, const Gpu* gpu, const IdSet& cpus,
     if (packages_of(topology, nic.cpus).intersects(packages))
       std::get<Nearness>(candidate.score) = Nearness::same_package;
   }
-  return std::min_element(candidates.begin(), candidates.end(), by_score)->nic;
+  return std::ranges::min_element(candidates, by_score)->nic;
 }
 
 }  // namespace dllaunch

@@ -28,7 +28,7 @@ std::vector<ShareUnit> usable_cores(const Topology& topology, const IdSet& usabl
     const int numa = numa_by_cpu[at(cpus.first())];
     placed.push_back({core.package, {.cpus = std::move(cpus), .numa = numa, .l3 = core.l3}});
   }
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+  std::ranges::sort(placed, [](const Placed& a, const Placed& b) {
     return std::tuple(a.package, a.unit.numa, a.unit.l3, a.unit.cpus.first()) <
            std::tuple(b.package, b.unit.numa, b.unit.l3, b.unit.cpus.first());
   });
@@ -52,8 +52,7 @@ std::vector<int> gpu_order(const Topology& topology, int gpus, RankOrder order) 
     return std::tuple(gpu.numa.empty() ? far : gpu.numa.first(),
                       gpu.cpus.empty() ? far : gpu.cpus.first());
   };
-  std::stable_sort(positions.begin(), positions.end(),
-                   [&](int a, int b) { return place(a) < place(b); });
+  std::ranges::stable_sort(positions, [&](int a, int b) { return place(a) < place(b); });
   return positions;
 }
 

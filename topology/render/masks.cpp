@@ -14,7 +14,7 @@ namespace {
 
 // Whether one NUMA node with usable memory contains all of `cpus`.
 bool has_own_memory(const Topology& topology, const IdSet& cpus) {
-  return std::any_of(topology.numa.begin(), topology.numa.end(), [&](const NumaNode& node) {
+  return std::ranges::any_of(topology.numa, [&](const NumaNode& node) {
     return node.memory_bytes > 0 && topology.allowed_numa.contains(node.index) &&
            node.cpus.contains(cpus);
   });
@@ -44,9 +44,8 @@ std::string srun_map_cpu(const Placement& placement) {
 
 std::string srun_mem_bind(const Topology& topology, const Placement& placement) {
   if (placement.policy == BindPolicy::none) return "none";
-  const bool all =
-      std::all_of(placement.ranks.begin(), placement.ranks.end(),
-                  [&](const auto& rank) { return has_own_memory(topology, rank.cpus); });
+  const bool all = std::ranges::all_of(
+      placement.ranks, [&](const auto& rank) { return has_own_memory(topology, rank.cpus); });
   return all ? "prefer,local" : "none";
 }
 

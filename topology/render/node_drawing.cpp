@@ -242,7 +242,7 @@ class Drawing {
       const auto& gpu = topology_.gpus[g];
       IdSet ranks;
       for (const auto& rank : placement_.ranks)
-        if (std::find(rank.gpus.begin(), rank.gpus.end(), static_cast<int>(g)) != rank.gpus.end())
+        if (std::ranges::find(rank.gpus, static_cast<int>(g)) != rank.gpus.end())
           ranks.insert(rank.local_rank);
       Word word{.spans = {{fmt::format("GPU {}", gpu.index), ranks.first()},
                           {ranks_in_brackets(ranks), ranks.first()}}};
@@ -270,8 +270,7 @@ class Drawing {
     std::map<std::string, std::vector<Device>> by_bridge;
     for (auto& device : found.mapped()) by_bridge[device.bridge].push_back(std::move(device));
     for (auto& [bridge, devices] : by_bridge) {
-      std::stable_sort(devices.begin(), devices.end(),
-                       [](const Device& a, const Device& b) { return a.pci < b.pci; });
+      std::ranges::stable_sort(devices, {}, &Device::pci);
       Branch branch;
       branch.words.push_back(plain(bridge.empty() ? "no PCI" : "PCI " + bridge));
       for (auto& device : devices) {
@@ -308,7 +307,7 @@ class Drawing {
                                               is_new ? size_text(node.memory_bytes) : "more of",
                                               node.kind == "dram" ? "" : " " + node.kind))}};
     // A cache gets its own line only if a device is attached to it.
-    const bool by_cache = std::any_of(l3s_.begin(), l3s_.end(), [&](const auto& l3) {
+    const bool by_cache = std::ranges::any_of(l3s_, [&](const auto& l3) {
       return l3.second.intersects(cpus) && devices_.contains({'l', l3.first});
     });
     if (!by_cache) {

@@ -41,8 +41,7 @@ bool is_interface(const std::string& name) {
 // libfabric, which finds them itself.
 bool needs_a_plugin(const std::string& name) {
   constexpr std::array<std::string_view, 4> stems{"rdmap", "efa", "hfi", "cxi"};
-  return std::any_of(stems.begin(), stems.end(),
-                     [&](std::string_view stem) { return name.starts_with(stem); });
+  return std::ranges::any_of(stems, [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
 // nearest_nic() rotates among ties, so calling it until a NIC repeats yields all of them.

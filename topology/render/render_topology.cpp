@@ -31,7 +31,7 @@ class Page {
   std::string cut(const std::string& text) const {
     std::string kept;
     std::size_t width = 0;
-    const auto total = std::count_if(text.begin(), text.end(), starts_character);
+    const auto total = std::ranges::count_if(text, starts_character);
     const bool fits = static_cast<std::size_t>(total) <= columns_;
     for (const char c : text) {
       if (starts_character(c)) {
@@ -103,10 +103,9 @@ void render_links(const Topology& topology, Page& page) {
   for (const auto& from : topology.gpus) {
     Row row{fmt::format("GPU{}", from.index)};
     for (const auto& to : topology.gpus) {
-      const auto link =
-          std::find_if(from.links.begin(), from.links.end(), [&](const GpuLink& candidate) {
-            return candidate.pci == to.pci && candidate.partition == to.partition;
-          });
+      const auto link = std::ranges::find_if(from.links, [&](const GpuLink& candidate) {
+        return candidate.pci == to.pci && candidate.partition == to.partition;
+      });
       row.push_back(link == from.links.end() ? "-" : link_text(*link));
     }
     rows.push_back(std::move(row));
@@ -149,8 +148,7 @@ std::string render_topology(const Topology& topology, int columns, bool color) {
     page.line("");
     render_gpus(topology, page);
   }
-  if (std::any_of(topology.gpus.begin(), topology.gpus.end(),
-                  [](const Gpu& gpu) { return !gpu.links.empty(); })) {
+  if (std::ranges::any_of(topology.gpus, [](const Gpu& gpu) { return !gpu.links.empty(); })) {
     page.line("");
     render_links(topology, page);
   }

@@ -48,7 +48,7 @@ std::string srun_options(const Topology& topology, const Placement& placement,
 
 // Open MPI 4 binds to the whole core of each listed number.
 bool cores_are_shared(const Topology& topology, const Placement& placement) {
-  return std::any_of(topology.cores.begin(), topology.cores.end(), [&](const Core& core) {
+  return std::ranges::any_of(topology.cores, [&](const Core& core) {
     IdSet first;
     for (const auto& rank : placement.ranks) {
       const auto own = rank.cpus & core.cpus;
@@ -173,15 +173,14 @@ std::string device_exports(const Topology& topology, const Placement& placement)
   Variables lists;  // name -> "0 1 2,3"
   for (const auto& rank : placement.ranks)
     for (const auto& [name, value] : device_variables(topology, rank))
-      if (std::none_of(lists.begin(), lists.end(),
-                       [&n = name](const auto& l) { return l.first == n; }))
+      if (std::ranges::none_of(lists, [&n = name](const auto& l) { return l.first == n; }))
         lists.emplace_back(name, "");
   std::string exports;
   for (auto& [name, list] : lists) {
     for (const auto& rank : placement.ranks) {
       const auto own = device_variables(topology, rank);
-      const auto found = std::find_if(own.begin(), own.end(),
-                                      [&n = name](const auto& entry) { return entry.first == n; });
+      const auto found =
+          std::ranges::find_if(own, [&n = name](const auto& entry) { return entry.first == n; });
       list +=
           (list.empty() ? "" : " ") + (found == own.end() ? std::string("\"\"") : found->second);
     }

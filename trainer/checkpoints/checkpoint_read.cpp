@@ -136,7 +136,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& 
   const bool absent =
       failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
   if (absent) failed.clear();
-  std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
+  std::ranges::sort(paths, [](const fs::path& a, const fs::path& b) {
     const std::string one = a.filename().string();
     const std::string other = b.filename().string();
     return std::pair(one.size(), one) > std::pair(other.size(), other);

@@ -1,7 +1,6 @@
 #include "trainer/commands/bench_command.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 
 #include <fmt/core.h>
@@ -9,6 +8,7 @@
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/parse_number.hpp"
 #include "trainer/commands/allreduce_levels.hpp"
 
 namespace dllaunch {
@@ -19,10 +19,8 @@ constexpr std::size_t most_iterations = 1'000'000;
 
 Result<std::size_t> number(const std::string& text, std::string_view name, std::size_t least,
                            std::size_t most) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  if (whole && value >= least && value <= most) return value;
+  const auto value = parse_number<std::size_t>(text);
+  if (value && *value >= least && *value <= most) return *value;
   return Error{ErrorKind::bad_request,
                fmt::format("{} is \"{}\", not a number from {} to {}", name, text, least, most),
                ""};

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +14,8 @@
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -141,10 +142,9 @@ Result<MakeData> parse_make_data(const std::vector<std::string>& words) {
   }
   std::array<std::int64_t, names.size()> numbers{};
   for (std::size_t i = 1; i < names.size(); ++i) {
-    const char* end = words[i].data() + words[i].size();
-    const auto [stop, failed] = std::from_chars(words[i].data(), end, numbers[i]);
+    numbers[i] = parse_number<std::int64_t>(words[i]).value_or(0);
     const std::int64_t most = i == 1 ? std::int64_t{1} << 50 : std::int64_t{1} << 20;
-    if (failed != std::errc() || stop != end || numbers[i] < 1 || numbers[i] > most) {
+    if (numbers[i] < 1 || numbers[i] > most) {
       return Error{
           ErrorKind::bad_request,
           fmt::format("{} must be a number from 1 to {}, not {}", names[i], most, words[i]), ""};

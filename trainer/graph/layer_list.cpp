@@ -342,9 +342,9 @@ class LayerListParser {
         fits = is_count(option, value);
         if (!kind.volumes) break;
         wanted += ", or a list of three";
-        fits = fits || (value.is_array() && value.size() == 3 &&
-                        std::all_of(value.begin(), value.end(),
-                                    [&](const Json& one) { return is_count(option, one); }));
+        fits = fits ||
+               (value.is_array() && value.size() == 3 &&
+                std::ranges::all_of(value, [&](const Json& one) { return is_count(option, one); }));
         break;
     }
     if (fits) return;

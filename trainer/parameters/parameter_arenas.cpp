@@ -441,8 +441,7 @@ Result<Ok> ParameterArenas::load(std::span<const Memory> arenas,
     for (int i = 0; i < std::ssize(executable_.slots()); ++i) {
       const auto& slot = executable_.slots()[static_cast<std::size_t>(i)];
       const std::string name = slot.name + suffixes[a];
-      const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                      [&](const Tensor& t) { return t.name == name; });
+      const auto found = std::ranges::find(tensors, name, &Tensor::name);
       if (found == tensors.end()) return Error{ErrorKind::bad_request, "has no " + name, ""};
       if (found->shape != slot.shape || found->type != layout_.type) {
         return Error{

@@ -1,7 +1,6 @@
 #include "trainer/reports/csv.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "support/parse_number.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
@@ -21,11 +21,7 @@ std::string csv_row(const std::vector<std::string>& fields) {
 /// Returns the epoch of a complete row: as many fields as the header, the first an integer.
 std::optional<std::int64_t> epoch_of(std::string_view row, std::string_view header) {
   if (std::ranges::count(row, ',') != std::ranges::count(header, ',')) return std::nullopt;
-  const std::string_view field = row.substr(0, row.find(','));
-  std::int64_t epoch = 0;
-  const auto [end, problem] = std::from_chars(field.data(), field.data() + field.size(), epoch);
-  if (problem != std::errc() || end != field.data() + field.size()) return std::nullopt;
-  return epoch;
+  return parse_number<std::int64_t>(row.substr(0, row.find(',')));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ Result<Shape> read_shape(const Json& entry) {
 
 /// Returns whether a tensor of this shape has this size. Avoids a product that could overflow.
 bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return bytes == 0;
+  if (std::ranges::find(shape, 0) != shape.end()) return bytes == 0;
   if (bytes % bytes_of(type) != 0) return false;
   std::uint64_t elements = bytes / bytes_of(type);
   for (const std::int64_t extent : shape) {
@@ -127,7 +127,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
 
 /// Checks that every byte of the buffer belongs to exactly one tensor.
 Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_bytes) {
-  std::sort(located.begin(), located.end(), [](const Located& a, const Located& b) {
+  std::ranges::sort(located, [](const Located& a, const Located& b) {
     return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
   });
   std::uint64_t covered = 0;
@@ -210,7 +210,7 @@ std::string shown_shape(const Shape& shape) {
 }
 
 std::string render_safetensors_header(TensorFile& file) {
-  std::sort(file.tensors.begin(), file.tensors.end(), [](const Tensor& a, const Tensor& b) {
+  std::ranges::sort(file.tensors, [](const Tensor& a, const Tensor& b) {
     const std::size_t size = bytes_of(a.type);
     const std::size_t other = bytes_of(b.type);
     return size != other ? size > other : a.name < b.name;
@@ -246,8 +246,7 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
     tensor.data.assign(bytes.begin(), bytes.end());
     file.tensors.push_back(std::move(tensor));
   }
-  std::sort(file.tensors.begin(), file.tensors.end(),
-            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  std::ranges::sort(file.tensors, {}, &Tensor::name);
   return file;
 }
 

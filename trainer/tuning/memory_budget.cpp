@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <limits>
 
+#include "support/parse_number.hpp"
 #include "topology/discovery/cgroup_paths.hpp"
 
 namespace dllaunch {
@@ -82,10 +82,8 @@ std::int64_t own_limit_left(int resource, std::int64_t used) {
 
 std::optional<std::int64_t> limit_bytes(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  std::int64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = parse_number<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name) {

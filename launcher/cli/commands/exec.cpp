@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +24,7 @@
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
+#include "support/parse_number.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
@@ -117,11 +117,8 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
   if (options.rendezvous_seconds) return *options.rendezvous_seconds;
   const auto text = lookup("DLLAUNCH_RENDEZVOUS_SECONDS");
   if (!text) return usual;
-  int seconds = -1;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, seconds);
-  if (error == std::errc{} && stop == end && seconds >= 0 && seconds <= most_seconds)
-    return seconds;
+  const auto seconds = parse_number<int>(*text);
+  if (seconds && *seconds >= 0 && *seconds <= most_seconds) return *seconds;
   return Error{ErrorKind::bad_request,
                fmt::format("DLLAUNCH_RENDEZVOUS_SECONDS is \"{}\", not a number from 0 to {}",
                            *text, most_seconds),

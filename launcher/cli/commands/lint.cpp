@@ -59,9 +59,9 @@ Result<int> check_script(System& system, const Options& options) {
   } else {
     system.print(shown(system.console().color_out));
   }
-  const bool failed = std::any_of(
-      findings.begin(), findings.end(),
-      [](const lint::Finding& finding) { return finding.severity == lint::Severity::error; });
+  const bool failed = std::ranges::any_of(findings, [](const lint::Finding& finding) {
+    return finding.severity == lint::Severity::error;
+  });
   return failed ? exit_code::found_problems : exit_code::success;
 }
 

@@ -41,7 +41,7 @@ std::string what_it_does(const Job& job) {
 
 /// The time limit with its unit: minutes, or the Slurm format it is written in.
 std::string time_with_unit(const std::string& time) {
-  const auto colons = static_cast<std::size_t>(std::count(time.begin(), time.end(), ':'));
+  const auto colons = static_cast<std::size_t>(std::ranges::count(time, ':'));
   if (time.find('-') != std::string::npos) {
     constexpr std::array forms = {"D-HH", "D-HH:MM", "D-HH:MM:SS"};
     return fmt::format("{} ({})", time, forms.at(colons));

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <string_view>
 
 #include "support/json_fields.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 template <typename Field>
@@ -37,11 +37,8 @@ Result<DaemonSettings> parse_settings(const std::string& text) {
 Result<int> parse_listen(const std::string& text) {
   constexpr std::string_view here = "127.0.0.1:";
   const std::string_view digits = std::string_view(text).substr(std::min(text.size(), here.size()));
-  int port = -1;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  const bool good = text.starts_with(here) && problem == std::errc() &&
-                    end == digits.data() + digits.size() && port >= 0 && port <= 65535;
-  if (good) return port;
+  const auto port = parse_number<int>(digits);
+  if (text.starts_with(here) && port && *port >= 0 && *port <= 65535) return *port;
   return Error{ErrorKind::bad_request, fmt::format("--listen takes 127.0.0.1:PORT, not '{}'", text),
                "--listen 127.0.0.1:0 takes a free port; from elsewhere: ssh -L"};
 }

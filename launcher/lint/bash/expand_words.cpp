@@ -14,8 +14,7 @@ bool is_blank_or_newline(char c) {
 bool may_be_inherited(std::string_view name) {
   static const std::set<std::string_view> lower = {"http_proxy", "https_proxy", "no_proxy",
                                                    "ftp_proxy", "all_proxy"};
-  const bool has_lower =
-      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool has_lower = std::ranges::any_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
   return !is_name(name) || !has_lower || lower.contains(name);
 }
 

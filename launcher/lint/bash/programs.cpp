@@ -10,7 +10,7 @@ namespace {
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& known) {
-  return std::find(known.begin(), known.end(), word) != known.end();
+  return std::ranges::find(known, word) != known.end();
 }
 
 constexpr std::array<std::string_view, 17> wrappers = {
@@ -133,7 +133,7 @@ bool starts_workers(std::span<const Text> words) {
                                                                 "dllaunch",
                                                                 "torch.distributed.launch",
                                                                 "accelerate.commands.launch"};
-  return std::any_of(words.begin(), words.end(), [](const Text& word) {
+  return std::ranges::any_of(words, [](const Text& word) {
     if (is_one_of(base_name(word), starters)) return true;
     // bash -c "torchrun ..."
     const std::string& text = word.bytes();
@@ -154,10 +154,9 @@ bool hides_program(std::span<const Text> words) {
                                                                  "podman", "docker", "shifter"};
   const std::span<const Text> behind = words.subspan(program + 1);
   return is_one_of(name, containers) &&
-         std::none_of(behind.begin(), behind.end(),
-                      [](const Text& word) { return is_python(base_name(word)); }) &&
-         std::any_of(behind.begin(), behind.end(),
-                     [](const Text& word) { return base_name(word).empty(); });
+         std::ranges::none_of(behind,
+                              [](const Text& word) { return is_python(base_name(word)); }) &&
+         std::ranges::any_of(behind, [](const Text& word) { return base_name(word).empty(); });
 }
 
 std::size_t shell_text_index(std::span<const Text> words, std::size_t begin) {

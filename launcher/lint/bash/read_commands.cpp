@@ -76,7 +76,7 @@ std::string ShellReader::reserved_word() const {
   static const std::array<std::string_view, 21> words = {
       "if", "then", "elif", "else", "fi", "for",  "while", "until",    "do", "done",  "case",
       "in", "esac", "{",    "}",    "!",  "time", "[[",    "function", "]]", "select"};
-  return std::find(words.begin(), words.end(), word) != words.end() ? word : "";
+  return std::ranges::find(words, word) != words.end() ? word : "";
 }
 
 bool ShellReader::take_reserved(std::string_view word) {
@@ -91,7 +91,7 @@ bool ShellReader::ends_list() const {
   const std::string word = reserved_word();
   static const std::array<std::string_view, 8> ends = {"then", "elif", "else", "fi",
                                                        "do",   "done", "esac", "}"};
-  return std::find(ends.begin(), ends.end(), word) != ends.end();
+  return std::ranges::find(ends, word) != ends.end();
 }
 
 Node ShellReader::read_list() {
@@ -381,7 +381,7 @@ bool ShellReader::read_assignment(Node& node) {
     static const std::array<std::string_view, 5> declaring = {"export", "declare", "typeset",
                                                               "local", "readonly"};
     const std::string command = bare(node.words[0]);
-    if (std::find(declaring.begin(), declaring.end(), command) == declaring.end()) return false;
+    if (std::ranges::find(declaring, command) == declaring.end()) return false;
   }
   if (!is_name_start(here())) return false;
   std::size_t i = pos_;

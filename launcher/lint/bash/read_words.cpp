@@ -77,8 +77,7 @@ bool is_meta(char c) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && is_name_start(text.front()) &&
-         std::all_of(text.begin(), text.end(), is_name_byte);
+  return !text.empty() && is_name_start(text.front()) && std::ranges::all_of(text, is_name_byte);
 }
 
 std::string_view leading_name(std::string_view text) {

@@ -18,7 +18,7 @@ bool is_setup_file(const Text& word) {
       "activate",     ".bashrc",     "bashrc",  ".bash_profile", ".profile",      "profile",
       "conda.sh",     "mamba.sh",    "bash",    "modules.sh",    "lmod.sh",       "setvars.sh",
       "setup-env.sh", "z00_lmod.sh", "init.sh", "bash_profile",  "z00_modules.sh"};
-  return std::find(known.begin(), known.end(), base_name(word)) != known.end();
+  return std::ranges::find(known, base_name(word)) != known.end();
 }
 
 /// eval "$(conda shell.bash hook)" and its like.
@@ -26,9 +26,8 @@ bool is_setup_output(const Text& text) {
   static const std::array<std::string_view, 8> tools = {"conda", "mamba",  "module",    "lmod",
                                                         "spack", "direnv", "ssh-agent", "pyenv"};
   for (const Text::Mark& mark : text.marks()) {
-    const bool known = std::any_of(tools.begin(), tools.end(), [&](std::string_view tool) {
-      return mark.name.find(tool) != std::string::npos;
-    });
+    const bool known = std::ranges::any_of(
+        tools, [&](std::string_view tool) { return mark.name.find(tool) != std::string::npos; });
     if (!known) return false;
   }
   return true;

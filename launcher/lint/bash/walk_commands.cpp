@@ -61,7 +61,7 @@ void ShellRunner::run_unseen_functions() {
 }
 
 bool ShellRunner::walk_all(const std::vector<Node>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [this](const Node& node) { return walk(node); });
+  return std::ranges::all_of(nodes, [this](const Node& node) { return walk(node); });
 }
 
 bool ShellRunner::walk(const Node& node) {

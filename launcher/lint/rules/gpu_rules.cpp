@@ -18,15 +18,15 @@ constexpr std::string_view cost =
 bool says_tasks(const ParsedOptions& options) {
   constexpr std::array<std::string_view, 4> counts = {"ntasks", "ntasks-per-node", "ntasks-per-gpu",
                                                       "gpus"};
-  return std::any_of(counts.begin(), counts.end(),
-                     [&](std::string_view name) { return last_option(options, name) != nullptr; });
+  return std::ranges::any_of(
+      counts, [&](std::string_view name) { return last_option(options, name) != nullptr; });
 }
 
 /// Whether the number of tasks is given; Slurm's default is one per node.
 bool says_tasks(const Script& script) {
   return says_tasks(script.directives.parsed) ||
-         std::any_of(script.launches.begin(), script.launches.end(),
-                     [](const Launch& launch) { return says_tasks(launch.options); });
+         std::ranges::any_of(script.launches,
+                             [](const Launch& launch) { return says_tasks(launch.options); });
 }
 
 bool one_task_a_node(const Request& request) {
@@ -157,8 +157,8 @@ void check_per_rank(const Subject& subject, Report& report) {
   for (const Assigned& assigned : subject.script.run.assignments) {
     if (!selects_devices(assigned.name) || report.full()) continue;
     const auto& marks = assigned.value.marks();
-    const bool by_rank = std::any_of(marks.begin(), marks.end(), [](const Text::Mark& mark) {
-      return std::find(ranks.begin(), ranks.end(), mark.name) != ranks.end();
+    const bool by_rank = std::ranges::any_of(marks, [](const Text::Mark& mark) {
+      return std::ranges::find(ranks, mark.name) != ranks.end();
     });
     if (!by_rank) continue;
     report.add(assigned.begin, fmt::format("{} set per rank: {}", assigned.name, cost),

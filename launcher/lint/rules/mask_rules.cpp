@@ -25,8 +25,8 @@ bool is_read_elsewhere(const Script& script, const std::string& name) {
   for (const Assigned& assigned : script.run.assignments) {
     if (assigned.name == name && own.size() < Report::most) own.push_back(&assigned);
   }
-  return std::any_of(places->second.begin(), places->second.end(), [&](std::size_t at) {
-    return std::none_of(own.begin(), own.end(), [at](const Assigned* assigned) {
+  return std::ranges::any_of(places->second, [&](std::size_t at) {
+    return std::ranges::none_of(own, [at](const Assigned* assigned) {
       return assigned->begin <= at && at < assigned->end;
     });
   });
@@ -54,8 +54,8 @@ std::vector<Text::Mark> unset_names(const Script& script, const CpuBind& bind) {
     const bool never = is_name(mark.name) && !script.run.assigned.contains(mark.name) &&
                        !mark.name.starts_with("SLURM") && !script.run.sources_files;
     if (!mark.gap && !never) continue;
-    const bool told = std::any_of(names.begin(), names.end(),
-                                  [&](const Text::Mark& other) { return other.name == mark.name; });
+    const bool told = std::ranges::any_of(
+        names, [&](const Text::Mark& other) { return other.name == mark.name; });
     if (!told) names.push_back(mark);
   }
   return names;
@@ -97,7 +97,7 @@ std::vector<Edit> spell_out(const Script& script, const CpuBind& bind, const std
       if (script.text.substr(std::min(mark.source, script.text.size()), form.size()) != form)
         continue;
       const Edit edit{mark.source, mark.source + form.size(), name};
-      if (std::find(edits.begin(), edits.end(), edit) == edits.end()) edits.push_back(edit);
+      if (std::ranges::find(edits, edit) == edits.end()) edits.push_back(edit);
       break;
     }
   }

@@ -25,10 +25,9 @@ std::string right_list(const Subject& subject, const CpuBind& bind) {
   auto placement = place_ranks(*subject.around.topology, request);
   if (!placement) return "";
   // A binding must leave a rank at least the CPUs that it requested.
-  const bool enough =
-      std::all_of(placement->ranks.begin(), placement->ranks.end(), [&](const RankPlacement& rank) {
-        return bind.map || cpus < 1 || static_cast<long>(rank.cpus.size()) <= cpus;
-      });
+  const bool enough = std::ranges::all_of(placement->ranks, [&](const RankPlacement& rank) {
+    return bind.map || cpus < 1 || static_cast<long>(rank.cpus.size()) <= cpus;
+  });
   if (!enough) {
     request.cores_per_rank = static_cast<int>(cpus);
     if (auto narrower = place_ranks(*subject.around.topology, request)) placement = narrower;
@@ -98,8 +97,8 @@ std::string reserved_how(const Topology& node, const IdSet& cpus) {
     if (core.opens_l3) first |= core.cpus;
   }
   // Cores that are removed entirely leave no entry: no remaining core then begins an L3.
-  const bool every_l3_starts_late = std::none_of(node.cores.begin(), node.cores.end(),
-                                                 [](const Core& core) { return core.opens_l3; });
+  const bool every_l3_starts_late =
+      std::ranges::none_of(node.cores, [](const Core& core) { return core.opens_l3; });
   const bool outside = !cpus.intersects(node.cpus());
   return (!first.empty() && first.contains(cpus)) || (every_l3_starts_late && outside)
              ? " (the first core of each L3 is kept for the system)"

@@ -145,7 +145,7 @@ void check_port(const Subject& subject, Report& report) {
       const std::size_t equals = word.find('=');
       std::string name = word.substr(0, equals);
       if (name == "--rdzv-endpoint") name = "--rdzv_endpoint";
-      if (std::find(options.begin(), options.end(), name) == options.end()) continue;
+      if (std::ranges::find(options, name) == options.end()) continue;
       Text value;
       if (equals != std::string::npos) {
         value = command.words[i].part(equals + 1);
@@ -158,11 +158,9 @@ void check_port(const Subject& subject, Report& report) {
         value = value.part(colon + 1);
       }
       // A value from $MASTER_PORT is reported where that is set.
-      const bool told = std::any_of(subject.script.run.assignments.begin(),
-                                    subject.script.run.assignments.end(), [&](const Assigned& a) {
-                                      return a.begin <= value.source(0) &&
-                                             value.source(0) < a.end && a.name == "MASTER_PORT";
-                                    });
+      const bool told = std::ranges::any_of(subject.script.run.assignments, [&](const Assigned& a) {
+        return a.begin <= value.source(0) && value.source(0) < a.end && a.name == "MASTER_PORT";
+      });
       if (is_port(value) && !told) report_port(value.source(0), value, {}, report);
     }
   }

@@ -97,14 +97,12 @@ bool is_training(const RanCommand& command) {
 void check_no_srun(const Subject& subject, Report& report) {
   const Script& script = subject.script;
   const Request& job = script.request;
-  const bool spread =
-      std::any_of(script.launches.begin(), script.launches.end(), [](const Launch& launch) {
-        return launch.program == "srun" || is_mpirun(launch.program) ||
-               launch.program == "horovodrun" || launch.program == "deepspeed" ||
-               launch.program == "jsrun" || launch.program == "aprun" ||
-               launch.program == "ibrun" || launch.program == "dllaunch" ||
-               launch.program == "parallel";
-      });
+  const bool spread = std::ranges::any_of(script.launches, [](const Launch& launch) {
+    return launch.program == "srun" || is_mpirun(launch.program) ||
+           launch.program == "horovodrun" || launch.program == "deepspeed" ||
+           launch.program == "jsrun" || launch.program == "aprun" || launch.program == "ibrun" ||
+           launch.program == "dllaunch" || launch.program == "parallel";
+  });
   if (spread) return;
   const RanCommand* last = nullptr;
   for (const RanCommand& command : script.run.commands) {

@@ -27,11 +27,10 @@ Json parse(std::string_view line) {
 /// Whether the text has only characters that are safe in a variable such as TF_CONFIG or in a
 /// message.
 bool is_address(const std::string& text) {
-  return !text.empty() && text.size() <= longest_address &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  std::string_view(".-_:[]%").find(c) != std::string_view::npos;
-         });
+  return !text.empty() && text.size() <= longest_address && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view(".-_:[]%").find(c) != std::string_view::npos;
+  });
 }
 
 std::optional<std::string> text_at(const Json& object, const char* key) {
@@ -43,9 +42,8 @@ std::optional<std::string> text_at(const Json& object, const char* key) {
 /// Returns the digits; empty: missing or invalid.
 std::string digits_at(const Json& object, const char* key, std::size_t count) {
   auto text = text_at(object, key).value_or("");
-  const bool hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  const bool hexadecimal = std::ranges::all_of(
+      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   return hexadecimal && text.size() == count ? text : "";
 }
 

@@ -19,8 +19,7 @@ namespace {
 bool is_virtual(std::string_view name) {
   constexpr std::array<std::string_view, 10> stems = {"docker",  "br-",  "virbr", "veth",   "cni",
                                                       "flannel", "cali", "lxc",   "podman", "kube"};
-  return std::any_of(stems.begin(), stems.end(),
-                     [&](std::string_view stem) { return name.starts_with(stem); });
+  return std::ranges::any_of(stems, [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
 bool is_link_local(std::string_view address) {
@@ -98,12 +97,12 @@ std::vector<NetworkInterface> interfaces_here() {
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces) {
   const auto reachable = [&](const std::string& address) {
-    return std::any_of(interfaces.begin(), interfaces.end(), [&](const NetworkInterface& card) {
+    return std::ranges::any_of(interfaces, [&](const NetworkInterface& card) {
       return card.up && !card.loopback && card.address == address;
     });
   };
   for (const auto& [name, addresses] : names) {
-    if (std::any_of(addresses.begin(), addresses.end(), reachable)) return name;
+    if (std::ranges::any_of(addresses, reachable)) return name;
   }
   if (!towards_peer.empty()) return towards_peer;
   for (const auto& card : interfaces) {

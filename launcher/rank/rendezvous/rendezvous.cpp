@@ -39,9 +39,9 @@ std::string own_address(const RendezvousRequest& request) {
   if (one_node(request.rank)) return "localhost";
   const auto& hosts = request.hosts;
   const auto is_own = [&](const std::string& host) {
-    return std::find(request.names.begin(), request.names.end(), host) != request.names.end();
+    return std::ranges::find(request.names, host) != request.names.end();
   };
-  const auto peer = std::find_if_not(hosts.begin(), hosts.end(), is_own);
+  const auto peer = std::ranges::find_if_not(hosts, is_own);
   return reachable_address(request.names, peer == hosts.end() ? "" : *peer);
 }
 
@@ -150,11 +150,11 @@ std::vector<std::string> called_names(const RendezvousRequest& request,
   auto names = request.names;
   names.push_back(address);
   const auto is_name = [&](const std::string& host) {
-    return std::find(names.begin(), names.end(), host) != names.end();
+    return std::ranges::find(names, host) != names.end();
   };
   const auto& hosts = request.hosts;
   const bool by_list = !one_node(request.rank) && request.run_dir.empty();
-  if (by_list && std::none_of(hosts.begin(), hosts.end(), is_name)) return {};
+  if (by_list && std::ranges::none_of(hosts, is_name)) return {};
   return names;
 }
 

@@ -28,8 +28,8 @@ bool is_plain(char c) {
 }
 
 std::string plain(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return !is_plain(c); }, '_');
+  std::ranges::replace_if(
+      text, [](char c) { return !is_plain(c); }, '_');
   return text;
 }
 
@@ -72,7 +72,7 @@ std::vector<int> agreed_ports(std::string_view start_name) {
     // Knuth's generator: its high bits are good enough to spread jobs over ports.
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const int port = first_port + static_cast<int>((state >> 33) % (last_port - first_port + 1));
-    if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+    if (std::ranges::find(ports, port) == ports.end()) ports.push_back(port);
   }
   return ports;
 }

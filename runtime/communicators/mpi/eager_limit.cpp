@@ -1,6 +1,6 @@
 #include "runtime/communicators/mpi/eager_limit.hpp"
 
-#include <charconv>
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 
@@ -8,11 +8,9 @@ std::size_t eager_limit_over_tcp(const EnvLookup& environment) {
   constexpr std::size_t usual = std::size_t{64} << 10;
   constexpr std::size_t room_for_headers = 512;  // ob1's largest takes less than 100
   const std::string text = environment("OMPI_MCA_btl_tcp_eager_limit").value_or("");
-  std::size_t limit = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, limit);
+  auto limit = parse_number<std::size_t>(text).value_or(0);
   // Open MPI rejects what it cannot parse. With a tiny limit, splitting is no help.
-  if (error != std::errc{} || stop != end || limit < 2 * room_for_headers) limit = usual;
+  if (limit < 2 * room_for_headers) limit = usual;
   return limit - room_for_headers;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "support/parse_number.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -23,6 +25,12 @@ TEST(Split, ANumberIsTheWholeText) {
   for (const char* text : {"", " 1", "1 ", "1x", "x", "+1", "99999999999999999999"})
     EXPECT_FALSE(parse_number<std::int64_t>(text)) << text;
   EXPECT_FALSE(parse_number<std::size_t>("-1"));
+}
+
+TEST(SplitAt, HasAPartMoreThanSeparators) {
+  EXPECT_EQ(split_at("a||b", '|'), (std::vector<std::string_view>{"a", "", "b"}));
+  EXPECT_EQ(split_at("", '|'), (std::vector<std::string_view>{""}));
+  EXPECT_EQ(split_at("a|", '|'), (std::vector<std::string_view>{"a", ""}));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class PlayedSlurm : public testing::Test {
       return answer(id + "\n");
     }
     if (argv[0] == "scontrol" && argv[1] == "show" && argv[2] == "job") return answer(job(argv[3]));
-    if (argv[0] == "scontrol" && argv[1] == "--oneliner") return answer(nodes_);
+    if (argv[0] == "scontrol" && argv[1] == "show" && argv[2] == "node") return answer(nodes_);
     if (argv[0] == "scontrol" || argv[0] == "scancel") return answer("");
     if (argv[0] == "sacct") return answer(accounting());
     if (argv[0] == "sh") return answer("");

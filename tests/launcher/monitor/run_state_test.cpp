@@ -82,13 +82,5 @@ TEST_F(RunStateTest, ProgressIsTheLastEventOrTheLastLine) {
   EXPECT_EQ(progress_words(read()), "epoch 2/3 step 12 val_accuracy 0.5000");
 }
 
-TEST(RunState, ElapsedTimesOfSqueue) {
-  EXPECT_EQ(parse_elapsed("0:05"), 5);
-  EXPECT_EQ(parse_elapsed("2:03:04"), 7384);
-  EXPECT_EQ(parse_elapsed("1-02:03:04"), 93784);
-  for (const char* none : {"", "INVALID", "5", "1:2:3:4", "-1:00", "1:x", ":", "99999999999:00"})
-    EXPECT_FALSE(parse_elapsed(none)) << none;
-}
-
 }  // namespace
 }  // namespace dllaunch

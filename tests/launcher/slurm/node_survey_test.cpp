@@ -72,12 +72,26 @@ TEST(Allocation, IsThatOfTheShell) {
   EXPECT_FALSE(observe_allocation(outside)) << "a job without nodes";
 }
 
-TEST(WhySilent, ALineThatNamesTheHostComesFirst) {
-  const std::string complaints = "srun: error: a\nsrun: error: n2: b\n";
-  EXPECT_EQ(why_silent("n2", complaints, "nothing"), "srun: error: n2: b");
-  EXPECT_EQ(why_silent("n3", complaints, "nothing"), "srun: error: a");
-  EXPECT_EQ(why_silent("", complaints, "nothing"), "srun: error: a");
-  EXPECT_EQ(why_silent("n2", "", "nothing"), "nothing");
+TEST(SurveyNodes, ALineThatNamesTheHostComesFirst) {
+  FakeSystem system;
+  std::string complaints = "\nsrun: error: a\nsrun: error: n2: b\n";
+  system.respond = [&](const std::vector<std::string>&) {
+    return Result<CommandOutput>(CommandOutput{1, answer_lines("n1", answer_of(1)), complaints});
+  };
+  const auto ask = [&] {
+    return survey_nodes(system, {"n1", "n2", "n3"}, {.limit = std::chrono::seconds(3)}, {"true"},
+                        std::chrono::seconds(1));
+  };
+  auto survey = ask();
+  ASSERT_TRUE(survey);
+  EXPECT_EQ(survey->complaint, "srun: error: a");
+  ASSERT_EQ(survey->answers.size(), 3U);
+  EXPECT_EQ(*survey->answers[0].second, answer_of(1));
+  EXPECT_EQ(survey->answers[1].second.error().what, "srun: error: n2: b");
+  EXPECT_EQ(survey->answers[2].second.error().what, "srun: error: a");
+  complaints.clear();
+  survey = ask();
+  EXPECT_EQ(survey->complaint, "no answer within 3 s");
 }
 
 }  // namespace

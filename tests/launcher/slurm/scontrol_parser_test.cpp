@@ -182,20 +182,6 @@ TEST(ScontrolParser, ReadsJobsAndBelievesNoName) {
   EXPECT_EQ(jobs[1].nodes, "");
 }
 
-TEST(ScontrolParser, ReadsDurations) {
-  EXPECT_EQ(parse_slurm_minutes("30"), 30);
-  EXPECT_EQ(parse_slurm_minutes("30:01"), 31) << "a part of a minute counts whole";
-  EXPECT_EQ(parse_slurm_minutes("00:30:00"), 30);
-  EXPECT_EQ(parse_slurm_minutes("1:30:00"), 90);
-  EXPECT_EQ(parse_slurm_minutes("2-12"), 60 * 60);
-  EXPECT_EQ(parse_slurm_minutes("2-12:30"), 60 * 60 + 30);
-  EXPECT_EQ(parse_slurm_minutes("2-12:30:10"), 60 * 60 + 31);
-  for (const auto* text : {"", "x", "1:2:3:4", "-1", "1-", "1:", "UNLIMITED", "999999999-0", "1 h"})
-    EXPECT_EQ(parse_slurm_minutes(text), std::nullopt) << text;
-  EXPECT_TRUE(is_unlimited("UNLIMITED"));
-  EXPECT_FALSE(is_unlimited("30"));
-}
-
 TEST(ScontrolParser, ReadsTheRecordedSamples) {
   const auto folder = std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "../shared/slurm-samples";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not on this machine";

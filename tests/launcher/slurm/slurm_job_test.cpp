@@ -82,22 +82,6 @@ TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
 
 const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
 
-TEST(SlurmJob, AsksTheQueue) {
-  FakeSystem system;
-  system.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
-  const auto queued = queued_job(system, "5");
-  ASSERT_TRUE(queued && *queued);
-  EXPECT_EQ((*queued)->state, "PENDING");
-
-  system.answers[squeue] = {0, "", ""};
-  EXPECT_FALSE(*queued_job(system, "5"));
-  system.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
-  EXPECT_FALSE(*queued_job(system, "5"));
-  system.answers[squeue] = {
-      1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
-  EXPECT_FALSE(queued_job(system, "5"));
-}
-
 TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
   FakeSystem system;
   system.answers["scontrol show job 5"] = {
@@ -175,11 +159,15 @@ TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
                                               R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
                       {"job_id": 5, "job_state": ["PENDING"], "state_reason": "Priority"}]})",
                                               ""};
-  const auto queued = queued_job(system, "5");
-  ASSERT_TRUE(queued && *queued);
-  EXPECT_EQ((*queued)->id, "5");
-  EXPECT_EQ((*queued)->reason, "Priority");
+  const auto queued = queued_jobs(system, "5");
+  ASSERT_TRUE(queued);
+  ASSERT_EQ(queued->size(), 1U);
+  EXPECT_EQ(queued->front().id, "5");
+  EXPECT_EQ(queued->front().reason, "Priority");
 
+  system.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {0, "a wrapper's table\n", ""};
   system.answers["sacct --json --jobs=5"] = {
       0, R"({"jobs": [{"job_id": 5, "state": {"current": ["TIMEOUT"]}}]})", ""};
   system.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
@@ -201,17 +189,6 @@ TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
   EXPECT_EQ(refused.refusal->kind, ErrorKind::unavailable);
   EXPECT_NE(refused.refusal->what.find("Invalid qos"), std::string::npos);
   EXPECT_EQ(refused.message, "allocation failure: Invalid qos specification");
-}
-
-TEST(SlurmJob, SignalsAndCancels) {
-  FakeSystem system;
-  system.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
-  system.answers["scancel 5"] = {1, "",
-                                 "scancel: error: Kill job error on job id 5: Access denied"};
-  EXPECT_TRUE(signal_script(system, "5", "USR2"));
-  const auto denied = cancel_job(system, "5");
-  ASSERT_FALSE(denied);
-  EXPECT_NE(denied.error().what.find("Access denied"), std::string::npos);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ std::vector<std::string> joined(const std::vector<std::vector<std::string>>& com
   for (const auto& command : commands) {
     std::string line;
     for (const auto& word : command) line += (line.empty() ? "" : " ") + word;
-    lines.push_back(line);
+    // Behind the variables that srun must not see.
+    lines.push_back(line.starts_with("env ") ? line.substr(line.find("srun ")) : line);
   }
   return lines;
 }
@@ -48,8 +49,9 @@ class StageOnAllNodes : public testing::Test {
   }
 
   const std::string on_nodes =
-      "srun --overlap --mpi=none --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=1 "
-      "--cpu-bind=none --kill-on-bad-exit=0 /opt/dllaunch stage ";
+      "srun --overlap --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=1 --gres=none "
+      "--cpu-bind=none --mem-bind=none --mem=0 --mpi=none --input=none --kill-on-bad-exit=0 "
+      "--quiet /opt/dllaunch stage ";
   const TemporaryFolder here_;
   StageJob job_;
   FakeSystem system_;

@@ -69,7 +69,7 @@ Result<Ok> CifarSplit::add_labels(const RandomAccessFile& file) {
     for (std::uint64_t i = 0; i < count; ++i, ++done) {
       const std::uint8_t label = piece[i * record_bytes() + family_.label_at];
       if (!skip_bad_ && label >= family_.class_names.size()) {
-        return beyond_the_classes(file.path(), done, label);
+        return with_skip_hint(beyond_the_classes(file.path(), done, label));
       }
       labels_.push_back(label);
     }
@@ -79,10 +79,10 @@ Result<Ok> CifarSplit::add_labels(const RandomAccessFile& file) {
 
 Error CifarSplit::beyond_the_classes(const fs::path& path, std::size_t record,
                                      std::uint8_t label) const {
-  return with_skip_hint({ErrorKind::bad_request,
-                         fmt::format("{}: label {} of image {} is out of range 0..{}",
-                                     path.string(), label, record, family_.class_names.size() - 1),
-                         ""});
+  return {ErrorKind::bad_request,
+          fmt::format("{}: label {} of image {} is out of range 0..{}", path.string(), label,
+                      record, family_.class_names.size() - 1),
+          ""};
 }
 
 Result<std::int32_t> CifarSplit::read(std::int64_t index, std::span<std::uint8_t> pixels) const {
@@ -145,7 +145,7 @@ std::vector<fs::path> matching_files(const fs::path& folder, const std::string& 
                                 name.starts_with(prefix) && name.ends_with(suffix);
     if (fits) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+  std::ranges::sort(found, [](const fs::path& a, const fs::path& b) {
     const auto key = [](const fs::path& path) {
       return std::pair(path.native().size(), path.native());
     };

@@ -18,7 +18,7 @@ Result<std::int32_t> Dataset::read_floats(Split, std::int64_t, std::span<float>)
 
 Error with_skip_hint(Error error) {
   constexpr std::string_view hint = "dataset.on_bad: skip continues without bad images";
-  if (error.kind != ErrorKind::bad_request || error.hint.ends_with(hint)) return error;
+  if (error.kind != ErrorKind::bad_request) return error;
   if (!error.hint.empty()) error.hint += "; ";
   error.hint += hint;
   return error;

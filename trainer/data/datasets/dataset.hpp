@@ -68,7 +68,8 @@ class Dataset {
 /// are the data set's. With `skip_bad`, bad images (bad_request) are ignored unless all are bad.
 Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
 
-/// Adds the hint about `on_bad` to the error for a bad image.
+/// Adds the hint about `on_bad` to the error for a bad image. read() leaves it to its caller, which
+/// knows whether bad images are skipped.
 Error with_skip_hint(Error error);
 
 /// The `dataset:` block without `name`. Absent values take the data set's default.

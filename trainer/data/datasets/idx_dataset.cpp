@@ -21,11 +21,10 @@ struct LabelledImages {
 };
 
 Error beyond_the_classes(const LabelledImages& split, std::size_t index, std::size_t classes) {
-  return with_skip_hint(
-      {ErrorKind::bad_request,
-       fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
-                   split.labels.values[index], index, classes - 1),
-       ""});
+  return {ErrorKind::bad_request,
+          fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
+                      split.labels.values[index], index, classes - 1),
+          ""};
 }
 
 class IdxDataset : public Dataset {
@@ -119,10 +118,11 @@ Result<LabelledImages> read_split(const fs::path& folder, const std::string& spl
   }
   LabelledImages whole{*std::move(images), *std::move(labels), label_file};
   const auto& values = whole.labels.values;
-  const auto beyond = std::find_if(values.begin(), values.end(),
-                                   [&](std::uint8_t label) { return label >= classes; });
+  const auto beyond =
+      std::ranges::find_if(values, [&](std::uint8_t label) { return label >= classes; });
   if (!skip_bad && beyond != values.end()) {
-    return beyond_the_classes(whole, static_cast<std::size_t>(beyond - values.begin()), classes);
+    return with_skip_hint(
+        beyond_the_classes(whole, static_cast<std::size_t>(beyond - values.begin()), classes));
   }
   return whole;
 }

@@ -42,7 +42,7 @@ Result<std::vector<std::string>> class_folders(const fs::path& folder) {
     if (name[0] != '.' && at->is_directory(ignored)) names.push_back(name);
   }
   if (failed) return unreadable(folder, failed);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -70,7 +70,7 @@ Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::str
   auto present = class_folders(folder);
   if (!present) return std::move(present).error();
   for (const auto& name : *present) {
-    const auto found = std::lower_bound(classes.begin(), classes.end(), name);
+    const auto found = std::ranges::lower_bound(classes, name);
     if (found == classes.end() || *found != name) {
       return Error{ErrorKind::bad_request,
                    fmt::format("{}: no class of the training images has this name",

@@ -72,9 +72,9 @@ Result<NpySplit> open_split(const fs::path& folder, const std::string& name, boo
 
 Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes) {
   const std::int32_t label = split.targets.labels[static_cast<std::size_t>(index)];
-  return with_skip_hint(
-      wrong(split.targets.file.file.path(),
-            fmt::format("label {} of image {} is out of range 0..{}", label, index, classes - 1)));
+  return wrong(
+      split.targets.file.file.path(),
+      fmt::format("label {} of image {} is out of range 0..{}", label, index, classes - 1));
 }
 
 template <typename Value>
@@ -135,8 +135,7 @@ class NpyDataset : public Dataset {
   Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                    std::span<float> pixels) const override {
     auto label = read_as<float>(split, index, pixels);
-    if (label && !std::all_of(pixels.begin(), pixels.end(),
-                              [](float pixel) { return std::isfinite(pixel); })) {
+    if (label && !std::ranges::all_of(pixels, [](float pixel) { return std::isfinite(pixel); })) {
       return wrong(of(split).images.file.path(),
                    fmt::format("image {} holds a NaN or an infinity", index));
     }
@@ -200,7 +199,7 @@ Result<Ok> check_labels(const NpySplit& split, int classes) {
   const auto beyond =
       std::ranges::find_if(labels, [&](auto label) { return label < 0 || label >= classes; });
   if (beyond == labels.end()) return Ok{};
-  return beyond_the_classes(split, beyond - labels.begin(), classes);
+  return with_skip_hint(beyond_the_classes(split, beyond - labels.begin(), classes));
 }
 
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {

@@ -40,8 +40,7 @@ Result<std::vector<StagedFile>> list_files(const fs::path& folder, const Tick& t
                      status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
   }
   if (failed) return staging_error("list", folder, failed.value());
-  std::sort(files.begin(), files.end(),
-            [](const StagedFile& a, const StagedFile& b) { return a.name < b.name; });
+  std::ranges::sort(files, {}, &StagedFile::name);
   return files;
 }
 

@@ -1,0 +1,116 @@
+#include "launcher/slurm/client.hpp"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "tests/support/fake_system.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
+const std::string sacct =
+    "sacct --allocations --noheader --parsable2 --jobs=5 "
+    "--format=JobID,State,ExitCode,Submit,Start,End,JobName";
+
+TEST(SlurmClient, AsksTheQueue) {
+  FakeSystem system;
+  system.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
+  const auto queued = queued_jobs(system, "5");
+  ASSERT_TRUE(queued);
+  ASSERT_EQ(queued->size(), 1U);
+  EXPECT_EQ(queued->front().state, "PENDING");
+
+  system.answers[squeue] = {0, "", ""};
+  EXPECT_TRUE(queued_jobs(system, "5")->empty());
+  system.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
+  EXPECT_TRUE(queued_jobs(system, "5")->empty());
+  system.answers[squeue] = {
+      1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
+  EXPECT_FALSE(queued_jobs(system, "5"));
+}
+
+TEST(SlurmClient, SignalsAndCancels) {
+  FakeSystem system;
+  system.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
+  system.answers["scancel 5"] = {1, "",
+                                 "scancel: error: Kill job error on job id 5: Access denied"};
+  EXPECT_TRUE(signal_script(system, "5", "USR2"));
+  const auto denied = cancel_job(system, "5");
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().what,
+            "scancel 5: scancel: error: Kill job error on job id 5: Access denied");
+}
+
+/// A job that is unknown may be forgotten; where nobody answered it may not.
+TEST(SlurmClient, SilenceIsNotAnUnknownJob) {
+  FakeSystem system;
+  EXPECT_FALSE(jobs_of_controller(system, "5").silent) << "there is no scontrol";
+  system.programs = {"scontrol", "sacct"};
+  EXPECT_TRUE(jobs_of_controller(system, "5").silent) << "a timeout";
+  EXPECT_TRUE(jobs_of_accounting(system, "5").silent);
+  system.answers["scontrol show job 5"] = {1, "",
+                                           "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_FALSE(jobs_of_controller(system, "5").silent);
+  system.answers["scontrol show job 5"] = {1, "", "slurm_load_jobs error: Unable to contact"};
+  EXPECT_TRUE(jobs_of_controller(system, "5").silent);
+  system.answers[sacct] = {1, "", "Slurm accounting storage is disabled\n"};
+  EXPECT_FALSE(jobs_of_accounting(system, "5").silent);
+}
+
+TEST(SlurmClient, WithoutAccountingNoJobIsRecorded) {
+  FakeSystem system;
+  EXPECT_TRUE(own_recorded_jobs(system, 0)) << "there is no sacct";
+  system.programs = {"sacct"};
+  EXPECT_FALSE(own_recorded_jobs(system, 0)) << "a timeout";
+  std::string answer = "Slurm accounting storage is disabled";
+  system.respond = [&](const auto&) { return Result<CommandOutput>(CommandOutput{1, "", answer}); };
+  EXPECT_TRUE(own_recorded_jobs(system, 0));
+  answer = "sacct: error: Problem talking to the database";
+  const auto failed = own_recorded_jobs(system, 0);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().what, "sacct: " + answer);
+}
+
+TEST(SlurmClient, AFailedQueryOfTheClusterNamesItsCommand) {
+  FakeSystem system;
+  system.answers["scontrol show config"] = {1, "", "a\nUnable to contact slurm controller\n"};
+  EXPECT_EQ(cluster_config(system).error().what,
+            "`scontrol show config` failed: Unable to contact slurm controller");
+  EXPECT_EQ(cluster_config(system).error().kind, ErrorKind::unavailable);
+  system.answers["scontrol show config"] = {1, "", "scontrol: error: DNS SRV lookup failed\n"};
+  EXPECT_EQ(cluster_config(system).error().kind, ErrorKind::bad_request);
+}
+
+TEST(SlurmClient, JsonWhereScontrolsTextHasNoNode) {
+  FakeSystem system;
+  system.answers["scontrol --all --oneliner show node"] = {0, "a wrapper's words\n", ""};
+  system.answers["scontrol --all show node --json"] = {0, R"({"nodes": [{"name": "n1"}]})", ""};
+  const auto nodes = cluster_nodes(system);
+  ASSERT_TRUE(nodes);
+  ASSERT_EQ(nodes->size(), 1U);
+  EXPECT_EQ(nodes->front().name, "n1");
+}
+
+TEST(SlurmClient, WordsOfJobsFromAnyText) {
+  const auto jobs = parse_job_words("12|mine|/x\n74_3|a|b\n|no|id\nJOBID|COMMENT\n");
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].words, "|mine|/x");
+  EXPECT_EQ(jobs[1].id, "74");
+  std::mt19937 random(5);
+  const std::string whole = "74_0|CANCELLED by 0|0:15|2026-11-20T19:00:00|None|Unknown|x\n74|A\n";
+  for (int i = 0; i < 3000; ++i) {
+    auto text = whole;
+    for (int k = 0; k < 3; ++k) text[random() % text.size()] = "74_|\n :x"[random() % 8];
+    for (const auto& job : parse_accounting(text, "74"))
+      EXPECT_TRUE(job.id == "74" || job.array_job == "74") << text;
+    for (const auto& job : parse_job_words(text))
+      EXPECT_EQ(job.id.find_first_not_of("0123456789"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

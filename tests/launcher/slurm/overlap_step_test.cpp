@@ -1,0 +1,20 @@
+#include "launcher/slurm/overlap_step.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dllaunch {
+namespace {
+
+TEST(OverlapStep, TakesNothingFromTheRanksAndInheritsNoOption) {
+  const auto argv = argv_of({.job = "17", .nodes = "n[2-3]", .count = 2, .light = true}, {"true"});
+  std::string line;
+  for (const auto& word : argv) line += word + " ";
+  EXPECT_TRUE(line.starts_with("env -u SLURM_CPU_BIND ")) << line;
+  EXPECT_EQ(line.substr(line.find("srun ")),
+            "srun --jobid=17 --overlap --nodelist=n[2-3] --nodes=2 --ntasks=2 --ntasks-per-node=1 "
+            "--cpus-per-task=1 --gres=none --cpu-bind=none --mem-bind=none --mem=0 --mpi=none "
+            "--input=none --kill-on-bad-exit=0 --quiet true ");
+}
+
+}  // namespace
+}  // namespace dllaunch
