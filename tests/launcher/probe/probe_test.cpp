@@ -188,7 +188,7 @@ TEST_F(ProbeTest, ADamagedCaptureIsNotWaitedFor) {
   settings_.output_patience = 1h;
   const auto outcome = probe("closed");
   ASSERT_EQ(outcome.missed.size(), 1u);
-  EXPECT_THAT(outcome.missed[0].why, HasSubstr("no record of a probed node"));
+  EXPECT_THAT(outcome.missed[0].why, HasSubstr("not a record of a probed node"));
 }
 
 TEST_F(ProbeTest, ACacheThatCannotBeWrittenIsSaidSo) {

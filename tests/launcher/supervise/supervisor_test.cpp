@@ -89,7 +89,7 @@ TEST(Supervisor, NeverAgainIsNeverAgain) {
   const auto script = "echo 'srun: error: n2: task 1: Exited with exit code 93' >&2; exit 93";
   EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(3))), 93);
   EXPECT_EQ(place.starts(), 1);
-  EXPECT_THAT(last_of(place).reason, HasSubstr("never again"));
+  EXPECT_THAT(last_of(place).reason, HasSubstr("never restart"));
 }
 
 TEST(Supervisor, TheSameMistakeIsNotRepeatedToTheLast) {
@@ -270,7 +270,7 @@ TEST(Supervisor, WhatWasDecidedIsCarriedOut) {
     again.allocation.job = "17";
     place.file("supervisor.jsonl", journal.substr(0, end));
     EXPECT_EQ(supervise(place.system, again), 93);
-    EXPECT_EQ(place.starts(), 0) << "never again";
+    EXPECT_EQ(place.starts(), 0) << "never restart";
     again.allocation.restarts = 1;
     EXPECT_EQ(supervise(place.system, again), 93);
     EXPECT_EQ(place.starts(), 1) << "a user has requeued the job";
