@@ -36,9 +36,10 @@ function(dllaunch_precompile target owner)
 endfunction()
 
 # The same for an optimised test that links `libraries`: those of the trainer compile it with OpenMP. With precompiled
-# headers g++ 12 no longer knows that its wrong -Warray-bounds (GCC bug 105651) come from a system header.
+# headers g++ 12 no longer knows that its wrong warnings of bounds (GCC bug 105651) come from a system header.
 function(dllaunch_precompile_optimized target)
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
   if("${ARGN}" MATCHES "dllaunch::(compute|trainer)(;|$)")
     dllaunch_precompile(${target} dllaunch_openmp_test_pch)
   else()

@@ -47,9 +47,10 @@ Result<Report> examine_allocation(System& system, const Allocation& allocation, 
       all.unanswered.emplace_back(host, report.error().what);
   }
   if (all.hosts.empty())
-    return Error{ErrorKind::unavailable,
-                 fmt::format("no node of job {} answered: {}", allocation.job_id, survey->complaint),
-                 "dllaunch must have the same path on all nodes; --pid examines one process"};
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("no node of job {} answered: {}", allocation.job_id, survey->complaint),
+        "dllaunch must have the same path on all nodes; --pid examines one process"};
   drop_idle_rows(all);
   return all;
 }

@@ -33,7 +33,8 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
   int nodes = 0;
   for (const auto line : split_lines(output.err)) {
     if (line.starts_with(ours)) {
-      if (++nodes <= most) messages.append(messages.empty() ? "" : "; ").append(line.substr(ours.size()));
+      if (++nodes <= most)
+        messages.append(messages.empty() ? "" : "; ").append(line.substr(ours.size()));
     } else if (line.starts_with(advice)) {
       hint = line.substr(advice.size());
     } else if (others.size() < 1000) {
