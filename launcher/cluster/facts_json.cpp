@@ -96,7 +96,7 @@ Json to_json(const ProbedNode& node) {
 Result<ProbedNode> probed_node_from_json(const Json& document) {
   const auto format = document.is_object() ? document.find("format") : document.end();
   if (format == document.end() || !format->is_number_integer() || format->get<double>() < 1)
-    return damaged("it is no record of a probed node");
+    return damaged("not a record of a probed node");
   if (format->get<double>() > probe_format)
     return Error{ErrorKind::bad_request,
                  fmt::format("it is of format {}, this dllaunch reads up to {}", format->dump(),

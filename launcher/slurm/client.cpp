@@ -211,6 +211,10 @@ Result<Ok> cancel_job(System& system, const std::string& id, seconds limit) {
   return tell(system, {"scancel", id}, limit);
 }
 
+Result<Ok> kill_step(System& system, const std::string& id, seconds limit) {
+  return tell(system, {"scancel", "--signal=KILL", id}, limit);
+}
+
 Result<CommandOutput> run_requeue(System& system, const std::string& id) {
   return system.run({"scontrol", "requeue", id}, slurm_limit);
 }

@@ -57,6 +57,8 @@ Result<Ok> signal_script(System& system, const std::string& id, const std::strin
 /// Cancels a job ("17"), a task of an array ("17_3") or a step ("17.0").
 Result<Ok> cancel_job(System& system, const std::string& id,
                       std::chrono::seconds limit = slurm_limit);
+/// Kills all ranks of a step ("17.0"). cancel_job() would give them KillWait, 30 s by default.
+Result<Ok> kill_step(System& system, const std::string& id, std::chrono::seconds limit);
 /// Requeues a job, which ends its processes: scontrol too if it runs in the job, without a message.
 Result<CommandOutput> run_requeue(System& system, const std::string& id);
 /// Sets the host list of nodes on which the job must not start.

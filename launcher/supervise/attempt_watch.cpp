@@ -21,9 +21,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;        // Slurm may signal this much early
-constexpr seconds deaf(20);           // the ranks may not have installed their handlers yet
-constexpr seconds kill_after(10);     // after TERM; srun kills all ranks at once
+constexpr double early_s = 60;              // Slurm may signal this much early
+constexpr seconds deaf(20);                 // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);           // after TERM; srun kills all ranks at once
+constexpr seconds kill_survivors_after(2);  // after TERM, where a rank has died
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
@@ -209,8 +210,9 @@ void AttemptWatch::look_at_liveness(Time now) {
   end_by(Clock::now());
 }
 
-/// Ends a training whose rank has died: the other ranks have nothing left to save. srun sends them
-/// TERM first, and may itself wait for a node (MessageTimeout).
+/// Ends a training whose rank has died: the other ranks have nothing left to save. Slurm sends them
+/// TERM at once, after which srun forwards no TERM of ours, and KILL after KillWait. A rank that
+/// waits for the dead one in a collective only remembers TERM.
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
@@ -230,12 +232,17 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
     steps_ = steps_of_run(run_.dir, run_.allocation);
     starter.send(SIGTERM);
     pressed_ = 1;
-    end_at_ = now + kill_after;
+    end_at_ = now + (end_.trains && end_.dead_seen_s > 0 ? kill_survivors_after : kill_after);
   } else if (pressed_ == 1) {
+    // With its ranks gone, the starter ends by itself, and sooner than Slurm's step could be ended.
+    kill_ranks_here(run_.dir, run_.allocation);
+    pressed_ = 2;
+    end_at_ = now + seconds(1);
+  } else if (pressed_ == 2) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.
     end_steps(system_, steps_);
-    pressed_ = 2;
+    pressed_ = 3;
     end_at_ = now + give_up_after;
   } else {
     return true;

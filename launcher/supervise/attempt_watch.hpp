@@ -102,7 +102,7 @@ class AttemptWatch {
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the starter gets TERM; KILL follows some seconds later
-  int pressed_ = 0;             // 1: TERM was sent, 2: KILL
+  int pressed_ = 0;             // 1: TERM was sent, 2: KILL to ranks here, 3: to all
   std::vector<std::string> steps_ = {};  // steps of the ranks when TERM was sent
 };
 

@@ -41,9 +41,13 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
   return steps;
 }
 
+void kill_ranks_here(const RunDir& run, const JobAllocation& allocation) {
+  for (const pid_t pid : pids_here(run, allocation)) kill(pid, SIGKILL);
+}
+
 void end_steps(System& system, const std::vector<std::string>& steps) {
   for (const auto& step : steps) {
-    const auto done = cancel_job(system, step, patience);
+    const auto done = kill_step(system, step, patience);
     if (!done) system.log(fmt::format("dllaunch: {}\n", done.error().what));
   }
 }
@@ -56,9 +60,8 @@ void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& al
   if (pids.empty()) return;
   system.log(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
                          pids.size()));
+  kill_ranks_here(run, allocation);
   end_steps(system, steps);
-  // scancel has no effect on a node without slurmd.
-  for (const pid_t pid : pids) kill(pid, SIGKILL);
 }
 
 }  // namespace dllaunch

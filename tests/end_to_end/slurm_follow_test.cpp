@@ -201,8 +201,9 @@ TEST_F(SlurmFollow, ACommandThatKnowsTheSignalSavesBeforeItIsCancelled) {
   const auto file =
       work_->file("saver.yaml",
                   "name: saver\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5}\n"
-                  "run: [bash, -c, 'trap \"echo saved; exit 0\" USR2; echo ready; while :; do "
-                  "sleep 0.1; done']\n"
+                  // A sleep would get the signal too, and bash report its end.
+                  "run: [bash, -c, 'exec 3<> <(:); trap \"echo saved; exit 0\" USR2; echo ready; "
+                  "while :; do read -r -t 0.1 -u 3; done']\n"
                   "recovery: {signal: USR2, grace_seconds: 30}\n");
   detached(file);
   ASSERT_TRUE(happens_within(30s, [&] {

@@ -27,7 +27,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
   std::cout << "noticed after " << noticed << " s, trained again after " << trained << " s\n";
   EXPECT_GT(noticed, 0);
   EXPECT_LT(noticed, 5);
-  EXPECT_LT(trained, longest_recovery());
+  EXPECT_LT(trained, longest_recovery()) << journal() << work_->text_of("stderr");
 }
 
 TEST_P(SupervisedFaults, ARankIsStopped) {
