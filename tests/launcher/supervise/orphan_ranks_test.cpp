@@ -44,14 +44,15 @@ TEST_F(OrphanRanks, AreEndedWithTheirSteps) {
   auto second = rank("17", "3");
   auto third = rank("17", "4");
   ASSERT_TRUE(first && second && third);
-  system_.answers["scancel 17.3"] = {0, "", ""};
-  system_.answers["scancel 17.4"] = {1, "", "scancel: error: no such step\n"};
+  system_.answers["scancel --signal=KILL 17.3"] = {0, "", ""};
+  system_.answers["scancel --signal=KILL 17.4"] = {1, "", "scancel: error: no such step\n"};
   EXPECT_THAT(steps_of_run(run_, {.job = "17"}), UnorderedElementsAre("17.3", "17.4"));
   end_orphan_ranks(system_, run_, {.job = "17"});
   EXPECT_EQ(system_.ran.size(), 2u);
   for (auto* process : {&*first, &*second, &*third}) EXPECT_EQ(end_of(*process), 128 + SIGKILL);
   EXPECT_THAT(system_.logged, HasSubstr("3 processes of an earlier start are still there: ended"));
-  EXPECT_THAT(system_.logged, HasSubstr("scancel 17.4: scancel: error: no such step"));
+  EXPECT_THAT(system_.logged,
+              HasSubstr("scancel --signal=KILL 17.4: scancel: error: no such step"));
 }
 
 TEST_F(OrphanRanks, OthersAreLeftAlone) {

@@ -56,6 +56,8 @@ void try_all_requests(const Topology& node) {
   const auto gpus = static_cast<int>(node.gpus.size());
   const int most = 2 * (gpus > 0 ? gpus : static_cast<int>(node.cores.size()));
   for (int ranks = 0; ranks <= most && !testing::Test::HasFailure(); ++ranks) {
+    // Pairs of ranks are compared: four hundred ranks take as long as all below a hundred.
+    if (ranks > 64 && ranks % 13 != 0 && ranks < most - 1 && !full_run()) continue;
     try_request(node, {.ranks = ranks});
     // The other options matter less for many ranks.
     if (ranks > 16 && (!full_run() || ranks % 16 != 0)) continue;
