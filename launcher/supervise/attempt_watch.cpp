@@ -225,6 +225,12 @@ void AttemptWatch::end_by(Time when) {
   if (!end_at_ || when < *end_at_) end_at_ = when;
 }
 
+/// Whether the ranks that are left wait for a dead one. Not if another start owns the run by now:
+/// its ranks look the same.
+bool AttemptWatch::survivors_only() const {
+  return end_.trains && end_.dead_seen_s > 0 && !end_.superseded;
+}
+
 /// Returns true if the starter survives even KILL.
 bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
@@ -232,13 +238,13 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
     steps_ = steps_of_run(run_.dir, run_.allocation);
     starter.send(SIGTERM);
     pressed_ = 1;
-    end_at_ = now + (end_.trains && end_.dead_seen_s > 0 ? kill_survivors_after : kill_after);
-  } else if (pressed_ == 1) {
+    end_at_ = now + (survivors_only() ? kill_survivors_after : kill_after);
+  } else if (pressed_ == 1 && survivors_only()) {
     // With its ranks gone, the starter ends by itself, and sooner than Slurm's step could be ended.
     kill_ranks_here(run_.dir, run_.allocation);
     pressed_ = 2;
     end_at_ = now + seconds(1);
-  } else if (pressed_ == 2) {
+  } else if (pressed_ <= 2) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.
     end_steps(system_, steps_);

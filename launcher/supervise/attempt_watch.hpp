@@ -84,6 +84,7 @@ class AttemptWatch {
   void look_at_liveness(Time now);
   void look_at_output(Time now, const StarterProcess& starter);
   void end_by(Time when);
+  bool survivors_only() const;
   bool press(Time now, const StarterProcess& starter);
 
   System& system_;
