@@ -39,7 +39,7 @@ endfunction()
 # headers g++ 12 no longer knows that its wrong warnings of bounds (GCC bug 105651) come from a system header.
 function(dllaunch_precompile_optimized target)
   target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
+    $<$<BOOL:${DLLAUNCH_PCH}>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
   if("${ARGN}" MATCHES "dllaunch::(compute|trainer)(;|$)")
     dllaunch_precompile(${target} dllaunch_openmp_test_pch)
   else()
