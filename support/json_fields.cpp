@@ -79,7 +79,7 @@ std::string read_json(const Json& json, std::span<const std::string_view> names,
   if (known == names.end()) {
     std::string list;
     for (const auto name : names) list.append(list.empty() ? "" : ", ").append(name);
-    return "is none of " + list;
+    return "is not one of " + list;
   }
   at = static_cast<std::size_t>(known - names.begin());
   return "";

@@ -8,8 +8,8 @@
 namespace dllaunch {
 
 void LineMerger::take(int rank, std::string_view node, std::string text, double now_s) {
-  const bool nobodys = rank < 0 || rank > IdSet::max_id;
-  if (!nobodys) {
+  const bool without_rank = rank < 0 || rank > IdSet::max_id;
+  if (!without_rank) {
     auto& waiting = by_text_[text];
     auto& last = last_[rank];
     // The earliest group not before this rank's last line: keeps its order.
@@ -24,7 +24,7 @@ void LineMerger::take(int rank, std::string_view node, std::string text, double 
   }
   bytes_ += text.size();
   Group group{.text = std::move(text), .node = std::string(node), .ranks = {}, .since_s = now_s};
-  if (!nobodys) group.ranks.insert(rank);
+  if (!without_rank) group.ranks.insert(rank);
   groups_.push_back(std::move(group));
 }
 

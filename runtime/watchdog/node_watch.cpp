@@ -156,7 +156,7 @@ std::string NodeWatch::end_of(int rank) const {
   return fmt::format("ended with exit code {}", WEXITSTATUS(*status));
 }
 
-bool NodeWatch::somebody_told_death() const {
+bool NodeWatch::death_was_reported() const {
   return std::ranges::any_of(board_.records(),
                              [](const RankRecord* record) { return record->told_death.load(); });
 }

@@ -38,7 +38,7 @@ class NodeWatch {
   /// "died of SIGKILL", "ended with exit code 3"; empty if it called die(), which reports by
   /// itself, or is alive.
   std::string end_of(int rank) const;
-  bool somebody_told_death() const;
+  bool death_was_reported() const;
 
   /// Asks what the rank's training thread does; told() returns the answer, perhaps later.
   void ask(int rank, std::int64_t now_ns);

@@ -171,7 +171,7 @@ void Watch::tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own) 
     line += (line.empty() ? "" : "; ") + death_line(state, host_of(state.rank), how);
   }
   // Later deaths are consequences of the first.
-  if (death_ns_ == 0 || node_.somebody_told_death()) return;
+  if (death_ns_ == 0 || node_.death_was_reported()) return;
   record().told_death = true;
   if (ranks.empty() || !options_.say) return;
   options_.say({.state = StallState::died, .late_ranks = std::move(ranks), .line = line});
@@ -190,7 +190,7 @@ void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) 
   if (active) {
     everyone = roll_call_.everyone(now_ns, own);
     verdict = judge(everyone, stall_ns_);
-    if (verdict && node_.somebody_told_death() && only_the_dead_are_late(*verdict)) return;
+    if (verdict && node_.death_was_reported() && only_the_dead_are_late(*verdict)) return;
   }
   if (gathering_) {
     if (!verdict || verdict->collective != gathering_->scene.verdict.collective) {

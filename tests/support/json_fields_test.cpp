@@ -120,7 +120,7 @@ TEST(JsonFields, NamesTheFirstFieldThatIsWrong) {
   EXPECT_EQ(problem(R"({"time": 1.5})"), "time is not a whole number");
   EXPECT_EQ(problem(R"({"bytes": -1})"), "bytes is not a whole number from 0");
   EXPECT_EQ(problem(R"({"weight": "1"})"), "weight is not a number");
-  EXPECT_EQ(problem(R"({"color": "gray"})"), "color is none of red, green, blue");
+  EXPECT_EQ(problem(R"({"color": "gray"})"), "color is not one of red, green, blue");
   EXPECT_EQ(problem(R"({"limit": 18446744073709551615})"), "limit is not in 0 to 1000");
   EXPECT_EQ(problem(R"({"spare": {}})"), "spare.name is missing");
   EXPECT_EQ(problem(R"({"spare": []})"), "spare is not an object");

@@ -45,7 +45,7 @@ TEST(SlurmClient, SignalsAndCancels) {
             "scancel 5: scancel: error: Kill job error on job id 5: Access denied");
 }
 
-/// A job that is unknown may be forgotten; where nobody answered it may not.
+/// Slurm may have forgotten a job that it does not know. Without an answer the job may be known.
 TEST(SlurmClient, SilenceIsNotAnUnknownJob) {
   FakeSystem system;
   EXPECT_FALSE(jobs_of_controller(system, "5").silent) << "there is no scontrol";
