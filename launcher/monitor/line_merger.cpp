@@ -33,8 +33,12 @@ std::string LineMerger::pop() {
   groups_.pop_front();
   if (const auto waiting = by_text_.find(group.text); waiting != by_text_.end()) {
     auto& numbers = waiting->second;
-    if (!numbers.empty() && numbers.front() == first_) numbers.erase(numbers.begin());
-    if (numbers.empty()) by_text_.erase(waiting);
+    // Numbers of released groups stay until they are half of all: each costs constant time.
+    if (numbers.back() <= first_) {
+      by_text_.erase(waiting);
+    } else if (numbers[numbers.size() / 2] <= first_) {
+      numbers.erase(numbers.begin(), std::ranges::upper_bound(numbers, first_));
+    }
   }
   ++first_;
   bytes_ -= group.text.size();

@@ -48,7 +48,7 @@ class LineMerger {
   std::uint64_t first_ = 0;  // number of groups_.front(); groups are numbered consecutively
   std::size_t bytes_ = 0;
   std::map<int, std::uint64_t> last_;  // by rank: the number after its last line's group
-  std::unordered_map<std::string, std::vector<std::uint64_t>> by_text_;  // waiting, ascending
+  std::unordered_map<std::string, std::vector<std::uint64_t>> by_text_;  // ascending
 };
 
 /// Returns "0-7"; shortens long lists: "0,2,4,6,8,10,... (128 of them)".
