@@ -24,7 +24,7 @@ int gpus_in(std::string_view value) {
 
 }  // namespace
 
-double gpu_hours(const LaunchPlan& plan, double seconds) {
+double gpu_hours(const RunOutline& plan, double seconds) {
   int gpus = 0;
   for (const auto& [option, value] : plan.sbatch)
     if (option == "--gpus-per-node") gpus = gpus_in(value);

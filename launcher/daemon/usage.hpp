@@ -1,11 +1,11 @@
 // GPU hours used by runs, for the cap.
 #pragma once
 
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/run_outline.hpp"
 
 namespace dllaunch {
 
 /// Returns the GPU hours of a job that held its nodes for `seconds`; node hours if it has no GPUs.
-double gpu_hours(const LaunchPlan& plan, double seconds);
+double gpu_hours(const RunOutline& plan, double seconds);
 
 }  // namespace dllaunch

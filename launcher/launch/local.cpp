@@ -16,6 +16,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"

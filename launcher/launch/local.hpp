@@ -6,11 +6,12 @@
 
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 /// unavailable: mpirun, or what the job file wants loaded first, is not here. Starts nothing.
 Result<Ok> check_local(const LaunchPlan& plan, System& system);

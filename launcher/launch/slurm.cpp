@@ -11,6 +11,7 @@
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
@@ -41,7 +42,7 @@ std::string tasks(int count) {
 /// Follows one job from submission to end.
 class JobWatch {
  public:
-  JobWatch(const LaunchPlan& plan, Follower& follower, System& system,
+  JobWatch(const RunOutline& plan, Follower& follower, System& system,
            const SlurmSettings& settings, JobIdentity job)
       : plan_(plan),
         follower_(follower),
@@ -223,7 +224,7 @@ class JobWatch {
     if (give_up_at_ && now >= *give_up_at_) over_ = true;
   }
 
-  const LaunchPlan& plan_;
+  const RunOutline& plan_;
   Follower& follower_;
   System& system_;
   const SlurmSettings& settings_;
@@ -334,7 +335,7 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
   return attach_slurm(plan, run, identity_of(plan, run, *id), follower, system, settings);
 }
 
-Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
+Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const JobIdentity& job,
                              Follower& follower, System& system, const SlurmSettings& settings) {
   const auto& id = job.id;
   const StopSignals signals;

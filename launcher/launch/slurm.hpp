@@ -9,13 +9,15 @@
 
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
+struct RunOutline;
 
 enum class StopChoice { go_on, detach, cancel };
 
@@ -46,7 +48,7 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
                               System& system, const SlurmSettings& settings);
 
 /// Follows a job that was submitted earlier.
-Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
+Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const JobIdentity& job,
                              Follower& follower, System& system, const SlurmSettings& settings);
 
 }  // namespace dllaunch

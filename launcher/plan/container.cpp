@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "launcher/base/split.hpp"
+#include "launcher/plan/plan.hpp"
 
 namespace dllaunch {
 namespace {

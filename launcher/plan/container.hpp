@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/plan/plan.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 /// Puts plan.start.program into plan.container, or leaves that to srun if plan.pyxis. `gpus`: per
 /// node, of the job; `device`: resources.device. bad_request: the runtime's options cannot express

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/base/shell_quote.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/stage.hpp"
 

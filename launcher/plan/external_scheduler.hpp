@@ -3,9 +3,10 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/plan/plan.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 /// The job without what only a generated script can do: data is read in place ({stage}/x becomes
 /// the source of that name), and there is no array.

@@ -9,8 +9,9 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/job/recovery.hpp"
 #include "launcher/plan/node_topology.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/plan/run_outline.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/plan/start_command.hpp"
 #include "support/json.hpp"
@@ -18,44 +19,20 @@
 
 namespace dllaunch {
 
-enum class Launcher { local, slurm };
-
-/// Absolute paths on the shared file system.
-struct Paths {
-  std::string dllaunch = {};  // this program
-  std::string dltrain = {};
-  std::string run_dir = {};
-  std::string work_dir = {};  // where the user called dllaunch: `run:` commands start here
-  std::vector<std::string> trainer_gpus = {};  // GPU kinds that dltrain supports: cuda, hip
-};
-
-struct LaunchPlan {
-  std::string name;
-  Launcher launcher = Launcher::local;
-  int nodes = 1;
-  int ranks_per_node = 1;
-  int ranks() const { return nodes * ranks_per_node; }
-  Topology topology;         // of one node, as far as known
-  bool exact = false;        // `placement` holds on every node the job may get
-  TopologyOrigin origin;     // where `topology` comes from
-  PlacementRequest request;  // produced `placement`; the shim repeats it where needed
-  Placement placement;       // on one node; the shim checks the real node and corrects
-  StartCommand start;        // its program: dltrain --config ..., or the user's
-  std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
+struct LaunchPlan : RunOutline {
+  Topology topology;                      // of one node, as far as known
+  bool exact = false;                     // `placement` holds on every node the job may get
+  TopologyOrigin origin;                  // where `topology` comes from
+  PlacementRequest request;               // produced `placement`; the shim repeats it where needed
+  Placement placement;                    // on one node; the shim checks the real node and corrects
+  StartCommand start;                     // its program: dltrain --config ..., or the user's
   std::vector<std::string> sbatch_extra;  // the user's options that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
   std::vector<std::string> left_alone = {};  // variables that dllaunch must not set
   std::string mpi = {};  // srun's plugin for commands, if the cluster profile names one
   std::vector<std::string> modules;
-  std::string activate;  // empty: none
-  std::string setup;     // shell lines, empty: none
-  std::string signal;    // "USR2"
-  /// Whether to forward the signal to the ranks. Off for commands that may not handle the signal:
-  /// its default action is to terminate.
-  bool asks_ranks = true;
-  int grace_seconds = 120;
-  RecoveryPlan recovery = {};
-  Paths paths;
+  std::string activate;                     // empty: none
+  std::string setup;                        // shell lines, empty: none
   std::string cluster = "auto";             // as in the job file
   std::string framework = "none";           // the shim sets its variables besides RANK etc.
   std::optional<Container> container = {};  // around each rank's command, inside the shim
@@ -63,7 +40,6 @@ struct LaunchPlan {
   StagePlan stage = {};                     // copied to each node before the ranks start
   bool share = false;                       // the run directory's group may read it
   std::vector<std::string> after = {};      // job ids; unresolved runs cause a warning
-  std::optional<std::string> array = {};    // "0-9%2"
   std::string profile = {};                 // the cluster profile's file; empty: none
   std::string scheduler = "Slurm";          // as in the profile; dllaunch submits only to Slurm
   std::vector<std::string> before = {};     // lines before `start` in the job script there
@@ -97,9 +73,6 @@ Result<LaunchPlan> bound_plan_from_json(const Json& document);
 
 /// The plan as text: ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line.
 std::string render_plan(const LaunchPlan& plan);
-
-/// "2 nodes + 1 spare".
-std::string node_words(const LaunchPlan& plan);
 
 /// The sbatch script, from templates/job.sbatch.mustache. All user text is quoted for bash.
 /// `run_id`: the script does nothing if RUN/.run-id differs. Empty: no check.

@@ -233,6 +233,11 @@ LaunchPlan plan_from_json(const Json& document) {
   return plan;
 }
 
+RunOutline outline_from_json(const Json& document) {
+  LaunchPlan plan = plan_from_json(document);
+  return std::move(static_cast<RunOutline&>(plan));
+}
+
 Result<LaunchPlan> bound_plan_from_json(const Json& document) {
   const Json* binding = document.at_path({"binding"});
   if (binding == nullptr || !binding->is_object()) return no_plan("no `binding` in it");

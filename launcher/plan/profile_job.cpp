@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/plan/external_scheduler.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {

@@ -3,9 +3,10 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/plan/plan.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 /// The job with the profile's defaults; the user's own settings win. Adds modules before the
 /// user's, variables that the user has not set, options that the user has neither given nor

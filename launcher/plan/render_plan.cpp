@@ -59,7 +59,7 @@ std::string sbatch_words(const LaunchPlan& plan) {
 
 }  // namespace
 
-std::string node_words(const LaunchPlan& plan) {
+std::string node_words(const RunOutline& plan) {
   const int spare = plan.recovery.spare_nodes;
   return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "");
 }

@@ -66,7 +66,7 @@ std::optional<double> unix_seconds_of(const std::string& time) {
 
 /// Whether Slurm's "checkpoint now" signal may have arrived: grace_seconds before the limit, or up
 /// to 60 s earlier.
-bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
+bool was_warned(const RunOutline& plan, const SlurmJob& job) {
   const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
   const auto end = job.end.empty() ? slurm_time(unix_seconds()) : job.end;
   const auto ran = seconds_between(job.start, end);
@@ -75,7 +75,7 @@ bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
 
 /// A trainer that is asked to stop saves and exits with 0: the job reads COMPLETED, the training is
 /// not complete.
-Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
+Outcome saved_and_stopped(const RunOutline& plan, const SlurmJob& job) {
   Outcome outcome{.status = RunStatus::cancelled, .exit_code = exit_code::job_failed};
   outcome.reason = " was asked to save and stop";
   if (was_warned(plan, job)) {
@@ -87,7 +87,7 @@ Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
 }
 
 /// A command without a handler for the signal is terminated by it.
-Outcome killed_by_the_warning(const LaunchPlan& plan) {
+Outcome killed_by_the_warning(const RunOutline& plan) {
   return {.status = RunStatus::timeout,
           .exit_code = exit_code::job_failed,
           .reason = fmt::format(" was ended by SIG{}, which Slurm sends {} s before the time "
@@ -132,7 +132,7 @@ Outcome left_by_the_supervisor(const JournalDecision& last) {
   return outcome;
 }
 
-Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& all_words) {
   const auto last = given_up(run, job);
   if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
@@ -185,7 +185,7 @@ bool waits_for_ever(const SlurmJob& job) {
 }
 
 /// Adds what the state alone does not say: duration, node, rank, who cancelled.
-void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                      const std::string& job_words, Outcome& outcome) {
   const std::string limit = value_of(plan.sbatch, "--time");
   if (job.state == "TIMEOUT") {
@@ -234,7 +234,7 @@ RunDir task_dir(const RunDir& run, const std::string& task) {
   return {.path = run.path + "/task-" + task, .resumed = run.resumed};
 }
 
-std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job) {
+std::string slurm_log(const RunOutline& plan, const SlurmJob& job) {
   if (!job.output.empty()) return job.output;
   std::string path = value_of(plan.sbatch, "--output");
   const auto fill = [&path](std::string_view mark, const std::string& value) {
@@ -251,7 +251,7 @@ namespace {
 
 /// From Slurm's record of it. The reason continues a sentence that begins with the job's name: with
 /// ": rank 1 ..." or " lost node n2".
-Outcome explain_record(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const RunTotals& totals, const std::string& job_words) {
   if (job.state == "COMPLETED") {
     return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
@@ -272,7 +272,7 @@ Outcome explain_record(const LaunchPlan& plan, const RunDir& run, const SlurmJob
 
 }  // namespace
 
-Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+Outcome explain_slurm(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                       const RunTotals& totals, const std::string& job_words) {
   if (job.state.empty()) return judged_by_itself(job, totals);
   auto outcome = explain_record(plan, run, job, totals, job_words);
@@ -296,7 +296,7 @@ std::string line_of(const EndedTask& task) {
 }
 
 /// Returns the tasks that did not complete, by number.
-std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
+std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
                                     const std::string& id, std::vector<SlurmJob> tasks) {
   const auto number_of = [](const SlurmJob& task) { return std::atoi(task.array_task.c_str()); };
   std::sort(tasks.begin(), tasks.end(),
@@ -318,7 +318,7 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
 
 /// Describes the first failed task (preferably not a cancelled one) like a single job, and each
 /// other one in a line.
-Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::string& id,
                       const std::vector<SlurmJob>& tasks) {
   constexpr std::size_t most_named = 8;
   const auto failed = failed_tasks(plan, run, id, tasks);
@@ -351,7 +351,7 @@ Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::stri
 
 }  // namespace
 
-Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+Outcome explain_jobs(const RunOutline& plan, const RunDir& run, const std::string& id,
                      const std::vector<SlurmJob>& ended, const RunTotals& totals) {
   if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
   SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();

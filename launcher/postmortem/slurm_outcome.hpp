@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/run_outline.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -13,17 +13,17 @@
 namespace dllaunch {
 
 /// Returns the batch script's output file, from Slurm's record or the plan.
-std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job);
+std::string slurm_log(const RunOutline& plan, const SlurmJob& job);
 
 /// Returns the outcome of a finished job. `job_words`: the end of its output. A job without a
 /// state, which Slurm has forgotten, is judged by the run's `end` event.
-Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+Outcome explain_slurm(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                       const RunTotals& totals, const std::string& job_words);
 
 /// The same for a job that has left the queue. `ended` has one entry, or one per task of an array
 /// (each with a directory task-N in the run's), or none if Slurm has forgotten the job. Reads the
 /// job's output.
-Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+Outcome explain_jobs(const RunOutline& plan, const RunDir& run, const std::string& id,
                      const std::vector<SlurmJob>& ended, const RunTotals& totals);
 
 /// Returns the directory of an array's task.

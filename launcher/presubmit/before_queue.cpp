@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "launcher/plan/plan.hpp"
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/presubmit/cluster_checks.hpp"
 #include "launcher/presubmit/file_checks.hpp"

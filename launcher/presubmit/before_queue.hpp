@@ -7,11 +7,13 @@
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/program_paths.hpp"
 #include "launcher/presubmit/finding.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 struct QueueReport {
   CheckFindings findings = {};

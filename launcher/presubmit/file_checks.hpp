@@ -7,7 +7,7 @@
 
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/program_paths.hpp"
 #include "launcher/presubmit/finding.hpp"
 
 namespace dllaunch {

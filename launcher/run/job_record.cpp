@@ -41,7 +41,7 @@ void keep(System& system, const RunDir& run, const Json& record) {
 
 }  // namespace
 
-JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id) {
+JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::string& id) {
   auto record = record_of(run, id);
   JobIdentity identity{.id = id,
                        .name = plan.name,
@@ -91,7 +91,7 @@ Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& i
   return check_cluster(run, id, here);
 }
 
-Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
+Result<std::optional<QueuedJob>> job_of_run(const RunOutline& plan, const RunDir& run,
                                             System& system) {
   auto text = system.read_file(run.job_id());
   const auto id = text ? job_id_in(*text) : std::nullopt;

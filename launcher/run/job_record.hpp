@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/run_outline.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 /// Returns the job's identity, from RUN/job.json and the existence of RUN/job.sbatch.
-JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id);
+JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::string& id);
 
 /// Stores the job's token, submission time and cluster in RUN/job.json. If the file system refuses,
 /// only that information is lost.
@@ -31,7 +31,7 @@ Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& i
 
 /// Returns the run's job (RUN/job.id) while it is in the queue; for an array, one task with the
 /// array's id. unavailable, timeout: Slurm does not respond. unavailable: another cluster has it.
-Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
+Result<std::optional<QueuedJob>> job_of_run(const RunOutline& plan, const RunDir& run,
                                             System& system);
 
 }  // namespace dllaunch

@@ -4,10 +4,11 @@
 #include "launcher/job/job.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
+
+struct LaunchPlan;
 
 /// bad_request: the directory holds a run of a job that computes something else; the error names
 /// every key that differs.

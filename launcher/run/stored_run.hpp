@@ -6,7 +6,7 @@
 #include <string>
 
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
+#include "launcher/plan/run_outline.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "support/json.hpp"
 
@@ -14,7 +14,7 @@ namespace dllaunch {
 
 struct StoredRun {
   RunDir dir;
-  LaunchPlan plan;  // from plan_from_json()
+  RunOutline plan;
   bool trains = false;
   std::optional<std::int64_t> epochs = {};  // requested
   std::string job_id = {};                  // of the latest Slurm job; empty: none yet

@@ -12,6 +12,7 @@
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
 #include "support/json.hpp"

@@ -6,7 +6,7 @@ namespace dllaunch {
 namespace {
 
 TEST(Usage, IsOfAllGpusOfAllNodes) {
-  LaunchPlan plan;
+  RunOutline plan;
   plan.nodes = 4;
   EXPECT_DOUBLE_EQ(gpu_hours(plan, 1800), 2) << "node hours";
   plan.sbatch = {{"--partition", "gpu"}, {"--gpus-per-node", "a100:8"}};
@@ -22,7 +22,7 @@ TEST(Usage, IsOfAllGpusOfAllNodes) {
 }
 
 TEST(Usage, WhatMakesNoSenseCountsAsANode) {
-  LaunchPlan plan;
+  RunOutline plan;
   plan.nodes = 1;
   for (const char* value : {"", ":", "a100", "-3", "999999999999999999999", ",,,", "a:b:"}) {
     plan.sbatch = {{"--gpus-per-node", value}};

@@ -13,6 +13,7 @@
 
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "launcher/plan/plan.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 

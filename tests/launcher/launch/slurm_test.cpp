@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/plan/plan.hpp"
 #include "launcher/run/job_record.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/support/fake_system.hpp"

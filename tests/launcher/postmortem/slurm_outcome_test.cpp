@@ -24,7 +24,7 @@ class SlurmOutcomeTest : public testing::Test {
 
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
-  LaunchPlan plan_;
+  RunOutline plan_;
   RunTotals totals_;
 };
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "launcher/os/posix_system.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/run/summary.hpp"
@@ -49,9 +50,7 @@ TEST_F(EarlierRun, PlanIsRead) {
 TEST_F(EarlierRun, StartCommandIsTheSame) {
   std::ifstream in(run_.plan_json());
   const Json written = Json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
-  const auto run = read_stored_run(system_, run_.path);
-  ASSERT_TRUE(run) << run.error().what;
-  EXPECT_EQ(to_json(run->plan)["srun"], written["srun"]);
+  EXPECT_EQ(to_json(plan_from_json(written))["srun"], written["srun"]);
 }
 
 TEST_F(EarlierRun, JournalIsRead) {

@@ -24,7 +24,7 @@ JobOrigin said(const std::string& words) {
 TEST(JobRecord, AnOwnScriptIsRemembered) {
   DiskSystem system;
   const RunDir run{.path = system.folder.path()};
-  LaunchPlan plan;
+  RunOutline plan;
   plan.name = "a";
   SlurmJob job;
   job.id = "7";
@@ -41,7 +41,7 @@ TEST(JobRecord, AnOwnScriptIsRemembered) {
 TEST(JobRecord, TheNameIsThatOfSbatch) {
   const TemporaryFolder folder;
   const RunDir run{.path = folder.path()};
-  LaunchPlan plan;
+  RunOutline plan;
   plan.name = "a";
   EXPECT_EQ(identity_of(plan, run, "7").name, "a");
   EXPECT_EQ(identity_of(plan, run, "7").script, "");

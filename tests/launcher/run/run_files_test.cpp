@@ -8,6 +8,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "launcher/plan/plan.hpp"
 #include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 

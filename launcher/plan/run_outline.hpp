@@ -1,0 +1,40 @@
+// What of a plan everything needs that follows, explains or lists a run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/job/recovery.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+
+enum class Launcher { local, slurm };
+
+struct RunOutline {
+  std::string name;
+  Launcher launcher = Launcher::local;
+  int nodes = 1;
+  int ranks_per_node = 1;
+  int ranks() const { return nodes * ranks_per_node; }
+  std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
+  std::optional<std::string> array = {};                    // "0-9%2"
+  std::string signal;                                       // "USR2"
+  /// Whether to forward the signal to the ranks. Off for commands that may not handle the signal:
+  /// its default action is to terminate.
+  bool asks_ranks = true;
+  int grace_seconds = 120;
+  RecoveryPlan recovery = {};
+  Paths paths;
+};
+
+/// The outline from a plan.json of any version. Missing or invalid values get their defaults.
+RunOutline outline_from_json(const Json& document);
+
+/// "2 nodes + 1 spare".
+std::string node_words(const RunOutline& plan);
+
+}  // namespace dllaunch
