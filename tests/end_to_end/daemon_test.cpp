@@ -16,6 +16,7 @@
 #include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/launched.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -25,10 +26,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
-
-bool full() {
-  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
-}
 
 class DaemonTest : public testing::Test {
  protected:
@@ -109,7 +106,7 @@ TEST_F(DaemonTest, StartsAnswersAndStops) {
 }
 
 TEST_F(DaemonTest, OfSeveralAtOnceOneWins) {
-  for (int round = 0; round < (full() ? 40 : 3); ++round) {
+  for (int round = 0; round < (full_tier() ? 40 : 3); ++round) {
     Workplace others[3];
     for (auto& other : others) {
       prepare(other);
@@ -307,7 +304,7 @@ TEST_F(DaemonTest, ThePageInABrowser) {
   EXPECT_THAT(shown->out, HasSubstr("class=\"loss\"")) << "the curve";
   EXPECT_THAT(shown->err, testing::Not(HasSubstr("CONSOLE")));
   const char* keep = std::getenv("DLLAUNCH_SCREENSHOTS");
-  if (!full() && keep == nullptr) return;
+  if (!full_tier() && keep == nullptr) return;
   const std::string folder = keep != nullptr ? keep : work_.path();
   for (const std::string look : {"light", "dark"}) {
     auto photograph = browser;

@@ -14,6 +14,7 @@
 
 #include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -208,7 +209,7 @@ TEST_F(SlurmFrameworks, StartsThatShareANodeNeverMeetEachOther) {
   EXPECT_EQ(steps.exit_code, 0) << steps.err;
   expect_pairs(steps.out, 25);
   fs::remove(work_.path() + "/release");
-  const std::size_t count = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 50 : 10;
+  const std::size_t count = full_tier() ? 50 : 10;
   const auto jobs = on_head(fmt::format("jobs={}\n{}", count, many_jobs));
   EXPECT_EQ(jobs.exit_code, 0) << jobs.err;
   EXPECT_THAT(jobs.out, HasSubstr(fmt::format("running: {}\n", count))) << "all at once";
@@ -284,8 +285,7 @@ TEST_F(SlurmFrameworks, AScriptSubmittedByHandDoesTheSame) {
 class SlurmFrameworksFromPyPi : public SlurmFrameworks {
  protected:
   void SetUp() override {
-    if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr)
-      GTEST_SKIP() << "needs environments of some GB: scripts/test --full";
+    if (!full_tier()) GTEST_SKIP() << "needs environments of some GB: scripts/test --full";
     SlurmFrameworks::SetUp();
   }
   /// Empty: there is none.

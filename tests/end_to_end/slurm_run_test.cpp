@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -190,8 +191,7 @@ TEST_F(SlurmRun, NearItsLimitItSavesAndSaysSo) {
 }
 
 TEST_F(SlurmRun, TheTimeLimitItself) {
-  if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr)
-    GTEST_SKIP() << "takes 80 s: scripts/test --full";
+  if (!full_tier()) GTEST_SKIP() << "takes 80 s: scripts/test --full";
   const auto file = work_.file("sleep.yaml",
                                "name: sleep\nresources: {nodes: 2, device: cpu, time: 1}\n"
                                "run: [bash, -c, 'trap \"\" USR2; sleep 300']\n"

@@ -16,6 +16,7 @@
 #include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -23,10 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-bool full() {
-  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
-}
 
 class DaemonFaults : public testing::Test {
  protected:
@@ -156,7 +153,7 @@ TEST_F(DaemonFaults, ARunWhoseNodeDiesGoesOnElsewhere) {
 
 /// Killed at any instruction, the daemon loses no run and submits none twice.
 TEST_F(DaemonFaults, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
-  const int kills = full() ? 200 : 5;
+  const int kills = full_tier() ? 200 : 5;
   constexpr int runs = 3;
   for (int i = 0; i < runs; ++i) {
     const auto path = work_->path() + "/runs/r" + std::to_string(i);
@@ -219,7 +216,7 @@ TEST_F(DaemonFaults, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
 /// Killed while it submits, and then several are started at once: one of them looks after what it
 /// left behind.
 TEST_F(DaemonFaults, OfSeveralStartedAtOnceOneSubmitsAndOnce) {
-  const int rounds = full() ? 20 : 2;
+  const int rounds = full_tier() ? 20 : 2;
   const auto path = work_->path() + "/runs/r";
   store_run("r", ended_job(), "echo $SLURM_JOB_ID > " + path + "/job.id", /*over=*/true);
   start();
@@ -269,7 +266,7 @@ TEST_F(DaemonFaults, TwoHundredRunsAtRest) {
   ASSERT_TRUE(happens_within(30s, [&] { return ask("/v1/daemon")["live_runs"] == runs; }));
   const auto before = ask("/v1/daemon");
   // One round of ten seconds, or several.
-  std::this_thread::sleep_for(full() ? 61s : 10200ms);
+  std::this_thread::sleep_for(full_tier() ? 61s : 10200ms);
   const auto after = ask("/v1/daemon");
   const double cpu_s = after["cpu_seconds"].get<double>() - before["cpu_seconds"].get<double>();
   const double wall_s =
@@ -277,7 +274,7 @@ TEST_F(DaemonFaults, TwoHundredRunsAtRest) {
   const double mib = after["resident_bytes"].get<double>() / (1 << 20);
   std::printf("200 runs at rest: %.1f MiB, %.3f %% of a core, %d rounds\n", mib,
               100 * cpu_s / wall_s, after["rounds"].get<int>() - before["rounds"].get<int>());
-  EXPECT_GE(after["rounds"].get<int>() - before["rounds"].get<int>(), full() ? 6 : 1);
+  EXPECT_GE(after["rounds"].get<int>() - before["rounds"].get<int>(), full_tier() ? 6 : 1);
   EXPECT_LT(mib, 30);
   EXPECT_LT(cpu_s / wall_s, 0.005);
   EXPECT_EQ(ask("/v1/runs?limit=500")["runs"].size(), std::size_t{runs});
@@ -285,7 +282,7 @@ TEST_F(DaemonFaults, TwoHundredRunsAtRest) {
 
 /// A run longer than its time limit, as a chain of jobs: a minute or more each, so not every day.
 TEST_F(DaemonFaults, ARunLongerThanItsTimeLimitIsAChain) {
-  if (!full()) GTEST_SKIP() << "unavailable: time; scripts/test --full";
+  if (!full_tier()) GTEST_SKIP() << "unavailable: time; scripts/test --full";
   start();
   const auto job = work_->file("job.yaml",
                                "name: long\n"

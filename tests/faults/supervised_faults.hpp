@@ -26,6 +26,7 @@
 #include "launcher/run/history.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 
@@ -50,16 +51,12 @@ recovery: {grace_seconds: 20}
 inline constexpr int rounds = 5;
 inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
 
-inline bool full() {
-  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
-}
-
 /// Each fault once in CI; what shows it again in another light has five rounds with --full.
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
       "OneRunAndItsGoodput", "ARankOfAScriptIsStopped", "AScriptNearsItsTimeLimit",
       "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
-  return full() || (round == 0 && !only_full.contains(cell));
+  return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 
 inline double unix_seconds() {

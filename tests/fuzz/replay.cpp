@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/must_hold.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/topology/discovery/damage.hpp"
 
 // There only where a sanitizer is linked.
@@ -138,7 +139,7 @@ int main(int argc, char** argv) {
   crash_file = fs::path(argv[0]).filename().string() + ".crash";
   keep_the_input_of_a_crash();
   for (const auto& seed : seeds) feed(seed);
-  const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+  const bool full = full_tier();
   const auto rounds = feed_damaged(seeds, std::chrono::milliseconds(full ? 15000 : 1500));
   std::printf("%zu seeds and %zu damaged inputs held\n", seeds.size() - 1, rounds);
   return 0;

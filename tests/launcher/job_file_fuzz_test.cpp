@@ -12,6 +12,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_tree.hpp"
 #include "launcher/job/job_file.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -130,8 +131,7 @@ void expect_inside(const Diagnostic& problem, std::string_view text) {
 
 TEST(JobFileFuzz, EveryDamagedFileGetsAnAnswer) {
   const auto texts = corpus();
-  const char* full = std::getenv("DLLAUNCH_TEST_FULL");
-  const int rounds = full != nullptr ? 200'000 : 4'000;
+  const int rounds = full_tier() ? 200'000 : 4'000;
   Mutator mutator(20260101);
   for (int round = 0; round < rounds; ++round) {
     const std::string& other = texts[mutator.below(texts.size())];

@@ -1,4 +1,5 @@
 #include "launcher/base/terminal_text.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ bool is_obeyed(std::string_view character) {
 
 // Any bytes, most of them special: nothing that is obeyed is left, and JSON means what it did.
 TEST(TerminalText, AnyTextIsHarmlessAndJsonKeepsItsMeaning) {
-  const int rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 100'000 : 3000;
+  const int rounds = full_tier() ? 100'000 : 3000;
   const std::string special =
       "\x1b[];Km01\x07\r\n\t\x7f\x9b\xc2\xe2\x80\xae\x81\xa6\xd8\x9c\xff\\\"";
   for (int round = 0; round < rounds; ++round) {

@@ -1,4 +1,5 @@
 #include "launcher/doctor/proc_text.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -92,7 +93,7 @@ TEST(NvidiaDevices, AreThoseOfTheList) {
 }
 
 TEST(ProcText, TakesAnyText) {
-  const int rounds = std::getenv("DLLAUNCH_TEST_FULL") == nullptr ? 3000 : 100'000;
+  const int rounds = !full_tier() ? 3000 : 100'000;
   const std::vector<std::string> samples = {
       status_text,
       "A=1\0B=2\0"s,

@@ -12,6 +12,7 @@
 #include "launcher/os/posix_system.hpp"
 #include "support/json.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -60,13 +61,13 @@ TEST(JobSchema, AgreesWithAnotherValidator) {
   if (!probe || probe->exit_code != 0) {
     GTEST_SKIP() << "unavailable: python3 with jsonschema and yaml";
   }
-  const std::string schema = testing::TempDir() + "job.schema.json";
+  const TemporaryFolder folder;
+  const std::string schema = folder.path() + "/job.schema.json";
   std::ofstream(schema) << job_schema().dump();
   const std::string root = DLLAUNCH_SOURCE_DIR;
   const auto checked = system.run({"python3", root + "/tests/launcher/check_schema.py", schema,
                                    root + "/examples", root + "/tests/fixtures/jobs"},
                                   std::chrono::seconds(60));
-  std::filesystem::remove(schema);
   ASSERT_TRUE(checked);
   EXPECT_EQ(checked->exit_code, 0) << checked->out << checked->err;
 }

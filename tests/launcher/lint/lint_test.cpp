@@ -3,6 +3,7 @@
 // last line
 // "# lint --topology FILE" names the node.
 #include "launcher/lint/lint.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -242,8 +243,7 @@ TEST(Lint, AMegabyteTakesLessThanASecond) {
 }
 
 TEST(Lint, HostileTextTakesNoLonger) {
-  const char* full = std::getenv("DLLAUNCH_TEST_FULL");
-  const std::size_t size = full != nullptr ? 1'000'000 : 150'000;
+  const std::size_t size = full_tier() ? 1'000'000 : 150'000;
   const std::vector<std::string> pieces = {"a\n",
                                            "srun --cpu-bind=mask_cpu:0x1,0x1 a\n",
                                            "#SBATCH --nodes=2\n",

@@ -1,4 +1,5 @@
 #include "launcher/monitor/line_merger.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -92,7 +93,7 @@ std::map<int, Lines> by_rank(const Lines& shown) {
 
 // Whatever arrives when: every rank's lines come out once, in its order, and soon.
 TEST(LineMerger, NothingIsLostAndNoOrderChanges) {
-  const int rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 20000 : 1500;
+  const int rounds = full_tier() ? 20000 : 1500;
   for (int round = 0; round < rounds; ++round) {
     std::mt19937 random(static_cast<unsigned>(round));
     const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };

@@ -1,4 +1,5 @@
 #include "launcher/monitor/rank_output.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ TEST_F(RankOutputTest, AProgressBarIsShownNowAndThen) {
 
 // Whatever pieces a file grows in, each rank's lines are the same, in order, whole.
 TEST_F(RankOutputTest, AnyChunkingGivesTheSameLines) {
-  const int rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 1000 : 80;
+  const int rounds = full_tier() ? 1000 : 80;
   for (int round = 0; round < rounds; ++round) {
     std::mt19937 random(static_cast<unsigned>(round));
     const std::string folder = folder_.path() + "/" + std::to_string(round);

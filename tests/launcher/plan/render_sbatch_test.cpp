@@ -14,6 +14,7 @@
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -393,7 +394,7 @@ Words expected_words(const LaunchPlan& plan) {
 }
 
 TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
-  constexpr int rounds = 150;
+  const int rounds = rounds_here(150);
   const bool check = !no_shellcheck();
   Hostile hostile(7);
   for (int round = 0; round < rounds; ++round) {

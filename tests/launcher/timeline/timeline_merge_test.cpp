@@ -1,4 +1,5 @@
 #include "launcher/timeline/timeline_merge.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -189,7 +190,7 @@ TEST_F(TimelineMergeTest, DamagedFilesNeverMakeADamagedTrace) {
   write(1, spans);
   const std::string whole = text_of(file(1));
   std::mt19937 random(1);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < rounds_here(500); ++i) {
     std::string damaged = whole;
     for (unsigned j = 0; j < 1 + random() % 20; ++j) {
       damaged[random() % damaged.size()] = static_cast<char>(random() % 256);

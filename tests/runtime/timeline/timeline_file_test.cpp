@@ -1,4 +1,5 @@
 #include "runtime/timeline/timeline_file.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,10 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const TimelineHead head{.rank = 0, .ranks = 1, .host = "n0", .communicator = "solo", .base_ns = 1};
-
-bool full_tests() {
-  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
-}
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -193,7 +190,7 @@ void end(pid_t child) {
 
 TEST_F(TimelineFileTest, AnyKillLeavesWellFormedJson) {
   std::mt19937 random(5);
-  const int kills = full_tests() ? 2000 : 200;
+  const int kills = full_tier() ? 2000 : 200;
   int with_spans = 0;
   for (int i = 0; i < kills; ++i) {
     fs::remove(path_);
@@ -221,7 +218,7 @@ TEST_F(TimelineFileTest, AnyKillLeavesWellFormedJson) {
 TEST_F(TimelineFileTest, IsWellFormedJsonForConcurrentReaders) {
   const pid_t child = endless_writer(path_, 60);
   while (!fs::exists(path_)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const int looks = full_tests() ? 50000 : 1000;
+  const int looks = full_tier() ? 50000 : 1000;
   std::int64_t torn = 0;
   std::int64_t whole = 0;
   for (int i = 0; i < looks; ++i) {

@@ -1,4 +1,5 @@
 #include "runtime/timeline/timeline.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -223,7 +224,7 @@ TEST_F(TimelineTest, TrainingContinuesWithoutADisk) {
 /// With all threads, killed at any moment.
 TEST_F(TimelineTest, AKilledRankLeavesWellFormedJson) {
   std::mt19937 random(6);
-  const int kills = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 300 : 20;
+  const int kills = full_tier() ? 300 : 20;
   for (int i = 0; i < kills; ++i) {
     fs::remove(path_);
     const pid_t child = fork();

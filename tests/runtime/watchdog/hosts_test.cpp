@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tests/runtime/watchdog/started_ranks.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -46,9 +47,8 @@ class StallsBetweenHosts : public testing::Test {
 };
 
 TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
-  const std::vector<int> victims = std::getenv("DLLAUNCH_TEST_FULL") != nullptr
-                                       ? std::vector<int>{0, 1, 2, 3, 4, 5}
-                                       : std::vector<int>{0, 5};
+  const std::vector<int> victims =
+      full_tier() ? std::vector<int>{0, 1, 2, 3, 4, 5} : std::vector<int>{0, 5};
   for (const int victim : victims) {
     SCOPED_TRACE(victim);
     StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 60 60"));

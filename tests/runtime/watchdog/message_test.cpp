@@ -1,4 +1,5 @@
 #include "runtime/watchdog/message.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -99,7 +100,7 @@ TEST(WatchdogMessage, OfAnotherJobOrAboutUnknownRanksIsRejected) {
 
 TEST(WatchdogMessage, DamagedBytesNeverNameUnknownRanks) {
   std::mt19937 random(11);
-  const int rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 2'000'000 : 100'000;
+  const int rounds = full_tier() ? 2'000'000 : 100'000;
   int accepted = 0;
   for (int i = 0; i < rounds; ++i) {
     auto bytes = samples()[random() % 4];

@@ -1,6 +1,7 @@
 // Whole clusters in one loop: every rank's roll call, a network that loses and delays messages, and
 // a separate clock on each node.
 #include "runtime/watchdog/roll_call.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -195,7 +196,7 @@ TEST(RollCall, LostDatagramsAreSentAgain) {
 }
 
 TEST(RollCall, ManyNodesAreKnownAtOnceAndCostLittle) {
-  const int nodes = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 1000 : 500;
+  const int nodes = full_tier() ? 1000 : 500;
   Cluster cluster(nodes, 2);
   make_late(cluster, 432);
   const int judge = cluster.judge_by(stall + 500 * ms);

@@ -1,6 +1,7 @@
 // Real ranks under mpirun that are stopped, killed and delayed: the right one is named in time and
 // nothing stays behind.
 #include "runtime/watchdog/watchdog.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ class Stalls : public testing::Test {
 };
 
 TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
-  const int tries = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 100 : 6;
+  const int tries = full_tier() ? 100 : 6;
   std::mt19937 random(20261121);
   for (int i = 0; i < tries; ++i) {
     const bool killed = i % 2 == 1;
@@ -74,7 +75,7 @@ TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
 }
 
 TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
-  const int tries = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 10 : 1;
+  const int tries = full_tier() ? 10 : 1;
   for (int i = 0; i < tries; ++i) {
     for (const std::string where : {"before", "begun", "after"}) {
       SCOPED_TRACE(where);
@@ -116,7 +117,7 @@ TEST_F(Stalls, NothingIsReportedWhileAllGoesWell) {
 
 TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
   for (const int victim : {0, 2}) {
-    if (victim != 0 && std::getenv("DLLAUNCH_TEST_FULL") == nullptr) break;
+    if (victim != 0 && !full_tier()) break;
     SCOPED_TRACE(victim);
     StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "60"}));
     ASSERT_TRUE(job.are_up()) << job.text();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/json.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "tests/topology/placement/invariants.hpp"
@@ -31,10 +32,6 @@ void try_request(const Topology& node, const PlacementRequest& request) {
     EXPECT_EQ(request.reserve, "first-core-per-l3") << placement.error().what;
 }
 
-bool full_run() {
-  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
-}
-
 // Near cores first, then the others: all of them, or as many as requested.
 void try_far_requests(const Topology& node, int ranks) {
   const auto cores =
@@ -57,10 +54,11 @@ void try_all_requests(const Topology& node) {
   const int most = 2 * (gpus > 0 ? gpus : static_cast<int>(node.cores.size()));
   for (int ranks = 0; ranks <= most && !testing::Test::HasFailure(); ++ranks) {
     // Pairs of ranks are compared: four hundred ranks take as long as all below a hundred.
-    if (ranks > 64 && ranks % 13 != 0 && ranks < most - 1 && !full_run()) continue;
+    if (ranks > (quick_tier() ? 16 : 64) && ranks % 13 != 0 && ranks < most - 1 && !full_tier())
+      continue;
     try_request(node, {.ranks = ranks});
     // The other options matter less for many ranks.
-    if (ranks > 16 && (!full_run() || ranks % 16 != 0)) continue;
+    if (ranks > 16 && (!full_tier() || ranks % 16 != 0)) continue;
     try_far_requests(node, ranks);
     // Every combination of options is tried, but in CI not with every number of ranks.
     int combination = ranks;
@@ -69,7 +67,8 @@ void try_all_requests(const Topology& node) {
         for (const bool smt : {false, true})
           for (const auto policy : {BindPolicy::closest, BindPolicy::spread})
             for (const auto* reserve : {"auto", "first-core-per-l3"}) {
-              if (ranks > 2 && ++combination % 5 != 0 && !full_run()) continue;
+              if (ranks > 2 && ++combination % (quick_tier() ? 25 : 5) != 0 && !full_tier())
+                continue;
               try_request(node, {.ranks = ranks,
                                  .policy = policy,
                                  .mode = mode,
@@ -158,7 +157,7 @@ TEST(PlacementInvariants, HoldOnRandomMachines) {
   constexpr int seed = 2024;
   std::printf("random machines: seed %d\n", seed);
   Random random(seed);
-  const int machines = full_run() ? 10000 : 2000;
+  const int machines = full_tier() ? 10000 : 2000;
   for (int i = 0; i < machines && !HasFailure(); ++i) {
     const auto node = random_machine(random);
     const auto modes = std::array{BindMode::cores, BindMode::core, BindMode::numa};

@@ -1,4 +1,5 @@
 #include "trainer/graph/layer_list.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +155,7 @@ void run_if_small(const Graph& graph) {
 }
 
 TEST(LayerList, SurvivesDamage) {
-  const std::uint64_t rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 100'000 : 3'000;
+  const std::uint64_t rounds = full_tier() ? 100'000 : 3'000;
   int whole = 0;
   for (std::uint64_t seed = 0; seed < rounds; ++seed) {
     const Json json = Json::parse(mutated(residual, seed), nullptr, /*allow_exceptions=*/false);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "support/json.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/losses/loss_values.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -56,6 +57,7 @@ Json table(const std::vector<Number>& numbers) {
 }
 
 TEST(TorchLosses, AreOursInDouble) {
+  if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
   const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
   if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
   const auto all = questions();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/support/tier.hpp"
 #include "trainer/optimizers/optimizer.hpp"
 
 namespace dllaunch {
@@ -99,7 +100,8 @@ void expect_last_updated(const OptimizerEntry& entry) {
 }
 
 TEST(LargeParameter, IsUpdatedToItsEnd) {
-  const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+  if (quick_tier()) GTEST_SKIP() << "not with --quick: 2^31 elements take four seconds";
+  const bool full = full_tier();
   for (const OptimizerEntry& entry : optimizers()) {
     if (full || entry.name == "sgd") expect_last_updated(entry);
   }
@@ -107,7 +109,7 @@ TEST(LargeParameter, IsUpdatedToItsEnd) {
 
 /// Norms cover the whole parameter.
 TEST(LargeParameter, IsMeasuredToItsEnd) {
-  if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) GTEST_SKIP() << "DLLAUNCH_TEST_FULL=1";
+  if (!full_tier()) GTEST_SKIP() << "DLLAUNCH_TEST_FULL=1";
   const OptimizerEntry& lars = *find_optimizer("lars");
   const Space weights(false);
   const Space gradients(false);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/json.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/optimizers/following.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -128,6 +129,7 @@ void compare(const TorchCase& tested, const Json& theirs, double bound) {
 }
 
 TEST(TorchOptim, StepsAsOursInDoubleAndInSingle) {
+  if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
   const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
   if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
   Json questions;

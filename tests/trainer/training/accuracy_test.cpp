@@ -7,6 +7,7 @@
 
 #include "support/json.hpp"
 #include "support/random.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -69,7 +70,7 @@ class Overfitting : public testing::TestWithParam<Overfit> {};
 
 TEST_P(Overfitting, AHundredImagesAreMemorised) {
   const Overfit& one = GetParam();
-  if (one.model == "resnet50" && std::getenv("DLLAUNCH_TEST_FULL") == nullptr) {
+  if (one.model == "resnet50" && !full_tier()) {
     GTEST_SKIP() << "twenty seconds: with DLLAUNCH_TEST_FULL=1";
   }
   const ScratchFolder data;
@@ -100,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
 class Curves : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) {
+    if (!full_tier()) {
       GTEST_SKIP() << "minutes: with DLLAUNCH_TEST_FULL=1";
     }
     if (!fs::exists("/usr/share/datasets/fashion-mnist")) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "support/json.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -43,7 +44,7 @@ std::vector<double> losses_of(std::string_view optimizer, int ranks, bool shard)
 
 TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
-  const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+  const bool full = full_tier();
   for (const auto& entry : optimizers()) {
     if (!full && entry.name != "adamw" && entry.name != "lars" && entry.name != "lamb") continue;
     const auto expected = losses_of(entry.name, 1, false);

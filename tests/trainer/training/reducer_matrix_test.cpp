@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "support/json.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -97,7 +98,7 @@ std::vector<Cell> cells() {
       {.ranks = 4, .overlap = false, .compression = "fp16", .lag = 1, .accumulate = 2},
       {.ranks = 1, .compression = "bf16", .lag = 1, .shard = true},
   };
-  if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) return some;
+  if (!full_tier()) return some;
   std::vector<Cell> all;
   for (const int ranks : {1, 2, 3, 4}) {
     for (const bool overlap : {true, false}) {

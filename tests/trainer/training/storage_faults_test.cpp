@@ -14,6 +14,7 @@
 
 #include "support/json.hpp"
 #include "tests/support/crash_states.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -159,7 +160,7 @@ TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
 /// Killed at any moment: while it writes, syncs, renames or prunes. The newest checkpoint is valid
 /// each time, and the repeatedly resumed training ends like an uninterrupted one.
 TEST(StorageFaults, AKilledProcessLeavesAValidNewestCheckpoint) {
-  const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+  const bool full = full_tier();
   const int kills = full ? 300 : 12;
   const ScratchFolder folder;
   auto job = small_job();

@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "tests/support/tier.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/training/torch_question.hpp"
 #include "trainer/data/loader.hpp"
@@ -142,7 +143,7 @@ class ShallowTorchTraining : public TorchTraining {
 class DeepTorchTraining : public TorchTraining {
  protected:
   void SetUp() override {
-    if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) {
+    if (!full_tier()) {
       GTEST_SKIP() << "forty seconds: with DLLAUNCH_TEST_FULL=1";
     }
     train();

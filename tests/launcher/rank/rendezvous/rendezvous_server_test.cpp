@@ -1,4 +1,5 @@
 #include "launcher/rank/rendezvous/rendezvous_server.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -308,7 +309,7 @@ TEST_F(RendezvousServerTest, HandsOutTheTableWhenAllWorkersAreKnown) {
 
 // As many nodes as the largest machines have: rank 0 must not be what a start waits for.
 TEST_F(RendezvousServerTest, ThousandsOfNodesAreServedInSeconds) {
-  const int nodes = std::getenv("DLLAUNCH_TEST_FULL") == nullptr ? 1000 : 9408;
+  const int nodes = !full_tier() ? 1000 : 9408;
   constexpr int threads = 8;
   const auto server = RendezvousServer::open(name_, 0, {0});
   ASSERT_TRUE(server) << server.error().what;

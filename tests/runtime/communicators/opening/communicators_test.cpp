@@ -1,5 +1,6 @@
 // The interface of every communicator, on 1, 2, 3, 4 and 7 ranks (odd numbers find the bugs).
 #include "runtime/communicators/communicator.hpp"
+#include "tests/support/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -156,7 +157,7 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
   void SetUp() override {
     auto env = read_rank_env(process_environment());
     ASSERT_TRUE(env) << env.error().what;
-    const bool every_size = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+    const bool every_size = full_tier();
     const bool usual_size = env->world_size <= 4 || env->world_size == 7;
     if (!usual_size && !every_size) GTEST_SKIP() << "5, 6 and 8 ranks: scripts/test --full";
     if (GetParam().name == "solo" && env->world_size > 1) GTEST_SKIP() << "solo is for one rank";
