@@ -151,7 +151,7 @@ Json& Json::operator[](std::string_view key) {
   if (is_null()) become_object();
   if (!is_object()) refuse_use(305, "operator[]", " with a string argument");
   if (Json* found = member(key)) return *found;
-  return data_.object->emplace_back(std::string(key), Json()).value;
+  return data_.object->emplace_back(JsonMember{std::string(key), Json()}).value;
 }
 
 const Json& Json::operator[](std::string_view key) const {
@@ -284,7 +284,7 @@ void Json::push_back(Json value) {
 void Json::emplace(std::string_view key, Json value) {
   if (is_null()) become_object();
   if (!is_object()) refuse_use(311, "emplace()");
-  if (member(key) == nullptr) data_.object->emplace_back(std::string(key), std::move(value));
+  if (member(key) == nullptr) data_.object->push_back({std::string(key), std::move(value)});
 }
 
 void Json::update(const Json& other) {
@@ -337,7 +337,7 @@ std::partial_ordering Json::compared_with(const Json& other) const noexcept {
 }
 
 bool Json::equals(const Json& other) const noexcept {
-  if (is_number() && other.is_number()) return compared_with(other) == 0;
+  if (is_number() && other.is_number()) return std::is_eq(compared_with(other));
   if (kind_ != other.kind_) return false;
   switch (kind_) {
     case Kind::null:

@@ -146,6 +146,9 @@ class Json {
   Json& operator[](std::string_view key);
   /// The key must exist.
   const Json& operator[](std::string_view key) const;
+  // Beside the conversions to numbers, clang finds the built-in 3["text"] as good a match.
+  Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
+  const Json& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   /// Null becomes an array, filled with null up to `index`.
   Json& operator[](std::size_t index);
   const Json& operator[](std::size_t index) const;

@@ -35,8 +35,9 @@ class JsonReader {
     Json& object = *open_.back();
     Json* found = object.member(name);
     if (found != nullptr) twice_ = name;
-    next_ = found != nullptr ? found
-                             : &object.data_.object->emplace_back(std::move(name), Json()).value;
+    next_ = found != nullptr
+                ? found
+                : &object.data_.object->emplace_back(JsonMember{std::move(name), {}}).value;
     return true;
   }
   bool end_object() { return close(); }

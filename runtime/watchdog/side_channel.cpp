@@ -71,7 +71,7 @@ std::vector<HostAddress> host_addresses() {
   }
   ::freeifaddrs(all);
   // IPv4 first: if both exist, a cluster's nodes usually know each other by it.
-  std::ranges::stable_partition(found, is_v4);
+  std::stable_partition(found.begin(), found.end(), is_v4);
   return found;
 }
 

@@ -87,6 +87,7 @@ bool reaches_far(const PlacementRequest& request) {
 void leave_one_for_each(const UsableNode& node, std::vector<IdSet>& near) {
   for (;;) {
     std::vector<int> counts;
+    counts.reserve(near.size());
     for (const auto& cpus : near) counts.push_back(cores_in(node, cpus));
     auto missing = std::ranges::count(counts, 0);
     // A core with threads of several seats counts only if all of them can spare it.

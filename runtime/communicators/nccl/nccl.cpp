@@ -47,7 +47,7 @@ Result<Open> load() {
   }
   // If both are built, the one for the GPUs present comes first.
   if (built.size() > 1)
-    std::ranges::stable_partition(built, [](auto& m) { return m.has_driver(); });
+    std::stable_partition(built.begin(), built.end(), [](auto& m) { return m.has_driver(); });
   void* module = ::dlopen((folder / built[0].file).c_str(), RTLD_NOW | RTLD_LOCAL);
   void* entry = module == nullptr ? nullptr : ::dlsym(module, "dllaunch_open_nccl");
   if (entry != nullptr) return reinterpret_cast<Open>(entry);
