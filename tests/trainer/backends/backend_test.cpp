@@ -68,7 +68,7 @@ TEST(Backends, AreListedFastestFirst) {
 
 TEST(Backends, PlainSlotsRunFromTheLastNodeToTheFirst) {
   std::vector<std::string> names;
-  const Graph graph = graph_of(models()[1]);
+  const Graph graph = graph_of("cnn");
   for (const ParameterSlot& slot : plain_slots(graph)) {
     names.push_back(slot.name);
     EXPECT_EQ(graph.parameters[static_cast<std::size_t>(slot.parameter)].name, slot.name);
@@ -449,7 +449,7 @@ TEST_P(EveryBackend, AgreesWithReferenceOnWholeModels) {
 }
 
 TEST_P(EveryBackend, SharesWorkOutOnce) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   for (const int threads : {1, 4}) {
     Compiled under_test = compiled(graph, {.batch = 1, .threads = threads});
     for (const int count : {0, 1, 1000}) {
@@ -462,7 +462,7 @@ TEST_P(EveryBackend, SharesWorkOutOnce) {
 
 TEST_P(EveryBackend, TakesThePrecisionsItNamesAndRefusesTheOthersByName) {
   auto backend = GetParam().open();
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   const auto& named = GetParam().precisions;
   EXPECT_FALSE(named.empty());
   for (const auto precision :

@@ -63,7 +63,7 @@ Distance distance(const Tensors& from, const Tensors& exact) {
 class TorchNetworks : public testing::TestWithParam<NetworkCase> {
  protected:
   void SetUp() override {
-    const ModelEntry& model = *std::ranges::find(models(), GetParam().model, &ModelEntry::name);
+    const ModelEntry& model = *find_model(GetParam().model);
     graph_ = *model.build(GetParam().image, 10);
     weights_ = random_weights(graph_);
     images_ = std::make_unique<Images>(graph_, GetParam().batch);

@@ -56,7 +56,7 @@ TrainConfig config_of(const TrainingCase& one) {
 
 /// Weights and images in the order of the training.
 TorchQuestion question_of(const TrainConfig& config, const ImageShape& image) {
-  Graph graph = *std::ranges::find(models(), config.model, &ModelEntry::name)->build(image, 10);
+  Graph graph = *find_model(config.model)->build(image, 10);
   if (config.zero_gamma) {
     EXPECT_TRUE(zero_last_gammas(graph));
   }

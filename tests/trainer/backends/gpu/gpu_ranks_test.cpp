@@ -80,7 +80,7 @@ std::vector<std::string> strays(const std::vector<std::string>& planned) {
 struct Rank {
   explicit Rank(Communicator& over, bool shard = false, std::string_view optimizer = "sgd")
       : communicator(over),
-        graph(graph_of(models()[0])),
+        graph(graph_of("lenet")),
         math(make_host_math()),
         executable(*compile_for_gpu("host_gpu", graph, {.batch = images_each}, *math)),
         arenas(*executable, over, *find_optimizer(optimizer), {.lr = 0.1}, {.shard = shard}),
