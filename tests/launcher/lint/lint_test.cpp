@@ -177,6 +177,12 @@ TEST(LintFix, PatchAppliesTheDiffAndNothingCorrectableIsLeft) {
   EXPECT_GE(corrected_scripts, 15);
 }
 
+TEST(LintFix, WholeNodesReplaceNodesThatAUserShares) {
+  const std::string begin = "#!/bin/bash\n#SBATCH --time=10 --exclusive";
+  const std::string end = " --nodes=1\nsrun --cpu-bind=mask_cpu:0x1 a\n";
+  EXPECT_EQ(corrected(begin + "=user" + end, {}), begin + end);
+}
+
 TEST(Lint, AnswersInJson) {
   const std::string text = "#!/bin/bash\n#SBATCH --time=1 --nodez=2\nsrun a\n";
   const auto document = Json::parse(findings_json("a b.sh", text, lint(text, {}), ""));
