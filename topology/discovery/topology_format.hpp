@@ -25,7 +25,4 @@ std::string read_json(const Json& document, Topology& topology);
 /// --json`, else a file of hwloc XML.
 Result<Topology> load_topology(const std::string& spec);
 
-/// Draws the node as a tree with a table of GPUs, NICs and NUMA nodes; lines fit into `columns`.
-std::string render_topology(const Topology& topology, int columns, bool color);
-
 }  // namespace dllaunch
