@@ -70,7 +70,8 @@ class TorchNetworks : public testing::TestWithParam<NetworkCase> {
     TorchQuestion question(graph_, weights_);
     question.add_images(graph_, images_->pixels, images_->labels);
     theirs_ = question.ask({"gradients", GetParam().model});
-    if (theirs_ == nullptr) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    if (theirs_ == nullptr)
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     exact_ = gradients_of("f64");
   }
 

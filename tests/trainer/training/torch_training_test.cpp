@@ -112,7 +112,8 @@ class TorchTraining : public testing::TestWithParam<TrainingCase> {
     const auto theirs = question_of(config_, one.image)
                             .ask({"losses", one.model, std::to_string(one.batch),
                                   fmt::format("{}", one.lr), "0.9"});
-    if (theirs == nullptr) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    if (theirs == nullptr)
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     nchw_ = (*theirs)["f32"];
     channels_last_ = (*theirs)["f32_channels_last"];
     ASSERT_EQ(nchw_.size(), static_cast<std::size_t>(steps));
