@@ -105,7 +105,7 @@ int run(const std::vector<std::string>& args) {
   const auto word = [&args](std::size_t i, const char* otherwise) {
     return i < args.size() ? args[i] : std::string(otherwise);
   };
-  const auto* model = find(models(), word(0, "cnn"));
+  const auto* model = find_model(word(0, "cnn"));
   const auto* entry = find(backends(), word(1, "onednn"));
   if (model == nullptr || entry == nullptr) {
     fmt::print(stderr, "trainer_step_bench MODEL [BACKEND [BATCH [THREADS [SECONDS]]]]\n");

@@ -46,7 +46,7 @@ Told told_by(const RunningProgram::Ended& ended) {
 class BesidePyTorch : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(python)) GTEST_SKIP() << "SKIPPED no " << python;
+    if (!fs::exists(python)) GTEST_SKIP() << "no " << python;
     fs::create_directories(bin());
   }
 
@@ -252,7 +252,7 @@ class BesideRealPyTorch : public testing::Test {
   void SetUp() override {
     const auto about = run_program({python, scripts + "torch_steps.py", "about"});
     if (about.exit_code != 0)
-      GTEST_SKIP() << "SKIPPED no python3-torch: scripts/install-deps --test";
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   }
 
   Told run(const std::string& part) const {
@@ -325,7 +325,7 @@ TEST_F(BesideRealPyTorch, TheNetworksHaveOurNumberOfParameters) {
 
 TEST(BenchRoofline, CountsAStepAgainstCeilings) {
   const std::string program = std::string(DLLAUNCH_BIN_DIR) + "/bench_roofline";
-  if (!fs::exists(program)) GTEST_SKIP() << "SKIPPED built without CUDA";
+  if (!fs::exists(program)) GTEST_SKIP() << "built without CUDA";
   const auto ended = run_program({program, "ceilings=1e15,2e12", "batch=1"});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const Json floor = Json::parse(ended.output);

@@ -84,7 +84,7 @@ class GpuCheck : public testing::Test {
 };
 
 TEST_F(GpuCheck, SaysInOneLineThatThereIsNoGpu) {
-  if (fs::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "SKIPPED there is one";
+  if (fs::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "there is one";
   put("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9");
   const auto ended = check();
   EXPECT_EQ(ended.exit_code, no_gpu);
@@ -226,7 +226,7 @@ TEST_F(GpuCheck, WhatTakesTooLongIsStoppedAndHasFailed) {
 
 TEST_F(GpuCheck, APackRunsWithWhatItBrings) {
   if (run_program({"which", "ompi_info"}).exit_code != 0) {
-    GTEST_SKIP() << "SKIPPED ompi_info is not installed";
+    GTEST_SKIP() << "ompi_info is not installed";
   }
   const auto packed = run({script, "--bin", folder("bin"), "--pack", folder("pack")});
   ASSERT_EQ(packed.exit_code, 0) << packed.output;
@@ -286,7 +286,7 @@ TEST_F(GpuCheck, AMissingProgramIsNamed) {
 
 TEST(GpuCheckScript, ShellcheckHasNothingToSay) {
   if (run_program({"which", "shellcheck"}).exit_code != 0) {
-    GTEST_SKIP() << "SKIPPED shellcheck is not installed";
+    GTEST_SKIP() << "shellcheck is not installed";
   }
   const auto ended = run_program({"shellcheck", script});
   EXPECT_EQ(ended.exit_code, 0) << ended.output;

@@ -2,7 +2,8 @@
 
 # dllaunch_table(SOURCE FUNCTION models TYPE ModelEntry HEADER trainer/models/models.hpp SUFFIX model NAMES a b)
 # Sets SOURCE to a file in which FUNCTION() returns a span of TYPE: a_model, b_model, ... in that order.
-# Each is an `extern const TYPE NAME_SUFFIX` of namespace dllaunch, defined in the file or folder NAME.
+# Each is an `extern const TYPE NAME_SUFFIX` of namespace dllaunch, defined in the file or folder NAME. The
+# file declares it so, too: `const` alone would make it internal to the file.
 function(dllaunch_table source)
   cmake_parse_arguments(ARG "" "FUNCTION;TYPE;HEADER;SUFFIX" "NAMES" ${ARGN})
   set(declarations "")

@@ -89,8 +89,8 @@ int run(int argc, char** argv) {
     found->second = word.substr(equals + 1);
   }
   const auto whole = [&](const char* key) { return number<int>(options.at(key)); };
-  const auto model = std::ranges::find(models(), options.at("model"), &ModelEntry::name);
-  if (model == models().end()) stop("there is no model " + options.at("model"));
+  const ModelEntry* model = find_model(options.at("model"));
+  if (model == nullptr) stop("there is no model " + options.at("model"));
   const int size = whole("size");
   const Graph graph =
       value_or_stop(model->build({whole("channels"), size, size}, whole("classes")));

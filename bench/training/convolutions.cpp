@@ -220,10 +220,8 @@ void answer(const std::vector<Counted>& all, dnnl::stream& stream, int steps) {
 }
 
 int run(const std::vector<std::string>& args) {
-  const auto model = std::find_if(models().begin(), models().end(), [&](const auto& one) {
-    return args.size() > 6 && one.name == args[0];
-  });
-  if (args.size() < 7 || model == models().end()) {
+  const ModelEntry* model = args.size() < 7 ? nullptr : find_model(args[0]);
+  if (model == nullptr) {
     fmt::print(stderr,
                "bench_convolutions MODEL BATCH CHANNELS SIZE THREADS fp32|bf16 "
                "table|direct|winograd [COMMANDS]\n");

@@ -7,13 +7,13 @@
 
 namespace dllaunch {
 
-/// The topology called `name`: of load_topology(name); of a cluster profile's node for "NAME",
-/// "NAME:NODE" or "NAME:PARTITION"; of a probed node for "probed:PARTITION" or
-/// "probed:CLUSTER/PARTITION"; of this node if empty. unsatisfiable: nothing was probed there, or
-/// several node types.
+/// Returns the topology that `name` selects. Empty: this node. PROFILE, PROFILE:NODE or
+/// PROFILE:PARTITION: a node of that cluster profile. probed:PARTITION or probed:CLUSTER/PARTITION:
+/// a probed node; its type may stand for the partition. Otherwise: load_topology(name).
+/// unsatisfiable: nothing was probed there, or several node types.
 Result<Topology> named_topology(System& system, const std::string& name);
 
-/// The same, but this machine also has what the GPU vendors' libraries report; may take seconds.
+/// The same. If it is this node, NVML or ROCm SMI complete its GPUs, which may take seconds.
 Result<Topology> observed_topology(System& system, const std::string& name);
 
 }  // namespace dllaunch

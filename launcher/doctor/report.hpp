@@ -47,7 +47,7 @@ void merge(Report& report, Report other);
 
 Level worst(const Report& report);
 
-/// contract.md `doctor --json`: host, ranks, findings, gpus, bench, and the nodes that
+/// Returns the document of `doctor --json`: host, ranks, findings, gpus, bench, and the nodes that
 /// did not answer.
 Json to_json(const Report& report);
 /// bad_request: not a report.

@@ -42,10 +42,11 @@ std::string signal_fault(std::string_view value) {
 long megabytes(std::string_view value) {
   if (value.ends_with('B') || value.ends_with('b')) value.remove_suffix(1);
   long factor = 1;
+  long divisor = 1;
   if (!value.empty() && std::isdigit(static_cast<unsigned char>(value.back())) == 0) {
     switch (std::toupper(static_cast<unsigned char>(value.back()))) {
       case 'K':
-        factor = 0;
+        divisor = 1024;
         break;
       case 'M':
         break;
@@ -62,7 +63,7 @@ long megabytes(std::string_view value) {
   }
   const long number = number_of(value);
   if (number < 0) return -1;
-  return factor == 0 ? number / 1024 : number * factor;
+  return (number * factor + divisor - 1) / divisor;
 }
 
 std::string fault_of_value(std::string_view option, std::string_view value) {

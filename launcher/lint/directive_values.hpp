@@ -10,7 +10,7 @@ namespace dllaunch::lint {
 /// value or only the cluster can tell.
 std::string fault_of_value(std::string_view option, std::string_view value);
 
-/// The megabytes in "64G", "4096"; -1 if it is not a size.
+/// Returns the megabytes in "64G" or "4096", rounded up as by Slurm; -1 if it is not a size.
 long megabytes(std::string_view value);
 
 }  // namespace dllaunch::lint

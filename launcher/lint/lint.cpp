@@ -40,10 +40,10 @@ alarms. Findings, of all scripts with the fault:
 | `unclosed` | 1 of 1 |
 
 The missed one follows an unterminated quote, where lint stops reading, as bash does. None of the 79
-has a fault of the other rules, so their recall is unknown; each has a script that it must report
-and one that it must accept in `tests/fixtures/lint/rules/`. Not checked: a `done` or `fi` without
-its beginning (1 of the 79), a log folder on a file system that is not mounted where lint runs (5 of
-the 79).
+has a fault of the other rules of that date, so their recall is unknown. Every rule has a script
+that it must report and one that it must accept in `tests/fixtures/lint/rules/`. Not checked: a
+`done` or `fi` without its beginning (1 of the 79), a log folder on a file system that is not
+mounted where lint runs (5 of the 79).
 )";
 
 /// NUL marks unknown parts of Text; in a script it is an error of its own.

@@ -58,7 +58,8 @@ void read_request(const ParsedOptions& parsed, bool is_step, Request& request) {
     request.wants_gpus = request.wants_gpus || names_gpu;
   }
   // --exclusive has another meaning for a step.
-  if (!is_step && last_option(parsed, "exclusive") != nullptr) request.exclusive = true;
+  const GivenOption* exclusive = is_step ? nullptr : last_option(parsed, "exclusive");
+  if (exclusive != nullptr) request.exclusive = !exclusive->has_value;
 }
 
 void collect_launches(Script& script) {

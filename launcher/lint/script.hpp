@@ -50,7 +50,7 @@ struct Request {
   long gpus_per_task = -1;
   long gpus = -1;
   bool wants_gpus = false;
-  bool exclusive = false;
+  bool exclusive = false;   // whole nodes: --exclusive without =user, =mcs or =topo
   bool node_range = false;  // --nodes=2-4
 
   /// Tasks per node, from any combination of options; -1: unknown.

@@ -61,7 +61,7 @@ std::string task_dir(const LaunchPlan& plan);
 /// or device.
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
 
-/// The JSON of `plan --json` (contract.md). Locally `srun` is empty and "mpirun" holds the argv.
+/// Returns the document of `plan --json`. Locally `srun` is empty and "mpirun" holds the argv.
 Json to_json(const LaunchPlan& plan);
 /// The plan from a plan.json of any version, without `placement` and `binding`. Missing or invalid
 /// values get their defaults; the built-in trainer's `framework` is empty. plan.json lacks the

@@ -1,4 +1,4 @@
-// Events of a run: the lines of events.jsonl (contract.md "A run's directory").
+// Events of a run: the lines of events.jsonl in its directory.
 #pragma once
 
 #include <cstdint>

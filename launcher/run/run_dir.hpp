@@ -1,5 +1,4 @@
-// A run's directory: the paths of a run's files, its id and its lock (contract.md "A run's
-// directory").
+// A run's directory: the paths of a run's files, its id and its lock.
 // It does not interpret the files; stored_run.hpp, journal.hpp and events.hpp do.
 #pragma once
 

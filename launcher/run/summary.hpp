@@ -121,8 +121,7 @@ struct Summary {
 Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int ranks,
                   double most_seconds = RunTotals::no_bound);
 
-/// Returns the object of contract.md "summary.json"; includes the reason if the run did not
-/// complete.
+/// Returns the object in summary.json; includes the reason if the run did not complete.
 Json to_json(const Summary& summary);
 
 /// Paths and the next command, for people.

@@ -48,7 +48,7 @@ class BindFormats : public testing::TestWithParam<int> {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  /// By local rank, as the contract's JSON has it.
+  /// By local rank, as `bind --json` has them.
   std::vector<IdSet> expected() const {
     std::vector<IdSet> cpus;
     const auto document = Json::parse(run(argv({"--json"})).out);

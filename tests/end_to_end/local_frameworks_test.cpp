@@ -137,7 +137,7 @@ TEST(LocalFrameworks, PyTorchTrainsWithTheExample) {
   PosixSystem system{Console{}};
   const auto torch = system.run({"/usr/bin/python3", "-c", "import torch"}, 60s);
   if (!torch || torch->exit_code != 0)
-    GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   Workplace work;
   const auto ended =
       work.run({"run", source + "/examples/pytorch-ddp/job.yaml", "--local", "--run-dir",

@@ -16,13 +16,13 @@ const std::string dltrain = DLLAUNCH_BIN_DIR "/dltrain";
 class Hosts : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED network namespaces need root";
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
     hosts.program = DLLAUNCH_SOURCE_DIR "/bench/hosts/hosts";
     hosts.environment = {{"HOSTS_PREFIX", "pj" + std::to_string(::getpid()) + "h"},
                          {"XDG_CACHE_HOME", hosts.path()},
                          {"OMPI_ARGS", "--mca mpi_yield_when_idle 1"}};
     const auto up = hosts.run({"up", "4", "400mbit"});
-    if (up.exit_code != 0) GTEST_SKIP() << "SKIPPED no network namespaces: " << up.err;
+    if (up.exit_code != 0) GTEST_SKIP() << "no network namespaces: " << up.err;
   }
   void TearDown() override {
     if (!hosts.program.empty()) hosts.run({"down"});

@@ -236,7 +236,8 @@ TEST_F(SlurmFrameworks, ARequeuedJobMeetsAnew) {
 
 TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
   const auto torch = on_head("/usr/bin/python3 -c 'import torch'");
-  if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+  if (torch.exit_code != 0)
+    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   const std::string train = examples + "/pytorch-ddp/train.py";
   const auto ended = run_example("pytorch-ddp", "/usr/bin/python3, " + train);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;

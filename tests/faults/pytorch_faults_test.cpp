@@ -18,7 +18,7 @@ class PyTorchFaults : public SupervisedFaults {
     SupervisedFaults::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     if (std::system("/usr/bin/python3 -c 'import torch' 2>/dev/null") != 0)
-      GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   }
 
   static std::string job(int epochs) {

@@ -4,6 +4,7 @@
 #include "tests/fuzz/must_hold.hpp"
 #include "topology/discovery/topology_format.hpp"
 #include "topology/placement/placement.hpp"
+#include "topology/render/render_topology.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <sstream>
 
@@ -44,7 +45,8 @@ testing::AssertionResult matches_file(const std::string& path, const std::string
   if (update != nullptr && std::string(update) == "1") {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
-    return testing::AssertionSuccess() << "wrote " << path;
+    std::cerr << "wrote " << path << "\n";
+    return testing::AssertionSuccess();
   }
   const std::string rewrite = "DLLAUNCH_UPDATE_GOLDEN=1 rewrites the file; the whole text:\n";
   if (!expected) return testing::AssertionFailure() << path << " is missing; " << rewrite << text;

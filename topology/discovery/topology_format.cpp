@@ -21,7 +21,7 @@ std::string ascii(const std::string& text) {
   return out;
 }
 
-// Fills in what documents with the contract's fields alone leave out.
+// Fills in what a document may leave out.
 void complete(Topology& topology, bool cores, bool allowed_cpus, bool allowed_numa, bool present) {
   if (!cores) {
     // All that is known of a core is its CPU.

@@ -1,7 +1,7 @@
 // Discovery: finds out what this node or a recorded one has, as a Topology.
 // Does not decide where ranks go, and reads no utilization or temperatures (runtime/gpu/sensors).
 //
-// Topologies as JSON (contract.md `topo --json`), and loaded from what the user named.
+// Topologies as JSON (`topo --json`), and loaded from what the user named.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@
 
 namespace dllaunch {
 
-/// Returns the document of `topo --json`: packages, numa, gpus, nics and allowed_cpus as in the
-/// contract, plus "cores" and "allowed_numa", so that it round-trips.
+/// Returns the document of `topo --json`, which holds the whole topology.
 Json to_json(const Topology& topology);
+/// Takes also a document without "cores", where each CPU is one, or without what is allowed, where
+/// everything is.
 Result<Topology> topology_from_json(const Json& document);
 /// The same for fields of this type (support/json_fields.hpp).
 std::string read_json(const Json& document, Topology& topology);
@@ -24,8 +25,5 @@ std::string read_json(const Json& document, Topology& topology);
 /// Resolves `--topology X`: "synthetic:..." (see synthetic.hpp), a .json file written by `topo
 /// --json`, else a file of hwloc XML.
 Result<Topology> load_topology(const std::string& spec);
-
-/// Draws the node as a tree with a table of GPUs, NICs and NUMA nodes; lines fit into `columns`.
-std::string render_topology(const Topology& topology, int columns, bool color);
 
 }  // namespace dllaunch

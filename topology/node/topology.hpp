@@ -42,7 +42,7 @@ struct Gpu {
   std::string pci = {};       // "0000:c1:00.0", lower case, with domain
   int partition = -1;         // inside one PCI device (MIG, CPX); -1: the whole device
   IdSet cpus = {};            // local CPUs; may be empty after a restriction
-  IdSet numa = {};            // local NUMA nodes, without its own memory
+  IdSet numa = {};            // NUMA nodes next to it, without those of kind "gpu"
   int package = -1;           // its socket, -1: unknown; locates it if `cpus` is empty
   std::string pci_path = {};  // host bridge and bridges above it, "0000:c0/0000:c0:01.1"
   // Empty unless the vendor's management library was queried (gpu_inventory.hpp).

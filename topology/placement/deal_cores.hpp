@@ -16,7 +16,8 @@ struct DealtCores {
   std::vector<std::string> warnings;  // sentences
 };
 
-/// Applies contract.md "Placement" for `request`'s mode, smt, cores_per_rank and policy.
+/// Returns the cores of each seat, by the rules of place_ranks() (placement.hpp), for `request`'s
+/// mode, smt, cores_per_rank and policy.
 DealtCores deal_cores(const UsableNode& node, const std::vector<Seat>& seats,
                       const PlacementRequest& request);
 

@@ -50,7 +50,7 @@ struct Placement {
 };
 
 /// Returns the placement of all ranks on the node. Pure: equal arguments give equal results on any
-/// machine. The rules are contract.md "Placement": locality first; disjoint shares that differ by
+/// machine. It promises: locality first; disjoint shares that differ by
 /// at most one core inside a locality domain; L3 borders kept where that allows it; hardware
 /// threads assigned before sharing; sharing only with a warning; no empty mask; no CPU outside the
 /// allowed set.

@@ -20,7 +20,7 @@ std::string srun_map_cpu(const Placement& placement);
 /// without any option Linux allocates on the node that first touches the page.
 std::string srun_mem_bind(const Topology& topology, const Placement& placement);
 
-/// contract.md `bind --json`.
+/// Returns the document of `bind --json`.
 Json to_json(const Topology& topology, const Placement& placement);
 /// A table for people: rank, GPU, CPUs, mask, NUMA, NIC, why; warnings below.
 std::string render_placement(const Topology& topology, const Placement& placement);

@@ -1,9 +1,10 @@
+#include "topology/render/render_topology.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include <fmt/core.h>
 
-#include "topology/discovery/topology_format.hpp"
 #include "topology/render/node_drawing.hpp"
 
 namespace dllaunch {

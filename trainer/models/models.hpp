@@ -20,4 +20,12 @@ struct ModelEntry {
 };
 std::span<const ModelEntry> models();
 
+/// Returns nullptr if there is no such model.
+inline const ModelEntry* find_model(std::string_view name) {
+  for (const ModelEntry& entry : models()) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
 }  // namespace dllaunch

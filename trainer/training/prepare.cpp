@@ -40,10 +40,7 @@ Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
 }
 
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
-  const ModelEntry* model = nullptr;
-  for (const ModelEntry& entry : models()) {
-    if (entry.name == config.model) model = &entry;
-  }
+  const ModelEntry* model = find_model(config.model);
   if (model == nullptr && config.layers.empty()) {
     return Error{ErrorKind::bad_request, "no model " + config.model, ""};
   }

@@ -9,6 +9,7 @@
 #include "support/json.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/render/render_topology.hpp"
 
 namespace dllaunch {
 namespace {

@@ -267,6 +267,9 @@ void check_extra(const Subject& subject, Report& report) {
 void check_shared_node(const Subject& subject, Report& report) {
   const Script& script = subject.script;
   if (script.request.exclusive || script.directives.het_job != 0) return;
+  Edit edit = add_directive(script, "--exclusive");
+  if (const GivenOption* partly = script.directive("exclusive"))
+    edit = replace_option(script.directives.words, *partly, "--exclusive").value_or(edit);
   for (const CpuBind& bind : subject.binds) {
     if (!bind.typed) continue;
     const std::size_t at = bind.option != nullptr
@@ -277,8 +280,7 @@ void check_shared_node(const Subject& subject, Report& report) {
         fmt::format("{} numbers the CPUs of the whole node, but the job does not ask for whole "
                     "nodes: where Slurm gives it other CPUs, srun refuses the mask",
                     bind.kind()),
-        "add #SBATCH --exclusive (needless where the partition gives whole nodes)",
-        {add_directive(script, "--exclusive")});
+        "add #SBATCH --exclusive (needless where the partition gives whole nodes)", {edit});
   }
 }
 

@@ -291,7 +291,7 @@ void check_memory(const Subject& subject, Report& report) {
                fmt::format("--{}={}{} is {} MB per node, this node has {} MB: the job never starts",
                            name, option->value.bytes(),
                            times > 1 ? fmt::format(" x {}", times) : "", size * times, have),
-               "write --mem=0 for all of a node's memory");
+               "ask for less, or write --mem=0 for all of a node's memory");
   }
 }
 

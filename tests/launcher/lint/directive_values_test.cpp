@@ -45,6 +45,8 @@ TEST(DirectiveValues, InMegabytes) {
   EXPECT_EQ(megabytes("64G"), 65536);
   EXPECT_EQ(megabytes("64GB"), 65536);
   EXPECT_EQ(megabytes("2048K"), 2);
+  EXPECT_EQ(megabytes("2049K"), 3);
+  EXPECT_EQ(megabytes("1K"), 1);
   EXPECT_EQ(megabytes("1T"), 1048576);
   EXPECT_EQ(megabytes("512"), 512);
   EXPECT_EQ(megabytes("4.5G"), -1);

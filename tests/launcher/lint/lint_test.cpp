@@ -1,7 +1,6 @@
-// Scripts of tests/fixtures/lint and what is found in them. rules/ID.sbatch holds what rule ID
-// finds, rules/ID-not.sbatch what it must let pass; clean/ holds scripts without any finding. A
-// last line
-// "# lint --topology FILE" names the node.
+// Scripts of tests/fixtures/lint and what is found in them. Rule ID must report rules/ID.sbatch and
+// must accept rules/ID-not.sbatch, which other rules may report; clean/ holds scripts without any
+// finding. A last line "# lint --topology FILE" names the node.
 #include "launcher/lint/lint.hpp"
 #include "tests/support/tier.hpp"
 
@@ -88,7 +87,7 @@ TEST(Lint, EveryFixtureGivesItsFindings) {
   }
 }
 
-TEST(Lint, EveryRuleFindsItsScriptAndLetsTheOtherPass) {
+TEST(Lint, EveryRuleReportsItsScriptAndAcceptsTheOther) {
   for (const Rule& rule : rules()) {
     const std::string id(rule.id);
     for (const std::string& name : {id, id + "-not"}) {
@@ -176,6 +175,12 @@ TEST(LintFix, PatchAppliesTheDiffAndNothingCorrectableIsLeft) {
     }
   }
   EXPECT_GE(corrected_scripts, 15);
+}
+
+TEST(LintFix, WholeNodesReplaceNodesThatAUserShares) {
+  const std::string begin = "#!/bin/bash\n#SBATCH --time=10 --exclusive";
+  const std::string end = " --nodes=1\nsrun --cpu-bind=mask_cpu:0x1 a\n";
+  EXPECT_EQ(corrected(begin + "=user" + end, {}), begin + end);
 }
 
 TEST(Lint, AnswersInJson) {

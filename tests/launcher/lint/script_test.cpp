@@ -31,6 +31,16 @@ TEST(LintScript, CountsTasksAndGpus) {
   EXPECT_EQ(request("--gpus-per-node=$N").node_gpus(), -1);
 }
 
+TEST(LintScript, KnowsWhetherTheJobHasItsNodesToItself) {
+  const auto exclusive = [](const std::string& options) {
+    return read_script("#!/bin/bash\n#SBATCH " + options + "\nsrun --exclusive a\n")
+        .request.exclusive;
+  };
+  EXPECT_FALSE(exclusive("-N2"));
+  EXPECT_TRUE(exclusive("--exclusive"));
+  EXPECT_FALSE(exclusive("--exclusive=user")) << "shared with the user's other jobs";
+}
+
 TEST(LintScript, FindsLaunchesBehindVariablesAndFunctions) {
   const Script script = read_script(
       "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=8\n"

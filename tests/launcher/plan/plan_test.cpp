@@ -157,7 +157,7 @@ TEST(Plan, RefusesTextsThatNoScriptCanCarry) {
   EXPECT_THAT(problem_of(job, facts), HasSubstr("is not a signal name"));
 }
 
-/// contract: 4,608 nodes x 6 GPUs under 100 ms. Nothing may be expanded per node.
+/// 4,608 nodes x 6 GPUs take less than 100 ms. Nothing may be expanded per node.
 TEST(Plan, TwentySevenThousandRanksTakeNoTime) {
   auto facts = lumi_like();
   auto& type = facts.slurm->partitions[0].node_types[0];

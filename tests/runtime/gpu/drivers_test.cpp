@@ -35,7 +35,7 @@ TEST(Drivers, SayWhyTheFileOfAmdCannotBeOpened) {
   const std::string device = folder.path() + "/kfd";
   std::ofstream{device};
   std::filesystem::permissions(device, std::filesystem::perms::none);
-  if (::geteuid() == 0) GTEST_SKIP() << "SKIPPED root may open every file";
+  if (::geteuid() == 0) GTEST_SKIP() << "root may open every file";
   const auto forbidden = amd_driver(device);
   ASSERT_FALSE(forbidden);
   EXPECT_THAT(forbidden.error().what, HasSubstr("Permission denied"));
@@ -45,7 +45,7 @@ TEST(Drivers, SayWhyTheFileOfAmdCannotBeOpened) {
 TEST(Drivers, OfNvidiaAreNamedByTheirLibrary) {
   const auto driver = nvidia_driver();
   EXPECT_EQ(has_nvidia_driver(), static_cast<bool>(driver));
-  if (driver) GTEST_SKIP() << "SKIPPED it is here";
+  if (driver) GTEST_SKIP() << "it is here";
   EXPECT_THAT(driver.error().what, StartsWith("no NVIDIA driver: libcuda.so.1"));
 }
 

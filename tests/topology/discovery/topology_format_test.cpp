@@ -9,6 +9,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "topology/render/render_topology.hpp"
 
 namespace dllaunch {
 namespace {

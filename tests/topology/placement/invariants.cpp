@@ -15,7 +15,7 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-// The usable CPUs, derived from the contract alone.
+// The usable CPUs, derived from the promises alone.
 IdSet usable_cpus(const Topology& topology, const PlacementRequest& request) {
   IdSet usable = topology.allowed_cpus & topology.cpus();
   IdSet reserved;

@@ -1,12 +1,12 @@
-// contract.md "Placement" as a check of any result.
+// The promises of place_ranks() (placement.hpp) as a check of any result.
 #pragma once
 
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 
-/// Fails the current test if `placement` breaks a promise. Written from the contract alone; shares
-/// no code with the placement.
+/// Fails the current test if `placement` breaks a promise. Written from the promises
+/// alone; shares no code with the placement.
 void expect_promises_kept(const Topology& topology, const PlacementRequest& request,
                           const Placement& placement);
 

@@ -1,4 +1,4 @@
-// The promises of contract.md "Placement", on every available machine.
+// The promises of place_ranks() (placement.hpp), on every available machine.
 #include <array>
 #include <chrono>
 #include <cstdlib>

@@ -15,7 +15,7 @@ std::string text_of(const Variables& variables) {
   return text;
 }
 
-/// The contract's promises apply to bound ranks only.
+/// The promises of place_ranks() apply to bound ranks only.
 Placement unbound(const Topology& node, int ranks = 0) {
   return *place_ranks(node, {.ranks = ranks, .policy = BindPolicy::none});
 }

@@ -1,3 +1,5 @@
+#include "topology/render/render_topology.hpp"
+
 #include <algorithm>
 #include <sstream>
 
@@ -5,7 +7,6 @@
 
 #include "tests/support/golden.hpp"
 #include "tests/topology/node/machines.hpp"
-#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {

@@ -21,7 +21,7 @@ using testing::Not;
 
 Rendering rendered(BindFormat format, const Topology& node, const PlacementRequest& request,
                    const RenderingOptions& options = {}) {
-  // The contract's promises, which placed() checks, apply to bound ranks only.
+  // The promises of place_ranks(), which placed() checks, apply to bound ranks only.
   const auto placement =
       request.policy == BindPolicy::none ? *place_ranks(node, request) : placed(node, request);
   return render_binding(format, node, placement, options);

@@ -68,7 +68,7 @@ TEST(Backends, AreListedFastestFirst) {
 
 TEST(Backends, PlainSlotsRunFromTheLastNodeToTheFirst) {
   std::vector<std::string> names;
-  const Graph graph = graph_of(models()[1]);
+  const Graph graph = graph_of("cnn");
   for (const ParameterSlot& slot : plain_slots(graph)) {
     names.push_back(slot.name);
     EXPECT_EQ(graph.parameters[static_cast<std::size_t>(slot.parameter)].name, slot.name);
@@ -251,6 +251,7 @@ TEST_P(EveryBackend, AccumulatesOverEveryOperation) {
 
 TEST_P(EveryBackend, ReportsEachSlotOnceInOrderWithItsFinalGradient) {
   for (const ModelEntry& model : small_models()) {
+    SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     const Images images(graph, 4);
     Compiled under_test = compiled(graph, {.batch = 4});
@@ -277,6 +278,7 @@ TEST_P(EveryBackend, ReportsEachSlotOnceInOrderWithItsFinalGradient) {
 
 TEST_P(EveryBackend, HasSlotsInTheOrderOfThePlainOnes) {
   for (const ModelEntry& model : small_models()) {
+    SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     Compiled under_test = compiled(graph);
     const auto plain = plain_slots(graph);
@@ -347,6 +349,7 @@ TEST_P(EveryBackend, KeepsPaddingZero) {
 
 TEST_P(EveryBackend, GivesTheSameBitsAgain) {
   for (const ModelEntry& model : small_models()) {
+    SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     const Images images(graph, 5);
     Compiled first = compiled(graph);
@@ -363,12 +366,12 @@ TEST_P(EveryBackend, GivesTheSameBitsAgain) {
 
 TEST_P(EveryBackend, LetsNaNImagesReachTheLoss) {
   for (const ModelEntry& model : small_models()) {
+    SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     Compiled under_test = compiled(graph);
     Images images(graph, 5);
     images.pixels[300] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_TRUE(std::isnan(under_test->forward(images.batch(), Phase::train).loss_sum))
-        << model.name;
+    EXPECT_TRUE(std::isnan(under_test->forward(images.batch(), Phase::train).loss_sum));
     EXPECT_FALSE(
         std::isnan(under_test->forward(Images(graph, 5).batch(), Phase::evaluate).loss_sum));
   }
@@ -376,6 +379,7 @@ TEST_P(EveryBackend, LetsNaNImagesReachTheLoss) {
 
 TEST_P(EveryBackend, LetsNaNWeightsReachTheLoss) {
   for (const ModelEntry& model : small_models()) {
+    SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     const Images images(graph, 5);
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -449,7 +453,7 @@ TEST_P(EveryBackend, AgreesWithReferenceOnWholeModels) {
 }
 
 TEST_P(EveryBackend, SharesWorkOutOnce) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   for (const int threads : {1, 4}) {
     Compiled under_test = compiled(graph, {.batch = 1, .threads = threads});
     for (const int count : {0, 1, 1000}) {
@@ -462,7 +466,7 @@ TEST_P(EveryBackend, SharesWorkOutOnce) {
 
 TEST_P(EveryBackend, TakesThePrecisionsItNamesAndRefusesTheOthersByName) {
   auto backend = GetParam().open();
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   const auto& named = GetParam().precisions;
   EXPECT_FALSE(named.empty());
   for (const auto precision :

@@ -184,6 +184,10 @@ inline Graph graph_of(const ModelEntry& model) {
   return *std::move(graph);
 }
 
+inline Graph graph_of(std::string_view model) {
+  return graph_of(*find_model(model));
+}
+
 inline bool has_dropout(const Graph& graph) {
   return std::ranges::any_of(
       graph.nodes, [](const Node& node) { return std::holds_alternative<Dropout>(node.op); });

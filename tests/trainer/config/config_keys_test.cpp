@@ -132,7 +132,10 @@ TEST(ConfigKeys, AreInTheLaunchersSchemaFile) {
   std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/" + path);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const Json described = in_terms_of_the_file(Json::parse(describe_config()), Json::parse(text));
-  EXPECT_TRUE(matches_file(path, described.dump(2) + "\n"));
+  const std::string now = described.dump(2) + "\n";
+  ASSERT_TRUE(matches_file(path, now));
+  EXPECT_TRUE(text == now) << "wrote " << path
+                           << ", which is part of dllaunch: run again to build and compare it";
 }
 
 /// The launcher names versions and abilities of backends by what CMake found.

@@ -59,7 +59,8 @@ Json table(const std::vector<Number>& numbers) {
 TEST(TorchLosses, AreOursInDouble) {
   if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
   const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
-  if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+  if (torch.exit_code != 0)
+    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   const auto all = questions();
   Json cases;
   for (const Asked& asked : all) {

@@ -9,7 +9,7 @@ extern const ModelEntry alexnet_bn_model;
 
 namespace {
 
-TEST(AlexNetBn, HasThePapersShapes) {
+TEST(AlexNetBnModel, HasThePapersShapes) {
   const auto graph = alexnet_bn_model.build({3, 227, 227}, 1000);
   ASSERT_TRUE(graph) << graph.error().what;
   EXPECT_EQ(graph->parameter_count(), 62379720);
@@ -31,7 +31,7 @@ TEST(AlexNetBn, HasThePapersShapes) {
           {"relu7", {4096}},        {"drop7", {4096}}, {"fc8", {1000}}}));
 }
 
-TEST(AlexNetBn, RejectsImagesThatAreTooSmall) {
+TEST(AlexNetBnModel, RejectsImagesThatAreTooSmall) {
   const auto graph = alexnet_bn_model.build({3, 32, 32}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model alexnet_bn: pool2 needs at least 3x3 pixels, got [256,2,2]");

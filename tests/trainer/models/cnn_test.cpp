@@ -9,7 +9,7 @@ extern const ModelEntry cnn_model;
 
 namespace {
 
-TEST(Cnn, HasKerasShapes) {
+TEST(CnnModel, HasKerasShapes) {
   const auto graph = cnn_model.build({1, 28, 28}, 10);
   ASSERT_TRUE(graph) << graph.error().what;
   EXPECT_EQ(graph->parameter_count(), 1199882);
@@ -27,7 +27,7 @@ TEST(Cnn, HasKerasShapes) {
                                         {10}}));
 }
 
-TEST(Cnn, NamesParametersLikePyTorch) {
+TEST(CnnModel, NamesParametersLikePyTorch) {
   const auto graph = cnn_model.build({1, 28, 28}, 10);
   ASSERT_TRUE(graph);
   std::vector<std::string> names;
@@ -37,7 +37,7 @@ TEST(Cnn, NamesParametersLikePyTorch) {
                                       "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
 }
 
-TEST(Cnn, RejectsImagesThatAreTooSmall) {
+TEST(CnnModel, RejectsImagesThatAreTooSmall) {
   const auto graph = cnn_model.build({3, 5, 5}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model cnn: pool needs at least 2x2 pixels, got [64,1,1]");

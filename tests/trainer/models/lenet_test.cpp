@@ -9,7 +9,7 @@ extern const ModelEntry lenet_model;
 
 namespace {
 
-TEST(Lenet, HasTheKnownShapes) {
+TEST(LenetModel, HasTheKnownShapes) {
   const auto graph = lenet_model.build({1, 28, 28}, 10);
   ASSERT_TRUE(graph) << graph.error().what;
   EXPECT_EQ(graph->parameter_count(), 61706);
@@ -30,14 +30,14 @@ TEST(Lenet, HasTheKnownShapes) {
                                         {10}}));
 }
 
-TEST(Lenet, FitsOtherImagesAndClasses) {
+TEST(LenetModel, FitsOtherImagesAndClasses) {
   const auto graph = lenet_model.build({3, 32, 48}, 100);
   ASSERT_TRUE(graph) << graph.error().what;
   EXPECT_EQ(graph->input_shape(), (Shape{3, 32, 48}));
   EXPECT_EQ(graph->classes(), 100);
 }
 
-TEST(Lenet, RejectsImagesThatAreTooSmall) {
+TEST(LenetModel, RejectsImagesThatAreTooSmall) {
   const auto graph = lenet_model.build({1, 11, 28}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model lenet: pool2 needs at least 2x2 pixels, got [16,1,10]");

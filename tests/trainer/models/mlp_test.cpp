@@ -9,7 +9,7 @@ extern const ModelEntry mlp_model;
 
 namespace {
 
-TEST(Mlp, HasKerassShapes) {
+TEST(MlpModel, HasKerassShapes) {
   const auto graph = mlp_model.build({1, 28, 28}, 10);
   ASSERT_TRUE(graph) << graph.error().what;
   EXPECT_EQ(graph->parameter_count(), 669706);

@@ -10,7 +10,7 @@ extern const ModelEntry resnet50_multispectral_model;
 
 namespace {
 
-TEST(ResNet50Multispectral, IsResNet50WithMoreBands) {
+TEST(ResNet50MultispectralModel, IsResNet50WithMoreBands) {
   const auto graph = resnet50_multispectral_model.build({12, 120, 120}, 43);
   const auto plain = resnet50_model.build({3, 120, 120}, 43);
   ASSERT_TRUE(graph && plain);

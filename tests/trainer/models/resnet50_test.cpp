@@ -23,12 +23,12 @@ const Node& node_of(const Graph& graph, const std::string& name) {
   return *found;
 }
 
-TEST(ResNet50, HasTorchvisionsNumberOfParameters) {
+TEST(ResNet50Model, HasTorchvisionsNumberOfParameters) {
   EXPECT_EQ(resnet50(224, 1000).parameter_count(), 25557032);
   EXPECT_EQ(resnet50(128, 10).parameter_count(), 23528522);
 }
 
-TEST(ResNet50, HasThePapersShapes) {
+TEST(ResNet50Model, HasThePapersShapes) {
   const Graph graph = resnet50(224, 1000);
   EXPECT_EQ(node_of(graph, "conv1").shape, (Shape{64, 112, 112}));
   EXPECT_EQ(node_of(graph, "maxpool").shape, (Shape{64, 56, 56}));
@@ -40,7 +40,7 @@ TEST(ResNet50, HasThePapersShapes) {
   EXPECT_EQ(node_of(graph, "fc").shape, (Shape{1000}));
 }
 
-TEST(ResNet50, StridesInTheSecondConvolutionOfABlock) {
+TEST(ResNet50Model, StridesInTheSecondConvolutionOfABlock) {
   const Graph graph = resnet50(224, 1000);
   for (const std::string layer : {"layer2", "layer3", "layer4"}) {
     EXPECT_EQ(std::get<Conv2d>(node_of(graph, layer + ".0.conv1").op).stride, 1);
@@ -50,7 +50,7 @@ TEST(ResNet50, StridesInTheSecondConvolutionOfABlock) {
   EXPECT_EQ(std::get<Conv2d>(node_of(graph, "layer1.0.downsample.0").op).stride, 1);
 }
 
-TEST(ResNet50, HasTorchvisionsNames) {
+TEST(ResNet50Model, HasTorchvisionsNames) {
   const Graph graph = resnet50(128, 10);
   EXPECT_EQ(graph.parameters.size(), 161u);
   EXPECT_EQ(graph.buffers.size(), 53u * 3);

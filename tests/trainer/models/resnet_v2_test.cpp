@@ -33,14 +33,14 @@ const Shape& shape_of(const Graph& graph, const std::string& name) {
   return found->shape;
 }
 
-TEST(ResNetV2, HasKerasNumbersOfParameters) {
+TEST(ResNetV2Model, HasKerasNumbersOfParameters) {
   EXPECT_EQ(with_buffers(built(resnet50v2_model)), 23585290);
   EXPECT_EQ(with_buffers(built(resnet152v2_model)), 58352138);
   EXPECT_EQ(with_buffers(built(resnet50v2_model, 224, 1000)), 25613800);
   EXPECT_EQ(with_buffers(built(resnet152v2_model, 224, 1000)), 60380648);
 }
 
-TEST(ResNetV2, HasKerasShapes) {
+TEST(ResNetV2Model, HasKerasShapes) {
   const Graph graph = built(resnet50v2_model, 224, 1000);
   EXPECT_EQ(shape_of(graph, "conv1_conv"), (Shape{64, 112, 112}));
   EXPECT_EQ(shape_of(graph, "pool1_pad"), (Shape{64, 114, 114}));
@@ -53,7 +53,7 @@ TEST(ResNetV2, HasKerasShapes) {
   EXPECT_EQ(shape_of(graph, "avg_pool"), (Shape{2048}));
 }
 
-TEST(ResNetV2, NormalisesAsKeras) {
+TEST(ResNetV2Model, NormalisesAsKeras) {
   for (const Node& node : built(resnet50v2_model).nodes) {
     const auto* norm = std::get_if<BatchNorm>(&node.op);
     if (norm == nullptr) continue;

@@ -131,7 +131,8 @@ void compare(const TorchCase& tested, const Json& theirs, double bound) {
 TEST(TorchOptim, StepsAsOursInDoubleAndInSingle) {
   if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
   const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
-  if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+  if (torch.exit_code != 0)
+    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
   Json questions;
   for (const auto& tested : cases()) {
     questions.push_back(asked(tested, "float64"));

@@ -29,7 +29,7 @@ class EveryBackend : public testing::TestWithParam<BackendEntry> {
   void SetUp() override {
     auto backend = GetParam().open();
     if (!backend) GTEST_SKIP() << backend.error().what;
-    made_.graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
+    made_.graph = *find_model("lenet")->build({.channels = 1, .height = 28, .width = 28}, 10);
     made_.backend = *std::move(backend);
     made_.executable = *made_.backend->compile(made_.graph, {.batch = 2, .threads = 1});
     made_.communicator = *open_communicator("solo", RankEnv{});

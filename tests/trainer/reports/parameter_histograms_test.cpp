@@ -26,7 +26,7 @@ struct Steps {
 /// Returns the histograms, by tag, after one step of lenet on two images.
 std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const Steps& steps) {
   auto backend = *entry.open();
-  Graph graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
+  Graph graph = *find_model("lenet")->build({.channels = 1, .height = 28, .width = 28}, 10);
   auto executable = *backend->compile(graph, {.batch = 2, .threads = 1});
   auto communicator = *open_communicator("solo", RankEnv{});
   const OptimizerOptions options{.lr = 0.1};

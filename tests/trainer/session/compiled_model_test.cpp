@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 Graph lenet() {
-  return *models()[0].build({1, 28, 28}, 10);
+  return *find_model("lenet")->build({1, 28, 28}, 10);
 }
 
 TEST(CompiledModel, UsesTheFirstSuitableBackend) {

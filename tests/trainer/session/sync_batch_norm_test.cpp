@@ -197,7 +197,7 @@ TEST(SyncBatchNorm, WaitingCountsAsReductionTime) {
 }
 
 TEST(SyncBatchNorm, RejectsAModelWithoutNormalisation) {
-  const auto found = check_batch_norm(graph_of(models()[1]));
+  const auto found = check_batch_norm(graph_of("cnn"));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().what, "sync_batch_norm: model cnn has no batch normalisation");
 }

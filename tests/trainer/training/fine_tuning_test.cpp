@@ -33,7 +33,7 @@ class FineTuning : public testing::Test {
   void SetUp() override {
     const auto written = python({"write", file(), "10"});
     if (written.exit_code != 0 && written.output.find("No module named") != std::string::npos) {
-      GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     }
     ASSERT_EQ(written.exit_code, 0) << written.output;
     write_text(folder_ / "data/data_batch_1.bin", cifar_records(0, 24));

@@ -63,14 +63,15 @@ Distance distance(const Tensors& from, const Tensors& exact) {
 class TorchNetworks : public testing::TestWithParam<NetworkCase> {
  protected:
   void SetUp() override {
-    const ModelEntry& model = *std::ranges::find(models(), GetParam().model, &ModelEntry::name);
+    const ModelEntry& model = *find_model(GetParam().model);
     graph_ = *model.build(GetParam().image, 10);
     weights_ = random_weights(graph_);
     images_ = std::make_unique<Images>(graph_, GetParam().batch);
     TorchQuestion question(graph_, weights_);
     question.add_images(graph_, images_->pixels, images_->labels);
     theirs_ = question.ask({"gradients", GetParam().model});
-    if (theirs_ == nullptr) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    if (theirs_ == nullptr)
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     exact_ = gradients_of("f64");
   }
 

@@ -56,7 +56,7 @@ TrainConfig config_of(const TrainingCase& one) {
 
 /// Weights and images in the order of the training.
 TorchQuestion question_of(const TrainConfig& config, const ImageShape& image) {
-  Graph graph = *std::ranges::find(models(), config.model, &ModelEntry::name)->build(image, 10);
+  Graph graph = *find_model(config.model)->build(image, 10);
   if (config.zero_gamma) {
     EXPECT_TRUE(zero_last_gammas(graph));
   }
@@ -112,7 +112,8 @@ class TorchTraining : public testing::TestWithParam<TrainingCase> {
     const auto theirs = question_of(config_, one.image)
                             .ask({"losses", one.model, std::to_string(one.batch),
                                   fmt::format("{}", one.lr), "0.9"});
-    if (theirs == nullptr) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    if (theirs == nullptr)
+      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     nchw_ = (*theirs)["f32"];
     channels_last_ = (*theirs)["f32_channels_last"];
     ASSERT_EQ(nchw_.size(), static_cast<std::size_t>(steps));

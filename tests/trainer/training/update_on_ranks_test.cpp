@@ -25,7 +25,7 @@ struct Model {
   Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options,
         const OptimizerEntry& optimizer = *find_optimizer("sgd"),
         const std::vector<std::string>& freeze = {})
-      : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
+      : graph(*find_model("lenet")->build({.channels = 1, .height = 28, .width = 28}, 10)),
         backend(*backends().back().open()),
         executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
         arenas(*executable, communicator, optimizer, how, {.shard = shard}) {

@@ -21,7 +21,7 @@ RankEnv this_rank() {
 
 TEST(Nccl, NamesWhatIsMissing) {
   const auto opened = open_nccl(this_rank());
-  if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
+  if (opened) GTEST_SKIP() << "nothing is missing";
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
   if (NCCL_IS_BUILT) {
     EXPECT_THAT(opened.error().what, HasSubstr("nccl: no GPU: "));
@@ -35,7 +35,7 @@ class OnGpu : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = open_nccl(this_rank());
-    if (!opened) GTEST_SKIP() << "SKIPPED " << opened.error().what;
+    if (!opened) GTEST_SKIP() << opened.error().what;
     nccl = *std::move(opened);
   }
   std::unique_ptr<Communicator> nccl;

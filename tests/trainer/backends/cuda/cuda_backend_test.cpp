@@ -40,7 +40,7 @@ TEST(CudaBackend, ComesFirstAndNamesItsLibraries) {
 
 TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
   const auto opened = cuda().open();
-  if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
+  if (opened) GTEST_SKIP() << "nothing is missing";
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(opened.error().what, HasSubstr("no GPU: "));
   EXPECT_EQ(opened.error().what.find('\n'), std::string::npos);
@@ -49,7 +49,7 @@ TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
 /// Training must read the sensors of the GPU that computes.
 TEST(CudaBackend, NamesTheGpuThatComputes) {
   const auto opened = cuda().open();
-  if (!opened) GTEST_SKIP() << "SKIPPED " << opened.error().what;
+  if (!opened) GTEST_SKIP() << opened.error().what;
   const std::string pci = (*opened)->gpu();
   EXPECT_THAT(pci, MatchesRegex("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"));
   const auto sensors = GpuSensors::open(pci);
@@ -77,7 +77,7 @@ TEST(CudaBackend, TheModuleItselfSaysThatThereIsNoGpu) {
   gpu::GpuOpening opening{.rank = {}, .lookup = [](const std::string&) { return std::nullopt; }};
   entry(opening);
   ASSERT_TRUE(opening.opened.has_value());
-  if (*opening.opened) GTEST_SKIP() << "SKIPPED there is one";
+  if (*opening.opened) GTEST_SKIP() << "there is one";
   EXPECT_THAT(opening.opened->error().what, HasSubstr("no GPU: CUDA: "));
 }
 

@@ -80,7 +80,7 @@ std::vector<std::string> strays(const std::vector<std::string>& planned) {
 struct Rank {
   explicit Rank(Communicator& over, bool shard = false, std::string_view optimizer = "sgd")
       : communicator(over),
-        graph(graph_of(models()[0])),
+        graph(graph_of("lenet")),
         math(make_host_math()),
         executable(*compile_for_gpu("host_gpu", graph, {.batch = images_each}, *math)),
         arenas(*executable, over, *find_optimizer(optimizer), {.lr = 0.1}, {.shard = shard}),
@@ -277,7 +277,7 @@ class SwapsTwoBuckets final : public Communicator {
 };
 
 TEST(GpuRanksMutation, ARankThatSwapsTwoBucketsIsNoticed) {
-  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  if (this_rank().world_size == 1) GTEST_SKIP() << "takes two ranks";
   const auto opened = open_on(own(planned_gpus()));
   ASSERT_TRUE(opened) << opened.error().what;
   Rank rank(**opened);
@@ -289,7 +289,7 @@ TEST(GpuRanksMutation, ARankThatSwapsTwoBucketsIsNoticed) {
 }
 
 TEST(GpuRanksMutation, RanksThatExchangeTheirGpusAreNoticed) {
-  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  if (this_rank().world_size == 1) GTEST_SKIP() << "takes two ranks";
   const auto planned = planned_gpus();
   const auto opened = open_on(own(planned, 1));
   ASSERT_TRUE(opened) << "NCCL itself sees nothing wrong: " << opened.error().what;
@@ -297,7 +297,7 @@ TEST(GpuRanksMutation, RanksThatExchangeTheirGpusAreNoticed) {
 }
 
 TEST(GpuRanksMutation, TwoRanksOnOneGpuAreRefused) {
-  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  if (this_rank().world_size == 1) GTEST_SKIP() << "takes two ranks";
   const auto opened = open_on(planned_gpus().front());
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);

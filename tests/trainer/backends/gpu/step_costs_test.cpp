@@ -23,7 +23,7 @@ std::map<std::string, PassCost> by_name(const Graph& graph, const StepKind& kind
 }
 
 Graph model_named(std::string_view name, const ImageShape& image, int classes) {
-  return *std::ranges::find(models(), name, &ModelEntry::name)->build(image, classes);
+  return *find_model(name)->build(image, classes);
 }
 
 double operations_of(const std::vector<PassCost>& passes, std::string_view ending) {

@@ -27,10 +27,10 @@ TEST(HipBackend, SaysWhatItIs) {
 
 TEST(HipBackend, SaysWhatIsMissingInOneLine) {
   const auto opened = hip_backend.open();
-  if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
+  if (opened) GTEST_SKIP() << "nothing is missing";
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
   EXPECT_EQ(opened.error().what.find('\n'), std::string::npos);
-  if (has_amd_driver()) GTEST_SKIP() << "SKIPPED there is a driver: " << opened.error().what;
+  if (has_amd_driver()) GTEST_SKIP() << "there is a driver: " << opened.error().what;
   EXPECT_EQ(opened.error().what, "no GPU: no AMD driver: no /dev/kfd");
   EXPECT_EQ(opened.error().hint, "use device cpu");
   EXPECT_EQ(std::getenv("MIOPEN_USER_DB_PATH"), nullptr) << "nothing is changed without a driver";

@@ -24,7 +24,7 @@ TEST(HipRuntime, CountsVersionsAsItsHeadersDo) {
 
 TEST(HipRuntime, SaysInOneLineThatThereIsNoGpu) {
   const auto seen = seen_gpus();
-  if (seen) GTEST_SKIP() << "SKIPPED there is one";
+  if (seen) GTEST_SKIP() << "there is one";
   EXPECT_EQ(seen.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(seen.error().what, StartsWith("no GPU: HIP: "));
   EXPECT_EQ(seen.error().what.find('\n'), std::string::npos);
@@ -32,7 +32,7 @@ TEST(HipRuntime, SaysInOneLineThatThereIsNoGpu) {
 
 TEST(HipRuntime, RunsAKernelOnTheGpu) {
   const auto taken = take_own_gpu({});
-  if (!taken) GTEST_SKIP() << "SKIPPED " << taken.error().what;
+  if (!taken) GTEST_SKIP() << taken.error().what;
   std::vector<float> numbers(100'000);
   std::iota(numbers.begin(), numbers.end(), 0.F);
   const std::size_t bytes = numbers.size() * sizeof(float);

@@ -73,7 +73,7 @@ TEST_F(HipModule, HasNoTf32) {
   const auto opened = open();
   ASSERT_TRUE(opened);
   const auto compiled =
-      (*opened)->compile(graph_of(models()[0]), {.batch = 2, .precision = Precision::tf32});
+      (*opened)->compile(graph_of("lenet"), {.batch = 2, .precision = Precision::tf32});
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(compiled.error().what, "backend hip has no precision tf32");

@@ -44,7 +44,7 @@ Gradients gradients_of(const Graph& graph) {
 
 TEST(OneDnnAssemble, RunsCnnInSixteenPieces) {
   EXPECT_EQ(
-      onednn_work(graph_of(models()[1])),
+      onednn_work(graph_of("cnn")),
       (std::vector<std::string>{
           "conv1 forward", "conv2 forward", "pool forward", "fc1 forward", "fc2 forward",
           "fc2 backward weights", "fc2 backward data", "relu3 backward", "fc1 backward weights",
@@ -57,10 +57,10 @@ TEST(OneDnnAssemble, GoesBackAsFarAsSomethingIsTrained) {
                                          "fc1 forward", "fc2 forward"};
   auto last = forward;
   last.emplace_back("fc2 backward weights");
-  EXPECT_EQ(onednn_work(frozen_but({"fc2"}, graph_of(models()[1]))), last);
+  EXPECT_EQ(onednn_work(frozen_but({"fc2"}, graph_of("cnn"))), last);
   auto both = last;
   both.insert(both.end(), {"fc2 backward data", "relu3 backward", "fc1 backward weights"});
-  EXPECT_EQ(onednn_work(frozen_but({"fc"}, graph_of(models()[1]))), both);
+  EXPECT_EQ(onednn_work(frozen_but({"fc"}, graph_of("cnn"))), both);
 }
 
 /// Through branches, normalisations and pools: freezing earlier layers does not change the
@@ -73,8 +73,7 @@ TEST(OneDnnAssemble, TrainedGradientsDoNotDependOnWhatIsFrozenBefore) {
        {{"layer2", "layer3", "layer4", "fc"}, {"fc"}, {"layer3.5.conv2"}, {"conv", "downsample"}}}};
   for (const auto& [name, choices] : cases) {
     if (quick_tier() && name == "resnet50") continue;  // two seconds
-    const auto model = std::ranges::find(models(), name, &ModelEntry::name);
-    const Graph whole = graph_of(*model);
+    const Graph whole = graph_of(name);
     const Gradients all = gradients_of(whole);
     for (const Names& trained : choices) {
       const Graph graph = frozen_but(trained, whole);

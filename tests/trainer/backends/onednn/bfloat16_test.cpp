@@ -26,7 +26,7 @@ class OneDnnBFloat16 : public testing::Test {
  protected:
   void SetUp() override {
     auto backend = backend_named("onednn").open();
-    auto executable = (*backend)->compile(graph_of(models()[0]), {.precision = Precision::bf16});
+    auto executable = (*backend)->compile(graph_of("lenet"), {.precision = Precision::bf16});
     if (!executable) GTEST_SKIP() << executable.error().what;
   }
 };
@@ -127,7 +127,7 @@ TEST_F(OneDnnBFloat16, RoundsImagesAndWeightsToTheNearestAndNothingElse) {
 }
 
 TEST_F(OneDnnBFloat16, KeepsMasterWeightsWhole) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   Compiled compiled(backend_named("onednn"), graph, half);
   compiled.set_weights(random_weights(graph));
   EXPECT_EQ(compiled->dtype(), DType::f32);
@@ -141,7 +141,7 @@ TEST_F(OneDnnBFloat16, KeepsMasterWeightsWhole) {
 }
 
 TEST_F(OneDnnBFloat16, GradientsOfWeightsHaveAllDigits) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   for (const auto& gradient : run("onednn", graph, half).gradients) {
     const auto whole = std::ranges::count_if(
         gradient, [](double value) { return value != rounded(static_cast<float>(value)); });
@@ -151,8 +151,8 @@ TEST_F(OneDnnBFloat16, GradientsOfWeightsHaveAllDigits) {
 
 TEST_F(OneDnnBFloat16, ComputesInIt) {
   // The f32 primitives must have other names, or the comparison would prove nothing.
-  Compiled whole(backend_named("onednn"), graph_of(models()[1]), {.batch = 32, .threads = 1});
-  Compiled rounded_ones(backend_named("onednn"), graph_of(models()[1]),
+  Compiled whole(backend_named("onednn"), graph_of("cnn"), {.batch = 32, .threads = 1});
+  Compiled rounded_ones(backend_named("onednn"), graph_of("cnn"),
                         {.batch = 32, .precision = Precision::bf16, .threads = 1});
   EXPECT_NE(whole->steps(), rounded_ones->steps());
   for (const std::string& step : rounded_ones->steps()) {
@@ -161,7 +161,7 @@ TEST_F(OneDnnBFloat16, ComputesInIt) {
 }
 
 TEST_F(OneDnnBFloat16, AccumulatesMicroBatches) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   const Images images(graph, 5);
   Compiled compiled(backend_named("onednn"), graph, half);
   compiled.set_weights(random_weights(graph));
@@ -251,7 +251,7 @@ TEST_F(OneDnnBFloat16, EvaluatesAsReferenceDoes) {
 
 TEST(OneDnnPrecision, HasNoTrainingInFloat16) {
   auto backend = backend_named("onednn").open();
-  auto executable = (*backend)->compile(graph_of(models()[0]), {.precision = Precision::fp16});
+  auto executable = (*backend)->compile(graph_of("lenet"), {.precision = Precision::fp16});
   ASSERT_FALSE(executable);
   EXPECT_EQ(executable.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(executable.error().what,

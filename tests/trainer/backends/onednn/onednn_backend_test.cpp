@@ -37,14 +37,14 @@ TEST(OneDnn, SaysItsVersion) {
 TEST(OneDnn, LeavesDoubleToReference) {
   auto backend = backend_named("onednn").open();
   ASSERT_TRUE(backend);
-  auto executable = (*backend)->compile(graph_of(models()[0]), {.precision = Precision::fp64});
+  auto executable = (*backend)->compile(graph_of("lenet"), {.precision = Precision::fp64});
   ASSERT_FALSE(executable);
   EXPECT_EQ(executable.error().what, "backend onednn does not compute in fp64");
   EXPECT_EQ(executable.error().hint, "use backend reference");
 }
 
 TEST(OneDnn, ReportsGradientsBeforeItComputesTheInputs) {
-  const Graph graph = graph_of(models()[1]);
+  const Graph graph = graph_of("cnn");
   Compiled compiled(backend_named("onednn"), graph, {.batch = 2, .threads = 1});
   compiled.set_weights(random_weights(graph));
   compiled->forward(Images(graph, 2).batch(), Phase::train);
@@ -56,7 +56,7 @@ TEST(OneDnn, ReportsGradientsBeforeItComputesTheInputs) {
 }
 
 TEST(OneDnn, UsesTheThreadsItIsGiven) {
-  const Graph graph = graph_of(models()[0]);
+  const Graph graph = graph_of("lenet");
   const Images images(graph, 8);
   std::vector<double> losses;
   for (const int threads : {0, 1, 2, 3}) {

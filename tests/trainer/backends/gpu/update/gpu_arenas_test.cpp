@@ -183,8 +183,7 @@ TEST(GpuArenas, SayWhatTheGpuLacks) {
 /// If a batch fits only without the parameters, the error suggests one that fits with them.
 TEST(GpuArenas, SayWhichBatchWouldLeaveThemRoom) {
   constexpr int batch = 64;
-  const Graph graph =
-      *std::ranges::find(models(), "lenet", &ModelEntry::name)->build({1, 28, 28}, 10);
+  const Graph graph = *find_model("lenet")->build({1, 28, 28}, 10);
   const auto backend = *backend_named("host_gpu").open();
   const auto solo = *open_communicator("solo", RankEnv{});
   const std::size_t all = host_gpus().bytes_each;
