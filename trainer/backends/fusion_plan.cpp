@@ -1,13 +1,10 @@
 #include "trainer/backends/fusion_plan.hpp"
 
+#include "support/position.hpp"
 #include "trainer/graph/readers.hpp"
 
 namespace dllaunch {
 namespace {
-
-std::size_t at(int node) {
-  return static_cast<std::size_t>(node);
-}
 
 class Planner {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/position.hpp"
 #include "trainer/backends/fusion_plan.hpp"
 #include "trainer/backends/onednn/layers.hpp"
 #include "trainer/graph/readers.hpp"
@@ -17,10 +18,6 @@ using dnnl::memory;
 template <typename Op>
 bool is(const Node& node) {
   return std::holds_alternative<Op>(node.op);
-}
-
-std::size_t at(int node) {
-  return static_cast<std::size_t>(node);
 }
 
 bool is_activation(const Node& node) {

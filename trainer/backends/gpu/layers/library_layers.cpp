@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/position.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
 
 namespace dllaunch::gpu {
-namespace {
-
-std::size_t index(int node) {
-  return static_cast<std::size_t>(node);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Error> LibraryLayers::make(MathLibrary& library, const Graph& graph,
                                          const StepPlan& plan, const Numerics& numerics) {
@@ -85,8 +80,8 @@ std::optional<Error> LibraryLayers::make_convolution(MathLibrary& library, const
                                                      const StepPlan& plan, const Numerics& numerics,
                                                      std::size_t n) {
   const Node& node = graph.nodes[n];
-  const NodePlan& input = plan.nodes[index(node.inputs.front())];
-  const Parameter& weight = graph.parameters[index(node.parameters.front())];
+  const NodePlan& input = plan.nodes[at(node.inputs.front())];
+  const Parameter& weight = graph.parameters[at(node.parameters.front())];
   auto made = library.convolution({.type = numerics.type,
                                    .tf32 = numerics.tf32,
                                    .x = input.shape,
@@ -108,7 +103,7 @@ std::optional<Error> LibraryLayers::make_convolution(MathLibrary& library, const
 std::optional<Error> LibraryLayers::make_dense(MathLibrary& library, const Graph& graph,
                                                const StepPlan& plan, const Numerics& numerics,
                                                std::size_t n) {
-  const Volume& x = plan.nodes[index(graph.nodes[n].inputs.front())].shape;
+  const Volume& x = plan.nodes[at(graph.nodes[n].inputs.front())].shape;
   const std::int64_t units = plan.nodes[n].shape.channels;
   const auto [type, tf32] = numerics;
   // Weight gradients are written to the arena, which is float.

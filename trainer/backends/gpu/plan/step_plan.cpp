@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "support/position.hpp"
 #include "trainer/backends/fusion_plan.hpp"
 #include "trainer/graph/readers.hpp"
 
 namespace dllaunch::gpu {
 namespace {
-
-std::size_t at(int node) {
-  return static_cast<std::size_t>(node);
-}
 
 Volume volume_of(const Shape& shape, int batch) {
   Volume v{.rows = batch};

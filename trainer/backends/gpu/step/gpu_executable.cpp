@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/rank/rank_env.hpp"
+#include "support/position.hpp"
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
@@ -23,10 +24,6 @@
 
 namespace dllaunch::gpu {
 namespace {
-
-std::size_t index(int of) {
-  return static_cast<std::size_t>(of);
-}
 
 /// Always computes a full batch, since library plans are made for it. Absent images are zeros at
 /// the input and have no gradient; values there are NaN only if others are.
@@ -107,7 +104,7 @@ class GpuExecutable final : public Executable {
       run({CaptureKey::Kind::backward, piece.first_node, piece.last_node, accumulate},
           [&] { run_backward(piece); });
       for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
-        if (trains(parameters_.slots()[index(slot)].parameter)) {
+        if (trains(parameters_.slots()[at(slot)].parameter)) {
           parameters_.give_gradient(stream_, slot);
         }
         on_ready(slot);
@@ -142,16 +139,16 @@ class GpuExecutable final : public Executable {
   }
 
  private:
-  T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
+  T* value(int n) const { return memory_.at<T>(values_[at(n)]); }
   /// nullptr: not needed.
-  T* grad(int n) const { return memory_.at<T>(grads_[index(n)]); }
-  const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
+  T* grad(int n) const { return memory_.at<T>(grads_[at(n)]); }
+  const Volume& shape(int n) const { return plan_.nodes[at(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
   Numerics numerics() const {
     return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
   }
-  bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
+  bool trains(int parameter) const { return !graph_.parameters[at(parameter)].frozen; }
   /// Whether the next write to grad(n) must accumulate.
   bool adds(int n) { return schedule_.adds(n); }
 
@@ -274,9 +271,8 @@ void GpuExecutable<T>::reserve() {
     argmax_.push_back(place(both, elements * sizeof(std::uint16_t)));
     if (!library_layers_.has(n) || dtype_of(T{}) == DType::f32) continue;
     const int weight = graph_.nodes[n].parameters.front();
-    const auto weights =
-        static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
-    compute_weights_[index(weight)] = memory_.add(weights * sizeof(T));
+    const auto weights = static_cast<std::size_t>(elements_of(graph_.parameters[at(weight)].shape));
+    compute_weights_[at(weight)] = memory_.add(weights * sizeof(T));
   }
   outputs_ =
       memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
@@ -317,8 +313,8 @@ void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
     adds(last());
   }
   for (int n = piece.first_node; n >= piece.last_node; --n) {
-    const NodePlan& plan = plan_.nodes[index(n)];
-    if (plan.trains && !plan.absorbed) run_backward(index(n));
+    const NodePlan& plan = plan_.nodes[at(n)];
+    if (plan.trains && !plan.absorbed) run_backward(at(n));
   }
   schedule_.end(piece);
 }
@@ -339,7 +335,7 @@ bool GpuExecutable<T>::all_finite(std::size_t n) {
 template <typename T>
 NormPass<T> GpuExecutable<T>::norm_pass(std::size_t n) const {
   const NodePlan& plan = plan_.nodes[n];
-  const Node& norm = graph_.nodes[index(plan.norm)];
+  const Node& norm = graph_.nodes[at(plan.norm)];
   return {.node = plan.norm,
           .shape = plan.shape,
           .rows = count_,
@@ -354,7 +350,7 @@ NormPass<T> GpuExecutable<T>::norm_pass(std::size_t n) const {
 template <typename T>
 void GpuExecutable<T>::run_norm_backward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
-  const Node& norm = graph_.nodes[index(plan.norm)];
+  const Node& norm = graph_.nodes[at(plan.norm)];
   const int x = norm.inputs.front();
   NormPass<T> pass = norm_pass(n);
   pass.dy = grad(static_cast<int>(n));
@@ -371,7 +367,7 @@ void GpuExecutable<T>::run_norm_backward(std::size_t n) {
 template <typename T>
 const T* GpuExecutable<T>::compute_weight(int parameter) const {
   if constexpr (std::is_same_v<T, float>) return parameters_.weight(parameter);
-  return memory_.at<T>(compute_weights_[index(parameter)]);
+  return memory_.at<T>(compute_weights_[at(parameter)]);
 }
 
 template <typename T>
