@@ -146,7 +146,8 @@ std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
   const double span = is_over(run_state) ? history.span_seconds() : history.span_until(now_s);
   const double most = run_state.run.began_at_s > 0 ? std::max(0.0, now_s - run_state.run.began_at_s)
                                                    : RunTotals::no_bound;
-  return status.totals.goodput(std::max(std::min(span, most), run_state.seconds.value_or(0)), most);
+  return status.totals.goodput(std::max(std::min(span, most), run_state.seconds.value_or(0.0)),
+                               most);
 }
 
 std::string goodput_words(const RunStatusView& status) {

@@ -218,7 +218,7 @@ class Supervisor {
   /// Returns the trouble with the run's directory when ranks failed; empty: none. Waits until it is
   /// over or the patience is exhausted.
   std::string wait_for_storage() {
-    const auto first = storage_.trouble();
+    auto first = storage_.trouble();
     if (first.empty()) return "";
     system_.log(fmt::format("dllaunch: {}: waiting\n", first));
     const auto give_up_at = Clock::now() + patience_for_storage(run_.recovery);

@@ -51,8 +51,8 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
       images_(dataset.size(options.split)),
       order_(std::move(order)),
       slices_(std::move(slices)),
-      options_(options) {
-  const auto workers = static_cast<std::size_t>(options.workers);
+      options_(std::move(options)) {
+  const auto workers = static_cast<std::size_t>(options_.workers);
   // One being read, the next one, and one in preparation.
   ring_.resize(workers == 0 ? 1 : std::max<std::size_t>(3, 2 * workers));
   for (auto& prepared : ring_) reserve(prepared);

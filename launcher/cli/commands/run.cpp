@@ -151,12 +151,8 @@ std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   return shell_join(argv);
 }
 
-Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
-                   const HeldFolder& folder, const Outcome& outcome, const RunTotals& totals,
-                   System& system) {
-  const auto summary =
-      summary_of(outcome, totals, planned.plan.ranks(), !planned.job.train.is_null(),
-                 seconds_since_began(run, planned.plan.launcher));
+Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolder& folder,
+                   const Outcome& outcome, const Summary& summary, System& system) {
   system.log(render_failure(outcome));
   if (outcome.taken_over) return outcome.exit_code;
   system.print(render_summary(summary, {.run_dir = run.path,
@@ -214,7 +210,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     system.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
     return exit_code::success;
   }
-  return finish(options, planned, run, folder, *outcome, follower.totals(), system);
+  const auto summary = summary_of(*outcome, follower.totals(), plan.ranks(), !job.train.is_null(),
+                                  seconds_since_began(run, plan.launcher));
+  return finish(options, run, folder, *outcome, summary, system);
 }
 
 /// A repeated `run` follows the job that is still queued or running.

@@ -94,6 +94,20 @@ class RenderSbatch : public testing::Test {
     return output ? *output : CommandOutput{};
   }
 
+  /// With bin/srun and bin/dllaunch.
+  CommandOutput run_with_programs(std::string script) {
+    const std::string stub = root_ / "dllaunch";
+    for (auto at = script.find(stub); at != std::string::npos; at = script.find(stub, at + 1))
+      script.replace(at, stub.size(), (root_ / "bin/dllaunch").string());
+    write("script", script);
+    auto output = system_.run(
+        {"env", "out=" + root_.string(), "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin",
+         "bash", root_ / "script"},
+        seconds(20));
+    EXPECT_TRUE(output) << output.error().what;
+    return output ? *output : CommandOutput{};
+  }
+
   /// Empty where shellcheck has nothing to say.
   std::string shellcheck(const std::string& script, const char* severity) {
     const auto path = write("checked.sh", script);
@@ -272,17 +286,24 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
         "[ -e \"$out/gone\" ] && echo gone\n");
   for (const char* program : {"bin/srun", "bin/dllaunch"})
     fs::permissions(root_ / program, fs::perms::owner_all);
-  auto script = render_sbatch(*made);
-  const std::string stub = root_ / "dllaunch";
-  for (auto at = script.find(stub); at != std::string::npos; at = script.find(stub, at + 1))
-    script.replace(at, stub.size(), (root_ / "bin/dllaunch").string());
-  write("script", script);
-  const auto output =
-      system_.run({"env", "out=" + root_.string(),
-                   "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin", "bash", root_ / "script"},
-                  seconds(20));
-  ASSERT_TRUE(output) << output.error().what;
-  EXPECT_EQ(output->out, "kept\nalive\ngone\n") << output->err << script;
+  const auto output = run_with_programs(render_sbatch(*made));
+  EXPECT_EQ(output.out, "kept\nalive\ngone\n") << output.err;
+}
+
+/// srun would report a keeper that Slurm ends as a killed task, which reads like a killed rank.
+TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
+  auto job = run_job();
+  job.stage = {"/data/images"};
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made) << made.error().what;
+  write("bin/srun", "#!/bin/bash\ncat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
+  write("bin/dllaunch", "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged\n");
+  for (const char* program : {"bin/srun", "bin/dllaunch"})
+    fs::permissions(root_ / program, fs::perms::owner_all);
+  const auto output = run_with_programs(render_sbatch(*made));
+  EXPECT_EQ(output.exit_code, 3) << output.err;
+  EXPECT_EQ(output.err, "");
+  EXPECT_TRUE(fs::exists(root_ / "gone"));
 }
 
 TEST_F(RenderSbatch, AFailingSetupLineEndsTheJob) {

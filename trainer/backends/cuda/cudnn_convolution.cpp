@@ -82,16 +82,24 @@ std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
   return made;
 }
 
+/// On the GPU; images or their gradients, weights, results, each read or written as the plan says.
+struct Arrays {
+  const void* x;
+  const void* w;
+  const void* y;
+  void* workspace;
+};
+
 /// Returns cuDNN's error message; empty: success.
-std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x,
-                           const void* w, const void* y, void* workspace) {
+std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream stream,
+                           const Arrays& at) {
   const std::array<std::int64_t, 3> ids = {id_of_x, id_of_w, id_of_y};
-  const std::array<const void*, 3> pointers = {x, w, y};
+  const std::array<const void*, 3> pointers = {at.x, at.w, at.y};
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.numbers(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids)
       .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
            std::span<const void* const>(pointers))
-      .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace)
+      .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, at.workspace)
       .finish();
   if (!pack.good()) return pack.error().what;
   cudnnStatus_t status = cudnnSetStream(handle.raw(), stream);
@@ -102,22 +110,22 @@ std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream str
   return fmt::format("convolution: {}", cudnnGetErrorString(status));
 }
 
-void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
-             const void* y, void* workspace) {
-  std::string why = try_to_execute(handle, plan, stream, x, w, y, workspace);
+void execute(const Handle& handle, const Plan& plan, GpuStream stream, const Arrays& at) {
+  std::string why = try_to_execute(handle, plan, stream, at);
   if (!why.empty()) gpu::library_failed("cuDNN", std::move(why));
 }
 
 std::optional<gpu::Fastest> fastest(const Handle& handle, const std::vector<Plan>& plans,
                                     const ConvolutionShape& shape) {
   std::vector<std::size_t> workspaces;
+  workspaces.reserve(plans.size());
   for (const Plan& plan : plans) workspaces.push_back(plan.workspace);
-  return gpu::fastest_algorithm(shape, workspaces,
-                                [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-                                  return try_to_execute(handle, plans[i], nullptr, memory.x,
-                                                        memory.w, memory.y, memory.workspace)
-                                      .empty();
-                                });
+  return gpu::fastest_algorithm(
+      shape, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+        return try_to_execute(handle, plans[i], nullptr,
+                              {memory.x, memory.w, memory.y, memory.workspace})
+            .empty();
+      });
 }
 
 /// Returns plans of the allowed engines in the heuristics' order; with `wanted`, only of the engine
@@ -195,15 +203,15 @@ class CudnnConvolution final : public gpu::Convolution {
 
   std::size_t workspace() const override { return workspace_; }
   void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
-    execute(*handle_, forward_->chosen, stream, x, w, y, workspace);
+    execute(*handle_, forward_->chosen, stream, {x, w, y, workspace});
   }
   void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
                      void* workspace) override {
-    execute(*handle_, data_->chosen, stream, dx, w, dy, workspace);
+    execute(*handle_, data_->chosen, stream, {dx, w, dy, workspace});
   }
   void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
                         void* workspace) override {
-    execute(*handle_, weights_->chosen, stream, x, dw, dy, workspace);
+    execute(*handle_, weights_->chosen, stream, {x, dw, dy, workspace});
   }
 
  private:
