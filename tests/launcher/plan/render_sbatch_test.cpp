@@ -1,5 +1,4 @@
-// The script is checked as text (golden files, shellcheck) and by running it: bash reads it back
-// with srun replaced by a function that writes down what it was given.
+// The script as text (golden files, shellcheck), and run by bash with a recording srun.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -96,16 +95,15 @@ class RenderSbatch : public testing::Test {
 
   /// With bin/srun and bin/dllaunch.
   CommandOutput run_with_programs(std::string script) {
+    for (const char* program : {"bin/srun", "bin/dllaunch"})
+      fs::permissions(root_ / program, fs::perms::owner_all);
     const std::string stub = root_ / "dllaunch";
     for (auto at = script.find(stub); at != std::string::npos; at = script.find(stub, at + 1))
       script.replace(at, stub.size(), (root_ / "bin/dllaunch").string());
     write("script", script);
-    auto output = system_.run(
-        {"env", "out=" + root_.string(), "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin",
-         "bash", root_ / "script"},
-        seconds(20));
-    EXPECT_TRUE(output) << output.error().what;
-    return output ? *output : CommandOutput{};
+    const std::string path = "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin";
+    return *system_.run({"env", "out=" + root_.string(), path, "bash", root_ / "script"},
+                        seconds(20));
   }
 
   /// Empty where shellcheck has nothing to say.
@@ -284,8 +282,6 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
         "eval \"exec ${2%:*}>&-\"\n"
         "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; [ ! -e \"$out/gone\" ] || break; done\n"
         "[ -e \"$out/gone\" ] && echo gone\n");
-  for (const char* program : {"bin/srun", "bin/dllaunch"})
-    fs::permissions(root_ / program, fs::perms::owner_all);
   const auto output = run_with_programs(render_sbatch(*made));
   EXPECT_EQ(output.out, "kept\nalive\ngone\n") << output.err;
 }
@@ -295,13 +291,11 @@ TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
   auto job = run_job();
   job.stage = {"/data/images"};
   const auto made = plan(job, small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made);
   write("bin/srun", "#!/bin/bash\ncat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
   write("bin/dllaunch", "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged\n");
-  for (const char* program : {"bin/srun", "bin/dllaunch"})
-    fs::permissions(root_ / program, fs::perms::owner_all);
   const auto output = run_with_programs(render_sbatch(*made));
-  EXPECT_EQ(output.exit_code, 3) << output.err;
+  EXPECT_EQ(output.exit_code, 3);
   EXPECT_EQ(output.err, "");
   EXPECT_TRUE(fs::exists(root_ / "gone"));
 }
