@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/support/sanitizer.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -104,6 +106,7 @@ TEST(Fatal, FlushesButRunsNoDestructors) {
 }
 
 TEST(Fatal, DoesNotWaitForAReaderThatStoppedReading) {
+  if (under_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer delays signals";
   const auto start = std::chrono::steady_clock::now();
   const End end = run_in_child(
       [] {

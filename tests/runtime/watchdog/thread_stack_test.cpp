@@ -8,6 +8,8 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/support/sanitizer.hpp"
+
 namespace dllaunch {
 
 /// Outside the anonymous namespace, so that the dynamic symbol table has it.
@@ -49,6 +51,7 @@ TEST(ThreadStack, NamesWhereAnotherThreadIs) {
 }
 
 TEST(ThreadStack, OfAnEndedThreadIsEmpty) {
+  if (under_thread_sanitizer()) GTEST_SKIP() << "ThreadSanitizer delays signals";
   ASSERT_TRUE(prepare_stacks());
   pid_t gone = 0;
   {

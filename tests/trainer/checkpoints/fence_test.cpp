@@ -146,7 +146,7 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
 TEST(FencedTraining, ACheckpointInProgressGetsNoFinalName) {
   auto config = small_config("reference");
   config.epochs = 4;
-  config.checkpoint.mb_per_s = 2;  // the write takes a quarter of a second
+  config.checkpoint.mb_per_s = 0.1;  // the write would take five seconds
   config.checkpoint.stop_on_error = false;
   const ScratchFolder run;
   const Life life = taken_over_after(8, /*meanwhile=*/true, config, run.path());
