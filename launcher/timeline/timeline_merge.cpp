@@ -154,7 +154,11 @@ class Merge {
       write_rank(source, trace, merged);
     }
     merged.hosts = static_cast<int>(hosts.size());
-    merged.seconds = static_cast<double>(std::max<std::int64_t>(last_ns_ - first_ns_, 0)) * 1e-9;
+    // Unsigned: a damaged file's times may be further apart than a signed number counts.
+    if (last_ns_ > first_ns_)
+      merged.seconds = static_cast<double>(static_cast<std::uint64_t>(last_ns_) -
+                                           static_cast<std::uint64_t>(first_ns_)) *
+                       1e-9;
     merged.left_out = sources_.left_out;
     return trace.finish();
   }
