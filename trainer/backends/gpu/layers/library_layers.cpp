@@ -8,7 +8,6 @@
 #include "trainer/backends/gpu/kernels/launch.hpp"
 
 namespace dllaunch::gpu {
-namespace {}  // namespace
 
 std::optional<Error> LibraryLayers::make(MathLibrary& library, const Graph& graph,
                                          const StepPlan& plan, const Numerics& numerics) {
