@@ -26,7 +26,7 @@ std::optional<RunAction> final_end(const EndedJob& ended) {
       (ended.status == RunStatus::cancelled && ended.canceller == Canceller::user))
     return leave("you cancelled it");
   if (ended.status == RunStatus::cancelled && ended.canceller == Canceller::unknown)
-    return leave("it was cancelled, Slurm does not say by whom");
+    return leave("it was cancelled by an unknown user");
   if (!ended.stopped.empty()) return give_up("its supervisor stopped: " + ended.stopped);
   if (ended.exit_code == exit_code::do_not_requeue)
     return give_up("it ended with exit code 93: never restart");

@@ -1,4 +1,4 @@
-// What of a plan everything needs that follows, explains or lists a run.
+// The part of a plan that is needed to follow, explain or list its run.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,8 @@ struct RunOutline {
   Paths paths;
 };
 
-/// The outline from a plan.json of any version. Missing or invalid values get their defaults.
+/// Returns the outline from a plan.json of any version. Missing or invalid values get their
+/// defaults.
 RunOutline outline_from_json(const Json& document);
 
 /// "2 nodes + 1 spare".

@@ -1,11 +1,12 @@
-// What a test cannot see in a program built with ThreadSanitizer.
+// Whether a sanitizer hides what a test looks at.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace dllaunch {
 
-/// It delivers a signal only at the next call that it intercepts, and maps memory itself.
+/// Returns true in a program built with ThreadSanitizer, which delivers a signal only at the next
+/// call that it intercepts, and maps memory itself.
 inline bool under_thread_sanitizer() {
   return ::dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
 }

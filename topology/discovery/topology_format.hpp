@@ -16,7 +16,7 @@ namespace dllaunch {
 
 /// Returns the document of `topo --json`, which holds the whole topology.
 Json to_json(const Topology& topology);
-/// Takes also a document without "cores", where each CPU is one, or without what is allowed, where
+/// Returns the topology in a document. Without "cores", each CPU is one; without what is allowed,
 /// everything is.
 Result<Topology> topology_from_json(const Json& document);
 /// The same for fields of this type (support/json_fields.hpp).

@@ -50,10 +50,9 @@ struct Placement {
 };
 
 /// Returns the placement of all ranks on the node. Pure: equal arguments give equal results on any
-/// machine. It promises: locality first; disjoint shares that differ by
-/// at most one core inside a locality domain; L3 borders kept where that allows it; hardware
-/// threads assigned before sharing; sharing only with a warning; no empty mask; no CPU outside the
-/// allowed set.
+/// machine. It promises: locality first; disjoint shares that differ by at most one core inside a
+/// locality domain; L3 borders kept where that allows it; hardware threads assigned before sharing;
+/// sharing only with a warning; no empty mask; no CPU outside the allowed set.
 ///
 /// closest and spread differ if a rank takes fewer cores than its share: adjacent cores, or cores
 /// as far apart as the share allows. Ranks without a GPU divide the node; with one rank per NUMA

@@ -25,7 +25,7 @@ const Case cases[] = {
     {"cancelled by an unknown user",
      {.status = RunStatus::cancelled},
      RunVerdict::leave,
-     "Slurm does not say by whom"},
+     "cancelled by an unknown user"},
     {"a cancel that came too late for it to end as cancelled",
      {.status = RunStatus::timeout, .cancel_wished = true, .new_checkpoint = true},
      RunVerdict::leave,
