@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 
 sys.dont_write_bytecode = True  # would be written beside the sources
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench/gpu"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../bench/gpu"))
 import torch_models  # the models that the benchmark times
 
 TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
