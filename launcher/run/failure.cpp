@@ -126,7 +126,9 @@ std::string describe(const DeadRank& dead) {
   if (!dead.host.empty()) text += " on " + printable(dead.host);
   if (dead.out_of_memory) return text + " was killed: out of memory";
   if (dead.signal == 0) return text + fmt::format(" exited with code {}", dead.exit_code);
-  return text + fmt::format(" was killed by signal {} ({})", dead.signal, signal_name(dead.signal));
+  text += fmt::format(" was killed by signal {} ({})", dead.signal, signal_name(dead.signal));
+  // Not the cause: the peer's end is, and Slurm may report its node only later.
+  return dead.signal == SIGPIPE ? text + ": it wrote to a process that was gone" : text;
 }
 
 std::string signal_name(int signal) {
