@@ -39,8 +39,7 @@ std::int64_t monotonic_ns() {
 void Activity::publish_in(Beacon& beacon) {
   const auto copy = [](auto& to, const auto& from) { to.store(from.load()); };
   copy(beacon.step, beacon_->step);
-  copy(beacon.phase, beacon_->phase);
-  copy(beacon.phase_since_ns, beacon_->phase_since_ns);
+  beacon.phase.store(beacon_->phase.load());
   copy(beacon.begun, beacon_->begun);
   copy(beacon.ended, beacon_->ended);
   copy(beacon.waiting_since_ns, beacon_->waiting_since_ns);
@@ -52,14 +51,11 @@ void Activity::publish_in(Beacon& beacon) {
 
 void Activity::enter(RankPhase phase) {
   const std::int64_t now = monotonic_ns();
-  const RankPhase before = beacon_->phase.load(std::memory_order_relaxed);
-  if (listener_ != nullptr) {
-    listener_->phase_ended(before, beacon_->phase_since_ns.load(std::memory_order_relaxed), now);
-  }
-  spent_ns_[static_cast<std::size_t>(before)] += now - counted_until_ns_;
+  const PhaseEntry before = beacon_->phase.load();
+  if (listener_ != nullptr) listener_->phase_ended(before.phase, before.since_ns, now);
+  spent_ns_[static_cast<std::size_t>(before.phase)] += now - counted_until_ns_;
   counted_until_ns_ = now;
-  beacon_->phase_since_ns.store(now, std::memory_order_relaxed);
-  beacon_->phase.store(phase, std::memory_order_relaxed);
+  beacon_->phase.store({.phase = phase, .since_ns = now});
 }
 
 std::uint64_t Activity::begin_collective() {

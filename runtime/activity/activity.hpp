@@ -31,12 +31,37 @@ enum class RankPhase : std::uint8_t {
 constexpr std::size_t phases = 10;
 std::string_view to_string(RankPhase phase);
 
+/// What a rank does, and since when.
+struct PhaseEntry {
+  RankPhase phase = RankPhase::start;
+  std::int64_t since_ns = 0;  // 0 .. 2^60 - 1, 36 years
+};
+
+/// One word, so that a reader never pairs a phase with the age of another. Zeroed memory is a valid
+/// initial value.
+class AtomicPhase {
+ public:
+  PhaseEntry load() const {
+    const std::int64_t word = word_.load(std::memory_order_acquire);
+    return {.phase = static_cast<RankPhase>(word & phase_mask), .since_ns = word >> phase_bits};
+  }
+  void store(PhaseEntry entry) {
+    word_.store(entry.since_ns << phase_bits | static_cast<std::int64_t>(entry.phase),
+                std::memory_order_release);
+  }
+
+ private:
+  static constexpr int phase_bits = 4;
+  static constexpr std::int64_t phase_mask = (std::int64_t{1} << phase_bits) - 1;
+  static_assert(phases <= phase_mask);
+  std::atomic<std::int64_t> word_;
+};
+
 /// A rank's position. Written by one thread; each field is atomic, all together are not. Times are
 /// CLOCK_MONOTONIC, which all processes of a node share. Zeroed memory is a valid initial value.
 struct alignas(64) Beacon {
   std::atomic<std::int64_t> step;  // optimizer steps since the beginning of the run
-  std::atomic<RankPhase> phase;
-  std::atomic<std::int64_t> phase_since_ns;
+  AtomicPhase phase;
   // Collectives are numbered from 1, identically on all ranks.
   std::atomic<std::uint64_t> begun;  // the latest
   std::atomic<std::uint64_t> ended;  // all up to this one
@@ -65,7 +90,7 @@ class ActivityListener {
 /// Writes the beacon. One thread at a time.
 class Activity {
  public:
-  Activity() : beacon_(&own_) { beacon_->phase_since_ns = monotonic_ns(); }
+  Activity() : beacon_(&own_) { own_.phase.store({.since_ns = monotonic_ns()}); }
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
@@ -76,7 +101,7 @@ class Activity {
   void tell(ActivityListener* listener) { listener_ = listener; }
 
   void enter(RankPhase phase);
-  RankPhase phase() const { return beacon_->phase.load(std::memory_order_relaxed); }
+  RankPhase phase() const { return beacon_->phase.load().phase; }
   void set_step(std::int64_t step) { beacon_->step.store(step, std::memory_order_relaxed); }
 
   std::uint64_t begin_collective();  // returns its number

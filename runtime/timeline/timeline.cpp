@@ -165,15 +165,14 @@ TimelineSpan Timeline::span_of(const Entry& entry) {
 /// The spans in progress. Omits one that the beacon leaves meanwhile.
 std::vector<TimelineSpan> Timeline::open_spans() const {
   std::vector<TimelineSpan> open;
-  const std::int64_t since = beacon_.phase_since_ns.load(std::memory_order_acquire);
-  const RankPhase phase = beacon_.phase.load(std::memory_order_acquire);
+  const auto [phase, since] = beacon_.phase.load();
   const std::int64_t step = beacon_.step.load(std::memory_order_acquire);
   const std::uint64_t number = beacon_.waiting_for.load(std::memory_order_acquire);
   const std::int64_t waiting_since = beacon_.waiting_since_ns.load(std::memory_order_acquire);
   const CollectiveKind kind = beacon_.waiting_kind.load(std::memory_order_acquire);
   const std::uint64_t bytes = beacon_.waiting_bytes.load(std::memory_order_acquire);
   const std::int64_t now = monotonic_ns();
-  if (beacon_.phase_since_ns.load(std::memory_order_acquire) != since) return open;
+  if (beacon_.phase.load().since_ns != since) return open;
   open.push_back({.name = span_name(phase), .begin_ns = since, .end_ns = now, .step = step});
   if (number == 0 || beacon_.waiting_for.load(std::memory_order_acquire) != number) return open;
   open.push_back({.name = span_name(kind),

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "runtime/watchdog/watchdog.hpp"
+#include "support/abandonable_thread.hpp"
 
 namespace dllaunch {
 
@@ -14,8 +15,7 @@ class AsyncNotifier {
   using Say = std::function<void(const StallNotice&)>;
 
   explicit AsyncNotifier(Say say);
-  /// Waits at most two seconds for pending notices, then abandons the thread together with its
-  /// state.
+  /// Waits at most two seconds for pending notices, then abandons the thread.
   ~AsyncNotifier();
   AsyncNotifier(const AsyncNotifier&) = delete;
   AsyncNotifier& operator=(const AsyncNotifier&) = delete;
@@ -25,8 +25,9 @@ class AsyncNotifier {
 
  private:
   struct State;
-  static void run(const std::shared_ptr<State>& state);
+  static void run(State& state, const Say& say);
   std::shared_ptr<State> state_;
+  AbandonableThread thread_;
 };
 
 }  // namespace dllaunch

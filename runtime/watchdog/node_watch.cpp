@@ -108,16 +108,17 @@ RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   state.dead = dead_[place];
   // First: what is read of a collective must not be newer than the wait for it.
   state.waiting_for = beacon.waiting_for.load(std::memory_order_acquire);
-  const auto counted = [&](const std::atomic<std::int64_t>& since_ns) {
-    return age(std::max(since_ns.load(std::memory_order_relaxed), counted_from_ns_), now_ns);
+  const auto counted = [&](std::int64_t since_ns) {
+    return age(std::max(since_ns, counted_from_ns_), now_ns);
   };
-  state.waiting_age_ns = counted(beacon.waiting_since_ns);
+  state.waiting_age_ns = counted(beacon.waiting_since_ns.load(std::memory_order_relaxed));
   state.kind = beacon.waiting_kind.load(std::memory_order_relaxed);
   state.bytes = beacon.waiting_bytes.load(std::memory_order_relaxed);
   state.heartbeat_age_ns = age(record.heartbeat_ns.load(std::memory_order_relaxed), now_ns);
   state.step = beacon.step.load(std::memory_order_relaxed);
-  state.phase_age_ns = counted(beacon.phase_since_ns);
-  state.phase = beacon.phase.load(std::memory_order_relaxed);
+  const PhaseEntry entry = beacon.phase.load();
+  state.phase = entry.phase;
+  state.phase_age_ns = counted(entry.since_ns);
   state.begun = beacon.begun.load(std::memory_order_acquire);
   state.ended = beacon.ended.load(std::memory_order_acquire);
   state.left = record.left.load(std::memory_order_acquire);

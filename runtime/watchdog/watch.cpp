@@ -277,7 +277,8 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
     return end_.order(GiveUp::death, "a rank of this node has died, the job cannot go on");
   }
   if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
-  if (!roll_call_.is_judge()) {
+  // A rank never heard from must not be taken for one that has not arrived.
+  if (!roll_call_.is_judge() || !roll_call_.is_complete(now_ns)) {
     if (overdue_collective(own, abort_ns_ + judge_is_late_ns) == 0) return;
     return end_.order(GiveUp::stall,
                       "a collective timed out here and no coordinator aborted the job; aborting");

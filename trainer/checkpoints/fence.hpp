@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "runtime/rank/run_ownership.hpp"
 #include "support/result.hpp"
@@ -17,9 +19,13 @@ class Fence {
  public:
   /// Always open: this incarnation has no fencing token.
   Fence() = default;
-  explicit Fence(RunOwnership ownership) : ownership_(std::move(ownership)) {}
+  explicit Fence(RunOwnership ownership)
+      : Fence(ownership.fencing_token(), [ownership] { return ownership.check(); }) {}
+  /// `ask`: as RunOwnership::check(). Called by any thread, by several at once.
+  Fence(std::int64_t fencing_token, std::function<Result<Ok>()> ask)
+      : fencing_token_(fencing_token), ask_(std::move(ask)) {}
 
-  std::int64_t fencing_token() const { return ownership_ ? ownership_->fencing_token() : 0; }
+  std::int64_t fencing_token() const { return fencing_token_; }
 
   /// Reads the file system. For rare, important writes. unsatisfiable names the process that took
   /// over. unavailable: the file system does not answer.
@@ -35,10 +41,11 @@ class Fence {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<RunOwnership> ownership_;
+  std::int64_t fencing_token_ = 0;
+  std::function<Result<Ok>()> ask_;
   mutable std::mutex mutex_;
   std::optional<Error> closed_;
-  std::optional<Clock::time_point> asked_;
+  std::optional<Clock::time_point> answered_;  // when the last answered check began
 };
 
 }  // namespace dllaunch

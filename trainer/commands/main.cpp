@@ -178,7 +178,7 @@ TimelineOptions timeline_options(const Communicator& communicator,
                    .ranks = communicator.size(),
                    .host = host_name(),
                    .communicator = std::string(communicator.name()),
-                   .base_ns = activity.beacon().phase_since_ns},
+                   .base_ns = activity.beacon().phase.load().since_ns},
           .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
           .switches = switches};
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/communicators/hierarchical/crowding.hpp"
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 #include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
@@ -25,7 +27,14 @@ NodeMap map_nodes(const Peers& world, const Peers& node) {
   const std::int64_t first = node.gather_all(here).front();
   const std::array<std::int64_t, 3> mine = {first, node.rank(), node.size()};
   const auto all = world.gather_all(mine);
-  NodeMap map{.rank = world.rank(), .node = {}, .local_index = {}, .columns = node.size()};
+  const auto words = node.gather_all(cpus_of_this_thread());
+  std::vector<CpuWords> masks(static_cast<std::size_t>(node.size()));
+  std::memcpy(masks.data(), words.data(), words.size() * sizeof words[0]);
+  NodeMap map{.rank = world.rank(),
+              .node = {},
+              .local_index = {},
+              .columns = node.size(),
+              .crowded = is_crowded(masks, static_cast<std::size_t>(node.rank()))};
   std::vector<std::int64_t> firsts;
   for (std::size_t i = 0; i < all.size(); i += 3) firsts.push_back(all[i]);
   std::ranges::sort(firsts);

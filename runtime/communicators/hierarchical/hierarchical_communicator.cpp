@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -39,8 +38,7 @@ HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory shar
       share_(std::move(share)),
       areas_(share_(NodeGroup::area_bytes(staging_bytes))),
       group_(make_group(map_, areas_, staging_bytes)),
-      inter_node_(std::move(inter_node)),
-      crowded_(group_.size() > ::sysconf(_SC_NPROCESSORS_ONLN)) {}
+      inter_node_(std::move(inter_node)) {}
 
 std::span<std::byte> HierarchicalCommunicator::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -180,10 +178,10 @@ void HierarchicalCommunicator::finish_all() {
 void HierarchicalCommunicator::finish(std::uint64_t last_step) {
   for (int polls = 0; !is_done(last_step); ++polls) {
     progress();
-    if (crowded_ && polls > yields_before_sleep) {
+    if (map_.crowded && polls > yields_before_sleep) {
       // After a yield a process waits for every other's time slice; after a sleep it runs first.
       std::this_thread::sleep_for(std::chrono::microseconds(10));
-    } else if (crowded_ || polls > polls_before_yield) {
+    } else if (map_.crowded || polls > polls_before_yield) {
       ::sched_yield();
     }
   }

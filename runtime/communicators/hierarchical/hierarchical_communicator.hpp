@@ -20,6 +20,7 @@ struct NodeMap {
   std::vector<int> node;         // of each rank, 0 .. nodes-1
   std::vector<int> local_index;  // of each rank, within its node
   int columns = 1;               // inter-node groups: the smallest number of ranks on a node
+  bool crowded = false;          // more ranks than CPUs: waiting must yield the CPU
 
   int size() const { return static_cast<int>(node.size()); }
   int inter_node(int of_rank) const {
@@ -141,7 +142,6 @@ class HierarchicalCommunicator final : public Communicator {
   std::uint64_t ended_ = 0;                // all steps up to this one
   std::vector<const std::byte*> sources_;  // of the current reduction
   std::vector<std::byte*> destinations_;
-  bool crowded_;  // more ranks than CPUs: waiting must yield the CPU
 };
 
 }  // namespace dllaunch

@@ -1,16 +1,13 @@
 #include "runtime/gpu/sensors/gpu_sampler.hpp"
 
 #include <fmt/core.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "runtime/gpu/sensors/xid.hpp"
-#include "support/all_signals_blocked.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,27 +23,26 @@ double seconds_now() {
 }  // namespace
 
 struct GpuSampler::State {
-  GpuSamplerOptions options;
+  State() { meter.restart(seconds_now()); }
+
   mutable std::mutex mutex;
   std::condition_variable changed;
   GpuUseMeter meter;
   std::string trouble;
   bool ending = false;
-  bool ended = false;
 };
 
-GpuSampler::GpuSampler(GpuSamplerOptions options) : state_(std::make_shared<State>()) {
-  state_->options = std::move(options);
-  state_->meter.restart(seconds_now());
-  const AllSignalsBlocked blocked;
-  std::thread([state = state_] { run(state); }).detach();
-}
+GpuSampler::GpuSampler(GpuSamplerOptions options)
+    : state_(std::make_shared<State>()),
+      thread_("gpu sensors", patience,
+              [state = state_, options = std::move(options)] { run(*state, options); }) {}
 
 GpuSampler::~GpuSampler() {
-  std::unique_lock<std::mutex> lock(state_->mutex);
-  state_->ending = true;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->ending = true;
+  }
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, patience, [this] { return state_->ended; });
 }
 
 GpuUse GpuSampler::take() {
@@ -65,32 +61,27 @@ std::string GpuSampler::trouble() const {
 }
 
 /// The lock is held only between calls of the library and of `alarm`.
-void GpuSampler::run(const std::shared_ptr<State>& state) {
-  ::prctl(PR_SET_NAME, "gpu sensors");
-  const GpuSamplerOptions& options = state->options;
+void GpuSampler::run(State& state, const GpuSamplerOptions& options) {
   auto sensors = GpuSensors::open(options.pci, options.libraries);
   GpuAlarms alarms(options.pci);
-  std::unique_lock<std::mutex> lock(state->mutex);
+  std::unique_lock<std::mutex> lock(state.mutex);
   if (!sensors) {
-    state->trouble = sensors.error().what;
-    state->meter.add({.trouble = state->trouble}, seconds_now());
+    state.trouble = sensors.error().what;
+    state.meter.add({.trouble = state.trouble}, seconds_now());
   }
-  while (sensors && !state->ending) {
+  while (sensors && !state.ending) {
     lock.unlock();
     const GpuReading reading = (*sensors)->read();
     for (const std::string& line : alarms.of(reading)) {
       if (options.alarm) options.alarm(line);
     }
     lock.lock();
-    state->meter.add(reading, seconds_now());
-    state->trouble = reading.trouble;
-    state->changed.wait_for(lock, options.period, [&] { return state->ending; });
+    state.meter.add(reading, seconds_now());
+    state.trouble = reading.trouble;
+    state.changed.wait_for(lock, options.period, [&] { return state.ending; });
   }
   lock.unlock();
-  sensors = Error{};  // closing may hang too, but nothing waits for it
-  lock.lock();
-  state->ended = true;
-  state->changed.notify_all();
+  sensors = Error{};  // closing may hang too
 }
 
 std::vector<std::string> GpuAlarms::of(const GpuReading& reading) {

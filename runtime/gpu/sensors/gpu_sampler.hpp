@@ -13,6 +13,7 @@
 
 #include "runtime/gpu/sensors/gpu_sensors.hpp"
 #include "runtime/gpu/sensors/gpu_use.hpp"
+#include "support/abandonable_thread.hpp"
 
 namespace dllaunch {
 
@@ -29,7 +30,7 @@ struct GpuSamplerOptions {
 class GpuSampler {
  public:
   explicit GpuSampler(GpuSamplerOptions options);
-  /// Waits at most a quarter of a second, then abandons the thread together with its state.
+  /// Waits at most a quarter of a second, then abandons the thread.
   ~GpuSampler();
   GpuSampler(const GpuSampler&) = delete;
   GpuSampler& operator=(const GpuSampler&) = delete;
@@ -42,8 +43,9 @@ class GpuSampler {
 
  private:
   struct State;
-  static void run(const std::shared_ptr<State>& state);
+  static void run(State& state, const GpuSamplerOptions& options);
   std::shared_ptr<State> state_;
+  AbandonableThread thread_;
 };
 
 /// Turns readings into alarms, each kind once. Pure except for that memory.

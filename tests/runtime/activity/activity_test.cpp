@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -70,7 +72,8 @@ TEST(Activity, ContinuesInAnotherBeacon) {
   Beacon shared = {};
   activity.publish_in(shared);
   EXPECT_EQ(shared.step, 7);
-  EXPECT_EQ(shared.phase, RankPhase::forward);
+  EXPECT_EQ(shared.phase.load().phase, RankPhase::forward);
+  EXPECT_EQ(shared.phase.load().since_ns, activity.beacon().phase.load().since_ns);
   EXPECT_EQ(shared.begun, 1u);
   EXPECT_EQ(activity.begin_collective(), 2u);
   activity.begin_wait(2, CollectiveKind::all_reduce, 40);
@@ -83,6 +86,37 @@ TEST(Activity, ContinuesInAnotherBeacon) {
 
 TEST(Activity, EveryPhaseHasAName) {
   for (std::size_t i = 0; i < phases; ++i) EXPECT_NE(to_string(static_cast<RankPhase>(i)), "");
+}
+
+TEST(AtomicPhase, HoldsEachPhaseAndTime) {
+  AtomicPhase held = {};
+  EXPECT_EQ(held.load().phase, RankPhase::start);
+  EXPECT_EQ(held.load().since_ns, 0);
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    for (const std::int64_t since_ns :
+         {std::int64_t{0}, std::int64_t{1}, (std::int64_t{1} << 59) - 1}) {
+      held.store({.phase = static_cast<RankPhase>(phase), .since_ns = since_ns});
+      EXPECT_EQ(held.load().phase, static_cast<RankPhase>(phase));
+      EXPECT_EQ(held.load().since_ns, since_ns);
+    }
+  }
+}
+
+TEST(AtomicPhase, AReaderNeverPairsAPhaseWithTheAgeOfAnother) {
+  AtomicPhase held = {};
+  std::atomic<bool> go_on = true;
+  std::thread writer([&] {
+    for (std::int64_t now = 0; go_on; ++now)
+      held.store({.phase = static_cast<RankPhase>(now % std::int64_t{phases}), .since_ns = now});
+  });
+  std::int64_t mixed = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const PhaseEntry seen = held.load();
+    mixed += static_cast<std::int64_t>(seen.phase) != seen.since_ns % std::int64_t{phases};
+  }
+  go_on = false;
+  writer.join();
+  EXPECT_EQ(mixed, 0);
 }
 
 }  // namespace

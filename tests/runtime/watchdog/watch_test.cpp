@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdio>
 #include <mutex>
 #include <thread>
 
@@ -114,6 +117,34 @@ TEST(Watch, AStarvedOneStillJudges) {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 10; ++i) times.push_back(1000 * second + i * 7 * second / 10);
   EXPECT_FALSE(told_at(times, 1).empty()) << "7 s";
+}
+
+/// The other node answers no question, and rank 0 has waited for longer than it takes to give up.
+[[noreturn]] void give_up_on_a_silent_node() {
+  run_as_threads(2, [&](std::unique_ptr<Communicator> communicator) {
+    auto acquaintance = introduce(*communicator, communicator->rank() == 0 ? "n0" : "n1", 0);
+    if (communicator->rank() != 0) return;
+    Watch watch({.stall_seconds = 1,
+                 .stall_abort_seconds = 1.5,
+                 .host = "n0",
+                 .say =
+                     [](const StallNotice& notice) {
+                       if (notice.state != StallState::gave_up) return;
+                       std::fprintf(stderr, "%s\n", notice.line.c_str());
+                       ::_exit(5);
+                     }},
+                std::move(acquaintance), std::nullopt);
+    Beacon& beacon = watch.record().beacon;
+    beacon.begun = 1;
+    beacon.waiting_since_ns = 1000 * second;
+    beacon.waiting_for = 1;
+    for (int i = 0; i < 100; ++i) watch.tick(1000 * second + i * second / 10);
+  });
+  ::_exit(6);
+}
+
+TEST(Watch, ARankNeverHeardFromIsNotSaidToBeLate) {
+  EXPECT_EXIT(give_up_on_a_silent_node(), testing::ExitedWithCode(5), "no word from n1");
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <latch>
 #include <map>
 #include <thread>
 
@@ -62,6 +64,24 @@ TEST(Fence, AnUnresponsiveFileSystemRefusesOnlyChecks) {
   EXPECT_EQ(fence.check().error().kind, ErrorKind::unavailable);
   EXPECT_TRUE(fence.may_write());
   EXPECT_FALSE(fence.closed());
+}
+
+TEST(Fence, MayNotWriteOnTheAnswerOfACheckUnderWay) {
+  std::latch under_way(1);
+  std::latch answered(1);
+  std::atomic<int> asked = 0;
+  Fence fence(1, [&]() -> Result<Ok> {
+    if (++asked == 1) {
+      under_way.count_down();
+      answered.wait();
+    }
+    return Error{ErrorKind::unsatisfiable, "taken over", ""};
+  });
+  std::thread slow([&] { EXPECT_FALSE(fence.check()); });
+  under_way.wait();
+  EXPECT_FALSE(fence.may_write());
+  answered.count_down();
+  slow.join();
 }
 
 /// Returns size and modification time of everything with a final name.

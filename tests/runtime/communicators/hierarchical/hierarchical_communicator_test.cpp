@@ -28,7 +28,11 @@ class Node {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks_; ++rank) {
       threads.emplace_back([=, this, &body] {
-        NodeMap map{.rank = rank, .node = {}, .local_index = {}, .columns = ranks_};
+        NodeMap map{.rank = rank,
+                    .node = {},
+                    .local_index = {},
+                    .columns = ranks_,
+                    .crowded = ranks_ > static_cast<int>(std::thread::hardware_concurrency())};
         map.node.resize(static_cast<std::size_t>(ranks_));
         map.local_index.resize(static_cast<std::size_t>(ranks_));
         std::iota(map.local_index.begin(), map.local_index.end(), 0);
