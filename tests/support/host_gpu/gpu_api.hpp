@@ -18,7 +18,15 @@
 
 namespace dllaunch {
 
-enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, capturing };
+enum class GpuStatus {
+  success,
+  not_ready,
+  out_of_memory,
+  no_device,
+  wrong_device,
+  capturing,
+  launch_failed
+};
 /// Replayed as captured: by-value arguments keep their values.
 struct HostGraph {
   std::vector<std::function<void()>> work = {};
@@ -72,6 +80,7 @@ struct HostGpus {
   bool refuses_capture = false;
   bool refuses_replay = false;
   bool refuses_library_calls = false;  // during a capture
+  int launches_until_failure = -1;     // 0: the next one fails, as if it were never made; -1: none
   float clock_ms = 0;                  // stands still until a test moves it
   std::size_t beside = 0;              // bytes copied on other streams than the default one, so far
   std::mutex mutex = {};
@@ -109,6 +118,10 @@ inline bool host_gpu_keeps(GpuStream stream, const std::function<void()>& work) 
   if (stream != host_gpu_recorder().stream) std::abort();
   host_gpu_recorder().kept->work.push_back(work);
   return true;
+}
+inline bool host_gpu_refuses_launch() {
+  int& left = host_gpus().launches_until_failure;
+  return left >= 0 && left-- == 0;
 }
 /// A library's work on a stream.
 inline void host_gpu_compute(GpuStream stream, const std::function<void()>& work) {
@@ -156,6 +169,8 @@ inline const char* gpu_words(GpuStatus status) {
       return "memory of another device";
     case GpuStatus::capturing:
       return "not permitted during stream capture";
+    case GpuStatus::launch_failed:
+      return "launch failed";
   }
   return "";
 }

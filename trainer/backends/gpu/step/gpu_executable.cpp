@@ -90,7 +90,6 @@ class GpuExecutable final : public Executable {
       over(last(), Convert<T, float>{value(last()), outputs, false});
       loss_.compute(stream_);
     });
-    check(gpu_last_error(), "forward");
     const ForwardResult result = loss_.result(stream_);
     images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
@@ -112,7 +111,6 @@ class GpuExecutable final : public Executable {
       if (piece.slots == 0) on_ready(no_slot);
     }
     clock_.backward_ended();
-    check(gpu_last_error(), "backward");
   }
 
   std::string first_non_finite(const Batch& batch) override {

@@ -134,6 +134,31 @@ TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   EXPECT_EXIT(wrong(), testing::ExitedWithCode(70), "memory of another device");
 }
 
+/// Dies where the launch is made, before a gradient that lacks it is reported.
+TEST(GpuExecutableDeathTest, AFailedLaunchIsFatalAndNamesItsKernel) {
+  const Graph graph = residual_graph();
+  const Images images(graph, 2);
+  const auto math = make_host_math();
+  auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 2}, *math);
+  const DeviceArena weights(executable->slots());
+  const DeviceArena gradients(executable->slots());
+  executable->attach(weights.pieces(), gradients.pieces());
+  const auto step = [&] {
+    executable->forward(images.batch(), Phase::train);
+    // Libraries and queries clear the last error in between.
+    executable->backward(1, false, [](int) { static_cast<void>(gpu_last_error()); });
+  };
+  // Before the second step, which captures: there a failure ends only the capture.
+  for (const int launches : {0, 3, 12}) {
+    const auto fail = [&] {
+      host_gpus().launches_until_failure = launches;
+      step();
+    };
+    EXPECT_EXIT(fail(), testing::ExitedWithCode(70),
+                "host: kernel dllaunch::gpu::[A-Za-z]+<.*: launch failed");
+  }
+}
+
 /// Rounds the inputs of products to 10 mantissa bits, and nothing else.
 TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
   const Graph graph = residual_graph();
