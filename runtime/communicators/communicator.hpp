@@ -77,6 +77,8 @@ class Communicator {
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
   /// Where allocate()d memory is. Collectives accept host memory in any case.
   virtual MemorySpace memory() const { return MemorySpace::host; }
+  /// Makes it a communicator of host memory. Call it before allocate().
+  virtual void use_host_memory() {}
   /// Copies between host memory and allocate()d memory; blocking.
   virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };

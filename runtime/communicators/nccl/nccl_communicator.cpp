@@ -104,7 +104,7 @@ std::optional<Error> wait_for_start(ncclComm_t comm) {
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator> host,
+Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator>& host,
                                                              const RankEnv& env) {
   if (auto error = agree(*host, choose_gpu(env))) return *std::move(error);
 
@@ -256,6 +256,7 @@ void NcclCommunicator::wait(Pending pending) {
 }
 
 std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
+  if (on_host_) return host_->allocate(bytes);
   if (bytes == 0) return {};
   RegisteredBuffer buffer;
   check(allocate_buffer(comm_, bytes, buffer), "allocate");
@@ -265,6 +266,7 @@ std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
 }
 
 void NcclCommunicator::copy(void* to, const void* from, std::size_t bytes) {
+  if (on_host_) return host_->copy(to, from, bytes);
   check(gpu_copy(to, from, bytes), "copy");
 }
 

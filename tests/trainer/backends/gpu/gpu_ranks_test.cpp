@@ -58,7 +58,8 @@ Result<std::unique_ptr<Communicator>> open_on(const std::string& own_gpus) {
                      "00000000:02:00.0"};
   host_collectives() = {};
   ::setenv("DLLAUNCH_GPUS", own_gpus.c_str(), 1);
-  return NcclCommunicator::open(all_ranks(), this_rank());
+  auto host = all_ranks();
+  return NcclCommunicator::open(host, this_rank());
 }
 
 std::string own(const std::vector<std::string>& gpus, int further = 0) {
