@@ -59,6 +59,7 @@ class NcclCommunicator final : public Communicator {
   Pending end();
   Pending keep(Pending of_host);
   bool is_done(const Operation& operation);
+  ncclResult_t outcome(ncclResult_t result);
   void check(ncclResult_t result, std::string_view call);
   void check(GpuStatus status, std::string_view call);
 

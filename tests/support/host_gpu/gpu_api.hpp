@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,7 @@ struct HostGpus {
   std::size_t kernels = 0;    // launched individually
   std::size_t replays = 0;    // of graphs
   std::size_t graphs = 0;     // alive
+  std::set<const HostStream*> streams = {};  // alive
   bool refuses_capture = false;
   bool refuses_replay = false;
   bool refuses_library_calls = false;  // during a capture
@@ -197,9 +199,11 @@ inline GpuStatus gpu_set_device(int device) {
 }
 inline GpuStatus gpu_create_stream(GpuStream& stream) {
   stream = new HostStream;
+  host_gpus().streams.insert(stream);
   return gpu_success;
 }
 inline GpuStatus gpu_destroy_stream(GpuStream stream) {
+  host_gpus().streams.erase(stream);
   delete stream;
   return gpu_success;
 }

@@ -11,6 +11,7 @@
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
+#include "tests/runtime/communicators/forwarding.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/trainer/backends/compiled.hpp"
@@ -243,37 +244,19 @@ TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {
 }
 
 /// The mutation: swaps the first two reductions of a step on one rank.
-class SwapsTwoBuckets final : public Communicator {
+class SwapsTwoBuckets final : public Forwarding {
  public:
-  SwapsTwoBuckets(Communicator& real, const Rank& rank) : real_(real), rank_(rank) {}
-  std::string_view name() const override { return "swapping"; }
-  int rank() const override { return real_.rank(); }
-  int size() const override { return real_.size(); }
-  MemorySpace memory() const override { return real_.memory(); }
+  SwapsTwoBuckets(Communicator& real, const Rank& rank) : Forwarding(real), of_(rank) {}
   Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
     const std::size_t call = calls_++;
     if (call > 1 || rank() != 1) return real_.all_reduce(data, count, type, op);
-    const Bucket& other = rank_.buckets[1 - call];
-    std::byte* const place = rank_.arenas.gradients().data() + other.offset * sizeof(float);
+    const Bucket& other = of_.buckets[1 - call];
+    std::byte* const place = of_.arenas.gradients().data() + other.offset * sizeof(float);
     return real_.all_reduce(place, other.elements, type, op);
   }
-  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
-    return real_.reduce_scatter(data, count, type, op);
-  }
-  Pending all_gather(void* data, std::size_t count, DType type) override {
-    return real_.all_gather(data, count, type);
-  }
-  Pending broadcast(void* data, std::size_t count, DType type, int root) override {
-    return real_.broadcast(data, count, type, root);
-  }
-  Pending barrier() override { return real_.barrier(); }
-  bool test(Pending pending) override { return real_.test(pending); }
-  void wait(Pending pending) override { real_.wait(pending); }
-  std::span<std::byte> allocate(std::size_t bytes) override { return real_.allocate(bytes); }
 
  private:
-  Communicator& real_;
-  const Rank& rank_;
+  const Rank& of_;
   std::size_t calls_ = 0;
 };
 
