@@ -29,6 +29,7 @@ class ObservedCommunicator final : public Communicator {
 
   bool test(Pending pending) override;
   void wait(Pending pending) override;
+  bool follow(Pending pending) override { return inner_->follow(pending); }
   std::span<std::byte> allocate(std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override {
     inner_->copy(to, from, bytes);

@@ -71,6 +71,9 @@ class Communicator {
   /// True if it is done. Progresses every pending operation, also if `pending` is empty.
   virtual bool test(Pending pending) = 0;
   virtual void wait(Pending pending) = 0;
+  /// Makes work that this rank gives to its GPU from now on begin after the operation, without
+  /// waiting here; the operation still ends in test() or wait(). False: only wait() can.
+  virtual bool follow(Pending) { return false; }
 
   /// Collective: every rank requests the same size. Returns zeroed memory, 64-byte aligned, that
   /// this communicator reduces fastest. It lives as long as the communicator.

@@ -122,6 +122,10 @@ class Executable {
 
   virtual ForwardResult forward(const Batch& batch, Phase phase) = 0;
 
+  /// Sets what forward() calls once a device has all of its work, before it waits for the result.
+  /// Not called where the host computes.
+  virtual void before_waiting(std::function<void()>) {}
+
   /// Computes the gradients of scale * loss_sum of the latest forward(train) call. Overwrites the
   /// gradients, or adds to them if `accumulate`. Call at most once per forward pass: it may
   /// overwrite activations. Reads all weights until it returns, even of reported slots. Need not

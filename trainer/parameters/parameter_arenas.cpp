@@ -401,7 +401,8 @@ void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
   });
 }
 
-void ParameterArenas::wait_for_weights() {
+void ParameterArenas::wait_for_weights(bool on_gpu) {
+  if (on_gpu && !gathering_.empty() && communicator_.follow(gathering_.back())) return;
   for (const Pending pending : gathering_) communicator_.wait(pending);
   gathering_.clear();
 }

@@ -285,6 +285,14 @@ void NcclCommunicator::wait(Pending pending) {
   while (!test(pending)) std::this_thread::yield();
 }
 
+bool NcclCommunicator::follow(Pending pending) {
+  const auto found = std::ranges::find(live_, pending.id, &Operation::id);
+  if (found == live_.end()) return true;
+  if (found->event == nullptr) return false;
+  check(gpu_wait_for(nullptr, found->event), "wait");
+  return true;
+}
+
 std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
   if (on_host_) return host_->allocate(bytes);
   if (bytes == 0) return {};

@@ -42,6 +42,7 @@ class NcclCommunicator final : public Communicator {
 
   bool test(Pending pending) override;
   void wait(Pending pending) override;
+  bool follow(Pending pending) override;
 
   std::span<std::byte> allocate(std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <utility>
 
 #include "runtime/rank/rank_env.hpp"
@@ -90,10 +91,13 @@ class GpuExecutable final : public Executable {
       over(last(), Convert<T, float>{value(last()), outputs, false});
       loss_.compute(stream_);
     });
+    if (before_waiting_) before_waiting_();
     const ForwardResult result = loss_.result(stream_);
     images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
   }
+
+  void before_waiting(std::function<void()> call) override { before_waiting_ = std::move(call); }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
@@ -248,6 +252,7 @@ class GpuExecutable final : public Executable {
   int found_ = -1;                    // int
   BackwardSchedule schedule_;
   GraphCapture graph_capture_;
+  std::function<void()> before_waiting_;
   bool accumulate_ = false;
   bool has_targets_ = false;
   Phase phase_ = Phase::train;
