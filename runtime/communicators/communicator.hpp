@@ -76,7 +76,8 @@ class Communicator {
   virtual bool follow(Pending) { return false; }
 
   /// Collective: every rank requests the same size. Returns zeroed memory, 64-byte aligned, that
-  /// this communicator reduces fastest. It lives as long as the communicator.
+  /// this communicator reduces fastest. It lives as long as the communicator. Throws std::bad_alloc
+  /// if a GPU has too little memory.
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
   /// Where allocate()d memory is. Collectives accept host memory in any case.
   virtual MemorySpace memory() const { return MemorySpace::host; }

@@ -107,6 +107,7 @@ class Executable {
 
   /// Sets the addresses of slot i's weights and gradients (64-byte aligned, slots()[i].elements of
   /// dtype() each). The memory must outlive the executable. Call once, before anything below.
+  /// Throws std::bad_alloc if a device has no memory for copies of it.
   virtual void attach(std::vector<void*> weights, std::vector<void*> gradients) = 0;
 
   /// Convert between slot i's arena layout and the plain, dense one (parameter shape, dtype()

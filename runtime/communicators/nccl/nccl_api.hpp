@@ -49,9 +49,11 @@ struct RegisteredBuffer {
 };
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-inline ncclResult_t allocate_buffer(ncclComm_t comm, std::size_t bytes, RegisteredBuffer& buffer) {
-  const ncclResult_t made = ncclMemAlloc(&buffer.memory, bytes);
-  return made == ncclSuccess ? ncclCommRegister(comm, buffer.memory, bytes, &buffer.handle) : made;
+inline ncclResult_t allocate_buffer(std::size_t bytes, RegisteredBuffer& buffer) {
+  return ncclMemAlloc(&buffer.memory, bytes);
+}
+inline ncclResult_t register_buffer(ncclComm_t comm, std::size_t bytes, RegisteredBuffer& buffer) {
+  return ncclCommRegister(comm, buffer.memory, bytes, &buffer.handle);
 }
 inline ncclResult_t deregister_buffer(ncclComm_t comm, const RegisteredBuffer& buffer) {
   return buffer.handle == nullptr ? ncclSuccess : ncclCommDeregister(comm, buffer.handle);
@@ -60,8 +62,11 @@ inline ncclResult_t free_buffer(const RegisteredBuffer& buffer) {
   return ncclMemFree(buffer.memory);
 }
 #else
-inline ncclResult_t allocate_buffer(ncclComm_t, std::size_t bytes, RegisteredBuffer& buffer) {
+inline ncclResult_t allocate_buffer(std::size_t bytes, RegisteredBuffer& buffer) {
   return gpu_allocate(&buffer.memory, bytes) == gpu_success ? ncclSuccess : ncclUnhandledCudaError;
+}
+inline ncclResult_t register_buffer(ncclComm_t, std::size_t, RegisteredBuffer&) {
+  return ncclSuccess;
 }
 inline ncclResult_t deregister_buffer(ncclComm_t, const RegisteredBuffer&) {
   return ncclSuccess;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -297,7 +298,11 @@ std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
   if (on_host_) return host_->allocate(bytes);
   if (bytes == 0) return {};
   RegisteredBuffer buffer;
-  check(allocate_buffer(comm_, bytes, buffer), "allocate");
+  if (allocate_buffer(bytes, buffer) != ncclSuccess) {
+    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+    throw std::bad_alloc();
+  }
+  check(register_buffer(comm_, bytes, buffer), "register");
   check(gpu_clear(buffer.memory, bytes), "clear");
   buffers_.push_back(buffer);
   return {static_cast<std::byte*>(buffer.memory), bytes};

@@ -194,6 +194,43 @@ TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
   EXPECT_THAT(host_collectives().complaints, IsEmpty());
 }
 
+/// In the memory that NCCL allocates, as in that of a single rank.
+TEST(GpuRanks, OneWithoutMemorySaysWhatWouldFit) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  const std::size_t all = host_gpus().bytes_each;
+  if (this_rank().rank == this_rank().world_size - 1) {
+    const Graph graph = graph_of("lenet");
+    const auto math = make_host_math();
+    auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 256}, *math);
+    host_gpus().bytes_each = host_gpus().in_use[host_gpu_of_thread()] + 4096;
+    std::string said;
+    try {
+      const ParameterArenas arenas(*executable, **opened, *find_optimizer("sgd"), {.lr = 0.1});
+    } catch (const std::bad_alloc& refused) {
+      said = refused.what();
+    }
+    host_gpus().bytes_each = all;
+    EXPECT_THAT(said, HasSubstr("a parameter arena needs 1 MiB of GPU memory, 0 MiB are free "
+                                "beside batches of 256 images; about "));
+  }
+}
+
+/// It dies before a gradient that lacks the kernel reaches the others.
+TEST(GpuRanks, OneThatFailsALaunchSendsNothing) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  Rank rank(**opened);
+  const Images images(rank.graph, Rank::images_each);
+  if (this_rank().rank != 0) return;
+  const auto fail = [&] {
+    rank.executable->forward(images.batch(), Phase::train);
+    host_gpus().launches_until_failure = 0;
+    rank.executable->backward(1, false, [](int slot) { ::_exit(slot == no_slot ? 1 : 2); });
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(70), "kernel dllaunch::gpu::.*launch failed");
+}
+
 /// Each rank checks its own shards; an overflow found by one must reach all.
 TEST(GpuRanks, AnOverflowOnOneRankLeavesTheStepOutOnAll) {
   const auto opened = open_on(own(planned_gpus()));

@@ -64,7 +64,8 @@ class GpuExecutable final : public Executable {
   const std::vector<ParameterSlot>& slots() const override { return parameters_.slots(); }
   DType dtype() const override { return DType::f32; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
-    parameters_.attach(std::move(weights), std::move(gradients));
+    const std::size_t refused = parameters_.attach(std::move(weights), std::move(gradients));
+    if (refused > 0) arenas_.refuse_copies(refused);
     graph_capture_.clear();
   }
   void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }

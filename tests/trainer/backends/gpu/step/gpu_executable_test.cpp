@@ -117,6 +117,30 @@ TEST(GpuExecutable, SaysWhatWouldFit) {
   host_gpus().bytes_each = all;
 }
 
+/// Arenas on the host need copies on the device; a smaller batch leaves room for them.
+TEST(GpuExecutable, SaysWhatWouldFitBesideCopiesOfTheParameters) {
+  const Graph graph = residual_graph();
+  const auto math = make_host_math();
+  const std::size_t all = host_gpus().bytes_each;
+  auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 64}, *math);
+  std::vector<std::vector<float>> host;
+  std::vector<void*> pieces;
+  for (const ParameterSlot& slot : executable->slots()) {
+    host.emplace_back(slot.elements);
+    pieces.push_back(host.back().data());
+  }
+  host_gpus().bytes_each = host_gpus().in_use[0] + 256;
+  std::string said;
+  try {
+    executable->attach(pieces, pieces);
+  } catch (const std::bad_alloc& refused) {
+    said = refused.what();
+  }
+  host_gpus().bytes_each = all;
+  EXPECT_THAT(said, HasSubstr("a copy of the parameters needs 1 MiB of GPU memory, 0 MiB are free "
+                              "beside batches of 64 images; about "));
+}
+
 /// A rank given another device's arenas dies with a message.
 TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
