@@ -321,7 +321,8 @@ std::vector<JobKey> last_keys() {
        .rules =
            choices({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
        .initial = "auto",
-       .doc = "communicator that reduces gradients; auto: solo for one rank, else hierarchical"},
+       .doc = "communicator that reduces gradients; auto: solo for one rank, nccl where GPUs "
+              "compute and have it, else hierarchical"},
       {.path = "runtime.bucket_mb",
        .rules = automatic_or({{"type", "number"}, {"exclusiveMinimum", 0}}),
        .initial = "auto",

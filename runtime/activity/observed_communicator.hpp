@@ -19,6 +19,7 @@ class ObservedCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   MemorySpace memory() const override { return inner_->memory(); }
+  void use_host_memory() override { inner_->use_host_memory(); }
 
   Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override;
   Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override;
@@ -28,6 +29,7 @@ class ObservedCommunicator final : public Communicator {
 
   bool test(Pending pending) override;
   void wait(Pending pending) override;
+  bool follow(Pending pending) override { return inner_->follow(pending); }
   std::span<std::byte> allocate(std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override {
     inner_->copy(to, from, bytes);

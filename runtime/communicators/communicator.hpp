@@ -71,12 +71,18 @@ class Communicator {
   /// True if it is done. Progresses every pending operation, also if `pending` is empty.
   virtual bool test(Pending pending) = 0;
   virtual void wait(Pending pending) = 0;
+  /// Makes work that this rank gives to its GPU from now on begin after the operation, without
+  /// waiting here; the operation still ends in test() or wait(). False: only wait() can.
+  virtual bool follow(Pending) { return false; }
 
   /// Collective: every rank requests the same size. Returns zeroed memory, 64-byte aligned, that
-  /// this communicator reduces fastest. It lives as long as the communicator.
+  /// this communicator reduces fastest. It lives as long as the communicator. Throws std::bad_alloc
+  /// if a GPU has too little memory.
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
   /// Where allocate()d memory is. Collectives accept host memory in any case.
   virtual MemorySpace memory() const { return MemorySpace::host; }
+  /// Makes it a communicator of host memory. Call it before allocate().
+  virtual void use_host_memory() {}
   /// Copies between host memory and allocate()d memory; blocking.
   virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };

@@ -19,15 +19,20 @@ __global__ void call_for_each(std::int64_t count, std::int64_t step, Body body) 
   for (; i < count; i += step) body(i);
 }
 
-/// Asynchronous; gpu_last_error() reports a failed launch.
+/// Asynchronous. Returns the status of the launch.
 template <typename Body>
-void gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
+[[nodiscard]] GpuStatus gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
   constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
-  if (count <= 0) return;
+  if (count <= 0) return gpu_success;
   const std::int64_t needed = (count + gpu_threads - 1) / gpu_threads;
   const std::int64_t blocks = needed < most_blocks ? needed : most_blocks;
-  call_for_each<<<static_cast<unsigned>(blocks), static_cast<unsigned>(gpu_threads), 0, stream>>>(
-      count, blocks * gpu_threads, body);
+  std::int64_t step = blocks * gpu_threads;
+  Body copy = body;
+  void* arguments[] = {&count, &step, &copy};
+  // Not <<<>>>, which drops the status.
+  return gpu_launch(reinterpret_cast<const void*>(&call_for_each<Body>),
+                    static_cast<unsigned>(blocks), static_cast<unsigned>(gpu_threads), arguments,
+                    stream);
 }
 
 }  // namespace dllaunch

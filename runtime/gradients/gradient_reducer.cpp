@@ -109,6 +109,28 @@ void GradientReducer::land(Flight& flight) {
   for (const Bucket& bucket : flight.buckets) unpack(flight, bucket);
 }
 
+void GradientReducer::start_all_buckets() {
+  start_complete_buckets();
+  if (current_.pending.size() == current_.buckets.size()) return;
+  const Bucket& bucket = current_.buckets[current_.pending.size()];
+  die("gradient reducer",
+      fmt::format("finish() with slots {}-{} not all ready", bucket.first_slot, bucket.last_slot));
+}
+
+bool GradientReducer::finish_on_gpu() {
+  assert(on_gpu_.done == on_gpu_.pending.size() && "settle() ends the step before");
+  if (communicator_.memory() != MemorySpace::gpu || copies(options_) > 0) return false;
+  start_all_buckets();
+  // Collectives run in the order of their start: what follows the last one follows all.
+  if (!current_.pending.empty() && !communicator_.follow(current_.pending.back())) return false;
+  on_gpu_ = std::exchange(current_, {});
+  return true;
+}
+
+void GradientReducer::settle() {
+  land(on_gpu_);
+}
+
 ReducerStats GradientReducer::finish() {
   const auto entered = std::chrono::steady_clock::now();
   ReducerStats stats{.buckets = static_cast<int>(current_.buckets.size())};
@@ -116,12 +138,7 @@ ReducerStats GradientReducer::finish() {
   Flight& due = options_.lag ? previous_ : current_;
   stats.done_before_finish = static_cast<int>(due.done);
 
-  start_complete_buckets();
-  if (current_.pending.size() < current_.buckets.size()) {
-    const Bucket& bucket = current_.buckets[current_.pending.size()];
-    die("gradient reducer", fmt::format("finish() with slots {}-{} not all ready",
-                                        bucket.first_slot, bucket.last_slot));
-  }
+  start_all_buckets();
   land(due);
   if (options_.lag) {
     stats.reduced = in_flight_;

@@ -49,6 +49,12 @@ class GradientReducer {
   void progress();
   /// Waits for every bucket. die() if a slot was never ready: its gradient would stay unreduced.
   ReducerStats finish();
+  /// Like finish(), but the GPU waits: work given to it from now on follows the reduction. Call
+  /// settle() before the next finish. Returns false, having done nothing, where only finish() can:
+  /// on the host, with lag or compression.
+  bool finish_on_gpu();
+  /// Waits for the step of finish_on_gpu(), if any.
+  void settle();
   /// With lag, between steps: waits for the last one. Returns false if there is none.
   bool drain();
 
@@ -65,6 +71,7 @@ class GradientReducer {
   };
 
   void start_complete_buckets();
+  void start_all_buckets();
   Pending start(const Bucket& bucket);
   void unpack(const Flight& flight, const Bucket& bucket);
   void land(Flight& flight);
@@ -79,6 +86,7 @@ class GradientReducer {
   std::size_t ready_before_ = 0;  // leading slots that are all ready
   Flight current_;
   Flight previous_;         // with lag
+  Flight on_gpu_;           // after finish_on_gpu()
   bool in_flight_ = false;  // previous_ has not been waited for
 };
 

@@ -107,6 +107,7 @@ class Executable {
 
   /// Sets the addresses of slot i's weights and gradients (64-byte aligned, slots()[i].elements of
   /// dtype() each). The memory must outlive the executable. Call once, before anything below.
+  /// Throws std::bad_alloc if a device has no memory for copies of it.
   virtual void attach(std::vector<void*> weights, std::vector<void*> gradients) = 0;
 
   /// Convert between slot i's arena layout and the plain, dense one (parameter shape, dtype()
@@ -121,6 +122,10 @@ class Executable {
   virtual void set_buffer(int index, std::span<const double> values) = 0;
 
   virtual ForwardResult forward(const Batch& batch, Phase phase) = 0;
+
+  /// Sets what forward() calls once a device has all of its work, before it waits for the result.
+  /// Not called where the host computes.
+  virtual void before_waiting(std::function<void()>) {}
 
   /// Computes the gradients of scale * loss_sum of the latest forward(train) call. Overwrites the
   /// gradients, or adds to them if `accumulate`. Call at most once per forward pass: it may

@@ -42,6 +42,10 @@ class DeviceArenas {
 
   /// Returns zeroed device memory. Throws std::bad_alloc.
   virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) = 0;
+  /// Throws std::bad_alloc like allocate(), for an arena that a communicator could not allocate.
+  virtual void refuse(std::size_t bytes) const = 0;
+  /// Returns the free bytes of the device's memory.
+  virtual std::size_t free_bytes() const = 0;
   virtual void clear(void* memory, std::size_t bytes) = 0;
   /// Copies between host and device, in the direction that the addresses imply; blocking.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;

@@ -33,6 +33,7 @@
 #include "trainer/commands/bench_command.hpp"
 #include "trainer/commands/make_data.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/config/gpu_gradients.hpp"
 #include "trainer/reports/events.hpp"
 #include "trainer/training/stop_signal.hpp"
 #include "trainer/training/timeline_signal.hpp"
@@ -203,7 +204,10 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
   // Covers the time before the watchdog runs. One rank per node reports, each exits by itself.
   std::optional<StartWatch> start_watch(std::in_place,
                                         start_watch_options(config.runtime, env, host_name()));
-  auto opened = open_communicator(config.runtime.allreduce, env);
+  std::string no_nccl;
+  auto opened = config.runtime.allreduce == "auto"
+                    ? open_automatic(env, reduces_on_gpu(config), no_nccl)
+                    : open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
   std::unique_ptr<Watchdog> watchdog;  // also watches the communicator's shutdown
@@ -231,6 +235,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .ranks_on_node = env.local_world_size,
                   .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
                   .say = [](std::string_view line) { spdlog::info(line); },
+                  .no_nccl = no_nccl,
                   .stop_requested = stop_was_requested,
                   .activity = &activity,
                   .fence = fence.get()},

@@ -333,7 +333,9 @@ std::vector<ConfigKey> runtime_keys() {
        .kind = ValueKind::word,
        .initial = "auto",
        .launcher = true,
-       .words = words_of(communicators(), {{"auto", "solo for one rank, else hierarchical"}}),
+       .words = words_of(communicators(), {{"auto",
+                                            "solo for one rank, nccl where GPUs compute "
+                                            "and have it, else hierarchical"}}),
        .description = "communicator that reduces gradients",
        .store = [](auto& c, auto& v) { c.runtime.allreduce = v; }},
       {.path = "runtime.bucket_mb",

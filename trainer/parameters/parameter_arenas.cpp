@@ -103,8 +103,14 @@ ParameterArenas::Memory ParameterArenas::allocate(std::size_t bytes) const {
 
 /// Allocates memory for collectives.
 ParameterArenas::Memory ParameterArenas::allocate_reduced(std::size_t bytes) const {
-  const bool alone = device_ != nullptr && communicator_.memory() == MemorySpace::host;
-  return alone ? allocate(bytes) : Memory{nullptr, communicator_.allocate(bytes)};
+  if (device_ == nullptr) return {nullptr, communicator_.allocate(bytes)};
+  if (communicator_.memory() == MemorySpace::host) return allocate(bytes);
+  try {
+    return {nullptr, communicator_.allocate(bytes)};
+  } catch (const std::bad_alloc&) {
+    device_->refuse(bytes);  // says what would fit
+    throw;
+  }
 }
 
 void ParameterArenas::copy(void* to, const void* from, std::size_t bytes) const {
@@ -401,7 +407,8 @@ void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
   });
 }
 
-void ParameterArenas::wait_for_weights() {
+void ParameterArenas::wait_for_weights(bool on_gpu) {
+  if (on_gpu && !gathering_.empty() && communicator_.follow(gathering_.back())) return;
   for (const Pending pending : gathering_) communicator_.wait(pending);
   gathering_.clear();
 }

@@ -64,10 +64,11 @@ class ParameterArenas {
   bool multiply_gradients(double by);
 
   /// Applies one optimiser step to all slots. Collective if sharded: weights updated by other ranks
-  /// are valid after wait_for_weights(). Optimisers that need norms (LARS, LAMB) overwrite the
-  /// gradients with update directions.
+  /// are valid after wait_for_weights(). With `on_gpu`, work given to the GPU from then on waits
+  /// for them instead, if it can; a second call must still end the wait. Optimisers that need norms
+  /// (LARS, LAMB) overwrite the gradients with update directions.
   void begin_update(const StepInfo& now);
-  void wait_for_weights();
+  void wait_for_weights(bool on_gpu = false);
   void update(const StepInfo& now) {
     begin_update(now);
     wait_for_weights();
@@ -78,6 +79,8 @@ class ParameterArenas {
   bool sharded() const { return shard_; }
   bool on_device() const { return device_optimizer_ != nullptr; }
   bool directs() const { return optimizer_.directs; }
+  /// Whether an update waits on the host for norms.
+  bool measures() const { return optimizer_.measure != nullptr; }
   std::size_t state_bytes() const;  // optimiser state on this rank
 
   /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer". Sharded,

@@ -31,6 +31,7 @@ struct PrepareOptions {
   int ranks_on_node = 1;               // ranks that share the node's memory
   Say warn = [](std::string_view) {};  // receives every damaged checkpoint
   Say say = [](std::string_view) {};   // receives progress of this node
+  std::string no_nccl = {};            // why `auto` of runtime.allreduce did not take nccl
   std::function<bool()> stop_requested = [] { return false; };  // polled while `auto` is searched
                                                                 // for
   /// How long to wait for an unreadable checkpoint: its file system may be temporarily away.

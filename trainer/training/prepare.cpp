@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "runtime/communicators/same_table.hpp"
+#include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
 #include "trainer/data/image_preparation.hpp"
 #include "trainer/data/same_data.hpp"
@@ -55,15 +56,26 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
-/// Returns the setting that processes gradients in host memory before the reduction; empty: none.
-std::string passes_host(const RuntimeConfig& runtime) {
-  if (runtime.compression != Compression::none) {
-    return fmt::format("runtime.compression {}", to_string(runtime.compression));
+/// Warns if `auto` reduces gradients on the host although a GPU computes them.
+void warn_of_host(const Session& session, Executable& executable, std::string why, const Say& warn,
+                  const Communicator& communicator) {
+  const RuntimeConfig& runtime = session.config.runtime;
+  const bool on_host = communicator.size() > 1 && communicator.memory() == MemorySpace::host;
+  if (!on_host || runtime.allreduce != "auto" || executable.device_arenas() == nullptr) return;
+  if (why.empty()) why = "this build has no nccl for it";
+  if (const std::string setting = passes_host(runtime); !setting.empty()) {
+    why = setting + " needs gradients on the host";
   }
-  return runtime.gradient_lag > 0 ? "runtime.gradient_lag" : "";
+  const double bytes = static_cast<double>(session.graph.parameter_count()) * sizeof(float);
+  warn(
+      fmt::format("gradients are summed on the host though GPUs compute: {}; every step copies "
+                  "{:.1f} MiB of gradients from each GPU and as many of weights to it, and CPUs "
+                  "run the optimizer",
+                  why, bytes / (1 << 20)));
 }
 
-Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
+Result<Ok> compile(Session& session, const Say& warn, const std::string& no_nccl,
+                   Communicator& communicator) {
   SumOverRanks sum;
   if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
   auto compiled = compile_model(session.config, session.graph, session.threads, sum);
@@ -73,7 +85,9 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
     std::string why = passes_host(session.config.runtime);
     if (!why.empty()) why += " needs gradients on the host";
     if (!compiled->gpu_memory) why = session.backend + " has its parameters on the host";
-    if (!why.empty()) {
+    if (!why.empty() && session.config.runtime.allreduce == "auto") {
+      communicator.use_host_memory();
+    } else if (!why.empty()) {
       return Error{
           ErrorKind::bad_request,
           fmt::format("communicator {} reduces memory of a GPU, {}", communicator.name(), why),
@@ -85,6 +99,7 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
     warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
   if (!compiled->caution.empty()) warn(compiled->caution);
+  warn_of_host(session, *compiled->executable, no_nccl, warn, communicator);
   session.executable = std::move(compiled->executable);
   session.opened = std::move(compiled->opened);
   return Ok{};
@@ -332,7 +347,8 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const Say& warn = options.warn;
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
+  auto compiled =
+      compile(session, communicator.rank() == 0 ? warn : unsaid, options.no_nccl, communicator);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   auto alike = check_same_backend(session, warn, communicator);

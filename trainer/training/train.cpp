@@ -119,7 +119,9 @@ class Training {
 
   /// An Error ends the training on every rank.
   Result<TrainStatus> run() {
+    session_.executable->before_waiting([this] { settle(); });
     auto status = run_epochs();
+    session_.executable->before_waiting({});
     checkpointing_.finish();
     return status;
   }
@@ -133,6 +135,8 @@ class Training {
   /// Returns whether to save the epoch.
   Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
   Result<Ok> save(bool last);
+  ReducerStats finish_reduction();
+  void settle();
   void apply_late_gradients();
   void report_step(const StepSums& sums, std::int64_t step_images, double lr);
 
@@ -158,6 +162,7 @@ class Training {
   Clock::time_point last_event_ = Clock::now();
   std::int64_t images_since_event_ = 0;
   bool reported_ = false;
+  bool settles_ = false;  // the GPU waits for collectives of the latest step
 };
 
 Result<TrainStatus> Training::run_epochs() {
@@ -245,6 +250,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     Executable& executable = *session_.executable;
     activity_.enter(RankPhase::forward);
     const ForwardResult result = executable.forward(batch, Phase::train);
+    settle();  // unless forward() has called it
     if (!std::isfinite(result.loss_sum)) culprit_ = executable.first_non_finite(batch);
     activity_.enter(RankPhase::backward);
     sums.loss += result.loss_sum;
@@ -269,7 +275,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   activity_.enter(RankPhase::reduce);
   communicator_.wait(exchange);
   stragglers_.end_exchange();
-  const ReducerStats reduced = reducer_.finish();
+  const ReducerStats reduced = finish_reduction();
   buckets_.stop();
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
@@ -280,13 +286,34 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   }
   // With a sharded optimiser: waits for other ranks and the network.
   activity_.enter(RankPhase::reduce);
-  session_.arenas->wait_for_weights();
+  session_.arenas->wait_for_weights(/*on_gpu=*/settles_);
   buckets_.next();
   return sums;
 }
 
+/// Leaves the wait to the GPU where the host needs nothing of the gradients and the weights before
+/// the next loss. The host then runs ahead, by less than a step.
+ReducerStats Training::finish_reduction() {
+  const bool host_looks = config_.precision == Precision::fp16 || session_.arenas->measures() ||
+                          config_.sync_batch_norm || buckets_.is_timing();
+  settles_ = !host_looks && session_.arenas->on_device() && reducer_.finish_on_gpu();
+  return settles_ ? ReducerStats{} : reducer_.finish();
+}
+
+/// Ends the collectives for which the GPU waits. The host waits as in finish(), so that the library
+/// can report an error, the watchdog names the collective, and stragglers are charged for it.
+void Training::settle() {
+  if (!std::exchange(settles_, false)) return;
+  const RankPhase phase = activity_.phase();
+  activity_.enter(RankPhase::reduce);
+  reducer_.settle();
+  session_.arenas->wait_for_weights();
+  activity_.enter(phase);
+}
+
 /// Before weights are evaluated or saved: applies the gradients still on their way.
 void Training::apply_late_gradients() {
+  settle();
   activity_.enter(RankPhase::update);
   if (reducer_.drain()) session_.arenas->update(reduced_);
 }

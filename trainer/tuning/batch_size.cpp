@@ -29,8 +29,22 @@ std::int64_t least_bytes(const Session& session) {
   return 2 * session.graph.parameter_count() * std::int64_t{sizeof(float)};
 }
 
+struct Surroundings {
+  std::int64_t resident_before = 0;  // bytes of this process
+  std::int64_t gpu_margin = 0;       // bytes
+};
+
+/// Has the GPUs' communicator connect, so that its buffers are there when a trial is measured.
+void connect(Communicator& communicator) {
+  if (communicator.memory() != MemorySpace::gpu) return;
+  constexpr std::size_t bytes = std::size_t{1} << 20;  // takes the algorithm of a bucket
+  const auto memory = communicator.allocate(bytes);
+  communicator.wait(
+      communicator.all_reduce(memory.data(), bytes / sizeof(float), DType::f32, ReduceOp::sum));
+}
+
 /// Trains a few steps with batches of `images`; times the last one.
-Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t resident_before) {
+Result<BatchTrial> try_batch(const Session& session, int images, const Surroundings& around) {
   TrainConfig config = session.config;
   config.batch_size = images;
   auto compiled = compile_model(config, session.graph, session.threads);
@@ -60,7 +74,11 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
     trial.images_per_s = images / std::chrono::duration<double>(Clock::now() - start).count();
   }
   // The allocations may have reused freed memory.
-  trial.bytes = std::max(resident_bytes() - resident_before, least_bytes(session));
+  trial.bytes = std::max(resident_bytes() - around.resident_before, least_bytes(session));
+  if (const DeviceArenas* const device = executable.device_arenas(); device != nullptr) {
+    const auto free = static_cast<std::int64_t>(device->free_bytes());
+    trial.gpu_short = std::max<std::int64_t>(around.gpu_margin - free, 0);
+  }
   // The snapshot of a checkpoint needs a copy of weights and state.
   trial.bytes += static_cast<std::int64_t>(arenas.layout().bytes() + arenas.state_bytes());
   return trial;
@@ -68,9 +86,9 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
 
 /// Returns nullopt on a failed allocation: the batch does not fit.
 std::optional<Result<BatchTrial>> try_if_it_fits(const Session& session, int images,
-                                                 std::int64_t resident_before) {
+                                                 const Surroundings& around) {
   try {
-    return try_batch(session, images, resident_before);
+    return try_batch(session, images, around);
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
@@ -83,6 +101,13 @@ void largest_of_ranks(std::array<double, n>& values, Communicator& communicator)
 
 std::string too_large(int images, double bytes) {
   return fmt::format("{} would take {:.0f} MiB", images, bytes / (1024 * 1024));
+}
+
+/// `worst` of the ranks: whether it was refused memory, bytes, seconds, bytes short of the margin.
+std::string why_too_large(int images, const std::array<double, 4>& worst, std::int64_t margin) {
+  if (worst[0] > 0) return fmt::format("{} were refused memory", images);
+  if (worst[3] == 0) return too_large(images, worst[1]);
+  return fmt::format("{} would leave less than {:.0f} MiB of GPU memory free", images, mib(margin));
 }
 
 }  // namespace
@@ -123,7 +148,9 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
   const std::int64_t others = std::int64_t{session.shape.ranks} * session.shape.accumulate;
   constexpr std::int64_t most_ever = 1 << 20;
   const auto most = static_cast<int>(std::clamp<std::int64_t>(images / others, 1, most_ever));
-  const std::int64_t before = resident_bytes();
+  connect(communicator);
+  const Surroundings around{.resident_before = resident_bytes(),
+                            .gpu_margin = gpu_margin(communicator.memory() == MemorySpace::gpu)};
   std::array<double, 1> refused_budget{-static_cast<double>(search.budget)};
   largest_of_ranks(refused_budget, communicator);
   const double budget = -refused_budget[0];  // the minimum over ranks
@@ -141,16 +168,18 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
       why = too_large(size, expected[0]);
       break;
     }
-    auto tried = try_if_it_fits(session, size, before);
+    auto tried = try_if_it_fits(session, size, around);
     std::optional<Error> error;
     if (tried && !*tried) error = std::move(*tried).error();
     if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
-    const BatchTrial trial = tried ? **tried : BatchTrial{.images = size, .bytes = before};
-    std::array<double, 3> worst{tried ? 0.0 : 1.0, static_cast<double>(trial.bytes),
-                                tried ? size / trial.images_per_s : 0.0};
+    const BatchTrial trial =
+        tried ? **tried : BatchTrial{.images = size, .bytes = around.resident_before};
+    std::array<double, 4> worst{tried ? 0.0 : 1.0, static_cast<double>(trial.bytes),
+                                tried ? size / trial.images_per_s : 0.0,
+                                static_cast<double>(trial.gpu_short)};
     largest_of_ranks(worst, communicator);
-    if (worst[0] > 0 || worst[1] > budget) {
-      why = worst[0] > 0 ? fmt::format("{} were refused memory", size) : too_large(size, worst[1]);
+    if (worst[0] > 0 || worst[1] > budget || worst[3] > 0) {
+      why = why_too_large(size, worst, around.gpu_margin);
       break;
     }
     chosen = size;

@@ -12,10 +12,19 @@
 
 namespace dllaunch {
 
+/// GPU memory, in bytes, that a batch must leave free after trials that have recorded graphs: for
+/// graphs of other bucket sizes and of the evaluation, and, if GPUs reduce, for the buffers of
+/// connections that NCCL makes later (4 MiB a channel, 32 channels, to two neighbours).
+constexpr std::int64_t gpu_margin(bool gpus_reduce) {
+  constexpr std::int64_t mib = std::int64_t{1} << 20;
+  return 64 * mib + (gpus_reduce ? 256 * mib : 0);
+}
+
 struct BatchTrial {
   int images = 0;
-  std::int64_t bytes = 0;   // growth since before the first trial
-  double images_per_s = 0;  // of a whole step of one rank without the reduction; 0: not tried
+  std::int64_t gpu_short = 0;  // bytes of gpu_margin() that were not free; 0: they were
+  std::int64_t bytes = 0;      // growth since before the first trial
+  double images_per_s = 0;     // of a whole step of one rank without the reduction; 0: not tried
 };
 
 /// Extrapolates the memory of a batch of `images` linearly from the last two trials. nullopt with

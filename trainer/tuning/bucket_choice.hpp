@@ -32,6 +32,8 @@ class BucketChoice {
   BucketChoice(Communicator& communicator, ParameterArenas& arenas, GradientReducer& reducer,
                BucketPlace place, bool tune, TunerLimits limits = {});
 
+  /// Whether it still times sizes.
+  bool is_timing() const { return tuner_.has_value(); }
   /// Bracket the timed part: the backward pass and the reduction.
   void start();
   void stop();

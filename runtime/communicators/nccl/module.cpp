@@ -1,9 +1,7 @@
 // The module's only entry point. dltrain and the module are built together, so C++ types may cross.
-#include <utility>
-
 #include "runtime/communicators/nccl/nccl.hpp"
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
 
 extern "C" void dllaunch_open_nccl(dllaunch::NcclOpening& opening) {
-  opening.opened = dllaunch::NcclCommunicator::open(std::move(opening.host), *opening.env);
+  opening.opened = dllaunch::NcclCommunicator::open(*opening.host, *opening.env);
 }

@@ -58,18 +58,23 @@ Result<Open> load() {
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env) {
-  auto host = open_host_communicator(env);
-  if (!host) return host;
+Result<std::unique_ptr<Communicator>> open_nccl_over(std::unique_ptr<Communicator>& host,
+                                                     const RankEnv& env) {
   auto open = load();
   // A rank without the module would leave the others waiting inside it.
   std::int64_t without = open ? 0 : 1;
-  (*host)->wait((*host)->all_reduce(&without, 1, DType::i64, ReduceOp::max));
+  host->wait(host->all_reduce(&without, 1, DType::i64, ReduceOp::max));
   if (!open) return std::move(open).error();
   if (without != 0) return missing("nccl cannot be loaded on another rank");
-  NcclOpening opening{.host = *std::move(host), .env = &env};
+  NcclOpening opening{.host = &host, .env = &env};
   (*open)(opening);
   return *std::move(opening.opened);
+}
+
+Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env) {
+  auto host = open_host_communicator(env);
+  if (!host) return host;
+  return open_nccl_over(*host, env);
 }
 
 }  // namespace dllaunch

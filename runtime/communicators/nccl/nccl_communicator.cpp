@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -83,8 +85,12 @@ Error refusal(std::string_view call, ncclResult_t result) {
                "NCCL_DEBUG=WARN prints details"};
 }
 
-/// Waits for a non-blocking start.
-std::optional<Error> wait_for_start(ncclComm_t comm) {
+bool calls_block() {
+  return process_environment()("DLLAUNCH_NCCL_BLOCKING") == "1";
+}
+
+/// Waits for a non-blocking start. Peers may need this rank's part of `host`'s collectives.
+std::optional<Error> wait_for_start(ncclComm_t comm, Communicator& host) {
   const auto deadline = std::chrono::steady_clock::now() + longest_start;
   for (;;) {
     ncclResult_t state = ncclSuccess;
@@ -98,13 +104,14 @@ std::optional<Error> wait_for_start(ncclComm_t comm) {
                                longest_start.count()),
                    "NCCL_DEBUG=INFO prints which network it tries"};
     }
+    host.test({});
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator> host,
+Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator>& host,
                                                              const RankEnv& env) {
   if (auto error = agree(*host, choose_gpu(env))) return *std::move(error);
 
@@ -118,11 +125,12 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Com
   host->wait(host->broadcast(&id, sizeof id, DType::u8, 0));
 
   ncclComm_t comm = nullptr;
-  const ncclResult_t started = start_communicator(comm, host->size(), id, host->rank());
+  const ncclResult_t started =
+      start_communicator(comm, host->size(), id, host->rank(), calls_block());
   if (started != ncclSuccess && !is_on_its_way(started)) {
     error = refusal("start", started);
   } else {
-    error = wait_for_start(comm);
+    error = wait_for_start(comm, *host);
   }
   const bool mine = error.has_value();
   // Abort at once, so that ranks still waiting inside NCCL notice.
@@ -143,19 +151,42 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<Communicator> host, ncclComm_
 
 NcclCommunicator::~NcclCommunicator() {
   while (!live_.empty()) wait({live_.front().id});
-  for (const RegisteredBuffer& buffer : buffers_) free_buffer(comm_, buffer);
+  ncclResult_t first = ncclSuccess;
+  const auto take = [&](ncclResult_t result) {
+    if (first == ncclSuccess && !is_on_its_way(result)) first = result;
+  };
+  for (const RegisteredBuffer& buffer : buffers_) {
+    take(outcome(deregister_buffer(comm_, buffer)));
+  }
+  const ncclResult_t finished = outcome(finish_communicator(comm_));
+  take(finished);
+  // Peers that failed to finish may never end a plain destruction.
+  take(finished == ncclSuccess ? ncclCommDestroy(comm_) : ncclCommAbort(comm_));
+  for (const RegisteredBuffer& buffer : buffers_) take(free_buffer(buffer));
   for (const GpuEvent event : spare_) static_cast<void>(gpu_destroy_event(event));
   static_cast<void>(gpu_destroy_event(ready_));
   static_cast<void>(gpu_destroy_stream(stream_));
-  ncclCommDestroy(comm_);
+  // Not fatal: all results have arrived.
+  if (first != ncclSuccess) {
+    fmt::print(stderr, "rank {}: warning: {} ended with an error: {}\n", rank(), gpu_collectives,
+               ncclGetErrorString(first));
+  }
+}
+
+/// Waits for a call that goes on in the background. It may need peers that wait for this rank in a
+/// collective of the host.
+ncclResult_t NcclCommunicator::outcome(ncclResult_t result) {
+  while (is_on_its_way(result)) {
+    host_->test({});
+    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+    if (asked != ncclSuccess) return asked;
+    std::this_thread::yield();
+  }
+  return result;
 }
 
 void NcclCommunicator::check(ncclResult_t result, std::string_view call) {
-  // A non-blocking call may still be in progress.
-  while (is_on_its_way(result)) {
-    if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
-    std::this_thread::yield();
-  }
+  result = outcome(result);
   if (result == ncclSuccess) return;
   const std::string why = fmt::format("{}: {}", call, ncclGetErrorString(result));
   ncclCommAbort(comm_);  // peers notice it, instead of waiting for this rank
@@ -255,16 +286,30 @@ void NcclCommunicator::wait(Pending pending) {
   while (!test(pending)) std::this_thread::yield();
 }
 
+bool NcclCommunicator::follow(Pending pending) {
+  const auto found = std::ranges::find(live_, pending.id, &Operation::id);
+  if (found == live_.end()) return true;
+  if (found->event == nullptr) return false;
+  check(gpu_wait_for(nullptr, found->event), "wait");
+  return true;
+}
+
 std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
+  if (on_host_) return host_->allocate(bytes);
   if (bytes == 0) return {};
   RegisteredBuffer buffer;
-  check(allocate_buffer(comm_, bytes, buffer), "allocate");
+  if (allocate_buffer(bytes, buffer) != ncclSuccess) {
+    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+    throw std::bad_alloc();
+  }
+  check(register_buffer(comm_, bytes, buffer), "register");
   check(gpu_clear(buffer.memory, bytes), "clear");
   buffers_.push_back(buffer);
   return {static_cast<std::byte*>(buffer.memory), bytes};
 }
 
 void NcclCommunicator::copy(void* to, const void* from, std::size_t bytes) {
+  if (on_host_) return host_->copy(to, from, bytes);
   check(gpu_copy(to, from, bytes), "copy");
 }
 

@@ -20,17 +20,19 @@ namespace dllaunch {
 /// may drop a NaN.
 class NcclCommunicator final : public Communicator {
  public:
-  /// Collective. unavailable, on every rank: one of them has no GPU, or NCCL fails.
-  static Result<std::unique_ptr<Communicator>> open(std::unique_ptr<Communicator> host,
+  /// Collective. Takes `host` only if it succeeds. unavailable, on every rank: one of them has no
+  /// GPU, or NCCL fails.
+  static Result<std::unique_ptr<Communicator>> open(std::unique_ptr<Communicator>& host,
                                                     const RankEnv& env);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  std::string_view name() const override { return "nccl"; }
+  std::string_view name() const override { return on_host_ ? host_->name() : "nccl"; }
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
-  MemorySpace memory() const override { return MemorySpace::gpu; }
+  MemorySpace memory() const override { return on_host_ ? host_->memory() : MemorySpace::gpu; }
+  void use_host_memory() override { on_host_ = true; }
 
   Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override;
   Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override;
@@ -40,6 +42,7 @@ class NcclCommunicator final : public Communicator {
 
   bool test(Pending pending) override;
   void wait(Pending pending) override;
+  bool follow(Pending pending) override;
 
   std::span<std::byte> allocate(std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
@@ -57,10 +60,12 @@ class NcclCommunicator final : public Communicator {
   Pending end();
   Pending keep(Pending of_host);
   bool is_done(const Operation& operation);
+  ncclResult_t outcome(ncclResult_t result);
   void check(ncclResult_t result, std::string_view call);
   void check(GpuStatus status, std::string_view call);
 
   std::unique_ptr<Communicator> host_;
+  bool on_host_ = false;
   ncclComm_t comm_;
   GpuStream stream_ = nullptr;
   GpuEvent ready_ = nullptr;     // what the next collective waits for

@@ -44,4 +44,23 @@ Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, c
                fmt::format("known: {}", fmt::join(known, ", "))};
 }
 
+Result<std::unique_ptr<Communicator>> open_automatic(const RankEnv& env, bool on_gpu,
+                                                     std::string& why_not,
+                                                     decltype(&open_nccl_over) nccl) {
+  auto host = open_host_communicator(env);
+  if (!host || env.world_size == 1) return host;
+  // Nodes may differ in their drivers, and ranks must agree which communicator they open.
+  std::array<std::int64_t, 2> some{on_gpu ? 1 : 0, on_gpu ? 0 : 1};
+  (*host)->wait((*host)->all_reduce(some.data(), some.size(), DType::i64, ReduceOp::max));
+  if (some[0] == 0) return host;
+  if (some[1] != 0) {
+    why_not = "not every rank has a GPU";
+    return host;
+  }
+  auto opened = nccl(*host, env);
+  if (opened) return opened;
+  why_not = opened.error().what;
+  return host;
+}
+
 }  // namespace dllaunch

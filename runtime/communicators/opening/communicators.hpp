@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/nccl/nccl.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "support/result.hpp"
 
@@ -24,5 +26,12 @@ std::span<const CommunicatorEntry> communicators();
 /// "auto" opens solo for one rank, else hierarchical, and mpi if the ranks of a node cannot share
 /// memory. bad_request: an unknown name; lists the known ones.
 Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env);
+
+/// Collective. What "auto" opens where GPUs compute: nccl. Without it, or if this is false for some
+/// rank's `on_gpu`, the same as open_communicator(); `why_not` then says why, if any rank's is
+/// true.
+Result<std::unique_ptr<Communicator>> open_automatic(
+    const RankEnv& env, bool on_gpu, std::string& why_not,
+    decltype(&open_nccl_over) nccl = open_nccl_over);
 
 }  // namespace dllaunch

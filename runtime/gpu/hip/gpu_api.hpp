@@ -81,8 +81,11 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
 }
 inline GpuStatus gpu_query(GpuEvent event) {
   const GpuStatus state = hipEventQuery(event);
-  // "Not ready" is stored as an error; gpu_last_error() should report only failures.
-  if (state == gpu_not_ready) static_cast<void>(hipGetLastError());
+  // It may be stored as the last error, which libraries take for a failure of theirs. Another
+  // call's error stays.
+  if (state == gpu_not_ready && hipPeekAtLastError() == gpu_not_ready) {
+    static_cast<void>(hipGetLastError());
+  }
   return state;
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
@@ -142,7 +145,15 @@ inline GpuStatus gpu_destroy_graph(GpuGraph graph) {
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
   return hipMemGetInfo(&free, &total);
 }
-/// The error of a kernel launch.
+/// Enqueues a kernel; arguments[i] is the address of its i-th argument. Returns the status of this
+/// launch, whatever was the last error before. What fails while the kernel runs, later calls
+/// return.
+inline GpuStatus gpu_launch(const void* kernel, unsigned blocks, unsigned threads, void** arguments,
+                            GpuStream stream) {
+  return hipLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, stream);
+}
+/// Clears the last error, which libraries take for a failure of theirs. Call it after a failure
+/// that was handled; nothing else may rely on it, since every call returns its own status.
 inline GpuStatus gpu_last_error() {
   return hipGetLastError();
 }

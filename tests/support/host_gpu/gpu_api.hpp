@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,15 @@
 
 namespace dllaunch {
 
-enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, capturing };
+enum class GpuStatus {
+  success,
+  not_ready,
+  out_of_memory,
+  no_device,
+  wrong_device,
+  capturing,
+  launch_failed
+};
 /// Replayed as captured: by-value arguments keep their values.
 struct HostGraph {
   std::vector<std::function<void()>> work = {};
@@ -27,7 +36,7 @@ struct HostGraph {
 constexpr std::size_t host_graph_bytes = 4096;  // of its device
 using GpuGraph = HostGraph*;
 /// Work on a stream runs in order, and only when something waits for it; on the default one,
-/// nullptr, at once.
+/// nullptr, at once, unless HostGpus::defers.
 struct HostStream {
   std::deque<std::function<bool()>> work = {};  // each returns true when done
   std::uint64_t given = 0;
@@ -37,8 +46,9 @@ struct HostStream {
 using GpuStream = HostStream*;
 struct HostEvent {
   HostStream* stream = nullptr;
-  std::uint64_t at = 0;  // the amount of work on its stream then
-  float ms = 0;          // by the clock, on the default stream
+  std::uint64_t at = 0;        // the amount of work on its stream then
+  float ms = 0;                // by the clock, on the default stream
+  std::uint64_t deferred = 0;  // the amount of deferred work of the default stream then
 };
 using GpuEvent = HostEvent*;
 
@@ -69,11 +79,15 @@ struct HostGpus {
   std::size_t kernels = 0;    // launched individually
   std::size_t replays = 0;    // of graphs
   std::size_t graphs = 0;     // alive
+  std::set<const HostStream*> streams = {};  // alive
   bool refuses_capture = false;
   bool refuses_replay = false;
   bool refuses_library_calls = false;  // during a capture
-  float clock_ms = 0;                  // stands still until a test moves it
-  std::size_t beside = 0;              // bytes copied on other streams than the default one, so far
+  int launches_until_failure = -1;     // 0: the next one fails, as if it were never made; -1: none
+  bool defers = false;       // the default stream's work too waits until something waits for it
+  HostStream deferred = {};  // that work
+  float clock_ms = 0;        // stands still until a test moves it
+  std::size_t beside = 0;    // bytes copied on other streams than the default one, so far
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -110,11 +124,36 @@ inline bool host_gpu_keeps(GpuStream stream, const std::function<void()>& work) 
   host_gpu_recorder().kept->work.push_back(work);
   return true;
 }
+inline bool host_gpu_refuses_launch() {
+  int& left = host_gpus().launches_until_failure;
+  return left >= 0 && left-- == 0;
+}
+/// Runs the stream's work up to `until`.
+inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
+  while (stream.done < until) {
+    if (!stream.work.front()()) continue;
+    stream.work.pop_front();
+    ++stream.done;
+  }
+}
+/// Each returns true when done.
+inline void host_gpu_put(HostStream& stream, std::function<bool()> work) {
+  stream.work.push_back(std::move(work));
+  ++stream.given;
+}
+/// On the default stream.
+inline void host_gpu_run_or_defer(const std::function<void()>& work) {
+  if (!host_gpus().defers) return work();
+  host_gpu_put(host_gpus().deferred, [work] {
+    work();
+    return true;
+  });
+}
 /// A library's work on a stream.
 inline void host_gpu_compute(GpuStream stream, const std::function<void()>& work) {
   if (host_gpu_keeps(stream, work)) return;
   ++host_gpus().kernels;
-  work();
+  host_gpu_run_or_defer(work);
 }
 /// The device on which the byte is; -1: host memory.
 inline int host_gpu_of(const void* memory) {
@@ -156,6 +195,8 @@ inline const char* gpu_words(GpuStatus status) {
       return "memory of another device";
     case GpuStatus::capturing:
       return "not permitted during stream capture";
+    case GpuStatus::launch_failed:
+      return "launch failed";
   }
   return "";
 }
@@ -182,9 +223,11 @@ inline GpuStatus gpu_set_device(int device) {
 }
 inline GpuStatus gpu_create_stream(GpuStream& stream) {
   stream = new HostStream;
+  host_gpus().streams.insert(stream);
   return gpu_success;
 }
 inline GpuStatus gpu_destroy_stream(GpuStream stream) {
+  host_gpus().streams.erase(stream);
   delete stream;
   return gpu_success;
 }
@@ -207,31 +250,34 @@ inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
   if (host_gpu_captures()) return GpuStatus::capturing;
   *event = {.stream = stream,
             .at = stream == nullptr ? host_gpu_work() : stream->given,
-            .ms = host_gpus().clock_ms};
+            .ms = host_gpus().clock_ms,
+            .deferred = host_gpus().deferred.given};
   return gpu_success;
 }
-/// Runs the stream's work up to `until`.
-inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
-  while (stream.done < until) {
-    if (!stream.work.front()()) continue;
-    stream.work.pop_front();
-    ++stream.done;
-  }
-}
-/// The default stream runs everything at once, including what it waits for.
+/// Unless it defers, the default stream runs everything at once, including what it waits for.
 inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
   if (host_gpu_captures()) return GpuStatus::capturing;
+  HostGpus& gpus = host_gpus();
   if (event->stream != nullptr) {
-    host_gpu_run(*event->stream, event->at);
+    const auto wait = [of = event->stream, at = event->at] { host_gpu_run(*of, at); };
+    stream == nullptr ? host_gpu_run_or_defer(wait) : wait();
     return gpu_success;
   }
   if (stream == nullptr) return gpu_success;
   stream->follows = std::max(stream->follows, event->at);
+  if (!gpus.defers) return gpu_success;
+  host_gpu_put(*stream, [&gpus, at = event->deferred] {
+    host_gpu_run(gpus.deferred, at);
+    return true;
+  });
   return gpu_success;
 }
 inline GpuStatus gpu_query(GpuEvent event) {
   HostStream* const stream = event->stream;
-  if (stream == nullptr) return gpu_success;
+  if (stream == nullptr) {
+    host_gpu_run(host_gpus().deferred, event->deferred);
+    return gpu_success;
+  }
   while (!stream->work.empty() && stream->work.front()()) {
     stream->work.pop_front();
     ++stream->done;
@@ -240,7 +286,8 @@ inline GpuStatus gpu_query(GpuEvent event) {
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
   if (host_gpu_captures()) return GpuStatus::capturing;
-  if (stream != nullptr) host_gpu_run(*stream, stream->given);
+  HostStream& all = stream != nullptr ? *stream : host_gpus().deferred;
+  host_gpu_run(all, all.given);
   return gpu_success;
 }
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
@@ -265,6 +312,7 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
 }
 inline GpuStatus gpu_free(void* memory) {
   HostGpus& gpus = host_gpus();
+  host_gpu_run(gpus.deferred, gpus.deferred.given);
   const std::lock_guard lock(gpus.mutex);
   const auto found = gpus.pieces.find(static_cast<std::byte*>(memory));
   if (found == gpus.pieces.end()) return memory == nullptr ? gpu_success : GpuStatus::wrong_device;
@@ -278,23 +326,35 @@ inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
   if (host_gpu_keeps(stream, work)) return;
   if (stream == nullptr) {
     ++host_gpu_work();
-    return work();
+    return host_gpu_run_or_defer(work);
   }
   host_gpus().follows = stream->follows;
-  stream->work.emplace_back([work] {
+  host_gpu_put(*stream, [work] {
     work();
     return true;
   });
-  ++stream->given;
 }
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
   if (stream != nullptr) host_gpus().beside += bytes;
-  host_gpu_give(stream, [=] { std::memcpy(to, from, bytes); });
+  const auto copy = [=] { std::memcpy(to, from, bytes); };
+  if (stream != nullptr || !host_gpus().defers) {
+    host_gpu_give(stream, copy);
+  } else if (host_gpu_of(to) < 0) {
+    // Memory of the host that is not pinned: to it a copy blocks, from it the driver keeps a copy.
+    host_gpu_give(stream, copy);
+    return gpu_synchronise(stream);
+  } else {
+    const auto* const first = static_cast<const std::byte*>(from);
+    host_gpu_give(stream, [=, kept = std::vector<std::byte>(first, first + bytes)] {
+      std::memcpy(to, host_gpu_of(from) < 0 ? kept.data() : from, bytes);
+    });
+  }
   return gpu_success;
 }
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
-  return gpu_copy_later(to, from, bytes, nullptr);
+  const GpuStatus copied = gpu_copy_later(to, from, bytes, nullptr);
+  return copied == gpu_success && host_gpus().defers ? gpu_synchronise(nullptr) : copied;
 }
 inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(memory)) return GpuStatus::wrong_device;

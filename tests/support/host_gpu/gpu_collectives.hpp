@@ -52,6 +52,10 @@ struct HostCollectives {
   std::vector<std::string> devices = {};   // PCI address of each rank's, at the start
   std::vector<HostCollective> calls = {};  // of this rank
   std::vector<std::string> complaints = {};
+  /// A call on a non-blocking communicator goes on for so many questions of how it is.
+  int background = 0;
+  ncclResult_t end = ncclSuccess;         // of ncclCommFinalize()
+  std::vector<std::string> closing = {};  // the calls that closed communicators
 };
 inline HostCollectives& host_collectives() {
   static HostCollectives seen;
@@ -64,8 +68,19 @@ struct HostComm {
   int ranks = 1;
   int rank = 0;
   int device = 0;
+  bool blocks = true;
+  int busy = 0;                        // questions until the call in the background ends
+  const HostStream* stream = nullptr;  // of the last collective
 };
 using ncclComm_t = HostComm*;
+
+/// What a call returns whose work has begun.
+inline ncclResult_t host_begun(ncclComm_t comm) {
+  HostCollectives& seen = host_collectives();
+  if (comm->busy > 0) seen.complaints.emplace_back("the call before is still in progress");
+  comm->busy = comm->blocks ? 0 : seen.background;
+  return comm->busy > 0 ? ncclInProgress : ncclSuccess;
+}
 
 inline ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
@@ -81,13 +96,14 @@ inline ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 /// Like the real one, rejects two ranks on one device.
 inline ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, const ncclUniqueId& id,
-                                           int rank, const ncclConfig_t*) {
+                                           int rank, const ncclConfig_t* config) {
   if (id.internal[0] != 'd') return ncclInvalidUsage;
   auto comm = std::make_unique<HostComm>();
   MPI_Comm_dup(MPI_COMM_WORLD, &comm->calls);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm->sums);
   comm->ranks = ranks;
   comm->rank = rank;
+  comm->blocks = config->blocking != 0;
   comm->device = host_gpu_of_thread();
   std::vector<std::array<char, 32>> all(static_cast<std::size_t>(ranks));
   std::array<char, 32> mine{};
@@ -102,24 +118,39 @@ inline ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, const nc
   std::ranges::sort(sorted);
   return std::ranges::adjacent_find(sorted) == sorted.end() ? ncclSuccess : ncclInvalidUsage;
 }
-inline ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* result) {
-  *result = ncclSuccess;
+inline ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
+  *result = comm->busy > 0 && --comm->busy > 0 ? ncclInProgress : ncclSuccess;
   return ncclSuccess;
 }
-inline ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+inline ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  host_collectives().closing.emplace_back("finalize");
+  const ncclResult_t begun = host_begun(comm);
+  return host_collectives().end == ncclSuccess ? begun : host_collectives().end;
+}
+inline ncclResult_t host_free(ncclComm_t comm) {
   MPI_Comm_free(&comm->calls);
   MPI_Comm_free(&comm->sums);
   delete comm;
   return ncclSuccess;
 }
+inline ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  host_collectives().closing.emplace_back("destroy");
+  if (comm->busy > 0) host_collectives().complaints.emplace_back("destroyed while in progress");
+  if (comm->stream != nullptr && !host_gpus().streams.contains(comm->stream)) {
+    host_collectives().complaints.emplace_back("its stream is destroyed before it");
+  }
+  return host_free(comm);
+}
 inline ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  return ncclCommDestroy(comm);
+  host_collectives().closing.emplace_back("abort");
+  return host_free(comm);
 }
 
 inline ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
   return gpu_allocate(memory, bytes) == gpu_success ? ncclSuccess : ncclUnhandledCudaError;
 }
 inline ncclResult_t ncclMemFree(void* memory) {
+  host_collectives().closing.emplace_back("free");
   return gpu_free(memory) == gpu_success ? ncclSuccess : ncclUnhandledCudaError;
 }
 inline ncclResult_t ncclCommRegister(ncclComm_t, void* memory, std::size_t, void** handle) {
@@ -127,6 +158,7 @@ inline ncclResult_t ncclCommRegister(ncclComm_t, void* memory, std::size_t, void
   return ncclSuccess;
 }
 inline ncclResult_t ncclCommDeregister(ncclComm_t, void*) {
+  host_collectives().closing.emplace_back("deregister");
   return ncclSuccess;
 }
 
@@ -209,7 +241,8 @@ inline ncclResult_t host_collective(HostCollective call, void* memory, ncclComm_
   auto work = std::make_shared<HostWork>(comm, call, memory, bytes, std::move(start));
   stream->work.emplace_back([work] { return work->step(); });
   ++stream->given;
-  return ncclSuccess;
+  comm->stream = stream;
+  return host_begun(comm);
 }
 
 /// In place, of floats, as for gradients.

@@ -9,12 +9,14 @@
 namespace dllaunch {
 
 template <typename Body>
-void gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
+[[nodiscard]] GpuStatus gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
+  if (host_gpu_refuses_launch()) return GpuStatus::launch_failed;
   const auto work = [count, body] {
     ++host_gpu_work();
     for (std::int64_t i = count; i-- > 0;) body(i);
   };
   host_gpu_compute(stream, work);
+  return gpu_success;
 }
 
 }  // namespace dllaunch

@@ -451,6 +451,29 @@ TEST(Communicators, AutoTakesSoloForOneRankElseHierarchical) {
   EXPECT_EQ((*opened)->name(), env->world_size == 1 ? "solo" : "hierarchical");
 }
 
+Result<std::unique_ptr<Communicator>> refuse_nccl(std::unique_ptr<Communicator>& host,
+                                                  const RankEnv&) {
+  host->wait(host->barrier());
+  return Error{ErrorKind::unavailable, "no nccl here", ""};
+}
+
+/// Every rank opens the same one, whatever each wants.
+TEST(Communicators, AutomaticTakesNcclOnlyIfEveryRankWantsIt) {
+  auto env = read_rank_env(process_environment());
+  const auto opened_by = [&](bool on_gpu) {
+    std::string why;
+    auto opened = open_automatic(*env, on_gpu, why, refuse_nccl);
+    if (!opened) throw std::runtime_error(opened.error().what);
+    EXPECT_EQ((*opened)->name(), env->world_size == 1 ? "solo" : "hierarchical");
+    (*opened)->wait((*opened)->barrier());
+    return why;
+  };
+  EXPECT_EQ(opened_by(false), "");
+  const bool several = env->world_size > 1;
+  EXPECT_EQ(opened_by(true), several ? "no nccl here" : "");
+  EXPECT_EQ(opened_by(env->rank > 0), several ? "not every rank has a GPU" : "");
+}
+
 TEST(Communicators, NamesTheKnownOnes) {
   const auto opened = open_communicator("gloo", RankEnv{});
   ASSERT_FALSE(opened);

@@ -11,6 +11,7 @@
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
+#include "tests/runtime/communicators/forwarding.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/trainer/backends/compiled.hpp"
@@ -58,7 +59,8 @@ Result<std::unique_ptr<Communicator>> open_on(const std::string& own_gpus) {
                      "00000000:02:00.0"};
   host_collectives() = {};
   ::setenv("DLLAUNCH_GPUS", own_gpus.c_str(), 1);
-  return NcclCommunicator::open(all_ranks(), this_rank());
+  auto host = all_ranks();
+  return NcclCommunicator::open(host, this_rank());
 }
 
 std::string own(const std::vector<std::string>& gpus, int further = 0) {
@@ -192,6 +194,43 @@ TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
   EXPECT_THAT(host_collectives().complaints, IsEmpty());
 }
 
+/// In the memory that NCCL allocates, as in that of a single rank.
+TEST(GpuRanks, OneWithoutMemorySaysWhatWouldFit) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  const std::size_t all = host_gpus().bytes_each;
+  if (this_rank().rank == this_rank().world_size - 1) {
+    const Graph graph = graph_of("lenet");
+    const auto math = make_host_math();
+    auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 256}, *math);
+    host_gpus().bytes_each = host_gpus().in_use[host_gpu_of_thread()] + 4096;
+    std::string said;
+    try {
+      const ParameterArenas arenas(*executable, **opened, *find_optimizer("sgd"), {.lr = 0.1});
+    } catch (const std::bad_alloc& refused) {
+      said = refused.what();
+    }
+    host_gpus().bytes_each = all;
+    EXPECT_THAT(said, HasSubstr("a parameter arena needs 1 MiB of GPU memory, 0 MiB are free "
+                                "beside batches of 256 images; about "));
+  }
+}
+
+/// It dies before a gradient that lacks the kernel reaches the others.
+TEST(GpuRanks, OneThatFailsALaunchSendsNothing) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  Rank rank(**opened);
+  const Images images(rank.graph, Rank::images_each);
+  if (this_rank().rank != 0) return;
+  const auto fail = [&] {
+    rank.executable->forward(images.batch(), Phase::train);
+    host_gpus().launches_until_failure = 0;
+    rank.executable->backward(1, false, [](int slot) { ::_exit(slot == no_slot ? 1 : 2); });
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(70), "kernel dllaunch::gpu::.*launch failed");
+}
+
 /// Each rank checks its own shards; an overflow found by one must reach all.
 TEST(GpuRanks, AnOverflowOnOneRankLeavesTheStepOutOnAll) {
   const auto opened = open_on(own(planned_gpus()));
@@ -242,37 +281,19 @@ TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {
 }
 
 /// The mutation: swaps the first two reductions of a step on one rank.
-class SwapsTwoBuckets final : public Communicator {
+class SwapsTwoBuckets final : public Forwarding {
  public:
-  SwapsTwoBuckets(Communicator& real, const Rank& rank) : real_(real), rank_(rank) {}
-  std::string_view name() const override { return "swapping"; }
-  int rank() const override { return real_.rank(); }
-  int size() const override { return real_.size(); }
-  MemorySpace memory() const override { return real_.memory(); }
+  SwapsTwoBuckets(Communicator& real, const Rank& rank) : Forwarding(real), of_(rank) {}
   Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
     const std::size_t call = calls_++;
     if (call > 1 || rank() != 1) return real_.all_reduce(data, count, type, op);
-    const Bucket& other = rank_.buckets[1 - call];
-    std::byte* const place = rank_.arenas.gradients().data() + other.offset * sizeof(float);
+    const Bucket& other = of_.buckets[1 - call];
+    std::byte* const place = of_.arenas.gradients().data() + other.offset * sizeof(float);
     return real_.all_reduce(place, other.elements, type, op);
   }
-  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
-    return real_.reduce_scatter(data, count, type, op);
-  }
-  Pending all_gather(void* data, std::size_t count, DType type) override {
-    return real_.all_gather(data, count, type);
-  }
-  Pending broadcast(void* data, std::size_t count, DType type, int root) override {
-    return real_.broadcast(data, count, type, root);
-  }
-  Pending barrier() override { return real_.barrier(); }
-  bool test(Pending pending) override { return real_.test(pending); }
-  void wait(Pending pending) override { real_.wait(pending); }
-  std::span<std::byte> allocate(std::size_t bytes) override { return real_.allocate(bytes); }
 
  private:
-  Communicator& real_;
-  const Rank& rank_;
+  const Rank& of_;
   std::size_t calls_ = 0;
 };
 

@@ -30,6 +30,16 @@ TEST(HipRuntime, SaysInOneLineThatThereIsNoGpu) {
   EXPECT_EQ(seen.error().what.find('\n'), std::string::npos);
 }
 
+TEST(HipRuntime, ALaunchWithoutAGpuIsNoticedAtOnce) {
+  if (seen_gpus()) GTEST_SKIP() << "there is one";
+  float number = 0;
+  const auto launch = [&] {
+    static_cast<void>(gpu_last_error());
+    gpu::launch(nullptr, 1, gpu::SumOfTwo<float>{&number, &number, &number});
+  };
+  EXPECT_EXIT(launch(), testing::ExitedWithCode(70), "HIP: kernel dllaunch::gpu::SumOfTwo<float>");
+}
+
 TEST(HipRuntime, RunsAKernelOnTheGpu) {
   const auto taken = take_own_gpu({});
   if (!taken) GTEST_SKIP() << taken.error().what;
@@ -44,7 +54,6 @@ TEST(HipRuntime, RunsAKernelOnTheGpu) {
   auto* const there = static_cast<float*>(memory);
   gpu::launch(nullptr, static_cast<std::int64_t>(numbers.size()),
               gpu::SumOfTwo<float>{there, there, there});
-  ASSERT_EQ(gpu_last_error(), gpu_success);
   std::vector<float> twice(numbers.size());
   ASSERT_EQ(gpu_copy(twice.data(), memory, bytes), gpu_success);
   for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(twice[i], 2 * numbers[i]) << i;

@@ -2,6 +2,7 @@
 // for tests by the host compiler.
 #include <array>
 #include <cstring>
+#include <typeinfo>
 
 #include "gpu_for.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
@@ -12,7 +13,8 @@ namespace dllaunch::gpu {
 
 template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor) {
-  gpu_for(stream, count, functor);
+  const GpuStatus status = gpu_for(stream, count, functor);
+  if (status != gpu_success) launch_failed(typeid(Functor), status);
 }
 
 template <typename... Functors>

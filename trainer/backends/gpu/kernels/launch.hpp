@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <typeinfo>
 
 #include "gpu_api.hpp"
 
 namespace dllaunch::gpu {
 
-/// Runs functor(0) .. functor(count-1) in stream order. Instantiated only in kernels.cpp, for the
-/// functors of kernel_list.hpp, so that only that file needs the vendor's compiler.
+/// Runs functor(0) .. functor(count-1) in stream order. A failure to launch is reported at once, by
+/// launch_failed(). Instantiated only in kernels.cpp, for the functors of kernel_list.hpp, so that
+/// only that file needs the vendor's compiler.
 template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor);
+
+/// Names the functor. Fatal, but during graph capture it only aborts the capture, and the launches
+/// are repeated individually.
+void launch_failed(const std::type_info& functor, GpuStatus status);
 
 }  // namespace dllaunch::gpu

@@ -50,7 +50,7 @@ ParameterMemory::ParameterMemory(const Graph& graph)
       weights_(graph.parameters.size()),
       gradients_(graph.parameters.size()) {}
 
-void ParameterMemory::attach(std::vector<void*> weights, std::vector<void*> gradients) {
+std::size_t ParameterMemory::attach(std::vector<void*> weights, std::vector<void*> gradients) {
   assert(weights.size() == slots_.size() && gradients.size() == slots_.size());
   host_weights_ = std::move(weights);
   host_gradients_ = std::move(gradients);
@@ -61,8 +61,8 @@ void ParameterMemory::attach(std::vector<void*> weights, std::vector<void*> grad
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     copies.emplace_back(copy_of(host_weights_[slot], slot), copy_of(host_gradients_[slot], slot));
   }
-  copies_.place();
-  check(copies_.allocate(), "memory for copies of the parameters");
+  const std::size_t copied = copies_.place();
+  if (copies_.allocate() != gpu_success) return copied;
   const auto settle = [&](void*& host, int copy) {
     if (copy >= 0) return copies_.at<float>(copy);
     return static_cast<float*>(std::exchange(host, nullptr));
@@ -72,6 +72,7 @@ void ParameterMemory::attach(std::vector<void*> weights, std::vector<void*> grad
     weights_[parameter] = settle(host_weights_[slot], copies[slot].first);
     gradients_[parameter] = settle(host_gradients_[slot], copies[slot].second);
   }
+  return 0;
 }
 
 void ParameterMemory::fetch_weights(GpuStream stream) const {

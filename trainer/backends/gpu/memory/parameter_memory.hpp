@@ -23,7 +23,8 @@ class ParameterMemory {
   explicit ParameterMemory(const Graph& graph);
 
   const std::vector<ParameterSlot>& slots() const { return slots_; }
-  void attach(std::vector<void*> weights, std::vector<void*> gradients);
+  /// Returns the bytes of the device copies if they do not fit, else 0.
+  [[nodiscard]] std::size_t attach(std::vector<void*> weights, std::vector<void*> gradients);
 
   /// For host arenas: copy all weights to the GPU, all gradients to the GPU (to accumulate into
   /// them), and one slot's gradient back, which blocks. No-ops for arenas on the GPU.

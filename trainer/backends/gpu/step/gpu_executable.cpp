@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <utility>
 
 #include "runtime/rank/rank_env.hpp"
@@ -63,7 +64,8 @@ class GpuExecutable final : public Executable {
   const std::vector<ParameterSlot>& slots() const override { return parameters_.slots(); }
   DType dtype() const override { return DType::f32; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
-    parameters_.attach(std::move(weights), std::move(gradients));
+    const std::size_t refused = parameters_.attach(std::move(weights), std::move(gradients));
+    if (refused > 0) arenas_.refuse_copies(refused);
     graph_capture_.clear();
   }
   void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }
@@ -90,11 +92,13 @@ class GpuExecutable final : public Executable {
       over(last(), Convert<T, float>{value(last()), outputs, false});
       loss_.compute(stream_);
     });
-    check(gpu_last_error(), "forward");
+    if (before_waiting_) before_waiting_();
     const ForwardResult result = loss_.result(stream_);
     images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
   }
+
+  void before_waiting(std::function<void()> call) override { before_waiting_ = std::move(call); }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
@@ -112,7 +116,6 @@ class GpuExecutable final : public Executable {
       if (piece.slots == 0) on_ready(no_slot);
     }
     clock_.backward_ended();
-    check(gpu_last_error(), "backward");
   }
 
   std::string first_non_finite(const Batch& batch) override {
@@ -250,6 +253,7 @@ class GpuExecutable final : public Executable {
   int found_ = -1;                    // int
   BackwardSchedule schedule_;
   GraphCapture graph_capture_;
+  std::function<void()> before_waiting_;
   bool accumulate_ = false;
   bool has_targets_ = false;
   Phase phase_ = Phase::train;

@@ -5,16 +5,13 @@
 #include <algorithm>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
 namespace dllaunch::gpu {
 
-/// Assumes arenas for weights, gradients and two optimiser states; few optimisers have more.
-std::string GpuArenas::what_would_fit(std::size_t bytes, std::size_t free) const {
+/// `to_come`: bytes that must fit beside the activations.
+std::string GpuArenas::what_would_fit(double to_come, std::size_t free) const {
   if (activation_bytes_ == 0) return {};
-  constexpr int usual = 4;
-  const double to_come = static_cast<double>(bytes) * std::max(usual - arenas_allocated_, 1);
   const auto beside = static_cast<double>(activation_bytes_);
   const double fit = batch_ * (beside + static_cast<double>(free) - to_come) / beside;
   const std::string images =
@@ -22,18 +19,37 @@ std::string GpuArenas::what_would_fit(std::size_t bytes, std::size_t free) const
   return fmt::format(" beside batches of {} images{}", batch_, images);
 }
 
+OutOfGpuMemory GpuArenas::refusal(std::string_view what, std::size_t bytes, double to_come) const {
+  const std::size_t free = free_bytes();
+  return OutOfGpuMemory(fmt::format("{} needs {} MiB of GPU memory, {} MiB are free{}", what,
+                                    (bytes + (1 << 20) - 1) >> 20, free >> 20,
+                                    what_would_fit(to_come, free)));
+}
+
+/// Assumes arenas for weights, gradients and two optimiser states; few optimisers have more.
+void GpuArenas::refuse(std::size_t bytes) const {
+  constexpr int usual = 4;
+  throw refusal("a parameter arena", bytes,
+                static_cast<double>(bytes) * std::max(usual - arenas_allocated_, 1));
+}
+
+void GpuArenas::refuse_copies(std::size_t bytes) const {
+  throw refusal("a copy of the parameters", bytes, static_cast<double>(bytes));
+}
+
+std::size_t GpuArenas::free_bytes() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(gpu_memory(free, total), "memory");
+  return free;
+}
+
 std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
   if (gpu_allocate(&memory, bytes) != gpu_success) {
     static_cast<void>(gpu_last_error());  // clears the error: it is reported here
-    std::size_t free = 0;
-    std::size_t total = 0;
-    check(gpu_memory(free, total), "memory");
-    throw OutOfGpuMemory(
-        fmt::format("a parameter arena needs {} MiB of GPU memory, {} MiB are free",
-                    (bytes + (1 << 20) - 1) >> 20, free >> 20) +
-        what_would_fit(bytes, free));
+    refuse(bytes);
   }
   ++arenas_allocated_;
   std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory),

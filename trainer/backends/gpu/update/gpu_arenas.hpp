@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "gpu_api.hpp"
 #include "trainer/backends/device_arenas.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/update/step_clock.hpp"
 
 namespace dllaunch::gpu {
@@ -26,6 +28,10 @@ class GpuArenas final : public DeviceArenas {
 
   /// Throws OutOfGpuMemory.
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
+  void refuse(std::size_t bytes) const override;
+  /// The same for device copies of all arenas that a step uses.
+  [[noreturn]] void refuse_copies(std::size_t bytes) const;
+  std::size_t free_bytes() const override;
   void clear(void* memory, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   std::unique_ptr<DeviceOptimizer> optimizer(const OptimizerEntry& optimizer,
@@ -34,7 +40,8 @@ class GpuArenas final : public DeviceArenas {
                                              const std::vector<bool>& one_dimensional) override;
 
  private:
-  std::string what_would_fit(std::size_t bytes, std::size_t free) const;
+  std::string what_would_fit(double to_come, std::size_t free) const;
+  OutOfGpuMemory refusal(std::string_view what, std::size_t bytes, double to_come) const;
 
   GpuStream stream_;
   StepClock& clock_;

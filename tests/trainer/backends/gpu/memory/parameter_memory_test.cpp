@@ -43,7 +43,7 @@ TEST(ParameterMemory, ArenasOfTheHostAreFollowed) {
   std::vector<float> weights = {1, 2, 3, 4, 5, 6};
   void* gradients = nullptr;
   ASSERT_EQ(gpu_allocate(&gradients, 6 * sizeof(float)), gpu_success);
-  memory.attach({weights.data()}, {gradients});
+  ASSERT_EQ(memory.attach({weights.data()}, {gradients}), 0U);
   EXPECT_EQ(memory.gradient(0), gradients) << "used where it lies";
   EXPECT_NE(memory.weight(0), weights.data());
   memory.fetch_weights(nullptr);

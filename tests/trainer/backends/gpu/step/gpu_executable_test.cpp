@@ -117,6 +117,30 @@ TEST(GpuExecutable, SaysWhatWouldFit) {
   host_gpus().bytes_each = all;
 }
 
+/// Arenas on the host need copies on the device; a smaller batch leaves room for them.
+TEST(GpuExecutable, SaysWhatWouldFitBesideCopiesOfTheParameters) {
+  const Graph graph = residual_graph();
+  const auto math = make_host_math();
+  const std::size_t all = host_gpus().bytes_each;
+  auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 64}, *math);
+  std::vector<std::vector<float>> host;
+  std::vector<void*> pieces;
+  for (const ParameterSlot& slot : executable->slots()) {
+    host.emplace_back(slot.elements);
+    pieces.push_back(host.back().data());
+  }
+  host_gpus().bytes_each = host_gpus().in_use[0] + 256;
+  std::string said;
+  try {
+    executable->attach(pieces, pieces);
+  } catch (const std::bad_alloc& refused) {
+    said = refused.what();
+  }
+  host_gpus().bytes_each = all;
+  EXPECT_THAT(said, HasSubstr("a copy of the parameters needs 1 MiB of GPU memory, 0 MiB are free "
+                              "beside batches of 64 images; about "));
+}
+
 /// A rank given another device's arenas dies with a message.
 TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -132,6 +156,31 @@ TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
     (*executable)->from_plain(0, ones.data(), weights.pieces().front());
   };
   EXPECT_EXIT(wrong(), testing::ExitedWithCode(70), "memory of another device");
+}
+
+/// Dies where the launch is made, before a gradient that lacks it is reported.
+TEST(GpuExecutableDeathTest, AFailedLaunchIsFatalAndNamesItsKernel) {
+  const Graph graph = residual_graph();
+  const Images images(graph, 2);
+  const auto math = make_host_math();
+  auto executable = *compile_for_gpu("host_gpu", graph, {.batch = 2}, *math);
+  const DeviceArena weights(executable->slots());
+  const DeviceArena gradients(executable->slots());
+  executable->attach(weights.pieces(), gradients.pieces());
+  const auto step = [&] {
+    executable->forward(images.batch(), Phase::train);
+    // Libraries and queries clear the last error in between.
+    executable->backward(1, false, [](int) { static_cast<void>(gpu_last_error()); });
+  };
+  // Before the second step, which captures: there a failure ends only the capture.
+  for (const int launches : {0, 3, 12}) {
+    const auto fail = [&] {
+      host_gpus().launches_until_failure = launches;
+      step();
+    };
+    EXPECT_EXIT(fail(), testing::ExitedWithCode(70),
+                "host: kernel dllaunch::gpu::[A-Za-z]+<.*: launch failed");
+  }
 }
 
 /// Rounds the inputs of products to 10 mantissa bits, and nothing else.

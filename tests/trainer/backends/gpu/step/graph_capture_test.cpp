@@ -108,6 +108,15 @@ TEST_F(Refusals, OfALibraryEndTheCapture) {
   EXPECT_EQ(asked, 5);
 }
 
+/// The second run is the captured one.
+TEST_F(Refusals, OfALaunchEndTheCapture) {
+  host_gpus().launches_until_failure = 1;
+  const std::string said = said_while_done();
+  EXPECT_NE(said.find("(host: kernel dllaunch::gpu::Convert<float, float>: launch failed)"),
+            std::string::npos)
+      << said;
+}
+
 TEST(GraphCapture, ClearDestroysItsGraphs) {
   const std::size_t before = host_gpus().graphs;
   Adder adder;
