@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "trainer/backends/gpu/kernels/element.hpp"
+#include "trainer/backends/gpu/kernels/packs.hpp"
 #include "trainer/optimizers/table.hpp"
 
 namespace dllaunch::gpu {
@@ -33,13 +33,19 @@ struct SlotTable {
 
 /// Sets `found` to 1 if a gradient is not finite.
 struct MultiplyGradients {
+  static constexpr int pack = pack_of<float>;
   float* gradients;
   float by;
   int* found;
-  constexpr void operator()(std::int64_t i) const {
-    const float value = gradients[i];
-    gradients[i] = value * by;
-    if (!(value - value == 0)) *found = 1;
+  bool in_packs() const { return aligned<pack>(gradients); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    auto values = read<N>(gradients, i);
+    for (float& value : values.of) {
+      if (!(value - value == 0)) *found = 1;
+      value *= by;
+    }
+    write(gradients, i, values);
   }
 };
 
@@ -71,7 +77,7 @@ struct SquareParts {
   std::int64_t elements;
   SlotTable slots;
   std::int64_t begin;
-  std::int64_t parts;
+  Divisor parts;
   Real* sums;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t slot = begin + i / parts;

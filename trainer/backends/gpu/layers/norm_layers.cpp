@@ -54,6 +54,7 @@ NormLayers::NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRa
   }
   partial_ = memory.add(static_cast<std::size_t>(partial) * sizeof(float));
   joined_ = memory.add(static_cast<std::size_t>(joined) * sizeof(double));
+  means_ = memory.add(static_cast<std::size_t>(joined) * sizeof(float));
 }
 
 void NormLayers::start() {
@@ -152,10 +153,12 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
                    [&](std::vector<double>& values) { sum_over_ranks_(values); });
   }
   if (pass.dx == nullptr && pass.dother == nullptr) return;
+  auto* const means = memory_.at<float>(means_);
+  launch(stream, 2 * layer.channels,
+         TakeMeans<double>{sums, layer.count > 0 ? layer.count : 1, means});
   launch(stream, pass.shape.elements(),
-         NormBackward<T, double>{masked_dy, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
-                                 layer.channels, present, pass.dx, pass.dother, pass.add,
-                                 pass.add_other});
+         NormBackward<T>{masked_dy, pass.x, of, means, layer.channels, present * layer.channels,
+                         pass.dx, pass.dother, pass.add, pass.add_other});
 }
 
 template <typename T>
