@@ -28,6 +28,7 @@ struct Instructions {
   int doubles = 0;    // fp64, conversions included
   int divisions = 0;  // of integers, and remainders
   int wide = 0;       // loads and stores of 128 bits
+  int barriers = 0;
 };
 
 std::string demangled(const std::string& name) {
@@ -44,7 +45,7 @@ std::string without_namespaces(const std::string& type) {
 
 /// Returns the functor of a kernel, such as "SumOfTwo<float>".
 std::string functor_of(const std::string& symbol) {
-  static const std::regex call(R"(^void call_for_each<(.*?) ?>\(long, )");
+  static const std::regex call(R"(^void call_for_each(?:_block)?<(.*?) ?>\()");
   static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
   const std::string text = without_namespaces(demangled(symbol));
   std::smatch match;
@@ -65,6 +66,7 @@ void count(const std::string& line, Instructions& in) {
   if (name.find(".f64") != std::string::npos) ++in.doubles;
   if (std::regex_match(name, division)) ++in.divisions;
   if (std::regex_match(name, wide)) ++in.wide;
+  if (name.starts_with("bar.sync") || name.starts_with("barrier.sync")) ++in.barriers;
 }
 
 /// Returns what the kernels of a PTX file consist of, by functor.
@@ -94,7 +96,7 @@ std::set<std::string> listed_functors(dllaunch::TypeList<Functors...>) {
 /// Kernels that may compute in double: none of them runs for each activation.
 bool may_use_doubles(std::string_view functor) {
   static constexpr std::string_view names[] = {
-      "JoinMoments<", "TakeMoments<", "TakeRunning<", "JoinSums<", "PutSums<", "TakeMeans<",
+      "JoinMoments<", "TakeMoments<", "TakeRunning<", "JoinSums<", "TakeMeans<",
       // Above: once per channel. Once per image; the host's sum of losses is a double, too:
       "LossRows<",
       // Sums over whole parameters, which LARS and LAMB divide by each other:
@@ -147,6 +149,19 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
   }
 }
 
+/// A thread that walks over all chunks of a channel alone waits for memory most of the time.
+TEST(CudaKernels, JoinSumsInBlocks) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  const auto kernels = kernels_of(ptx);
+  for (const char* name : {"JoinMoments", "JoinSums", "SquareParts", "JoinSquares"}) {
+    const std::string functor = std::string(name) + "<double>";
+    ASSERT_TRUE(kernels.contains(functor)) << functor;
+    EXPECT_GT(kernels.at(functor).barriers, 0) << functor;
+  }
+}
+
 /// Checks the inspection itself.
 TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   std::istringstream ptx(
@@ -161,14 +176,16 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
       "\tcvt.f64.f32 \t%fd1, %f1;\n"
       "\t@%p1 div.s64 \t%rd2, %rd1, %rd3;\n"
       "\t@!%p1 rem.u32 \t%r2, %r1, %r3;\n"
+      "\tbar.sync \t0;\n"
       "\tret;\n\n}\n");
   const auto kernels = kernels_of(ptx);
   ASSERT_TRUE(kernels.contains("SumOfTwo<float>"));
   const Instructions in = kernels.at("SumOfTwo<float>");
-  EXPECT_EQ(in.all, 7);
+  EXPECT_EQ(in.all, 8);
   EXPECT_EQ(in.doubles, 1);
   EXPECT_EQ(in.divisions, 2);
   EXPECT_EQ(in.wide, 1);
+  EXPECT_EQ(in.barriers, 1);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ std::string without_namespaces(const std::string& type) {
 /// Returns the functors, such as "SumOfTwo<float>", of all call_for_each() kernels. Each kernel has
 /// a descriptor, NAME.kd.
 std::set<std::string> bodies_of(const std::set<std::string>& symbols) {
-  static const std::regex call(R"(^void dllaunch::call_for_each<(.*?) ?>\(long, )");
+  static const std::regex call(R"(^void dllaunch::call_for_each(?:_block)?<(.*?) ?>\()");
   static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
   std::set<std::string> bodies;
   for (const std::string& symbol : symbols) {

@@ -12,7 +12,9 @@ namespace dllaunch::gpu {
 
 template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor) {
-  if constexpr (requires { Functor::pack; }) {
+  if constexpr (requires { typename Functor::Part; }) {
+    gpu_reduce(stream, count, functor);
+  } else if constexpr (requires { Functor::pack; }) {
     const std::int64_t packs = functor.in_packs() ? count / Functor::pack : 0;
     gpu_for(stream, count - packs * (Functor::pack - 1), InPacks<Functor>{functor, packs});
   } else {

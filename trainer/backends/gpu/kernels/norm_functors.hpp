@@ -1,9 +1,8 @@
 // Batch normalisation with fused addition and ReLU, and sums per channel.
 //
 // Sums take two kernels: one index per (chunk of pixels, channel) sums its chunk in float, then one
-// index per channel sums the chunks in double, in order. Adjacent indexes read adjacent channels.
-// No index depends on another, so the functors also run in a loop, and every run gives the same
-// bits.
+// block per channel sums the chunks in double. Adjacent indexes read adjacent channels. Every run
+// gives the same bits, and so does the host.
 #pragma once
 
 #include <cmath>
@@ -27,9 +26,8 @@ struct Chunks {
 
 /// Returns enough chunks to fill a GPU, but few enough that the second kernel is cheap.
 constexpr Chunks chunks_of(std::int64_t pixels, std::int64_t channels) {
-  constexpr std::int64_t indexes = std::int64_t{1} << 17;
+  constexpr std::int64_t indexes = std::int64_t{1} << 19;  // threads: an eighth of it in packs
   std::int64_t count = pixels / 64;
-  if (count > 1024) count = 1024;
   if (count > indexes / channels) count = indexes / channels;
   if (count < 1) count = 1;
   return {pixels, channels, count, (pixels + count - 1) / count};
@@ -74,28 +72,45 @@ struct ChunkMoments {
   }
 };
 
-/// One index per channel. moments [2, channels]: mean, then sum of squared deviations from it.
+/// Moments of `n` values.
+template <typename Real>
+struct Moments {
+  Real n;
+  Real mean;
+  Real square;  // sum of squared deviations from the mean
+};
+
+/// One block per channel. moments [2, channels]: mean, then sum of squared deviations from it.
 template <typename Real>
 struct JoinMoments {
+  using Part = Moments<Real>;
   const float* means;
   const float* squares;
   Chunks chunks;
   Real* moments;
-  constexpr void operator()(std::int64_t c) const {
-    Real n = 0;
-    Real mean = 0;
-    Real square = 0;
-    for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
-      const Real more = static_cast<Real>(chunks.first(chunk + 1) - chunks.first(chunk));
-      if (!(more > 0)) continue;
-      const Real away = means[chunk * chunks.channels + c] - mean;
-      n += more;
-      mean += away * (more / n);
-      const float own = squares[chunk * chunks.channels + c];
-      square += (own < 0 ? 0 : own) + away * away * (more * (n - more) / n);
+  constexpr Part part(std::int64_t c, std::int64_t lane, std::int64_t lanes) const {
+    Part all{};
+    for (std::int64_t chunk = lane; chunk < chunks.count; chunk += lanes) {
+      const std::int64_t i = chunk * chunks.channels + c;
+      const float own = squares[i];
+      join(all, {static_cast<Real>(chunks.first(chunk + 1) - chunks.first(chunk)), means[i],
+                 own < 0 ? 0 : own});
     }
-    moments[c] = mean;
-    moments[chunks.channels + c] = square;
+    return all;
+  }
+  /// Chan, Golub and LeVeque 1979.
+  static constexpr void join(Part& to, const Part& from) {
+    if (!(from.n > 0)) return;
+    const Real n = to.n + from.n;
+    const Real away = from.mean - to.mean;
+    const Real share = from.n / n;
+    to.mean += away * share;
+    to.square += from.square + away * away * (to.n * share);
+    to.n = n;
+  }
+  constexpr void finish(std::int64_t c, const Part& all) const {
+    moments[c] = all.mean;
+    moments[chunks.channels + c] = all.square;
   }
 };
 
@@ -234,31 +249,31 @@ struct ChunkGradSums {
   }
 };
 
-/// Sums over chunks. One index for each of `rows` x channels.
+/// One block for each of [2, channels], or for each of the channels if only dy is summed: the sum
+/// over chunks, the gradient of the bias or of the weight.
 template <typename Real>
 struct JoinSums {
+  using Part = Real;
   const float* sums;
   Chunks chunks;
-  Real* joined;
-  constexpr void operator()(std::int64_t i) const {
-    const std::int64_t c = i % chunks.channels;
-    const float* const row = sums + i / chunks.channels * chunks.count * chunks.channels;
-    Real sum = 0;
-    for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
-      sum += row[chunk * chunks.channels + c];
-    }
-    joined[i] = sum;
-  }
-};
-
-/// Writes sums in double to gradients in the arena.
-template <typename Real>
-struct PutSums {
-  const Real* sums;
-  float* gradient;
+  Real* joined;    // as many as blocks
+  float* dbias;    // nullptr: not needed
+  float* dweight;  // nullptr: not needed
   bool add;
-  constexpr void operator()(std::int64_t c) const {
-    put(gradient[c], static_cast<float>(sums[c]), add);
+  constexpr Part part(std::int64_t i, std::int64_t lane, std::int64_t lanes) const {
+    const std::int64_t row = i / chunks.channels * chunks.count;
+    const std::int64_t c = i % chunks.channels;
+    Real sum = 0;
+    for (std::int64_t chunk = lane; chunk < chunks.count; chunk += lanes) {
+      sum += sums[(row + chunk) * chunks.channels + c];
+    }
+    return sum;
+  }
+  static constexpr void join(Part& to, const Part& from) { to += from; }
+  constexpr void finish(std::int64_t i, const Part& sum) const {
+    joined[i] = sum;
+    float* const gradients = i < chunks.channels ? dbias : dweight;
+    if (gradients != nullptr) put(gradients[i % chunks.channels], static_cast<float>(sum), add);
   }
 };
 

@@ -140,14 +140,8 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   const MaskedGrad<T> masked_dy{pass.dy, pass.relu ? pass.y : nullptr};
   launch(stream, chunks.count * chunks.channels,
          ChunkGradSums<T>{masked_dy, pass.x, of, chunks, partial});
-  launch(stream, 2 * layer.channels, JoinSums<double>{partial, chunks, sums});
-  if (pass.dweight != nullptr) {
-    launch(stream, layer.channels,
-           PutSums<double>{sums + layer.channels, pass.dweight, pass.add_weights});
-  }
-  if (pass.dbias != nullptr) {
-    launch(stream, layer.channels, PutSums<double>{sums, pass.dbias, pass.add_weights});
-  }
+  launch(stream, 2 * layer.channels,
+         JoinSums<double>{partial, chunks, sums, pass.dbias, pass.dweight, pass.add_weights});
   if (pass.dx != nullptr && sum_over_ranks_) {
     change_on_host(stream, sums, static_cast<std::size_t>(2 * layer.channels),
                    [&](std::vector<double>& values) { sum_over_ranks_(values); });
@@ -169,8 +163,7 @@ void NormLayers::bias_backward(GpuStream stream, const Volume& shape, const T* d
   auto* const sums = memory_.at<double>(joined_);
   launch(stream, chunks.count * chunks.channels,
          ChunkGradSums<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
-  launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums});
-  launch(stream, shape.channels, PutSums<double>{sums, gradient, add});
+  launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums, gradient, nullptr, add});
 }
 
 std::vector<double> NormLayers::buffer(int index) const {
