@@ -1,10 +1,13 @@
-// Measures the current GPU's peak rates: a large matrix product, and copies.
+// Measures the current GPU's peak rates, of a large matrix product and of copies, and what kernels
+// achieve of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "bench/gpu/step_costs.hpp"
 #include "support/result.hpp"
@@ -26,5 +29,18 @@ using MakeMatmul = std::function<Result<std::unique_ptr<Matmul>>(const MatmulSha
 /// product.
 Result<Ceilings> measure_ceilings(const MakeMatmul& make, const Numerics& numerics,
                                   const CeilingSizes& sizes = {});
+
+/// One launch of a kernel.
+struct KernelRate {
+  std::string name = {};
+  double bytes = 0;  // of every array of activations or partial sums read or written, counted once
+  double seconds = 0;
+};
+
+/// Runs the kernels of a normalisation with a ReLU, of an addition and of a ReLU over activations
+/// [pixels, channels] of `type`; the fastest round counts. unavailable: not enough memory.
+Result<std::vector<KernelRate>> measure_kernels(DType type, std::int64_t pixels,
+                                                std::int64_t channels,
+                                                const CeilingSizes& sizes = {});
 
 }  // namespace dllaunch::gpu

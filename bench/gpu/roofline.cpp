@@ -5,6 +5,8 @@
 //   bench_roofline model=resnet50 size=224 batch=256 precision=bf16
 //   bench_roofline ceilings=1e15,3e12   operations and bytes per second of another GPU
 //   bench_roofline report=passes        every launch: operations, bytes, and its limit
+//   bench_roofline report=kernels       also runs the kernels of the largest normalisation: bytes,
+//                                       seconds and bytes per second of each launch
 //
 // Prints one line of JSON: operations and bytes of a step, the ceilings, the seconds of the bound,
 // and its parts limited by computation and by memory.
@@ -21,6 +23,7 @@
 #include "bench/gpu/ceilings.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 #include "trainer/backends/cuda/cublaslt_matmul.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 #include "trainer/models/models.hpp"
 
 namespace {
@@ -61,10 +64,14 @@ gpu::Numerics numerics_of(const std::string& precision) {
   stop("there is no precision " + precision);
 }
 
-gpu::Ceilings measured(const gpu::Numerics& numerics) {
+void take_gpu() {
   const auto environment = process_environment();
   const RankEnv rank = value_or_stop(read_rank_env(environment));
   value_or_stop(take_own_gpu(read_gpu_wish(rank, environment)));
+}
+
+gpu::Ceilings measured(const gpu::Numerics& numerics) {
+  take_gpu();
   const auto handle = std::make_shared<cublaslt::Handle>();
   value_or_stop(handle->open());
   return value_or_stop(gpu::measure_ceilings(
@@ -77,6 +84,23 @@ gpu::Ceilings ceilings_of(const std::string& asked, const gpu::Numerics& numeric
   const std::size_t comma = std::min(asked.find(','), asked.size() - 1);
   return {.operations_per_s = number<double>(asked.substr(0, comma)),
           .bytes_per_s = number<double>(asked.substr(comma + 1))};
+}
+
+/// Of the normalisation with the most activations.
+void report_kernels(const Graph& graph, int batch, DType type) {
+  const gpu::StepPlan plan = gpu::plan_steps(graph, batch);
+  gpu::Volume largest;
+  for (const gpu::NodePlan& node : plan.nodes) {
+    if (node.norm >= 0 && node.shape.elements() > largest.elements()) largest = node.shape;
+  }
+  if (largest.rows == 0) stop("report=kernels is for models with batch normalisations");
+  take_gpu();
+  const std::int64_t pixels = largest.rows * largest.pixels();
+  for (const gpu::KernelRate& rate :
+       value_or_stop(gpu::measure_kernels(type, pixels, largest.channels))) {
+    fmt::print("{:9.3f} us {:.3e} bytes {:8.1f} GB/s {}\n", 1e6 * rate.seconds, rate.bytes,
+               1e-9 * rate.bytes / rate.seconds, rate.name);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -97,6 +121,7 @@ int run(int argc, char** argv) {
   const gpu::Numerics numerics = numerics_of(options.at("precision"));
   const auto passes = gpu::step_costs(graph, {.batch = whole("batch"), .type = numerics.type});
   const gpu::Ceilings ceilings = ceilings_of(options.at("ceilings"), numerics);
+  if (options.at("report") == "kernels") report_kernels(graph, whole("batch"), numerics.type);
   double operations = 0;
   double bytes = 0;
   for (const gpu::PassCost& pass : passes) {

@@ -24,7 +24,7 @@ struct RowTargets {
 template <typename Real>
 struct LossRow {
   double loss;
-  double sum = 0;    // of exp(output - largest)
+  Real sum = 0;      // of exp(output - largest)
   Real largest = 0;  // of the outputs
   std::int32_t correct = 0;
 };

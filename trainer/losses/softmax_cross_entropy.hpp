@@ -31,7 +31,7 @@ struct SoftmaxCrossEntropy {
       if (share > 0) fit += share * (y[k] - largest);
     }
     return {.loss = std::log(sum) - fit,
-            .sum = sum,
+            .sum = static_cast<Real>(sum),
             .largest = largest,
             .correct = y.has_label_largest()};
   }
@@ -39,7 +39,7 @@ struct SoftmaxCrossEntropy {
   template <typename Real>
   static constexpr Real grad(const OutputRow<Real>& y, const LossRow<Real>& row, std::int64_t k) {
     const Real share = y.smoothing / static_cast<Real>(y.width);
-    const Real grad = std::exp(y[k] - row.largest) / static_cast<Real>(row.sum) - share;
+    const Real grad = std::exp(y[k] - row.largest) / row.sum - share;
     return k == y.label ? grad - (1 - y.smoothing) : grad;
   }
 };

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -88,6 +90,35 @@ TEST_F(MeasuredCeilings, SayWhatTheLibraryLacks) {
       {.type = DType::bf16}, small);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().what, "no such product");
+}
+
+/// As many bytes as step_costs_test.cpp counts for such passes.
+TEST(MeasuredKernels, AreThoseOfANormalisationAndAnAddition) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+    const std::size_t before = host_gpus().kernels;
+    const auto rates = measure_kernels(type, 640, 16, {.runs = 2, .rounds = 3});
+    ASSERT_TRUE(rates) << rates.error().what;
+    EXPECT_EQ(host_gpus().kernels - before, 7U * 2 * (1 + 3));
+    std::map<std::string, double> bytes;
+    for (const KernelRate& rate : *rates) {
+      EXPECT_GT(rate.seconds, 0) << rate.name;
+      bytes[rate.name] = rate.bytes;
+    }
+    const double all = 640.0 * 16 * static_cast<double>(bytes_of(type));
+    EXPECT_EQ(bytes, (std::map<std::string, double>{{"moments", all},
+                                                    {"forward", 2 * all},
+                                                    {"grad sums", 3 * all},
+                                                    {"joined sums", 2 * 10 * 16 * 4},
+                                                    {"backward", 4 * all},
+                                                    {"addition", 3 * all},
+                                                    {"relu backward", 3 * all}}));
+  }
+  EXPECT_TRUE(host_gpus().pieces.empty()) << "what was allocated is given back";
+  const std::size_t there = std::exchange(host_gpus().bytes_each, std::size_t{64} << 10);
+  const auto none = measure_kernels(DType::f32, 1 << 18, 16, {.runs = 1, .rounds = 1});
+  host_gpus().bytes_each = there;
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().what, HasSubstr("of the GPU to measure it with"));
 }
 
 }  // namespace

@@ -110,14 +110,16 @@ std::string without_namespaces(const std::string& type) {
 /// Returns the functors, such as "SumOfTwo<float>", of all call_for_each() kernels. Each kernel has
 /// a descriptor, NAME.kd.
 std::set<std::string> bodies_of(const std::set<std::string>& symbols) {
-  static const std::regex call(R"(^void dllaunch::call_for_each<(.*?) ?>\(long, )");
+  static const std::regex call(R"(^void dllaunch::call_for_each(?:_block)?<(.*?) ?>\()");
+  static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
   std::set<std::string> bodies;
   for (const std::string& symbol : symbols) {
     if (!symbol.ends_with(".kd")) continue;
     const std::string text = demangled(symbol.substr(0, symbol.size() - 3));
     std::smatch match;
     const bool is_call = std::regex_search(text, match, call);
-    bodies.insert(is_call ? without_namespaces(match[1].str()) : text);
+    bodies.insert(is_call ? std::regex_replace(without_namespaces(match[1].str()), packs, "$1")
+                          : text);
   }
   return bodies;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "runtime/numerics/float16.hpp"
+#include "trainer/backends/gpu/kernels/divisor.hpp"
 
 namespace dllaunch::gpu {
 
@@ -54,6 +55,25 @@ struct Volume {
   }
 };
 
+/// A volume with what its elements' coordinates take.
+struct Grid : Volume {
+  constexpr Grid() = default;
+  /// Implicit, so that functors are initialised from volumes. For the host: it divides.
+  constexpr Grid(const Volume& volume)
+      : Volume(volume),
+        by_depth(depth),
+        by_height(height),
+        by_width(width),
+        by_channels(channels),
+        by_pixels(pixels()) {}
+
+  Divisor by_depth;
+  Divisor by_height;
+  Divisor by_width;
+  Divisor by_channels;
+  Divisor by_pixels;
+};
+
 /// The coordinates of an element.
 struct Coordinates {
   std::int64_t row = 0;
@@ -62,23 +82,23 @@ struct Coordinates {
   std::int64_t w = 0;
   std::int64_t c = 0;
 };
-constexpr Coordinates coordinates_of(const Volume& v, std::int64_t i) {
+constexpr Coordinates coordinates_of(const Grid& v, std::int64_t i) {
   Coordinates place{};
-  place.c = i % v.channels;
-  i /= v.channels;
-  place.w = i % v.width;
-  i /= v.width;
-  place.h = i % v.height;
-  i /= v.height;
-  place.d = i % v.depth;
-  place.row = i / v.depth;
+  place.c = i % v.by_channels;
+  i = i / v.by_channels;
+  place.w = i % v.by_width;
+  i = i / v.by_width;
+  place.h = i % v.by_height;
+  i = i / v.by_height;
+  place.d = i % v.by_depth;
+  place.row = i / v.by_depth;
   return place;
 }
 /// Returns the channels-first index, [rows, channels, depth, height, width], of element i.
-constexpr std::int64_t plain_index(const Volume& v, std::int64_t i) {
-  const std::int64_t c = i % v.channels;
-  const std::int64_t pixel = i / v.channels;
-  return (pixel / v.pixels() * v.channels + c) * v.pixels() + pixel % v.pixels();
+constexpr std::int64_t plain_index(const Grid& v, std::int64_t i) {
+  const std::int64_t c = i % v.by_channels;
+  const std::int64_t pixel = i / v.by_channels;
+  return (pixel / v.by_pixels * v.channels + c) * v.pixels() + pixel % v.by_pixels;
 }
 
 }  // namespace dllaunch::gpu

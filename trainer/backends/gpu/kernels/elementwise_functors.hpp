@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "trainer/backends/gpu/kernels/layer_kernels.hpp"
+#include "trainer/backends/gpu/kernels/packs.hpp"
 #include "trainer/graph/dropout.hpp"
 #include "trainer/graph/layers/table.hpp"
 
@@ -11,19 +12,32 @@ namespace dllaunch::gpu {
 
 template <typename Kind, typename T>
 struct ActivationForward {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   T* y;
-  constexpr void operator()(std::int64_t i) const { set(y[i], Kind::value(get(x[i]))); }
+  bool in_packs() const { return aligned<pack>(x, y); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    auto values = read<N>(x, i);
+    for (float& value : values.of) value = Kind::value(value);
+    write(y, i, values);
+  }
 };
 
 template <typename Kind, typename T>
 struct ActivationBackward {
+  static constexpr int pack = pack_of<T>;
   const T* y;
   const T* dy;
   T* dx;
   bool add;
-  constexpr void operator()(std::int64_t i) const {
-    put(dx[i], Kind::gradient(get(y[i]), get(dy[i])), add);
+  bool in_packs() const { return aligned<pack>(y, dy, dx); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    const auto results = read<N>(y, i);
+    auto grads = read<N>(dy, i);
+    for (int k = 0; k < N; ++k) grads.of[k] = Kind::gradient(results.of[k], grads.of[k]);
+    write(dx, i, grads, add);
   }
 };
 
@@ -37,27 +51,45 @@ requires(Kind::traits.activation) struct LayerKernels<Kind, T> {
 
 template <typename T>
 struct SumOfTwo {
+  static constexpr int pack = pack_of<T>;
   const T* a;
   const T* b;
   T* y;
-  constexpr void operator()(std::int64_t i) const { set(y[i], get(a[i]) + get(b[i])); }
+  bool in_packs() const { return aligned<pack>(a, b, y); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    auto sums = read<N>(a, i);
+    const auto more = read<N>(b, i);
+    for (int k = 0; k < N; ++k) sums.of[k] += more.of[k];
+    write(y, i, sums);
+  }
 };
 
 template <typename T>
 struct AddBias {
+  static constexpr int pack = pack_of<T>;
   T* y;
   const float* bias;
-  std::int64_t channels;
-  constexpr void operator()(std::int64_t i) const { put(y[i], bias[i % channels], true); }
+  Divisor channels;
+  bool in_packs() const { return channels % pack == 0 && aligned<pack>(y, bias); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    write(y, i, read<N>(bias, i % channels), true);
+  }
 };
 
 /// Converts between storage types, or copies.
 template <typename From, typename To>
 struct Convert {
+  static constexpr int pack = pack_of<From, To>;
   const From* from;
   To* to;
   bool add;
-  constexpr void operator()(std::int64_t i) const { put(to[i], get(from[i]), add); }
+  bool in_packs() const { return aligned<pack>(from, to); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    write(to, i, read<N>(from, i), add);
+  }
 };
 
 /// Dropout: forward on activations, backward on gradients.
@@ -65,7 +97,7 @@ template <typename T>
 struct Drop {
   const T* from;
   T* to;
-  Volume shape;
+  Grid shape;
   const DropoutMask* mask;  // in memory: it differs from step to step
   float scale;
   bool add;
@@ -80,7 +112,7 @@ template <typename From, typename To>
 struct ToChannelsLast {
   const From* from;
   To* to;
-  Volume shape;
+  Grid shape;
   bool add;
   constexpr void operator()(std::int64_t i) const {
     put(to[i], get(from[plain_index(shape, i)]), add);
@@ -92,7 +124,7 @@ template <typename T>
 struct ToChannelsFirst {
   const T* from;
   T* to;
-  Volume shape;
+  Grid shape;
   constexpr void operator()(std::int64_t i) const { set(to[plain_index(shape, i)], get(from[i])); }
 };
 
@@ -107,11 +139,16 @@ struct LayerKernels<Flatten, T> {
 /// Sets `found` to 1 if an element is not finite.
 template <typename T>
 struct FindNonFinite {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   int* found;
-  constexpr void operator()(std::int64_t i) const {
-    const float value = get(x[i]);
-    if (!(value - value == 0)) *found = 1;
+  bool in_packs() const { return aligned<pack>(x); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    const auto values = read<N>(x, i);
+    for (const float value : values.of) {
+      if (!(value - value == 0)) *found = 1;
+    }
   }
 };
 

@@ -44,15 +44,10 @@ struct PrepareImages {
   BytePlanes from;
   const ImageCut* cuts;  // [rows]
   T* to;
-  Volume shape;  // of `to`
+  Grid shape;  // of `to`
   constexpr void operator()(std::int64_t i) const {
     T* const pixel = to + i * shape.channels;
-    const std::int64_t w = i % shape.width;
-    i /= shape.width;
-    const std::int64_t h = i % shape.height;
-    i /= shape.height;
-    const std::int64_t d = i % shape.depth;
-    const std::int64_t row = i / shape.depth;
+    const auto [row, d, h, w, first] = coordinates_of(shape, i * shape.channels);
     const ImageCut cut = cuts[row];
     const bool absent = cut.kind == ImageCut::Kind::absent;
     const std::int64_t y = h + cut.down;

@@ -12,8 +12,20 @@
 namespace dllaunch::gpu {
 
 template <typename Functor>
+GpuStatus enqueue(GpuStream stream, std::int64_t count, const Functor& functor) {
+  if constexpr (requires { typename Functor::Part; }) {
+    return gpu_reduce(stream, count, functor);
+  } else if constexpr (requires { Functor::pack; }) {
+    const std::int64_t packs = functor.in_packs() ? count / Functor::pack : 0;
+    return gpu_for(stream, count - packs * (Functor::pack - 1), InPacks<Functor>{functor, packs});
+  } else {
+    return gpu_for(stream, count, functor);
+  }
+}
+
+template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor) {
-  const GpuStatus status = gpu_for(stream, count, functor);
+  const GpuStatus status = enqueue(stream, count, functor);
   if (status != gpu_success) launch_failed(typeid(Functor), status);
 }
 

@@ -8,9 +8,10 @@
 
 namespace dllaunch::gpu {
 
-/// Runs functor(0) .. functor(count-1) in stream order. A failure to launch is reported at once, by
-/// launch_failed(). Instantiated only in kernels.cpp, for the functors of kernel_list.hpp, so that
-/// only that file needs the vendor's compiler.
+/// Runs functor(0) .. functor(count-1) in stream order: in packs (packs.hpp) if the functor has
+/// them, as sums of blocks (gpu_for.hpp) if it has parts. A failure to launch is reported at once,
+/// by launch_failed(). Instantiated only in kernels.cpp, for the functors of kernel_list.hpp, so
+/// that only that file needs the vendor's compiler.
 template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor);
 

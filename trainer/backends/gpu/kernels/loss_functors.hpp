@@ -10,7 +10,7 @@ namespace dllaunch::gpu {
 /// Outputs [rows, width] on the device.
 struct LossInputs {
   const float* outputs;
-  std::int64_t width;
+  Divisor width;
   RowTargets targets;
   float smoothing;
   LossRow<float>* rows;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "trainer/backends/gpu/kernels/element.hpp"
+#include "trainer/backends/gpu/kernels/packs.hpp"
 #include "trainer/optimizers/table.hpp"
 
 namespace dllaunch::gpu {
@@ -33,13 +33,19 @@ struct SlotTable {
 
 /// Sets `found` to 1 if a gradient is not finite.
 struct MultiplyGradients {
+  static constexpr int pack = pack_of<float>;
   float* gradients;
   float by;
   int* found;
-  constexpr void operator()(std::int64_t i) const {
-    const float value = gradients[i];
-    gradients[i] = value * by;
-    if (!(value - value == 0)) *found = 1;
+  bool in_packs() const { return aligned<pack>(gradients); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    auto values = read<N>(gradients, i);
+    for (float& value : values.of) {
+      if (!(value - value == 0)) *found = 1;
+      value *= by;
+    }
+    write(gradients, i, values);
   }
 };
 
@@ -61,50 +67,64 @@ struct UpdateBySlot {
   constexpr void operator()(std::int64_t i) const { step(of, i, slots[table.slot_of(i)]); }
 };
 
-/// Sums of squares of weights and gradients, for the slots from `begin` on and only within the
-/// arrays, in `parts` partial sums each: sums [slots, parts, 2]. Adjacent indexes read adjacent
-/// elements.
+/// Sums of squares, in double since they are divided by each other.
+template <typename Real>
+struct Squares {
+  Real weights;
+  Real gradients;
+};
+
+/// Blocks that sum a slot. Known to the compiler, which divides by it.
+constexpr std::int64_t square_parts = 32;
+
+/// One block for each of the `square_parts` parts of a slot, for the slots from `begin` on and only
+/// within the arrays: sums [slots, square_parts]. Adjacent lanes read adjacent elements.
 template <typename Real>
 struct SquareParts {
+  using Part = Squares<Real>;
   const float* weights;
   const float* gradients;
   std::int64_t elements;
   SlotTable slots;
   std::int64_t begin;
-  std::int64_t parts;
-  Real* sums;
-  constexpr void operator()(std::int64_t i) const {
-    const std::int64_t slot = begin + i / parts;
+  Part* sums;
+  constexpr Part part(std::int64_t i, std::int64_t lane, std::int64_t lanes) const {
+    const std::int64_t slot = begin + i / square_parts;
     const std::int64_t from = slots.offsets[slot] - slots.first;
     const std::int64_t to = slots.offsets[slot + 1] - slots.first;
     const std::int64_t end = to < elements ? to : elements;
-    Real of_weights = 0;
-    Real of_gradients = 0;
-    for (std::int64_t e = (from > 0 ? from : 0) + i % parts; e < end; e += parts) {
+    Part sum{};
+    std::int64_t e = (from > 0 ? from : 0) + i % square_parts * lanes + lane;
+    for (; e < end; e += square_parts * lanes) {
       const Real w = weights[e];
       const Real g = gradients[e];
-      of_weights += w * w;
-      of_gradients += g * g;
+      sum.weights += w * w;
+      sum.gradients += g * g;
     }
-    sums[2 * i] = of_weights;
-    sums[2 * i + 1] = of_gradients;
+    return sum;
   }
+  static constexpr void join(Part& to, const Part& from) {
+    to.weights += from.weights;
+    to.gradients += from.gradients;
+  }
+  constexpr void finish(std::int64_t i, const Part& sum) const { sums[i] = sum; }
 };
 
-/// squares [slots, 2]: adds up the partial sums in order.
+/// One block per slot: adds up its parts.
 template <typename Real>
 struct JoinSquares {
-  const Real* sums;
-  std::int64_t parts;
-  Real* squares;
-  constexpr void operator()(std::int64_t i) const {
-    const std::int64_t slot = i / 2;
-    Real sum = 0;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      sum += sums[2 * (slot * parts + part) + i % 2];
+  using Part = Squares<Real>;
+  const Part* sums;
+  Part* squares;
+  constexpr Part part(std::int64_t slot, std::int64_t lane, std::int64_t lanes) const {
+    Part sum{};
+    for (std::int64_t i = lane; i < square_parts; i += lanes) {
+      join(sum, sums[slot * square_parts + i]);
     }
-    squares[i] = sum;
+    return sum;
   }
+  static constexpr void join(Part& to, const Part& from) { SquareParts<Real>::join(to, from); }
+  constexpr void finish(std::int64_t slot, const Part& sum) const { squares[slot] = sum; }
 };
 
 }  // namespace dllaunch::gpu

@@ -36,6 +36,16 @@ constexpr Window window_along_axes(const Kind& kind) {
   return window;
 }
 
+/// A window with what a backward pass takes to find those that contain an input.
+struct DividedWindow : Window {
+  constexpr DividedWindow() = default;
+  /// Implicit, so that functors are initialised from windows. For the host: it divides.
+  constexpr DividedWindow(const Window& window)
+      : Window(window), by_stride{stride[0], stride[1], stride[2]} {}
+
+  std::array<Divisor, 3> by_stride = {};
+};
+
 constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
   return a < b ? b : a;
 }
@@ -55,7 +65,7 @@ constexpr Span inputs_of(std::int64_t o, std::int64_t kernel, std::int64_t strid
   return {larger(first, 0), smaller(first + kernel, extent)};
 }
 /// Returns the outputs, out of `extent`, whose window contains input `i`.
-constexpr Span outputs_of(std::int64_t i, std::int64_t kernel, std::int64_t stride,
+constexpr Span outputs_of(std::int64_t i, std::int64_t kernel, const Divisor& stride,
                           std::int64_t padding, std::int64_t extent) {
   const std::int64_t last = (i + padding) / stride;
   const std::int64_t before = i + padding - kernel;  // start of the last window that ends before i
@@ -70,7 +80,7 @@ struct MaxPoolForward {
   T* y;
   std::uint16_t* argmax;
   Volume in;
-  Volume out;
+  Grid out;
   Window window;
   constexpr void operator()(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
@@ -102,16 +112,16 @@ struct MaxPoolBackward {
   const T* dy;
   const std::uint16_t* argmax;
   T* dx;
-  Volume in;
+  Grid in;
   Volume out;
-  Window window;
+  DividedWindow window;
   bool add;
   constexpr void operator()(std::int64_t i) const {
     const Coordinates x = coordinates_of(in, i);
-    const auto& [kernel, stride, padding] = window;
-    const Span ds = outputs_of(x.d, kernel[0], stride[0], padding[0], out.depth);
-    const Span hs = outputs_of(x.h, kernel[1], stride[1], padding[1], out.height);
-    const Span ws = outputs_of(x.w, kernel[2], stride[2], padding[2], out.width);
+    const auto& [kernel, stride, padding] = static_cast<const Window&>(window);
+    const Span ds = outputs_of(x.d, kernel[0], window.by_stride[0], padding[0], out.depth);
+    const Span hs = outputs_of(x.h, kernel[1], window.by_stride[1], padding[1], out.height);
+    const Span ws = outputs_of(x.w, kernel[2], window.by_stride[2], padding[2], out.width);
     float sum = 0;
     for (std::int64_t d = ds.first; d < ds.end; ++d) {
       for (std::int64_t h = hs.first; h < hs.end; ++h) {
@@ -144,7 +154,7 @@ struct AvgPoolForward {
   const T* x;
   T* y;
   Volume in;
-  Volume out;
+  Grid out;
   Window window;
   constexpr void operator()(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
@@ -162,14 +172,14 @@ template <typename T>
 struct AvgPoolBackward {
   const T* dy;
   T* dx;
-  Volume in;
+  Grid in;
   Volume out;
-  Window window;
+  DividedWindow window;
   bool add;
   constexpr void operator()(std::int64_t i) const {
     const Coordinates x = coordinates_of(in, i);
-    const Span hs = outputs_of(x.h, window.kernel[1], window.stride[1], 0, out.height);
-    const Span ws = outputs_of(x.w, window.kernel[2], window.stride[2], 0, out.width);
+    const Span hs = outputs_of(x.h, window.kernel[1], window.by_stride[1], 0, out.height);
+    const Span ws = outputs_of(x.w, window.kernel[2], window.by_stride[2], 0, out.width);
     float sum = 0;
     for (std::int64_t h = hs.first; h < hs.end; ++h) {
       for (std::int64_t w = ws.first; w < ws.end; ++w) sum += get(dy[out.at(x.row, 0, h, w, x.c)]);
@@ -193,9 +203,9 @@ template <typename T>
 struct GlobalAvgPoolForward {
   const T* x;
   T* y;
-  Volume in;
+  Grid in;
   constexpr void operator()(std::int64_t i) const {
-    const std::int64_t first = i / in.channels * in.pixels() * in.channels + i % in.channels;
+    const std::int64_t first = i / in.by_channels * in.pixels() * in.channels + i % in.by_channels;
     float sum = 0;
     for (std::int64_t p = 0; p < in.pixels(); ++p) sum += get(x[first + p * in.channels]);
     set(y[i], sum / static_cast<float>(in.pixels()));
@@ -206,11 +216,11 @@ template <typename T>
 struct GlobalAvgPoolBackward {
   const T* dy;
   T* dx;
-  Volume in;
+  Grid in;
   bool add;
   constexpr void operator()(std::int64_t i) const {
-    const std::int64_t row = i / (in.pixels() * in.channels);
-    const float share = get(dy[row * in.channels + i % in.channels]);
+    const std::int64_t row = i / in.by_channels / in.by_pixels;
+    const float share = get(dy[row * in.channels + i % in.by_channels]);
     put(dx[i], share / static_cast<float>(in.pixels()), add);
   }
 };
@@ -231,7 +241,7 @@ struct ZeroPadForward {
   const T* x;
   T* y;
   Volume in;
-  Volume out;
+  Grid out;
   std::int64_t pixels;
   constexpr void operator()(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
@@ -247,7 +257,7 @@ template <typename T>
 struct ZeroPadBackward {
   const T* dy;
   T* dx;
-  Volume in;
+  Grid in;
   Volume out;
   std::int64_t pixels;
   bool add;

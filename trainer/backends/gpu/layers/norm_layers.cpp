@@ -54,6 +54,7 @@ NormLayers::NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRa
   }
   partial_ = memory.add(static_cast<std::size_t>(partial) * sizeof(float));
   joined_ = memory.add(static_cast<std::size_t>(joined) * sizeof(double));
+  means_ = memory.add(static_cast<std::size_t>(joined) * sizeof(float));
 }
 
 void NormLayers::start() {
@@ -139,23 +140,19 @@ void NormLayers::backward(GpuStream stream, const NormPass<T>& pass) {
   const MaskedGrad<T> masked_dy{pass.dy, pass.relu ? pass.y : nullptr};
   launch(stream, chunks.count * chunks.channels,
          ChunkGradSums<T>{masked_dy, pass.x, of, chunks, partial});
-  launch(stream, 2 * layer.channels, JoinSums<double>{partial, chunks, sums});
-  if (pass.dweight != nullptr) {
-    launch(stream, layer.channels,
-           PutSums<double>{sums + layer.channels, pass.dweight, pass.add_weights});
-  }
-  if (pass.dbias != nullptr) {
-    launch(stream, layer.channels, PutSums<double>{sums, pass.dbias, pass.add_weights});
-  }
+  launch(stream, 2 * layer.channels,
+         JoinSums<double>{partial, chunks, sums, pass.dbias, pass.dweight, pass.add_weights});
   if (pass.dx != nullptr && sum_over_ranks_) {
     change_on_host(stream, sums, static_cast<std::size_t>(2 * layer.channels),
                    [&](std::vector<double>& values) { sum_over_ranks_(values); });
   }
   if (pass.dx == nullptr && pass.dother == nullptr) return;
+  auto* const means = memory_.at<float>(means_);
+  launch(stream, 2 * layer.channels,
+         TakeMeans<double>{sums, layer.count > 0 ? layer.count : 1, means});
   launch(stream, pass.shape.elements(),
-         NormBackward<T, double>{masked_dy, pass.x, of, sums, layer.count > 0 ? layer.count : 1,
-                                 layer.channels, present, pass.dx, pass.dother, pass.add,
-                                 pass.add_other});
+         NormBackward<T>{masked_dy, pass.x, of, means, layer.channels, present * layer.channels,
+                         pass.dx, pass.dother, pass.add, pass.add_other});
 }
 
 template <typename T>
@@ -166,8 +163,7 @@ void NormLayers::bias_backward(GpuStream stream, const Volume& shape, const T* d
   auto* const sums = memory_.at<double>(joined_);
   launch(stream, chunks.count * chunks.channels,
          ChunkGradSums<T>{{dy, nullptr}, nullptr, {}, chunks, partial});
-  launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums});
-  launch(stream, shape.channels, PutSums<double>{sums, gradient, add});
+  launch(stream, shape.channels, JoinSums<double>{partial, chunks, sums, gradient, nullptr, add});
 }
 
 std::vector<double> NormLayers::buffer(int index) const {

@@ -86,6 +86,7 @@ class NormLayers {
   std::vector<BufferPlace> places_;  // by index of Graph::buffers
   int partial_ = -1;                 // float, per chunk
   int joined_ = -1;                  // double [2, channels]
+  int means_ = -1;                   // float [2, channels], backward
 };
 
 }  // namespace dllaunch::gpu

@@ -11,8 +11,6 @@
 namespace dllaunch::gpu {
 namespace {
 
-constexpr std::int64_t parts = 256;  // partial sums per parameter
-
 Elements<float> elements_of_part(const ArenaPart& part) {
   const auto state = [&](std::size_t i) {
     return i < part.states.size() ? static_cast<float*>(part.states[i]) : nullptr;
@@ -46,8 +44,8 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
   for (const bool flat : one_dimensional) norms_.push_back({.one_dimensional = flat});
   const std::vector<std::byte> unmeasured = launches_.slots(options_, {}, norms_);
   slots_ = memory_.add(unmeasured.size());
-  sums_ = memory_.add(slots * static_cast<std::size_t>(2 * parts) * sizeof(double));
-  squares_ = memory_.add(2 * slots * sizeof(double));
+  sums_ = memory_.add(slots * static_cast<std::size_t>(square_parts) * sizeof(Squares<double>));
+  squares_ = memory_.add(slots * sizeof(Squares<double>));
   allocate();
   check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
@@ -110,18 +108,18 @@ void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span
   if (launches_.direct != nullptr) launches_.direct(options_, now, all);
   const auto [begin, end] = slots_within(part);
   const auto slots = static_cast<std::int64_t>(end - begin);
-  auto* const parted = memory_.at<double>(sums_);
-  auto* const joined = memory_.at<double>(squares_);
-  launch(stream_, slots * parts,
+  auto* const parted = memory_.at<Squares<double>>(sums_);
+  auto* const joined = memory_.at<Squares<double>>(squares_);
+  launch(stream_, slots * square_parts,
          SquareParts<double>{all.elements.weights, all.elements.gradients, all.count, all.table,
-                             static_cast<std::int64_t>(begin), parts, parted});
-  launch(stream_, 2 * slots, JoinSquares<double>{parted, parts, joined});
-  std::vector<double> here(2 * (end - begin));
-  check(gpu_copy_later(here.data(), joined, here.size() * sizeof(double), stream_), "norms");
+                             static_cast<std::int64_t>(begin), parted});
+  launch(stream_, slots, JoinSquares<double>{parted, joined});
+  std::vector<Squares<double>> here(end - begin);
+  check(gpu_copy_later(here.data(), joined, here.size() * sizeof here[0], stream_), "norms");
   check(gpu_synchronise(stream_), "norms");
   for (std::size_t slot = begin; slot < end; ++slot) {
-    sums[slot].weights += here[2 * (slot - begin)];
-    sums[slot].gradients += here[2 * (slot - begin) + 1];
+    sums[slot].weights += here[slot - begin].weights;
+    sums[slot].gradients += here[slot - begin].gradients;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -93,6 +94,46 @@ TEST(Kernels, MomentsHoldOfNumbersFarFromZero) {
       for (std::size_t i = c; i < x.size(); i += 2) square += (x[i] - mean) * (x[i] - mean);
       EXPECT_NEAR(moments[c], mean, 1e-5 * std::abs(mean)) << pixels;
       EXPECT_NEAR(moments[2 + c], square, 1e-3 * square + 1e-9) << pixels;
+    }
+  }
+}
+
+/// Fewer chunks than a block has lanes, as many, and more; chunks that have no pixel count nothing.
+TEST(Kernels, SumsOfBlocksAreThoseOfALoop) {
+  constexpr std::int64_t channels = 3;
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(2, 1);
+  for (const std::int64_t count : {1, 2, 255, 256, 257, 1000}) {
+    const Chunks chunks{std::max<std::int64_t>(10 * count - 15, 0), channels, count, 10};
+    std::vector<float> sums(static_cast<std::size_t>(2 * count * channels));
+    for (float& sum : sums) sum = normal(random);
+    const auto half = sums.begin() + count * channels;
+    std::vector<double> joined(6);
+    std::vector<float> dbias = {1, 2, 3};
+    std::vector<float> dweight(3);
+    launch(
+        nullptr, 6,
+        JoinSums<double>{sums.data(), chunks, joined.data(), dbias.data(), dweight.data(), true});
+    std::vector<double> moments(6);
+    launch(nullptr, channels, JoinMoments<double>{sums.data(), &*half, chunks, moments.data()});
+    for (std::size_t c = 0; c < 3; ++c) {
+      double of_dy = 0;
+      double of_dyz = 0;
+      double n = 0;
+      double mean = 0;
+      for (std::int64_t chunk = 0; chunk < count; ++chunk) {
+        const auto i = static_cast<std::size_t>(chunk * channels) + c;
+        const auto pixels = static_cast<double>(chunks.first(chunk + 1) - chunks.first(chunk));
+        of_dy += sums[i];
+        of_dyz += sums[i + static_cast<std::size_t>(count * channels)];
+        n += pixels;
+        mean += sums[i] * pixels;
+      }
+      EXPECT_NEAR(joined[c], of_dy, 1e-9) << count;
+      EXPECT_NEAR(joined[3 + c], of_dyz, 1e-9) << count;
+      EXPECT_FLOAT_EQ(dbias[c], static_cast<float>(of_dy) + static_cast<float>(c + 1));
+      EXPECT_FLOAT_EQ(dweight[c], static_cast<float>(of_dyz));
+      EXPECT_NEAR(moments[c], n > 0 ? mean / n : 0, 1e-12) << count;
     }
   }
 }

@@ -1,0 +1,194 @@
+// The PTX that nvcc makes of kernels.cpp: counts instructions without running them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+
+#include "trainer/backends/gpu/kernels/kernel_list.hpp"
+
+namespace {
+
+/// Instructions of a kernel, including those of its loop over indexes.
+struct Instructions {
+  int all = 0;
+  int doubles = 0;    // fp64, conversions included
+  int divisions = 0;  // of integers, and remainders
+  int wide = 0;       // loads and stores of 128 bits
+  int barriers = 0;
+};
+
+std::string demangled(const std::string& name) {
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), std::free);
+  return text ? text.get() : name;
+}
+
+/// "SumOfTwo<float>" of "dllaunch::gpu::SumOfTwo<float>".
+std::string without_namespaces(const std::string& type) {
+  static const std::regex space(R"(dllaunch::(gpu::)?)");
+  return std::regex_replace(type, space, "");
+}
+
+/// Returns the functor of a kernel, such as "SumOfTwo<float>".
+std::string functor_of(const std::string& symbol) {
+  static const std::regex call(R"(^void call_for_each(?:_block)?<(.*?) ?>\()");
+  static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
+  const std::string text = without_namespaces(demangled(symbol));
+  std::smatch match;
+  if (!std::regex_search(text, match, call)) return text;
+  return std::regex_replace(match[1].str(), packs, "$1");
+}
+
+/// Adds one line of a kernel's body: a label, a directive, or an instruction with or without a
+/// predicate, "@%p1 bra $L__BB0_2;".
+void count(const std::string& line, Instructions& in) {
+  static const std::regex instruction(R"(^\s+(?:@!?%p\d+\s+)?([a-z][a-z0-9_.:]*))");
+  static const std::regex division(R"(^(div|rem)\.[us](16|32|64)$)");
+  static const std::regex wide(R"(^(ld|st)\.global(\.nc)?\.(v4\.[a-z]32|v2\.[a-z]64)$)");
+  std::smatch match;
+  if (!std::regex_search(line, match, instruction)) return;
+  const std::string name = match[1];
+  ++in.all;
+  if (name.find(".f64") != std::string::npos) ++in.doubles;
+  if (std::regex_match(name, division)) ++in.divisions;
+  if (std::regex_match(name, wide)) ++in.wide;
+  if (name.starts_with("bar.sync") || name.starts_with("barrier.sync")) ++in.barriers;
+}
+
+/// Returns what the kernels of a PTX file consist of, by functor.
+std::map<std::string, Instructions> kernels_of(std::istream& ptx) {
+  static const std::regex entry(R"(\.entry (\w+)\()");
+  std::map<std::string, Instructions> kernels;
+  Instructions* kernel = nullptr;
+  bool inside = false;
+  for (std::string line; std::getline(ptx, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, entry)) kernel = &kernels[functor_of(match[1])];
+    if (line == "{") inside = true;
+    if (line == "}") {
+      inside = false;
+      kernel = nullptr;
+    }
+    if (inside && kernel != nullptr) count(line, *kernel);
+  }
+  return kernels;
+}
+
+template <typename... Functors>
+std::set<std::string> listed_functors(dllaunch::TypeList<Functors...>) {
+  return {without_namespaces(demangled(typeid(Functors).name()))...};
+}
+
+/// Kernels that may compute in double: none of them runs for each activation.
+bool may_use_doubles(std::string_view functor) {
+  static constexpr std::string_view names[] = {
+      "JoinMoments<", "TakeMoments<", "TakeRunning<", "JoinSums<", "TakeMeans<",
+      // Above: once per channel. Once per image; the host's sum of losses is a double, too:
+      "LossRows<",
+      // Sums over whole parameters, which LARS and LAMB divide by each other:
+      "SquareParts<", "JoinSquares<"};
+  return std::ranges::any_of(names, [&](auto name) { return functor.starts_with(name); });
+}
+
+TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  const auto kernels = kernels_of(ptx);
+  int instructions = 0;
+  std::set<std::string> names;
+  for (const auto& [functor, in] : kernels) {
+    names.insert(functor);
+    instructions += in.all;
+    EXPECT_GT(in.all, 10) << functor;
+    EXPECT_EQ(in.divisions, 0) << functor;
+    EXPECT_TRUE(in.doubles == 0 || may_use_doubles(functor)) << functor;
+  }
+  const std::set<std::string> listed = listed_functors(dllaunch::gpu::Kernels{});
+  EXPECT_TRUE(std::ranges::includes(names, listed));
+  EXPECT_GT(names.size(), listed.size()) << "and those of optimisers";
+  std::cout << kernels.size() << " kernels of " << instructions << " PTX instructions\n";
+}
+
+/// Kernels that read and write activations alone, in the order of memory.
+TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  const auto kernels = kernels_of(ptx);
+  const std::map<std::string, int> loads_and_stores = {{"ActivationForward<Relu, T>", 2},
+                                                       {"ActivationBackward<Relu, T>", 4},
+                                                       {"SumOfTwo<T>", 3},
+                                                       {"AddBias<T>", 3},
+                                                       {"Convert<T, T>", 3},
+                                                       {"FindNonFinite<T>", 1},
+                                                       {"ChunkMoments<T>", 4},
+                                                       {"ChunkGradSums<T>", 7},
+                                                       {"NormForward<T>", 7},
+                                                       {"NormBackward<T>", 12}};
+  for (const auto& [name, least] : loads_and_stores) {
+    for (const char* type : {"float", "BFloat16", "Float16"}) {
+      const std::string functor = std::regex_replace(name, std::regex(R"(\bT\b)"), type);
+      ASSERT_TRUE(kernels.contains(functor)) << functor;
+      const Instructions& in = kernels.at(functor);
+      EXPECT_GE(in.wide, least) << functor;
+      std::cout << functor << ": " << in.all << " PTX instructions, " << in.wide
+                << " accesses of 128 bits\n";
+    }
+  }
+}
+
+/// A thread that walks over all chunks of a channel alone waits for memory most of the time.
+TEST(CudaKernels, JoinSumsInBlocks) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  const auto kernels = kernels_of(ptx);
+  for (const char* name : {"JoinMoments", "JoinSums", "SquareParts", "JoinSquares"}) {
+    const std::string functor = std::string(name) + "<double>";
+    ASSERT_TRUE(kernels.contains(functor)) << functor;
+    EXPECT_GT(kernels.at(functor).barriers, 0) << functor;
+  }
+}
+
+/// Checks the inspection itself.
+TEST(CudaKernels, WhatIsForbiddenIsSeen) {
+  std::istringstream ptx(
+      ".visible .entry _ZN8dllaunch13call_for_eachINS_3gpu8SumOfTwoIfEEEEvllT_(\n"
+      "\t.param .u64 count\n)\n{\n"
+      "\t.reg .f64 \t%fd<3>;\n"
+      "\t// a comment: div.s64\n"
+      "$L__BB0_1:\n"
+      "\tld.global.f32 \t%f1, [%rd1];\n"
+      "\tld.global.v4.u32 \t{%r1, %r2, %r3, %r4}, [%rd1];\n"
+      "\tdiv.rn.f32 \t%f2, %f1, %f1;\n"
+      "\tcvt.f64.f32 \t%fd1, %f1;\n"
+      "\t@%p1 div.s64 \t%rd2, %rd1, %rd3;\n"
+      "\t@!%p1 rem.u32 \t%r2, %r1, %r3;\n"
+      "\tbar.sync \t0;\n"
+      "\tret;\n\n}\n");
+  const auto kernels = kernels_of(ptx);
+  ASSERT_TRUE(kernels.contains("SumOfTwo<float>"));
+  const Instructions in = kernels.at("SumOfTwo<float>");
+  EXPECT_EQ(in.all, 8);
+  EXPECT_EQ(in.doubles, 1);
+  EXPECT_EQ(in.divisions, 2);
+  EXPECT_EQ(in.wide, 1);
+  EXPECT_EQ(in.barriers, 1);
+}
+
+}  // namespace
