@@ -24,6 +24,7 @@
 #include "trainer/parameters/init_from.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
+#include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/tuning/autotune.hpp"
 
@@ -63,10 +64,16 @@ std::string passes_host(const RuntimeConfig& runtime) {
   return runtime.gradient_lag > 0 ? "runtime.gradient_lag" : "";
 }
 
-Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
-  SumOverRanks sum;
-  if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
-  auto compiled = compile_model(session.config, session.graph, session.threads, sum);
+/// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
+Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
+                   Communicator& communicator) {
+  RankZeroChoices choices(communicator);
+  CompileSurroundings surroundings{.choices = &choices, .warn = warn};
+  if (session.config.sync_batch_norm) {
+    surroundings.sum_over_ranks = sum_over_ranks(communicator, session.activity);
+  }
+  auto compiled = compile_model(session.config, session.graph, session.threads, surroundings);
+  choices.attend();
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
   if (communicator.memory() == MemorySpace::gpu) {
@@ -82,9 +89,10 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
   }
   session.passed_over = compiled->passed_over;
   if (!compiled->passed_over.empty()) {
-    warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
+    warn_once(
+        fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
-  if (!compiled->caution.empty()) warn(compiled->caution);
+  if (!compiled->caution.empty()) warn_once(compiled->caution);
   session.executable = std::move(compiled->executable);
   session.opened = std::move(compiled->opened);
   return Ok{};
@@ -332,7 +340,7 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const Say& warn = options.warn;
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
+  auto compiled = compile(session, warn, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   auto alike = check_same_backend(session, warn, communicator);

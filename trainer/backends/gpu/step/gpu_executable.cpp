@@ -45,7 +45,8 @@ class GpuExecutable final : public Executable {
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
-    if (auto error = library_layers_.make(library, graph_, plan_, numerics())) return error;
+    if (auto error = library_layers_.make(library, graph_, plan_, numerics(), options_))
+      return error;
     reserve();
     const std::size_t bytes = memory_.place();
     std::size_t free = 0;
@@ -113,6 +114,7 @@ class GpuExecutable final : public Executable {
     }
     clock_.backward_ended();
     check(gpu_last_error(), "backward");
+    library_layers_.step_ended();
   }
 
   std::string first_non_finite(const Batch& batch) override {
