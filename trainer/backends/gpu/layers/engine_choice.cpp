@@ -215,7 +215,6 @@ class ChosenConvolution final : public Convolution {
   /// Runs the first other engine that can, within the workspace that there is.
   bool replace(Pass pass, GpuStream stream, const ConvolutionMemory& at) {
     Part& part = parts_[index(pass)];
-    book_->forget(shape_, pass);
     for (const auto& [relaxation, ids] : by_relaxation(part.engines.list(), std::nullopt)) {
       for (const EngineId& id : ids) {
         static_cast<void>(gpu_last_error());  // of the engine before
