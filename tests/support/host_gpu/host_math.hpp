@@ -15,9 +15,10 @@ std::unique_ptr<MathLibrary> make_host_math();
 /// A library with several engines for each pass, set or inspected by tests.
 struct HostEngines {
   std::vector<Engine> listed = {{.id = {1}}};
-  std::set<EngineId> fails = {};       // planned, but fails to run
-  std::vector<EngineId> planned = {};  // so far
-  std::vector<EngineId> runs = {};     // so far
+  std::set<EngineId> fails = {};          // planned, but fails to run
+  std::vector<EngineId> planned = {};     // so far
+  std::vector<EngineId> runs = {};        // so far
+  std::shared_ptr<EngineBook> book = {};  // if set, backend host_gpu computes with engines
 };
 inline HostEngines& host_engines() {
   static HostEngines engines;
