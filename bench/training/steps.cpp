@@ -33,6 +33,7 @@
 #include "trainer/config/config.hpp"
 #include "trainer/models/models.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
+#include "trainer/session/rank_zero_choices.hpp"
 
 namespace {
 
@@ -212,11 +213,14 @@ int run(int argc, char** argv) {
                                options.at("precision"), options.at("convolution"))));
   auto backend = value_or_stop(named(backends(), options.at("backend")).open());
   const std::string& report = options.at("report");
+  RankZeroChoices choices(*communicator);
   auto executable = value_or_stop(backend->compile(graph, {.batch = number("batch"),
                                                            .precision = config.precision,
                                                            .threads = number("threads"),
                                                            .convolution = config.convolution,
-                                                           .profile = report == "times"}));
+                                                           .profile = report == "times",
+                                                           .choices = &choices}));
+  choices.attend();
   if (report == "steps") {
     for (const std::string& line : executable->steps()) fmt::print("{}\n", line);
     return 0;

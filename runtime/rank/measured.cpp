@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+#include <set>
 #include <system_error>
 
 #include "support/parse_number.hpp"
@@ -41,28 +41,21 @@ std::string beginning_of(const fs::path& file) {
   return text;
 }
 
-std::vector<std::string> lines_of(const fs::path& file) {
-  std::vector<std::string> lines;
-  std::istringstream in(beginning_of(file));
-  for (std::string line; lines.size() < most_lines && std::getline(in, line);) {
-    if (line.size() <= longest_line) lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-/// Parses "KEY 1 2 3"; nullopt if a value is not a number or the line is truncated.
-std::optional<std::vector<std::int64_t>> values_of(std::string_view line) {
-  if (!line.ends_with(" .")) return std::nullopt;
+/// Parses "KEY 1 2 3 ."; nullopt if a value is not a number or the line is truncated.
+std::optional<Measurement> measurement_of(std::string_view line) {
+  if (line.size() > longest_line || !line.ends_with(" .")) return std::nullopt;
   line.remove_suffix(2);
-  std::vector<std::int64_t> values;
-  for (std::size_t begin = line.find(' '); begin != std::string_view::npos;) {
+  std::size_t begin = line.find(' ');
+  Measurement measured{.key = std::string(line.substr(0, begin)), .values = {}};
+  if (measured.key.empty() || measured.key != as_word(measured.key)) return std::nullopt;
+  while (begin != std::string_view::npos) {
     const std::size_t end = line.find(' ', begin + 1);
     const auto value = parse_number<std::int64_t>(line.substr(begin + 1, end - begin - 1));
     if (!value) return std::nullopt;
-    values.push_back(*value);
+    measured.values.push_back(*value);
     begin = end;
   }
-  return values;
+  return measured;
 }
 
 Error refused(const fs::path& file, const std::error_code& why) {
@@ -90,30 +83,56 @@ std::string cpu_model() {
   return "unknown";
 }
 
+std::string text_of_measurements(std::span<const Measurement> all) {
+  std::string text;
+  for (const Measurement& measured : all) {
+    text += as_word(measured.key) + " ";
+    for (const std::int64_t value : measured.values) text += fmt::format("{} ", value);
+    text += ".\n";
+  }
+  return text;
+}
+
+std::vector<Measurement> measurements_of(std::string_view text) {
+  std::vector<Measurement> all;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (auto measured = measurement_of(text.substr(0, end))) all.push_back(*std::move(measured));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+std::vector<Measurement> recall_all(const fs::path& file) {
+  return measurements_of(beginning_of(file));
+}
+
 std::optional<std::vector<std::int64_t>> recall(const fs::path& file, std::string_view key) {
-  const std::string begin = as_word(key) + " ";
-  for (const std::string& line : lines_of(file)) {
-    if (line.starts_with(begin)) return values_of(line);
+  const std::string word = as_word(key);
+  for (Measurement& measured : recall_all(file)) {
+    if (measured.key == word) return std::move(measured.values);
   }
   return std::nullopt;
 }
 
-Result<Ok> keep(const fs::path& file, std::string_view key, std::span<const std::int64_t> values) {
+Result<Ok> keep_all(const fs::path& file, std::span<const Measurement> newest) {
   std::error_code failed;
   fs::create_directories(file.parent_path(), failed);
   if (failed) return refused(file, failed);
-  const std::string begin = as_word(key) + " ";
   // Newest first, so the oldest are dropped at the limit.
-  std::string text = begin;
-  for (const std::int64_t value : values) text += fmt::format("{} ", value);
-  text += ".\n";
-  for (const std::string& line : lines_of(file)) {
-    if (!line.starts_with(begin)) text += line + "\n";
+  std::vector<Measurement> all;
+  std::set<std::string> keys;
+  for (const Measurement& measured : newest) {
+    if (keys.insert(as_word(measured.key)).second) all.push_back(measured);
   }
+  for (Measurement& old : recall_all(file)) {
+    if (keys.insert(old.key).second) all.push_back(std::move(old));
+  }
+  all.resize(std::min(all.size(), most_lines));
   const fs::path temporary =
       file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
   std::ofstream out(temporary, std::ios::trunc);
-  out << text;
+  out << text_of_measurements(all);
   out.close();
   if (!out) {
     fs::remove(temporary, failed);
@@ -122,6 +141,11 @@ Result<Ok> keep(const fs::path& file, std::string_view key, std::span<const std:
   fs::rename(temporary, file, failed);
   if (failed) return refused(file, failed);
   return Ok{};
+}
+
+Result<Ok> keep(const fs::path& file, std::string_view key, std::span<const std::int64_t> values) {
+  const Measurement one{.key = std::string(key), .values = {values.begin(), values.end()}};
+  return keep_all(file, {&one, 1});
 }
 
 }  // namespace dllaunch

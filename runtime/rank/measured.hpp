@@ -20,13 +20,30 @@ std::optional<std::filesystem::path> measured_file(const EnvLookup& lookup, std:
 /// The processor model as a cache key: "AMD_EPYC_9R14"; "unknown" if the kernel does not report it.
 std::string cpu_model();
 
-/// Returns the values stored under `key`, in which blanks and control characters count as '_'.
-/// nullopt if the file is absent, damaged or another user's.
+/// One line of such a file. In a key, blanks and control characters count as '_'.
+struct Measurement {
+  std::string key;
+  std::vector<std::int64_t> values;
+  bool operator==(const Measurement&) const = default;
+};
+
+/// Measurements as text, one a line, and back. Lines that are damaged or longer than 4096 bytes are
+/// left out.
+std::string text_of_measurements(std::span<const Measurement> all);
+std::vector<Measurement> measurements_of(std::string_view text);
+
+/// Returns everything stored, the newest first. Empty if the file is absent, damaged or another
+/// user's.
+std::vector<Measurement> recall_all(const std::filesystem::path& file);
+
+/// Returns the values stored under `key`. nullopt if the file is absent, damaged or another
+/// user's.
 std::optional<std::vector<std::int64_t>> recall(const std::filesystem::path& file,
                                                 std::string_view key);
 
-/// Replaces the key's line by rewriting the file atomically. Keeps the newest 1000 lines.
-/// unavailable: the file system refuses.
+/// Replaces the keys' lines by rewriting the file atomically. Keeps the newest 1000 lines, of those
+/// that are not damaged. unavailable: the file system refuses.
+Result<Ok> keep_all(const std::filesystem::path& file, std::span<const Measurement> newest);
 Result<Ok> keep(const std::filesystem::path& file, std::string_view key,
                 std::span<const std::int64_t> values);
 

@@ -30,6 +30,17 @@ enum class ConvolutionAlgorithm { automatic, direct, winograd };
 /// runs the executable; blocks for the other ranks.
 using SumOverRanks = std::function<void(std::span<double> values)>;
 
+/// Makes the ranks of a job compute alike where a backend chooses by measuring: rank 0 decides, the
+/// others follow.
+class SharedChoices {
+ public:
+  virtual ~SharedChoices() = default;
+  virtual bool decides() const = 0;  // whether this is rank 0
+  /// Collective, at most once per compile(): gives rank 0's text to all, and ignores that of the
+  /// others. Empty if rank 0 failed or has no choice.
+  virtual std::string share(std::string mine) = 0;
+};
+
 struct CompileOptions {
   int batch = 32;  // maximum images per call
   Precision precision = Precision::fp32;
@@ -40,6 +51,11 @@ struct CompileOptions {
   /// batch.
   SumOverRanks sum_over_ranks = {};
   bool profile = false;  // times every step: see step_seconds()
+  /// If set, choices by measuring are rank 0's, which stores them for later runs. For compile()
+  /// only.
+  SharedChoices* choices = nullptr;
+  /// Receives warnings, also in the first step; must outlive the executable. Empty: nobody.
+  std::function<void(std::string_view)> warn = {};
 };
 
 /// One parameter in the arena. The backend chooses the layout (blocked, padded), so a slot may have

@@ -10,7 +10,7 @@
 namespace dllaunch {
 
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
-                                    const SumOverRanks& sum_over_ranks) {
+                                    const CompileSurroundings& surroundings) {
   std::optional<Error> first;  // of the fastest backend; slower ones may lack the same
   for (const auto& entry : backends()) {
     if (config.backend != "auto" && config.backend != entry.name) continue;
@@ -26,7 +26,9 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
                                                  .precision = config.precision,
                                                  .threads = threads,
                                                  .convolution = config.convolution,
-                                                 .sum_over_ranks = sum_over_ranks});
+                                                 .sum_over_ranks = surroundings.sum_over_ranks,
+                                                 .choices = surroundings.choices,
+                                                 .warn = surroundings.warn});
     if (!executable) {
       first = first.value_or(std::move(executable).error().within(entry.name));
       continue;

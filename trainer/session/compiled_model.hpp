@@ -1,8 +1,10 @@
 // A configuration's model, compiled by the named backend or the first suitable one.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "support/result.hpp"
 #include "trainer/config/config.hpp"
@@ -18,9 +20,16 @@ struct CompiledModel {
   std::unique_ptr<Executable> executable;
 };
 
+/// Of CompileOptions, what concerns the other ranks and the user.
+struct CompileSurroundings {
+  SumOverRanks sum_over_ranks = {};
+  SharedChoices* choices = nullptr;
+  std::function<void(std::string_view)> warn = {};
+};
+
 /// Compiles for batches of config.batch_size images. bad_request names what the backend lacks.
 /// unavailable: no such device.
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
-                                    const SumOverRanks& sum_over_ranks = {});
+                                    const CompileSurroundings& surroundings = {});
 
 }  // namespace dllaunch

@@ -25,6 +25,7 @@
 #include "trainer/parameters/init_from.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
+#include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/tuning/autotune.hpp"
 
@@ -74,11 +75,16 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
                   why, bytes / (1 << 20)));
 }
 
-Result<Ok> compile(Session& session, const Say& warn, const std::string& no_nccl,
-                   Communicator& communicator) {
-  SumOverRanks sum;
-  if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
-  auto compiled = compile_model(session.config, session.graph, session.threads, sum);
+/// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
+Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
+                   const std::string& no_nccl, Communicator& communicator) {
+  RankZeroChoices choices(communicator);
+  CompileSurroundings surroundings{.choices = &choices, .warn = warn};
+  if (session.config.sync_batch_norm) {
+    surroundings.sum_over_ranks = sum_over_ranks(communicator, session.activity);
+  }
+  auto compiled = compile_model(session.config, session.graph, session.threads, surroundings);
+  choices.attend();
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
   if (communicator.memory() == MemorySpace::gpu) {
@@ -96,10 +102,11 @@ Result<Ok> compile(Session& session, const Say& warn, const std::string& no_nccl
   }
   session.passed_over = compiled->passed_over;
   if (!compiled->passed_over.empty()) {
-    warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
+    warn_once(
+        fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
-  if (!compiled->caution.empty()) warn(compiled->caution);
-  warn_of_host(session, *compiled->executable, no_nccl, warn, communicator);
+  if (!compiled->caution.empty()) warn_once(compiled->caution);
+  warn_of_host(session, *compiled->executable, no_nccl, warn_once, communicator);
   session.executable = std::move(compiled->executable);
   session.opened = std::move(compiled->opened);
   return Ok{};
@@ -347,8 +354,8 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const Say& warn = options.warn;
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled =
-      compile(session, communicator.rank() == 0 ? warn : unsaid, options.no_nccl, communicator);
+  auto compiled = compile(session, warn, communicator.rank() == 0 ? warn : unsaid, options.no_nccl,
+                          communicator);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   auto alike = check_same_backend(session, warn, communicator);

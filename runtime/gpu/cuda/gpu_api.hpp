@@ -43,10 +43,14 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
   address = text.data();
   return status;
 }
-inline GpuStatus gpu_model(int device, std::string& name) {
+/// Name, compute capability, multiprocessors and bytes, those of the slice with MIG:
+/// "NVIDIA H100 80GB HBM3,9.0,132,84929347584".
+inline GpuStatus gpu_properties(int device, std::string& text) {
   cudaDeviceProp about = {};
   const GpuStatus status = cudaGetDeviceProperties(&about, device);
-  name = &about.name[0];
+  text = std::string(&about.name[0]) + "," + std::to_string(about.major) + "." +
+         std::to_string(about.minor) + "," + std::to_string(about.multiProcessorCount) + "," +
+         std::to_string(about.totalGlobalMem);
   return status;
 }
 inline GpuStatus gpu_set_device(int device) {

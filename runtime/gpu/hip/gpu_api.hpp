@@ -42,11 +42,13 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
   address = text.data();
   return status;
 }
-inline GpuStatus gpu_model(int device, std::string& name) {
+/// Name, architecture, compute units and bytes.
+inline GpuStatus gpu_properties(int device, std::string& text) {
   hipDeviceProp_t about = {};
   const GpuStatus status = hipGetDeviceProperties(&about, device);
   // The name alone may be the same for all GPUs ("AMD Radeon Graphics").
-  name = std::string(&about.name[0]) + " " + &about.gcnArchName[0];
+  text = std::string(&about.name[0]) + "," + &about.gcnArchName[0] + "," +
+         std::to_string(about.multiProcessorCount) + "," + std::to_string(about.totalGlobalMem);
   return status;
 }
 inline GpuStatus gpu_set_device(int device) {

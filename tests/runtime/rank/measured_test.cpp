@@ -67,6 +67,29 @@ TEST(Measured, DamageHoldsNothing) {
   EXPECT_EQ(recall(file, "a"), Values{4});
 }
 
+/// A damaged file heals with the next result; what is whole in it stays.
+TEST(Measured, DamagedLinesAreNotKept) {
+  const TemporaryFolder folder;
+  const fs::path file = fs::path(folder.path()) / "table";
+  std::ofstream(file) << "a 1 .\n\xff\x01junk\nb 2x .\nc 3\n"
+                      << std::string(5000, 'x') << " 1 .\nd 4 .";
+  ASSERT_TRUE(keep_all(file, std::vector<Measurement>{{"e", {5, 6}}, {"d", {7}}, {"e", {8}}}));
+  EXPECT_EQ(text_of(file), "e 5 6 .\nd 7 .\na 1 .\n");
+  EXPECT_EQ(recall_all(file), measurements_of(text_of(file)));
+  EXPECT_EQ(text_of_measurements(recall_all(file)), text_of(file));
+}
+
+TEST(Measured, ManyAtOnceStaySmallToo) {
+  const TemporaryFolder folder;
+  const fs::path file = fs::path(folder.path()) / "table";
+  std::vector<Measurement> many;
+  for (int i = 0; i < 1100; ++i) many.push_back({"k" + std::to_string(i), {i}});
+  ASSERT_TRUE(keep_all(file, many));
+  EXPECT_EQ(recall_all(file).size(), 1000U);
+  EXPECT_TRUE(recall(file, "k0"));
+  EXPECT_FALSE(recall(file, "k1099"));
+}
+
 TEST(Measured, APipeIsNotWaitedFor) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder.path() + "/file").c_str(), 0600), 0);

@@ -63,6 +63,7 @@ constexpr VersionUnits gpu_version_units = cuda_units;
 struct HostGpus {
   std::vector<std::string> pci = {"0000:01:00.0"};
   int driver = 13000;
+  std::string properties = "Host in place of a GPU,0.0,1,1";
   std::size_t bytes_each = std::size_t{4} << 30;
 
   struct Piece {
@@ -212,8 +213,8 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
   address = host_gpus().pci[static_cast<std::size_t>(device)];
   return gpu_success;
 }
-inline GpuStatus gpu_model(int, std::string& name) {
-  name = "Host in place of a GPU";
+inline GpuStatus gpu_properties(int, std::string& text) {
+  text = host_gpus().properties;
   return gpu_success;
 }
 inline GpuStatus gpu_set_device(int device) {

@@ -13,11 +13,10 @@ class HostGpuBackend final : public Backend {
  public:
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                               const CompileOptions& options) override {
-    return gpu::compile_for_gpu("host_gpu", graph, options, *math_);
+    const auto& book = gpu::host_engines().book;
+    const auto math = book ? gpu::make_host_engines(book) : gpu::make_host_math();
+    return gpu::compile_for_gpu("host_gpu", graph, options, *math);
   }
-
- private:
-  std::unique_ptr<gpu::MathLibrary> math_ = gpu::make_host_math();
 };
 
 Result<std::unique_ptr<Backend>> open() {

@@ -1,7 +1,9 @@
 #include "tests/support/host_gpu/host_math.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
 
@@ -150,27 +152,74 @@ std::unique_ptr<Matmul> matmul_of(const MatmulShape& shape) {
   return std::make_unique<HostMatmul<T, T>>(shape);
 }
 
+std::unique_ptr<Convolution> convolution_of(const ConvolutionShape& shape) {
+  switch (shape.type) {
+    case DType::f16:
+      return std::make_unique<HostConvolution<Float16>>(shape);
+    case DType::bf16:
+      return std::make_unique<HostConvolution<BFloat16>>(shape);
+    default:
+      return std::make_unique<HostConvolution<float>>(shape);
+  }
+}
+
+std::unique_ptr<Matmul> matmul_of(const MatmulShape& shape) {
+  switch (shape.in) {
+    case DType::f16:
+      return matmul_of<Float16>(shape);
+    case DType::bf16:
+      return matmul_of<BFloat16>(shape);
+    default:
+      return matmul_of<float>(shape);
+  }
+}
+
 class HostMath final : public MathLibrary {
  public:
   Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) override {
-    switch (shape.type) {
-      case DType::f16:
-        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<Float16>>(shape));
-      case DType::bf16:
-        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<BFloat16>>(shape));
-      default:
-        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
-    }
+    return convolution_of(shape);
   }
   Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) override {
-    switch (shape.in) {
-      case DType::f16:
-        return matmul_of<Float16>(shape);
-      case DType::bf16:
-        return matmul_of<BFloat16>(shape);
-      default:
-        return matmul_of<float>(shape);
-    }
+    return matmul_of(shape);
+  }
+};
+
+std::string run_engine(const EngineId& id, Convolution& by, Pass pass, GpuStream stream,
+                       const ConvolutionMemory& at) {
+  HostEngines& engines = host_engines();
+  if (engines.fails.contains(id)) return "the engine fails";
+  engines.runs.push_back(id);
+  if (pass == Pass::forward) by.forward(stream, at.x, at.w, at.y, at.workspace);
+  if (pass == Pass::backward_data) by.backward_data(stream, at.y, at.w, at.x, at.workspace);
+  if (pass == Pass::backward_weights) by.backward_weights(stream, at.x, at.y, at.w, at.workspace);
+  return "";
+}
+
+class HostEngineMath final : public EngineLibrary {
+ public:
+  explicit HostEngineMath(std::shared_ptr<EngineBook> book)
+      : EngineLibrary("host engines", std::move(book)) {}
+  Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) override {
+    return matmul_of(shape);
+  }
+
+ private:
+  Result<PassEngines> engines(const ConvolutionShape& shape, Pass pass) override {
+    return PassEngines{.list = [] { return host_engines().listed; },
+                       .plan = [shape, pass](const EngineId& id) -> std::optional<EnginePlan> {
+                         HostEngines& all = host_engines();
+                         const auto known = std::ranges::find(all.listed, id, &Engine::id);
+                         if (known == all.listed.end()) return std::nullopt;
+                         all.planned.push_back(id);
+                         const std::shared_ptr<Convolution> by = convolution_of(shape);
+                         return EnginePlan{
+                             .id = id,
+                             .relaxation = known->relaxation,
+                             .workspace = workspace_bytes,
+                             .run = [=](GpuStream stream, const ConvolutionMemory& at) {
+                               return run_engine(id, *by, pass, stream, at);
+                             }};
+                       }};
   }
 };
 
@@ -178,6 +227,10 @@ class HostMath final : public MathLibrary {
 
 std::unique_ptr<MathLibrary> make_host_math() {
   return std::make_unique<HostMath>();
+}
+
+std::unique_ptr<MathLibrary> make_host_engines(std::shared_ptr<EngineBook> book) {
+  return std::make_unique<HostEngineMath>(std::move(book));
 }
 
 }  // namespace dllaunch::gpu

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "runtime/communicators/opening/communicators.hpp"
+#include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/backends/table/backends.hpp"
 #include "trainer/models/models.hpp"
@@ -50,6 +54,28 @@ TEST(CompiledModel, ACautionIsWrittenToTheRunsLog) {
                                *communicator);
   ASSERT_TRUE(session) << session.error().what;
   EXPECT_THAT(said, Contains(HasSubstr("in place of a GPU")));
+}
+
+/// What a backend chooses by measuring is rank 0's, which is this rank; the user hears of it.
+TEST(CompiledModel, EnginesAreStoredAndWarnedOf) {
+  const ScratchFolder folder;
+  const std::filesystem::path file = std::filesystem::path(folder.path()) / "convolutions";
+  gpu::host_engines() = {.listed = {{{1}, gpu::Relaxation::winograd}},
+                         .book = std::make_shared<gpu::EngineBook>(file, "here")};
+  std::vector<std::string> said;
+  auto communicator = *open_communicator("solo", RankEnv{});
+  const auto session = prepare({.config = small_config("auto"),
+                                .run_dir = folder.path(),
+                                .threads = 1,
+                                .warn = [&](std::string_view line) { said.emplace_back(line); }},
+                               *communicator);
+  ASSERT_TRUE(session) << session.error().what;
+  EXPECT_THAT(said, Contains(HasSubstr("Winograd (larger rounding errors): forward,f32,")));
+  const Images images(session->graph, session->config.batch_size);
+  session->executable->forward(images.batch(), Phase::train);
+  session->executable->backward(1, /*accumulate=*/false, [](int) {});
+  EXPECT_TRUE(std::filesystem::exists(file));
+  gpu::host_engines() = {};
 }
 
 }  // namespace

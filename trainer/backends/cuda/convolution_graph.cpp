@@ -98,24 +98,33 @@ Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, P
   return graph;
 }
 
-bool is_allowed(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics) {
-  return std::ranges::none_of(notes, [&numerics](cudnnBackendNumericalNote_t note) {
+gpu::Relaxation relaxation_of(std::span<const cudnnBackendNumericalNote_t> notes,
+                              const gpu::Numerics& numerics) {
+  using gpu::Relaxation;
+  const bool exact = numerics.type == DType::f32 && !numerics.tf32;
+  const auto of_note = [exact](cudnnBackendNumericalNote_t note) {
     switch (note) {
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-      case CUDNN_NUMERICAL_NOTE_FFT:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-        return true;
+        return Relaxation::winograd;
+      case CUDNN_NUMERICAL_NOTE_FFT:
+        return Relaxation::fft;
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        return numerics.type == DType::f32 && !numerics.tf32;
+        return exact ? Relaxation::rounded_inputs : Relaxation::none;
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+        return Relaxation::rounded_sums;
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        return Relaxation::unordered;
       default:
-        return false;
+        return Relaxation::none;
     }
-  });
+  };
+  auto worst = Relaxation::none;
+  for (const cudnnBackendNumericalNote_t note : notes) worst = std::max(worst, of_note(note));
+  return worst;
 }
 
 }  // namespace dllaunch::cudnn

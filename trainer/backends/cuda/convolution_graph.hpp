@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/backends/cuda/cudnn_descriptor.hpp"
-#include "trainer/backends/gpu/layers/convolution_extents.hpp"
+#include "trainer/backends/gpu/layers/engine_book.hpp"
 
 namespace dllaunch::cudnn {
 
@@ -24,8 +24,9 @@ struct ConvolutionGraph {
 };
 Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, Pass pass);
 
-/// Whether an engine with these numerical notes may be used. Excludes nondeterministic engines,
-/// Winograd and FFT (larger rounding errors), and for fp32 engines that round their inputs (TF32).
-bool is_allowed(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics);
+/// Returns the worst of what an engine with these numerical notes does. Tensor cores round the
+/// inputs of fp32 (TF32); in the other types, and if TF32 is asked for, that is what they are for.
+gpu::Relaxation relaxation_of(std::span<const cudnnBackendNumericalNote_t> notes,
+                              const gpu::Numerics& numerics);
 
 }  // namespace dllaunch::cudnn

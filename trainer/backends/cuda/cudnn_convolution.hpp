@@ -1,10 +1,10 @@
-// Convolutions by cuDNN 9's graph API, with the fastest of the engines that its heuristics return.
+// Convolutions by cuDNN 9's graph API: the engines that its heuristics return, and plans of them.
 #pragma once
 
 #include <memory>
 
 #include "trainer/backends/cuda/convolution_graph.hpp"
-#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
+#include "trainer/backends/gpu/layers/engine_choice.hpp"
 
 namespace dllaunch::cudnn {
 
@@ -24,9 +24,9 @@ class Handle {
   cudnnHandle_t raw_ = nullptr;
 };
 
-/// Shares the handle. unavailable: cuDNN has no engine for this shape.
-Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<const Handle> handle,
-                                                           const gpu::AutotuneCache& cache,
-                                                           const gpu::ConvolutionShape& shape);
+/// Returns cuDNN's engines for one pass, which share the handle. unavailable: cuDNN does not take
+/// the shape.
+Result<gpu::PassEngines> engines_of(std::shared_ptr<const Handle> handle,
+                                    const gpu::ConvolutionShape& shape, Pass pass);
 
 }  // namespace dllaunch::cudnn

@@ -79,6 +79,8 @@ class Matmul {
                    void* workspace) = 0;
 };
 
+class EngineBook;  // trainer/backends/gpu/layers/engine_book.hpp
+
 /// Creates operations, which may outlive it. bad_request or unavailable: the library does not
 /// support the shape.
 class MathLibrary {
@@ -86,6 +88,8 @@ class MathLibrary {
   virtual ~MathLibrary() = default;
   virtual Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) = 0;
   virtual Result<std::unique_ptr<Matmul>> matmul(const MatmulShape& shape) = 0;
+  /// Returns where the choices among engines are kept; nullptr: there is no choice.
+  virtual std::shared_ptr<EngineBook> engine_book() { return nullptr; }
 };
 
 }  // namespace dllaunch::gpu

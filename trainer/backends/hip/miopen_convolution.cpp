@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/layers/convolution_extents.hpp"
 
 namespace dllaunch::miopen {
@@ -25,9 +24,6 @@ using gpu::Pass;
 constexpr int tf32_since = 30502;
 constexpr int math_type = 3;
 constexpr int pedantic = 1;
-
-/// Few, since each is compiled before it can run. MIOpen orders them by measurements or estimates.
-constexpr std::size_t max_solutions = 3;
 
 miopenDataType_t type_of(DType type) {
   if (type == DType::f16) return miopenHalf;
@@ -110,46 +106,11 @@ const Calls& calls_of(Pass pass) {
   return pass == Pass::backward_data ? data : weights;
 }
 
-class MiopenConvolution final : public gpu::Convolution {
+/// One pass of one shape, described to MIOpen.
+class PassProblem {
  public:
-  MiopenConvolution(std::shared_ptr<Handle> handle, const ConvolutionShape& shape)
-      : handle_(std::move(handle)), shape_(shape) {}
-
-  Result<Ok> prepare(const gpu::AutotuneCache& cache) {
-    auto described = describe();
-    for (const auto& [pass, wanted] :
-         {std::pair(Pass::forward, true), std::pair(Pass::backward_data, shape_.backward_data),
-          std::pair(Pass::backward_weights, shape_.backward_weights)}) {
-      if (!described) break;
-      if (wanted) described = choose(cache, pass);
-    }
-    return described;
-  }
-
-  std::size_t workspace() const override {
-    std::size_t most = 0;
-    for (const miopenConvSolution_t& solution : chosen_) {
-      most = std::max(most, solution.workspace_size);
-    }
-    return most;
-  }
-  void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
-    run(Pass::forward, stream, w, x, y, workspace);
-  }
-  void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
-                     void* workspace) override {
-    run(Pass::backward_data, stream, dy, w, dx, workspace);
-  }
-  void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
-                        void* workspace) override {
-    run(Pass::backward_weights, stream, dy, x, dw, workspace);
-  }
-
- private:
-  miopenTensorDescriptor_t tensor(Role role) const {
-    return tensors_[static_cast<std::size_t>(role)].raw();
-  }
-  miopenConvSolution_t& chosen(Pass pass) { return chosen_[static_cast<std::size_t>(pass)]; }
+  PassProblem(std::shared_ptr<Handle> handle, const ConvolutionShape& shape, Pass pass)
+      : handle_(std::move(handle)), shape_(shape), call_(calls_of(pass)) {}
 
   Result<Ok> describe() {
     const bool flat = is_flat(shape_);
@@ -173,6 +134,51 @@ class MiopenConvolution final : public gpu::Convolution {
       if (status != miopenStatusSuccess) return refusal("tensor", status);
     }
     return describe_window(flat);
+  }
+
+  /// In MIOpen's order, by measurements or estimates. Empty after a failure.
+  std::vector<miopenConvSolution_t> solutions() const {
+    std::size_t count = 0;
+    if (call_.count(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+                    tensor(call_.result), &count) != miopenStatusSuccess) {
+      return {};
+    }
+    std::vector<miopenConvSolution_t> all(count);
+    if (call_.solutions(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+                        tensor(call_.result), all.size(), &count,
+                        all.data()) != miopenStatusSuccess) {
+      return {};
+    }
+    all.resize(std::min(count, all.size()));
+    return all;
+  }
+
+  /// Compiles the solution's kernels. Returns whether MIOpen could.
+  bool compiles(const miopenConvSolution_t& solution) const {
+    return call_.compile(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+                         tensor(call_.result), solution.solution_id) == miopenStatusSuccess;
+  }
+
+  /// Returns MIOpen's error; empty: success.
+  std::string run(const miopenConvSolution_t& solution, GpuStream stream,
+                  const gpu::ConvolutionMemory& at) const {
+    const std::array<void*, 3> by_role = {at.x, at.w, at.y};
+    const auto array = [&](Role role) { return by_role[static_cast<std::size_t>(role)]; };
+    miopenStatus_t status = handle_->use(stream);
+    if (status == miopenStatusSuccess) {
+      // MIOpen rejects a non-null workspace of zero bytes.
+      status =
+          call_.run(handle_->raw(), tensor(call_.first), array(call_.first), tensor(call_.second),
+                    array(call_.second), window_.raw(), tensor(call_.result), array(call_.result),
+                    solution.workspace_size > 0 ? at.workspace : nullptr, solution.workspace_size,
+                    solution.solution_id);
+    }
+    return status == miopenStatusSuccess ? "" : miopenGetErrorString(status);
+  }
+
+ private:
+  miopenTensorDescriptor_t tensor(Role role) const {
+    return tensors_[static_cast<std::size_t>(role)].raw();
   }
 
   Result<Ok> describe_window(bool flat) {
@@ -199,105 +205,28 @@ class MiopenConvolution final : public gpu::Convolution {
     return Ok{};
   }
 
-  /// Returns allowed solutions that compile, in MIOpen's order; with `wanted`, only that one.
-  std::vector<miopenConvSolution_t> candidates(Pass pass, std::optional<std::int64_t> wanted) {
-    const Calls& call = calls_of(pass);
-    std::size_t count = 0;
-    if (call.count(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
-                   tensor(call.result), &count) != miopenStatusSuccess) {
-      return {};
-    }
-    std::vector<miopenConvSolution_t> all(count);
-    if (call.solutions(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
-                       tensor(call.result), all.size(), &count,
-                       all.data()) != miopenStatusSuccess) {
-      return {};
-    }
-    all.resize(std::min(count, all.size()));
-    std::erase_if(all, [&wanted](const miopenConvSolution_t& one) {
-      return !is_allowed(one.algorithm) || one.workspace_size > gpu::max_workspace ||
-             (wanted && static_cast<std::int64_t>(one.solution_id) != *wanted);
-    });
-    std::vector<miopenConvSolution_t> ready;
-    for (const miopenConvSolution_t& one : all) {
-      if (ready.size() < max_solutions && compiles(pass, one)) ready.push_back(one);
-    }
-    return ready;
-  }
-
-  /// Compiles the solution's kernels. Returns whether MIOpen could.
-  bool compiles(Pass pass, const miopenConvSolution_t& solution) {
-    const Calls& call = calls_of(pass);
-    return call.compile(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
-                        tensor(call.result), solution.solution_id) == miopenStatusSuccess;
-  }
-
-  Result<Ok> choose(const gpu::AutotuneCache& cache, Pass pass) {
-    const std::string key =
-        fmt::format("{},miopen{},{}", cache.gpu, loaded_version(), text_of(shape_, pass));
-    const auto known = gpu::cached_algorithm(cache, key);
-    auto solutions = candidates(pass, known);
-    const bool is_new = !known || solutions.empty();
-    if (known && solutions.empty()) solutions = candidates(pass, std::nullopt);
-    if (solutions.empty()) {
-      return Error{ErrorKind::unavailable,
-                   fmt::format("MIOpen has no solution for convolution {}", text_of(shape_, pass)),
-                   ""};
-    }
-    std::vector<std::size_t> workspaces;
-    for (const auto& one : solutions) workspaces.push_back(one.workspace_size);
-    const auto best = gpu::fastest_algorithm(
-        shape_, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-          chosen(pass) = solutions[i];
-          return try_out(pass, memory);
-        });
-    if (!best) {
-      return Error{
-          ErrorKind::unavailable,
-          fmt::format("all MIOpen solutions fail for convolution {}", text_of(shape_, pass)), ""};
-    }
-    chosen(pass) = solutions[best->index];
-    if (is_new && best->cacheable) {
-      gpu::cache_algorithm(cache, key, static_cast<std::int64_t>(chosen(pass).solution_id));
-    }
-    return Ok{};
-  }
-
-  bool try_out(Pass pass, const gpu::ConvolutionMemory& memory) {
-    const std::array<void*, 3> by_role = {memory.x, memory.w, memory.y};
-    const auto at = [&by_role](Role role) { return by_role[static_cast<std::size_t>(role)]; };
-    const Calls& call = calls_of(pass);
-    return try_to_run(pass, nullptr, at(call.first), at(call.second), at(call.result),
-                      memory.workspace) == miopenStatusSuccess;
-  }
-
-  miopenStatus_t try_to_run(Pass pass, GpuStream stream, const void* first, const void* second,
-                            void* result, void* workspace) {
-    const Calls& call = calls_of(pass);
-    const miopenConvSolution_t& solution = chosen(pass);
-    const miopenStatus_t status = handle_->use(stream);
-    if (status != miopenStatusSuccess) return status;
-    // MIOpen rejects a non-null workspace of zero bytes.
-    return call.run(handle_->raw(), tensor(call.first), first, tensor(call.second), second,
-                    window_.raw(), tensor(call.result), result,
-                    solution.workspace_size > 0 ? workspace : nullptr, solution.workspace_size,
-                    solution.solution_id);
-  }
-
-  void run(Pass pass, GpuStream stream, const void* first, const void* second, void* result,
-           void* workspace) {
-    const miopenStatus_t status = try_to_run(pass, stream, first, second, result, workspace);
-    if (status != miopenStatusSuccess) {
-      gpu::library_failed("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
-    }
-  }
-
   std::shared_ptr<Handle> handle_;
   ConvolutionShape shape_;
+  const Calls& call_;
   std::array<Tensor, 3> tensors_;
   Window window_;
-  std::array<miopenConvSolution_t, 3> chosen_ = {};
 };
+
+/// Plans the solution of this number; nullopt: MIOpen does not name it or cannot compile it.
+std::optional<gpu::EnginePlan> plan_of(const std::shared_ptr<const PassProblem>& problem,
+                                       const gpu::EngineId& id) {
+  for (const miopenConvSolution_t& one : problem->solutions()) {
+    if (id != gpu::EngineId{static_cast<std::int64_t>(one.solution_id)}) continue;
+    if (one.workspace_size > gpu::max_workspace || !problem->compiles(one)) return std::nullopt;
+    return gpu::EnginePlan{.id = id,
+                           .relaxation = relaxation_of(one.algorithm),
+                           .workspace = one.workspace_size,
+                           .run = [=](GpuStream stream, const gpu::ConvolutionMemory& at) {
+                             return problem->run(one, stream, at);
+                           }};
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -309,9 +238,9 @@ int loaded_version() {
   return static_cast<int>(major * 10000 + minor * 100 + patch);
 }
 
-bool is_allowed(miopenConvAlgorithm_t algorithm) {
-  return algorithm == miopenConvolutionAlgoGEMM || algorithm == miopenConvolutionAlgoDirect ||
-         algorithm == miopenConvolutionAlgoImplicitGEMM;
+gpu::Relaxation relaxation_of(miopenConvAlgorithm_t algorithm) {
+  if (algorithm == miopenConvolutionAlgoWinograd) return gpu::Relaxation::winograd;
+  return algorithm == miopenConvolutionAlgoFFT ? gpu::Relaxation::fft : gpu::Relaxation::none;
 }
 
 Result<Ok> Handle::open() {
@@ -329,16 +258,24 @@ miopenStatus_t Handle::use(GpuStream stream) {
   return status;
 }
 
-Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handle> handle,
-                                                           const gpu::AutotuneCache& cache,
-                                                           const ConvolutionShape& shape) {
+Result<gpu::PassEngines> engines_of(std::shared_ptr<Handle> handle,
+                                    const gpu::ConvolutionShape& shape, gpu::Pass pass) {
   if (shape.tf32) {
     return Error{ErrorKind::bad_request, "MIOpen: TF32 convolutions are not supported", ""};
   }
-  auto made = std::make_unique<MiopenConvolution>(std::move(handle), shape);
-  auto prepared = made->prepare(cache);
-  if (!prepared) return std::move(prepared).error();
-  return std::unique_ptr<gpu::Convolution>(std::move(made));
+  auto problem = std::make_shared<PassProblem>(std::move(handle), shape, pass);
+  if (auto described = problem->describe(); !described) return std::move(described).error();
+  return gpu::PassEngines{
+      .list =
+          [problem] {
+            std::vector<gpu::Engine> engines;
+            for (const miopenConvSolution_t& one : problem->solutions()) {
+              engines.push_back({.id = {static_cast<std::int64_t>(one.solution_id)},
+                                 .relaxation = relaxation_of(one.algorithm)});
+            }
+            return engines;
+          },
+      .plan = [problem](const gpu::EngineId& id) { return plan_of(problem, id); }};
 }
 
 }  // namespace dllaunch::miopen

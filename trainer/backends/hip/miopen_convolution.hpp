@@ -1,4 +1,4 @@
-// Convolutions by MIOpen's immediate mode, with the fastest of the solutions that it returns.
+// Convolutions by MIOpen's immediate mode: the solutions that it returns, which are its engines.
 #pragma once
 
 #include <miopen/miopen.h>
@@ -6,8 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "trainer/backends/gpu/layers/convolution_autotune.hpp"
-#include "trainer/backends/gpu/math_library.hpp"
+#include "trainer/backends/gpu/layers/engine_choice.hpp"
 
 namespace dllaunch::miopen {
 
@@ -34,14 +33,13 @@ class Handle {
   std::optional<GpuStream> stream_ = {};  // empty: not set; MIOpen may start with its own
 };
 
-/// Whether solutions of this kind may be used. Excludes Winograd and FFT: larger rounding errors.
-/// MIOpen itself excludes nondeterministic solutions; each convolution sets that attribute.
-bool is_allowed(miopenConvAlgorithm_t algorithm);
+/// MIOpen itself excludes nondeterministic solutions; each convolution sets that attribute. Its
+/// naive ones are deterministic and take every shape.
+gpu::Relaxation relaxation_of(miopenConvAlgorithm_t algorithm);
 
-/// Shares the handle. bad_request: TF32, or a size that does not fit an int. unavailable: MIOpen
-/// has no solution for this shape.
-Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handle> handle,
-                                                           const gpu::AutotuneCache& cache,
-                                                           const gpu::ConvolutionShape& shape);
+/// Returns MIOpen's solutions for one pass, which share the handle. bad_request: TF32, or a size
+/// that does not fit an int. unavailable: MIOpen does not take the shape.
+Result<gpu::PassEngines> engines_of(std::shared_ptr<Handle> handle,
+                                    const gpu::ConvolutionShape& shape, gpu::Pass pass);
 
 }  // namespace dllaunch::miopen

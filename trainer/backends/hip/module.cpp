@@ -1,6 +1,8 @@
 // The module's entry point. It passes C++ types: dltrain and the module are built together.
+#include <fmt/core.h>
 #include <miopen/version.h>
 
+#include <memory>
 #include <utility>
 
 #include "trainer/backends/gpu/opening/gpu_backend.hpp"
@@ -16,29 +18,29 @@ constexpr int miopen_needed =
 constexpr int rocblas_needed =
     ROCBLAS_VERSION_MAJOR * 10000 + ROCBLAS_VERSION_MINOR * 100 + ROCBLAS_VERSION_PATCH;
 
-class HipMath final : public gpu::MathLibrary {
+class HipMath final : public gpu::EngineLibrary {
  public:
-  explicit HipMath(gpu::AutotuneCache cache) : cache_(std::move(cache)) {}
+  explicit HipMath(std::shared_ptr<gpu::EngineBook> book)
+      : EngineLibrary("MIOpen", std::move(book)) {}
   Result<Ok> open() {
     auto opened = miopen_->open();
     return opened ? rocblas_->open() : opened;
-  }
-  Result<std::unique_ptr<gpu::Convolution>> convolution(
-      const gpu::ConvolutionShape& shape) override {
-    return miopen::make_convolution(miopen_, cache_, shape);
   }
   Result<std::unique_ptr<gpu::Matmul>> matmul(const gpu::MatmulShape& shape) override {
     return rocblas::make_matmul(rocblas_, shape);
   }
 
  private:
+  Result<gpu::PassEngines> engines(const gpu::ConvolutionShape& shape, gpu::Pass pass) override {
+    return miopen::engines_of(miopen_, shape, pass);
+  }
+
   std::shared_ptr<miopen::Handle> miopen_ = std::make_shared<miopen::Handle>();
   std::shared_ptr<rocblas::Handle> rocblas_ = std::make_shared<rocblas::Handle>();
-  gpu::AutotuneCache cache_;
 };
 
-Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::AutotuneCache cache) {
-  auto math = std::make_unique<HipMath>(std::move(cache));
+Result<std::unique_ptr<gpu::MathLibrary>> open_math(std::shared_ptr<gpu::EngineBook> book) {
+  auto math = std::make_unique<HipMath>(std::move(book));
   auto opened = math->open();
   if (!opened) return std::move(opened).error();
   return std::unique_ptr<gpu::MathLibrary>(std::move(math));
@@ -48,14 +50,16 @@ Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::AutotuneCache cache) {
 }  // namespace dllaunch
 
 extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening) {
-  const dllaunch::gpu::GpuVendor hip{.backend = "hip",
-                                     .precisions = dllaunch::hip::precisions,
-                                     .libraries = {{.name = "MIOpen",
-                                                    .found = dllaunch::miopen::loaded_version(),
-                                                    .needed = dllaunch::miopen_needed},
-                                                   {.name = "rocBLAS",
-                                                    .found = dllaunch::rocblas::loaded_version(),
-                                                    .needed = dllaunch::rocblas_needed}},
-                                     .open_math = dllaunch::open_math};
+  const dllaunch::gpu::GpuVendor hip{
+      .backend = "hip",
+      .precisions = dllaunch::hip::precisions,
+      .libraries = {{.name = "MIOpen",
+                     .found = dllaunch::miopen::loaded_version(),
+                     .needed = dllaunch::miopen_needed},
+                    {.name = "rocBLAS",
+                     .found = dllaunch::rocblas::loaded_version(),
+                     .needed = dllaunch::rocblas_needed}},
+      .engines = fmt::format("miopen{}", dllaunch::miopen::loaded_version()),
+      .open_math = dllaunch::open_math};
   opening.opened = open_gpu_backend(hip, opening);
 }

@@ -37,22 +37,36 @@ TEST(ConvolutionGraph, CudnnSeesWhatDoesNotFit) {
   EXPECT_EQ(graph.error().what.substr(0, 7), "cuDNN: ");
 }
 
-TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreNotWelcome) {
-  const auto welcome = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type,
-                          bool tf32 = false) {
-    return is_allowed(notes, {.type = type, .tf32 = tf32});
+TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreRelaxations) {
+  using gpu::Relaxation;
+  const auto of = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type,
+                     bool tf32 = false) {
+    return relaxation_of(notes, {.type = type, .tf32 = tf32});
   };
-  EXPECT_TRUE(welcome({}, DType::f32));
-  EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::bf16));
-  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::f32)) << "TF32";
-  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, DType::f32));
-  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
-                       DType::bf16));
-  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4}, DType::f32));
-  EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
-                      DType::f32, /*tf32=*/true));
-  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, DType::f32, /*tf32=*/true));
-  EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, DType::f32));
+  EXPECT_EQ(of({}, DType::f32), Relaxation::none);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, DType::f32), Relaxation::none);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::bf16), Relaxation::none);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
+               DType::f32, /*tf32=*/true),
+            Relaxation::none);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::f32), Relaxation::rounded_inputs);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, DType::f32), Relaxation::rounded_inputs);
+  for (const auto note :
+       {CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
+        CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}) {
+    EXPECT_EQ(of({note}, DType::f32), Relaxation::winograd);
+  }
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_FFT}, DType::f16), Relaxation::fft);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}, DType::f16),
+            Relaxation::rounded_sums);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, DType::f32, /*tf32=*/true),
+            Relaxation::unordered);
+  // The worst counts, in whatever order.
+  EXPECT_EQ(
+      of({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::f32),
+      Relaxation::unordered);
+  EXPECT_EQ(of({CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::f32),
+            Relaxation::rounded_inputs);
 }
 
 }  // namespace

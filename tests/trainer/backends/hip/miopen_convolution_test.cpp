@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <set>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
-#include "tests/support/temporary_folder.hpp"
 #include "trainer/backends/gpu/layers/convolution_extents.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
 
@@ -19,11 +17,9 @@ namespace dllaunch::miopen {
 namespace {
 
 using gpu::ConvolutionShape;
-using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // All extents, strides and paddings differ, so that swapping two is detected.
 const ConvolutionShape image{.type = DType::f32,
@@ -84,6 +80,21 @@ std::vector<std::vector<float>> results(gpu::Convolution& made, const Convolutio
   return all;
 }
 
+class Library final : public gpu::EngineLibrary {
+ public:
+  Library(std::shared_ptr<Handle> handle, std::shared_ptr<gpu::EngineBook> book)
+      : EngineLibrary("MIOpen", std::move(book)), handle_(std::move(handle)) {}
+  Result<std::unique_ptr<gpu::Matmul>> matmul(const gpu::MatmulShape&) override {
+    return Error{ErrorKind::unavailable, "not of MIOpen", ""};
+  }
+
+ private:
+  Result<gpu::PassEngines> engines(const ConvolutionShape& shape, gpu::Pass pass) override {
+    return engines_of(handle_, shape, pass);
+  }
+  std::shared_ptr<Handle> handle_;
+};
+
 class MiopenConvolution : public testing::Test {
  protected:
   void SetUp() override {
@@ -93,20 +104,16 @@ class MiopenConvolution : public testing::Test {
   }
   void TearDown() override { fake_miopen() = {}; }
 
-  gpu::AutotuneCache cache() const {
-    return {[this](const std::string& name) -> std::optional<std::string> {
-              if (name == "XDG_CACHE_HOME") return folder.path();
-              return std::nullopt;
-            },
-            "gfx90a"};
+  Result<std::unique_ptr<gpu::Convolution>> make_convolution(const ConvolutionShape& shape) {
+    return Library(handle, book).convolution(shape);
   }
   std::unique_ptr<gpu::Convolution> convolution(const ConvolutionShape& shape) {
-    auto made = make_convolution(handle, cache(), shape);
+    auto made = make_convolution(shape);
     EXPECT_TRUE(made) << (made ? "" : made.error().what);
     return *std::move(made);
   }
   std::shared_ptr<Handle> handle = std::make_shared<Handle>();
-  TemporaryFolder folder;
+  std::shared_ptr<gpu::EngineBook> book = std::make_shared<gpu::EngineBook>("", "gfx90a");
 };
 
 TEST_F(MiopenConvolution, ComputesWhatTheShapeSays) {
@@ -146,32 +153,24 @@ TEST_F(MiopenConvolution, TakesNoSolutionThatRoundsOrShuffles) {
 TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
   for (const auto& [slow, fast] :
        {std::pair(fake_implicit, fake_direct), std::pair(fake_direct, fake_implicit)}) {
-    const TemporaryFolder own;
-    const gpu::AutotuneCache kept{[&own](const std::string& name) -> std::optional<std::string> {
-                                    if (name == "XDG_CACHE_HOME") return own.path();
-                                    return std::nullopt;
-                                  },
-                                  "gfx90a"};
+    book = std::make_shared<gpu::EngineBook>("", "gfx90a");
     ConvolutionShape shape = image;
     shape.backward_data = false;
     shape.backward_weights = false;
     fake_miopen() = {.takes = {{slow, std::chrono::milliseconds(30)}}};
     const auto run_once = [&] {
-      auto made = make_convolution(handle, kept, shape);
-      ASSERT_TRUE(made);
+      const auto made = convolution(shape);
       const Arrays arrays(shape, 192);
       fake_miopen().runs.clear();
-      (*made)->forward(nullptr, arrays[0], arrays[1], arrays[2], arrays[3]);
+      made->forward(nullptr, arrays[0], arrays[1], arrays[2], arrays[3]);
       EXPECT_EQ(fake_miopen().runs, std::vector<std::uint64_t>{fast});
     };
     run_once();
     // Now the other one is faster, but it is not measured again.
     fake_miopen().takes = {{fast, std::chrono::milliseconds(30)}};
     run_once();
-    // Another MIOpen version is measured again.
-    fake_miopen().version = {3, 9, 9};
-    auto made = make_convolution(handle, kept, shape);
-    EXPECT_THAT(fake_miopen().runs, Contains(slow)) << "it is tried again";
+    EXPECT_EQ(book->find(shape, gpu::Pass::forward),
+              gpu::EngineId{static_cast<std::int64_t>(fast)});
   }
 }
 
@@ -179,11 +178,35 @@ TEST_F(MiopenConvolution, SolutionsThatFailAreOut) {
   fake_miopen().fails = {fake_direct};
   const auto made = convolution(image);
   results(*made, image);
-  fake_miopen().fails = {fake_direct, fake_implicit};
-  fake_miopen().version = {3, 9, 9};  // has no cached results
-  auto none = make_convolution(handle, cache(), image);
+  fake_miopen() = {};
+  fake_miopen().solutions = {fake_uncompiled, fake_hungry, fake_direct};
+  fake_miopen().fails = {fake_direct};
+  book = std::make_shared<gpu::EngineBook>("", "gfx90a");
+  const auto none = make_convolution(image);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("all MIOpen solutions fail for convolution"));
+  EXPECT_THAT(none.error().what, HasSubstr("all engines of MIOpen fail for convolution"));
+}
+
+TEST_F(MiopenConvolution, OneThatFailsInItsFirstStepIsReplaced) {
+  fake_miopen().solutions = {fake_direct, fake_implicit};
+  fake_miopen().takes = {{fake_direct, std::chrono::milliseconds(5)}};
+  const auto made = convolution(image);
+  ASSERT_EQ(made->workspace(), 192U);
+  fake_miopen().fails = {fake_implicit};
+  for (const auto& values : results(*made, image)) {
+    EXPECT_THAT(values, Each(testing::Truly([](float x) { return std::isfinite(x); })));
+  }
+  EXPECT_EQ(book->find(image, gpu::Pass::forward), gpu::EngineId{fake_direct});
+}
+
+TEST_F(MiopenConvolution, WinogradAndFftAreTakenBeforeNothing) {
+  fake_miopen().solutions = {fake_fft, fake_winograd};
+  convolution(image);
+  EXPECT_EQ(book->find(image, gpu::Pass::forward), gpu::EngineId{fake_winograd});
+  std::string told;
+  book->warn_through([&](std::string_view line) { told = line; });
+  book->tell_relaxations();
+  EXPECT_THAT(told, HasSubstr("Winograd (larger rounding errors): forward,f32,"));
 }
 
 TEST_F(MiopenConvolution, WhatWasRememberedAndIsGoneIsTriedAnew) {
@@ -224,21 +247,21 @@ TEST_F(MiopenConvolution, TellsAStreamOnce) {
 }
 
 TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
-  fake_miopen().solutions = {fake_winograd, fake_fft};
-  const auto none = make_convolution(handle, cache(), image);
+  fake_miopen().solutions = {};
+  const auto none = make_convolution(image);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::unavailable);
   EXPECT_EQ(none.error().what,
-            "MIOpen has no solution for convolution forward,f32,x2x3x1x9x7,y2x4x1x5x8,k1x3x2,"
+            "MIOpen has no engine for convolution forward,f32,x2x3x1x9x7,y2x4x1x5x8,k1x3x2,"
             "s1x2x1,p0x1x1");
   ConvolutionShape rounded = image;
   rounded.tf32 = true;
-  const auto tf32 = make_convolution(handle, cache(), rounded);
+  const auto tf32 = make_convolution(rounded);
   ASSERT_FALSE(tf32);
   EXPECT_EQ(tf32.error().kind, ErrorKind::bad_request);
   ConvolutionShape large = image;
   large.x.rows = large.y.rows = std::int64_t{1} << 31;
-  const auto beyond = make_convolution(handle, cache(), large);
+  const auto beyond = make_convolution(large);
   ASSERT_FALSE(beyond);
   EXPECT_THAT(beyond.error().what, HasSubstr("exceeds its 32-bit sizes"));
 }
@@ -252,12 +275,13 @@ TEST(MiopenHandle, SaysThatItCannotStart) {
   fake_miopen() = {};
 }
 
-TEST(MiopenAlgorithms, OnlyDirectSumsAreWelcome) {
-  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoGEMM));
-  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoDirect));
-  EXPECT_TRUE(is_allowed(miopenConvolutionAlgoImplicitGEMM));
-  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoFFT));
-  EXPECT_FALSE(is_allowed(miopenConvolutionAlgoWinograd));
+TEST(MiopenAlgorithms, OnlyDirectSumsAreExact) {
+  using gpu::Relaxation;
+  EXPECT_EQ(relaxation_of(miopenConvolutionAlgoGEMM), Relaxation::none);
+  EXPECT_EQ(relaxation_of(miopenConvolutionAlgoDirect), Relaxation::none);
+  EXPECT_EQ(relaxation_of(miopenConvolutionAlgoImplicitGEMM), Relaxation::none);
+  EXPECT_EQ(relaxation_of(miopenConvolutionAlgoFFT), Relaxation::fft);
+  EXPECT_EQ(relaxation_of(miopenConvolutionAlgoWinograd), Relaxation::winograd);
 }
 
 }  // namespace

@@ -6,11 +6,35 @@
 #include "support/position.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
+#include "trainer/backends/gpu/layers/engine_book.hpp"
 
 namespace dllaunch::gpu {
 
 std::optional<Error> LibraryLayers::make(MathLibrary& library, const Graph& graph,
-                                         const StepPlan& plan, const Numerics& numerics) {
+                                         const StepPlan& plan, const Numerics& numerics,
+                                         const CompileOptions& options) {
+  const auto book = library.engine_book();
+  if (book == nullptr) return make_all(library, graph, plan, numerics);
+  book->warn_through(options.warn);
+  SharedChoices* const choices = options.choices;
+  const bool follows = choices != nullptr && !choices->decides();
+  if (follows) book->follow(choices->share(""));
+  if (auto error = make_all(library, graph, plan, numerics)) return error;
+  if (follows) return std::nullopt;
+  book->tell_relaxations();
+  if (choices != nullptr) {
+    choices->share(book->text());
+    stores_ = book;
+  }
+  return std::nullopt;
+}
+
+void LibraryLayers::step_ended() {
+  if (stores_ != nullptr) std::exchange(stores_, nullptr)->save();
+}
+
+std::optional<Error> LibraryLayers::make_all(MathLibrary& library, const Graph& graph,
+                                             const StepPlan& plan, const Numerics& numerics) {
   layers_.resize(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     auto error = std::visit(
@@ -81,17 +105,23 @@ std::optional<Error> LibraryLayers::make_convolution(MathLibrary& library, const
   const Node& node = graph.nodes[n];
   const NodePlan& input = plan.nodes[at(node.inputs.front())];
   const Parameter& weight = graph.parameters[at(node.parameters.front())];
-  auto made = library.convolution({.type = numerics.type,
-                                   .tf32 = numerics.tf32,
-                                   .x = input.shape,
-                                   .y = plan.nodes[n].shape,
-                                   .window = window_of(node.op),
-                                   .backward_data = input.trains,
-                                   .backward_weights = !weight.frozen});
-  if (!made) return std::move(made).error();
-  workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
+  const ConvolutionShape shape{.type = numerics.type,
+                               .tf32 = numerics.tf32,
+                               .x = input.shape,
+                               .y = plan.nodes[n].shape,
+                               .window = window_of(node.op),
+                               .backward_data = input.trains,
+                               .backward_weights = !weight.frozen};
+  std::shared_ptr<Convolution>& shared =
+      convolutions_[{text_of(shape, Pass::forward), shape.backward_data, shape.backward_weights}];
+  if (shared == nullptr) {
+    auto made = library.convolution(shape);
+    if (!made) return std::move(made).error();
+    shared = *std::move(made);
+    workspace_bytes_ = std::max(workspace_bytes_, shared->workspace());
+  }
   LibraryLayer& layer = layers_[n];
-  layer = {.convolution = *std::move(made),
+  layer = {.convolution = shared,
            .weights = elements_of(weight.shape),
            .inputs = input.shape.elements()};
   weights_ = std::max(weights_, static_cast<std::size_t>(layer.weights));

@@ -41,6 +41,15 @@ class GpuBackend final : public Backend {
   std::unique_ptr<MathLibrary> math_;
 };
 
+/// Returns what the engines of a library depend on, beside its build.
+std::string machine_of(int device) {
+  std::string properties;
+  int driver = 0;
+  if (gpu_properties(device, properties) != gpu_success) properties = "unknown";
+  if (gpu_driver_version(driver) != gpu_success) driver = 0;
+  return fmt::format("{},driver{}", properties, driver);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Backend>> open_gpu_backend(const GpuVendor& vendor,
@@ -50,9 +59,8 @@ Result<std::unique_ptr<Backend>> open_gpu_backend(const GpuVendor& vendor,
   }
   auto device = take_own_gpu(read_gpu_wish(opening.rank, opening.lookup));
   if (!device) return std::move(device).error();
-  std::string model;
-  if (gpu_model(*device, model) != gpu_success) model = "unknown";
-  auto math = vendor.open_math({opening.lookup, std::move(model)});
+  auto math = vendor.open_math(
+      shared_engine_book(opening.lookup, machine_of(*device) + "," + vendor.engines));
   if (!math) return std::move(math).error();
   return std::unique_ptr<Backend>(
       std::make_unique<GpuBackend>(vendor, address_of_gpu(*device), *std::move(math)));

@@ -46,7 +46,8 @@ class GpuExecutable final : public Executable {
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
-    if (auto error = library_layers_.make(library, graph_, plan_, numerics())) return error;
+    if (auto error = library_layers_.make(library, graph_, plan_, numerics(), options_))
+      return error;
     reserve();
     const std::size_t bytes = memory_.place();
     std::size_t free = 0;
@@ -116,6 +117,7 @@ class GpuExecutable final : public Executable {
       if (piece.slots == 0) on_ready(no_slot);
     }
     clock_.backward_ended();
+    library_layers_.step_ended();
   }
 
   std::string first_non_finite(const Batch& batch) override {
