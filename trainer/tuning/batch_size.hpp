@@ -22,9 +22,9 @@ constexpr std::int64_t gpu_margin(bool gpus_reduce) {
 
 struct BatchTrial {
   int images = 0;
-  std::int64_t gpu_short = 0;  // bytes of gpu_margin() that were not free; 0: they were
   std::int64_t bytes = 0;      // growth since before the first trial
   double images_per_s = 0;     // of a whole step of one rank without the reduction; 0: not tried
+  std::int64_t gpu_short = 0;  // bytes of gpu_margin() that were not free; 0: they were
 };
 
 /// Extrapolates the memory of a batch of `images` linearly from the last two trials. nullopt with
