@@ -359,7 +359,9 @@ inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
 }
 inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(memory)) return GpuStatus::wrong_device;
-  host_gpu_give(stream, [=] { std::memset(memory, 0, bytes); });
+  host_gpu_give(stream, [=] {
+    if (bytes > 0) std::memset(memory, 0, bytes);
+  });
   return gpu_success;
 }
 inline GpuStatus gpu_allocate_on_host(void** memory, std::size_t bytes) {
