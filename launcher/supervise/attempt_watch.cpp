@@ -25,6 +25,7 @@ constexpr double early_s = 60;              // Slurm may signal this much early
 constexpr seconds deaf(20);                 // the ranks may not have installed their handlers yet
 constexpr seconds kill_after(10);           // after TERM; srun kills all ranks at once
 constexpr seconds kill_survivors_after(2);  // after TERM, where a rank has died
+constexpr seconds wait_for_cause(5);        // srun may name a rank that wrote to a dead one first
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
@@ -215,10 +216,12 @@ void AttemptWatch::look_at_liveness(Time now) {
 /// waits for the dead one in a collective only remembers TERM.
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
-  if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
-  if (!dead_rank_from_srun(slurm_output(starter.output()))) return;
-  end_.dead_seen_s = unix_seconds();
-  if (end_.trains) end_by(now + seconds(1));
+  if (cause_seen_ || pressed_ > 0 || std::exchange(output_seen_, size) == size) return;
+  const auto dead = dead_rank_from_srun(slurm_output(starter.output()));
+  if (!dead) return;
+  cause_seen_ = dead->signal != SIGPIPE;
+  if (end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
+  if (end_.trains) end_by(now + (cause_seen_ ? seconds(1) : wait_for_cause));
 }
 
 void AttemptWatch::end_by(Time when) {

@@ -100,6 +100,7 @@ class AttemptWatch {
   bool asked_ = false;
   bool warned_ = false;  // Slurm announced the time limit
   std::size_t output_seen_ = 0;
+  bool cause_seen_ = false;  // srun has named a rank that died by itself
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the starter gets TERM; KILL follows some seconds later
