@@ -338,7 +338,9 @@ inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
   if (stream != nullptr) host_gpus().beside += bytes;
-  const auto copy = [=] { std::memcpy(to, from, bytes); };
+  const auto copy = [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  };
   if (stream != nullptr || !host_gpus().defers) {
     host_gpu_give(stream, copy);
   } else if (host_gpu_of(to) < 0) {
