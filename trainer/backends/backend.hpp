@@ -54,7 +54,7 @@ struct CompileOptions {
   /// If set, choices by measuring are rank 0's, which stores them for later runs. For compile()
   /// only.
   SharedChoices* choices = nullptr;
-  /// Receives warnings, also in the first step; must outlive the executable. Empty: nobody.
+  /// Receives warnings, also in the first step; must outlive the executable. Empty: none.
   std::function<void(std::string_view)> warn = {};
 };
 

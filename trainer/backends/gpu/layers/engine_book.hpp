@@ -68,7 +68,7 @@ class EngineBook {
   double deadline() const;
   void spend(double seconds) { left_ -= seconds; }
 
-  /// Receives lines for the user; empty: nobody.
+  /// Receives lines for the user; empty: none.
   void warn_through(std::function<void(std::string_view)> warn) { warn_ = std::move(warn); }
   void warn(std::string_view line) const {
     if (warn_) warn_(line);
