@@ -21,7 +21,7 @@ struct EpochGpus {
   bool empty() const { return ranks.empty(); }
 };
 
-/// Returns the fields of a `gpus` event after `epoch` (docs/gpu-telemetry.md): quantiles over ranks
+/// Returns the fields of a `gpus` event after `epoch` (docs/how-to/gpu-telemetry.md): quantiles over ranks
 /// and at most eight of the worst ranks.
 Json gpu_fields(const EpochGpus& gpus);
 
