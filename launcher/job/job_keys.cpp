@@ -362,7 +362,8 @@ std::vector<JobKey> recovery_keys() {
   return {
       {.path = "recovery",
        .rules = block(),
-       .doc = "what happens when the ranks end before their work is done (docs/explanation/supervise.md)"},
+       .doc = "what happens when the ranks end before their work is done "
+              "(docs/explanation/supervise.md)"},
       {.path = "recovery.signal",
        .rules = choices({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
@@ -386,7 +387,8 @@ std::vector<JobKey> recovery_keys() {
        .rules = choices({"restarts", "always", "never"}),
        .initial = "restarts",
        .doc = "before which starts the job's nodes are checked, which takes one or two seconds "
-              "(docs/how-to/preflight.md); an unfit node is left out, or the job is requeued without it"},
+              "(docs/how-to/preflight.md); an unfit node is left out, or the job is requeued "
+              "without it"},
       {.path = "recovery.spare_nodes",
        .rules = whole(0, 100),
        .initial = 0,
