@@ -201,11 +201,16 @@ std::string test_name(const testing::TestParamInfo<std::string>& page) {
 
 INSTANTIATE_TEST_SUITE_P(Pages, Documentation, testing::ValuesIn(pages()), test_name);
 
-TEST(DocumentationDrawings, ShowWhatBindPrints) {
-  const auto drawn = PosixSystem(Console{}).run(
-      {source / "scripts/draw-binding", DLLAUNCH_BIN_DIR "/dllaunch", "--check"}, 30s);
-  ASSERT_TRUE(drawn) << drawn.error().what;
-  EXPECT_EQ(drawn->exit_code, 0) << drawn->err;
+TEST(DocumentationDrawings, ShowWhatTheProgramsPrint) {
+  const std::string scripts = (source / "scripts").string();
+  for (const std::vector<std::string>& argv :
+       {std::vector<std::string>{scripts + "/draw-binding", DLLAUNCH_BIN_DIR "/dllaunch",
+                                 "--check"},
+        std::vector<std::string>{scripts + "/draw-terminal", "--check"}}) {
+    const auto drawn = PosixSystem(Console{}).run(argv, 30s);
+    ASSERT_TRUE(drawn) << drawn.error().what;
+    EXPECT_EQ(drawn->exit_code, 0) << drawn->err;
+  }
 }
 
 TEST(DocumentationBlocks, AreCompared) {
