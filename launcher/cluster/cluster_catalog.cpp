@@ -51,7 +51,7 @@ Result<ClusterProfile> read_profile(System& system, const ProfileText& found) {
   return Error{
       ErrorKind::bad_request,
       fmt::format("cluster profile {} has {} error{}", found.file, count, count == 1 ? "" : "s"),
-      "docs/clusters.md lists every key"};
+      "docs/how-to/clusters.md lists every key"};
 }
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& word) {
@@ -193,7 +193,7 @@ Result<ClusterProfile> find_profile(System& system, const std::string& name) {
   return Error{ErrorKind::bad_request,
                fmt::format("no cluster profile '{}'{}", name,
                            near ? fmt::format("; did you mean '{}'?", *near) : ""),
-               fmt::format("one of: {}; or a file of your own, see docs/clusters.md",
+               fmt::format("one of: {}; or a file of your own, see docs/how-to/clusters.md",
                            fmt::join(names, ", "))};
 }
 

@@ -336,7 +336,7 @@ std::vector<JobKey> last_keys() {
        .rules = choices({"none", "fp16", "bf16"}),
        .initial = "none",
        .doc = "wire format of gradients; rounding errors of fp16 and bf16 are fed back in the next "
-              "step (docs/reducer.md)"},
+              "step (docs/explanation/reducer.md)"},
       {.path = "runtime.gradient_lag",
        .rules = whole(0, 1),
        .initial = 0,
@@ -362,7 +362,8 @@ std::vector<JobKey> recovery_keys() {
   return {
       {.path = "recovery",
        .rules = block(),
-       .doc = "what happens when the ranks end before their work is done (docs/supervise.md)"},
+       .doc = "what happens when the ranks end before their work is done "
+              "(docs/explanation/supervise.md)"},
       {.path = "recovery.signal",
        .rules = choices({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
@@ -386,7 +387,8 @@ std::vector<JobKey> recovery_keys() {
        .rules = choices({"restarts", "always", "never"}),
        .initial = "restarts",
        .doc = "before which starts the job's nodes are checked, which takes one or two seconds "
-              "(docs/preflight.md); an unfit node is left out, or the job is requeued without it"},
+              "(docs/how-to/preflight.md); an unfit node is left out, or the job is requeued "
+              "without it"},
       {.path = "recovery.spare_nodes",
        .rules = whole(0, 100),
        .initial = 0,

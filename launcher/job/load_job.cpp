@@ -23,7 +23,7 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
   const std::size_t count = parsed.problems.size();
   return Error{ErrorKind::bad_request,
                fmt::format("{} has {} error{}", path, count, count == 1 ? "" : "s"),
-               "docs/job-file.md, or `dllaunch schema --markdown`, lists every key"};
+               "docs/reference/job-file.md, or `dllaunch schema --markdown`, lists every key"};
 }
 
 }  // namespace dllaunch

@@ -42,7 +42,7 @@ std::string apply_edits(std::string_view text, const std::vector<Finding>& findi
 /// The script, edited until lint() finds nothing more that it can correct.
 std::string corrected(std::string_view text, const Surroundings& around);
 
-/// The text of docs/lint.md.
+/// The text of docs/how-to/lint.md.
 std::string render_rules_markdown();
 
 }  // namespace dllaunch::lint

@@ -61,7 +61,7 @@ class Report {
 struct Rule {
   std::string_view id;
   Severity severity;
-  std::string_view summary;  // its line in docs/lint.md
+  std::string_view summary;  // its line in docs/how-to/lint.md
   void (*check)(const Subject&, Report&);
 };
 

@@ -1,4 +1,4 @@
-// What is copied to every node's local disk before the ranks start (docs/staging.md). Pure.
+// What is copied to every node's local disk before the ranks start (docs/how-to/staging.md). Pure.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 //    reason "resume", 0 without one. Steps trained beyond it are lost.
 // 3. A step that already counts does not count again.
 //
-// Definitions, repeated for users in docs/recovery.md:
+// Definitions, repeated for users in docs/explanation/recovery.md:
 //   useful step time = the time of the steps that count and were not lost. A step's time runs from
 //       the previous event to its `step` event, minus what checkpoints blocked in it.
 //

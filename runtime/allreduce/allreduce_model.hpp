@@ -16,7 +16,7 @@ struct JobShape {
 };
 
 /// What the busiest node sends in sequence: `messages` latencies, and `bytes` over the node's link.
-/// docs/allreduce.md has the formulas.
+/// docs/explanation/allreduce.md has the formulas.
 struct MessageCost {
   double messages = 0;
   double bytes = 0;

@@ -7,7 +7,8 @@
 // Nothing here waits, but every call accesses the file system and may hang with it. Callers that
 // must not block should call from a disposable thread or process. A network file system that caches
 // directories shows a new name late (NFS: acdirmax, one minute by default). So two incarnations may
-// write side by side for that long, and these writes must be harmless: docs/recovery.md.
+// write side by side for that long, and these writes must be harmless:
+// docs/explanation/recovery.md.
 #pragma once
 
 #include <cstdint>

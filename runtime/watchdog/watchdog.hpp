@@ -1,7 +1,7 @@
 // Watchdog: names the ranks that hold up the others, from a thread in each rank.
 // Does not end a hang by itself before stall_abort_seconds, and sends nothing through MPI.
 //
-// docs/stalls.md describes its messages.
+// docs/explanation/stalls.md describes its messages.
 #pragma once
 
 #include <functional>

@@ -11,7 +11,7 @@ namespace dllaunch {
 /// with `git diff`.
 testing::AssertionResult matches_golden(const std::string& name, const std::string& text);
 
-/// The same for any file of the repository, such as "docs/job-file.md".
+/// The same for any file of the repository, such as "docs/reference/job-file.md".
 testing::AssertionResult matches_file(const std::string& path, const std::string& text);
 
 }  // namespace dllaunch

@@ -38,7 +38,7 @@ struct RuleName {
   std::string_view title;  // "rank far from its GPU"
   std::string_view cost;
 };
-/// All rules, by id, as in docs/doctor.md.
+/// All rules, by id, as in docs/how-to/doctor.md.
 std::span<const RuleName> rule_names();
 
 /// Whether any rule reads the environment variable `name`.

@@ -21,8 +21,8 @@ struct EpochGpus {
   bool empty() const { return ranks.empty(); }
 };
 
-/// Returns the fields of a `gpus` event after `epoch` (docs/gpu-telemetry.md): quantiles over ranks
-/// and at most eight of the worst ranks.
+/// Returns the fields of a `gpus` event after `epoch` (docs/how-to/gpu-telemetry.md): quantiles
+/// over ranks and at most eight of the worst ranks.
 Json gpu_fields(const EpochGpus& gpus);
 
 /// Returns those that are known of gpu/utilisation, gpu/memory_GiB, gpu/power_W, gpu/sm_clock_MHz

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch schema > job.schema.json     JSON Schema 2020-12, for an editor's YAML support
-  dllaunch schema --markdown            the same as Markdown: docs/job-file.md
+  dllaunch schema --markdown            the same as Markdown: docs/reference/job-file.md
 )";
 
 CommandBody declare(CommandOptions& app) {

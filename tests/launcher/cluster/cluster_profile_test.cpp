@@ -195,7 +195,7 @@ TEST_P(Shipped, WhatIsUnverifiedIsThere) {
 }
 
 TEST_P(Shipped, IsInTheGuide) {
-  std::ifstream file(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/clusters.md");
+  std::ifstream file(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/how-to/clusters.md");
   const std::string guide(std::istreambuf_iterator<char>(file), {});
   EXPECT_THAT(guide, HasSubstr("`" + std::string(GetParam().name) + "`"));
 }
@@ -212,12 +212,12 @@ INSTANTIATE_TEST_SUITE_P(Profiles, Shipped, testing::ValuesIn([] {
                          });
 
 TEST(ClusterProfile, TheGuidesExampleIsOne) {
-  std::ifstream file(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/clusters.md");
+  std::ifstream file(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/how-to/clusters.md");
   const std::string guide(std::istreambuf_iterator<char>(file), {});
   const auto begin = guide.find("```yaml\n");
   ASSERT_NE(begin, std::string::npos);
   const auto example = guide.substr(begin + 8, guide.find("```", begin + 8) - begin - 8);
-  const auto parsed = parse_cluster_profile(example, "docs/clusters.md");
+  const auto parsed = parse_cluster_profile(example, "docs/how-to/clusters.md");
   ASSERT_TRUE(parsed.profile) << render(parsed.problems, false);
   for (const auto& [key, rules] : cluster_profile_schema()["properties"].items())
     EXPECT_THAT(example, HasSubstr((key == "name" ? "" : "\n") + key + ":"))

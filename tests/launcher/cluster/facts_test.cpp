@@ -68,7 +68,7 @@ TEST(Facts, GroupsTheNodesOfEachPartition) {
   EXPECT_EQ(gpu.node_types[0].gpu_type, "a100");
 }
 
-/// docs/before-the-queue.md gives these numbers; sbatch --test-only and sbatch come on top.
+/// docs/how-to/before-the-queue.md gives these numbers; sbatch --test-only and sbatch come on top.
 TEST(Facts, AsksSlurmAsOftenAsTheManualSays) {
   auto system = cluster();
   auto facts = observe(system);

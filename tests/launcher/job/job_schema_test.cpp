@@ -49,7 +49,7 @@ TEST(JobSchema, TakesTheTrainersPartFromTheTrainer) {
 }
 
 TEST(JobSchema, IsThePageInDocs) {
-  EXPECT_TRUE(matches_file("docs/job-file.md", render_schema_markdown()));
+  EXPECT_TRUE(matches_file("docs/reference/job-file.md", render_schema_markdown()));
 }
 
 /// Another implementation of JSON Schema, over every fixture: what it takes we take, and the other

@@ -215,7 +215,7 @@ TEST(Lint, CountsColumnsInCharacters) {
 }
 
 TEST(Lint, IsDocumented) {
-  EXPECT_TRUE(matches_file("docs/lint.md", render_rules_markdown()));
+  EXPECT_TRUE(matches_file("docs/how-to/lint.md", render_rules_markdown()));
 }
 
 /// Processor time: a busy machine is no hang.

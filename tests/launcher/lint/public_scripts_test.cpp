@@ -139,7 +139,7 @@ Judgement judgement() {
 }
 
 TEST(LintPublicScripts, RecallIsWhatTheDocumentSays) {
-  const std::string page = read_bytes(root / "docs/lint.md");
+  const std::string page = read_bytes(root / "docs/how-to/lint.md");
   const Judgement judged = judgement();
   EXPECT_EQ(judged.all.size(), 9u);
   for (const auto& [rule, all] : judged.all) {

@@ -26,7 +26,7 @@ TEST(PreflightChecks, HaveNamesAndDeadlines) {
 }
 
 TEST(PreflightChecks, AreDocumented) {
-  std::ifstream file(std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "docs/preflight.md");
+  std::ifstream file(std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "docs/how-to/preflight.md");
   std::ostringstream text;
   text << file.rdbuf();
   for (const auto* check : preflight_checks())

@@ -124,7 +124,7 @@ TEST(Diagnosis, SurvivesAnyObservation) {
 }
 
 TEST(Rules, HaveIdsInOrderAndStandInTheGuide) {
-  std::ifstream guide(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/doctor.md");
+  std::ifstream guide(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/how-to/doctor.md");
   ASSERT_TRUE(guide);
   std::vector<std::string> documented;
   for (std::string line; std::getline(guide, line);)

@@ -34,6 +34,6 @@ const BackendEntry cuda_backend{
     .gpu_memory = DLLAUNCH_HAS_NCCL != 0,  // only nccl reduces it
     .caution =
         "backend cuda has been tested without a GPU only: compare its losses with device "
-        "cpu before you trust them (docs/gpu.md)"};
+        "cpu before you trust them (docs/explanation/gpu.md)"};
 
 }  // namespace dllaunch

@@ -42,6 +42,6 @@ const BackendEntry hip_backend{
     .gpu_memory = DLLAUNCH_HAS_RCCL != 0,  // only RCCL reduces it
     .caution =
         "backend hip has never run on a GPU: compare its losses with device cpu before you trust "
-        "them (docs/gpu.md)"};
+        "them (docs/explanation/gpu.md)"};
 
 }  // namespace dllaunch

@@ -13,8 +13,8 @@ using dnnl::memory;
 
 /// oneDNN's Winograd works on tiles of 4x4 output pixels. It needs a quarter of the multiplications
 /// but transforms x, w and y, so it pays only from these numbers of tiles in the batch and of input
-/// and output channels (measured on Zen 5: docs/performance-cpu.md). A fixed rule, not a
-/// measurement at start-up: all ranks and runs must choose the same.
+/// and output channels (measured on Zen 5: docs/explanation/performance-cpu.md). A fixed rule, not
+/// a measurement at start-up: all ranks and runs must choose the same.
 constexpr memory::dim tile = 4;
 constexpr memory::dim worthwhile_tiles = 32;
 constexpr memory::dim worthwhile_channels = 32;

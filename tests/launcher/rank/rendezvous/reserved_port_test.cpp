@@ -60,8 +60,8 @@ TEST(ReservedPort, NoOtherSocketGetsIt) {
   close(held->socket);
 }
 
-// As docs/security.md says: the kernel never picks the port for others, but a bind to its number
-// succeeds. The kernel compares users only for SO_REUSEPORT, which no framework sets.
+// As docs/explanation/security.md says: the kernel never picks the port for others, but a bind to
+// its number succeeds. The kernel compares users only for SO_REUSEPORT, which no framework sets.
 TEST(ReservedPort, AnotherUserWhoNamesItCanListenFirst) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto held = reserve_port();
@@ -76,7 +76,7 @@ TEST(ReservedPort, AnotherUserWhoNamesItCanListenFirst) {
     const int made = bind_to(held->port, /*reuse=*/true);
     return made >= 0 && listen(made, 1) == 0;
   });
-  EXPECT_TRUE(thief.ready()) << "then the kernel protects it by now: say so in docs/security.md";
+  EXPECT_TRUE(thief.ready()) << "the kernel protects it by now: correct security.md";
   EXPECT_EQ(listen_on(held->port), -1) << "the program ends with an error, and does not share";
   close(held->socket);
 }

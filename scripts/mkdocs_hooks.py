@@ -1,0 +1,54 @@
+"""What the site has beyond the files in docs/: pages made from tables, links to the source tree."""
+import pathlib
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HELP = ROOT / "tests/golden/launcher/help"
+
+
+def verbs():
+    """Returns the verbs in the order of `dllaunch --help`."""
+    listed = re.findall(r"^  ([a-z]+)  ", (HELP / "dllaunch.txt").read_text(), re.MULTILINE)
+    inside_a_job = re.search(r"^Inside a job: (.*)$", (HELP / "dllaunch.txt").read_text(), re.MULTILINE)
+    return listed + inside_a_job.group(1).split(", ")
+
+
+def commands_page():
+    """Returns the page of all commands: what `dllaunch VERB --help` prints, held by a test."""
+    page = ["# Commands", "", "What `dllaunch --help` and `dllaunch VERB --help` print.", ""]
+    for name in ["dllaunch", *verbs()]:
+        title = name if name == "dllaunch" else f"dllaunch {name}"
+        page += [f"## {title}", "", "```text", (HELP / f"{name}.txt").read_text().rstrip(), "```", ""]
+    return "\n".join(page)
+
+
+def decisions_page():
+    """Returns the list of the design decisions."""
+    page = ["# Design decisions", ""]
+    for path in sorted((ROOT / "docs/decisions").glob("*.md")):
+        title = path.read_text().splitlines()[0].lstrip("# ")
+        page.append(f"- [{title}]({path.name})")
+    return "\n".join(page)
+
+
+def on_files(files, config):
+    files.append(File.generated(config, "reference/commands.md", content=commands_page()))
+    files.append(File.generated(config, "decisions/index.md", content=decisions_page()))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """A link that leaves docs/ becomes the name of its target: the site has no source tree."""
+    docs = pathlib.Path(config.docs_dir)
+    folder = (docs / page.file.src_uri).parent
+
+    def within_the_site(match):
+        target = match.group(2)
+        path = (folder / target).resolve()
+        if re.match(r"#|[a-z]+:", target) or path.is_relative_to(docs):
+            return match.group(0)
+        return f"`{path.relative_to(ROOT)}`"
+
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", within_the_site, markdown)

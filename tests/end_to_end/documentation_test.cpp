@@ -1,0 +1,234 @@
+// The documentation's console blocks, run: each command prints what its page shows.
+//
+// A page is run in its own folder, top to bottom: ```yaml title="NAME" writes that file, ```console
+// runs the lines after "$ " and compares what they print. "..." stands for any text. After
+// "<!-- numbers vary -->" numbers match any number. The page's folder is /home/me. A page with
+// "<!-- runs on: slurm -->" runs on the login node of a test cluster.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "launcher/base/shell_quote.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+const fs::path source = DLLAUNCH_SOURCE_DIR;
+
+/// A file to write or a command to run.
+struct Action {
+  std::string file;
+  std::string command;
+  std::string text;  // of the file; what the command prints
+  bool numbers_vary = false;
+  int line = 0;
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Page {
+  bool on_slurm = false;
+  std::vector<Action> actions;
+};
+
+void add_console_line(Page& page, const std::string& line, bool numbers_vary, int number) {
+  if (line.starts_with("$ ")) {
+    page.actions.push_back({"", line.substr(2), "", numbers_vary, number});
+  } else if (!page.actions.empty()) {
+    page.actions.back().text += line + "\n";
+  }
+}
+
+Page read_page(const std::string& text) {
+  static const std::regex file_fence("```[a-z]+ title=\"([^\"]+)\"");
+  Page page;
+  page.on_slurm = text.find("<!-- runs on: slurm -->") != std::string::npos;
+  enum class Inside { prose, file, console, other } inside = Inside::prose;
+  bool numbers_vary = false;
+  int number = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::smatch match;
+    if (inside != Inside::prose) {
+      if (line == "```") {
+        inside = Inside::prose;
+        numbers_vary = false;
+      } else if (inside == Inside::console) {
+        add_console_line(page, line, numbers_vary, number);
+      } else if (inside == Inside::file) {
+        page.actions.back().text += line + "\n";
+      }
+    } else if (line == "<!-- numbers vary -->") {
+      numbers_vary = true;
+    } else if (line == "```console") {
+      inside = Inside::console;
+    } else if (std::regex_match(line, match, file_fence)) {
+      inside = Inside::file;
+      page.actions.push_back({match[1], "", "", false, number});
+    } else if (line.starts_with("```")) {
+      inside = Inside::other;
+    }
+  }
+  return page;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// Returns the text without what differs from run to run: lines that depend on the time a run
+/// takes, the random part of its name, and a warning that is true of this test's folder only.
+std::string comparable(std::string text, bool numbers_vary) {
+  static const std::regex passing(
+      "[^\n]*, ETA [^\n]*\n|job [0-9]+: [^\n]*\n|rank [0-9]+ on [^\n]*\n|"
+      "[^\n]* lies in a folder that each machine usually has for itself[^\n]*\n[^\n]*\n");
+  static const std::regex run_id("-[0-9]{8}-[0-9]{6}-[a-z0-9]{4}");
+  static const std::regex number("[0-9]+([.,:][0-9]+)*");
+  static const std::regex blanks(" +");
+  text = std::regex_replace(text, passing, "");
+  text = std::regex_replace(text, run_id, "-RUN");
+  if (numbers_vary) {
+    // A column is as wide as its numbers.
+    text = std::regex_replace(std::regex_replace(text, number, "0"), blanks, " ");
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+/// True if `text` is `shown`, in which "..." stands for any text.
+bool matches(const std::string& shown, const std::string& text) {
+  constexpr std::string_view any = "...";
+  std::size_t at = 0;
+  std::size_t from = 0;
+  for (std::size_t end; (end = shown.find(any, from)) != std::string::npos;) {
+    const std::string piece = shown.substr(from, end - from);
+    const std::size_t found = text.find(piece, at);
+    if (found == std::string::npos || (from == 0 && found != 0)) return false;
+    at = found + piece.size();
+    from = end + any.size();
+  }
+  const std::string last = shown.substr(from);
+  if (from == 0) return text == last;
+  return text.size() >= at + last.size() && text.ends_with(last);
+}
+
+std::vector<std::string> pages() {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(source / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    if (!read_page(text_of(entry.path())).actions.empty()) {
+      found.push_back(fs::relative(entry.path(), source).string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class Documentation : public testing::TestWithParam<std::string> {
+ protected:
+  void start_cluster() {
+    cluster_ = std::make_unique<TestCluster>(
+        std::vector<std::string>{"--nodes", "2", "--gpus", "4", "--cpus", "8"});
+  }
+
+  /// Runs a command as the reader does; returns what it prints.
+  std::string output_of(const std::string& command, const std::string& folder) const {
+    const std::string line = "cd " + shell_quote(folder) +
+                             "\nPATH=" + shell_quote(DLLAUNCH_BIN_DIR) + ":$PATH\n{ " + command +
+                             "\n} 2>&1";
+    auto argv = cluster_ ? cluster_->login() : std::vector<std::string>{};
+    argv.insert(argv.end(), {"env", "TERM=dumb", "XDG_CACHE_HOME=" + folder + "/.cache",
+                             "XDG_STATE_HOME=" + folder + "/.state",
+                             "XDG_CONFIG_HOME=" + folder + "/.config", "bash", "-c", line});
+    const auto output = PosixSystem(Console{}).run(argv, 120s);
+    std::string printed = output ? output->out : output.error().what;
+    replace_all(printed, folder, "/home/me");
+    replace_all(printed, DLLAUNCH_BIN_DIR, "/home/me/bin");
+    return printed;
+  }
+
+  std::unique_ptr<TestCluster> cluster_;
+  TemporaryFolder here_;
+};
+
+TEST_P(Documentation, ShowsWhatTheCommandsPrint) {
+  const Page page = read_page(text_of(source / GetParam()));
+  std::string folder = here_.path();
+  if (page.on_slurm) {
+    start_cluster();
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    folder = cluster_->share();
+  }
+  fs::create_directory_symlink(source / "examples", folder + "/examples");
+  for (const Action& action : page.actions) {
+    if (!action.file.empty()) {
+      std::ofstream(folder + "/" + action.file) << action.text;
+      continue;
+    }
+    const std::string printed = output_of(action.command, folder);
+    EXPECT_TRUE(matches(comparable(action.text, action.numbers_vary),
+                        comparable(printed, action.numbers_vary)))
+        << GetParam() << ":" << action.line << ": $ " << action.command << "\n--- the page shows\n"
+        << action.text << "--- it prints\n"
+        << printed;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& page) {
+  std::string name = page.param;
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, Documentation, testing::ValuesIn(pages()), test_name);
+
+TEST(DocumentationDrawings, ShowWhatTheProgramsPrint) {
+  const std::string scripts = (source / "scripts").string();
+  for (const std::vector<std::string>& argv :
+       {std::vector<std::string>{scripts + "/draw-binding", DLLAUNCH_BIN_DIR "/dllaunch",
+                                 "--check"},
+        std::vector<std::string>{scripts + "/draw-terminal", "--check"}}) {
+    const auto drawn = PosixSystem(Console{}).run(argv, 30s);
+    ASSERT_TRUE(drawn) << drawn.error().what;
+    EXPECT_EQ(drawn->exit_code, 0) << drawn->err;
+  }
+}
+
+TEST(DocumentationBlocks, AreCompared) {
+  EXPECT_TRUE(matches("a ... c", "a b c"));
+  EXPECT_TRUE(matches("a\n...\nc", "a\nb\nb\nc"));
+  EXPECT_FALSE(matches("a ... c", "a b d"));
+  EXPECT_FALSE(matches("a", "a b"));
+  EXPECT_FALSE(matches("b...", "a b"));
+  EXPECT_EQ(comparable("ran first-20261124-192244-sy5c\n", false), "ran first-RUN");
+  EXPECT_EQ(comparable("12,345  images/s, 0.9 s\n", true), "0 images/s, 0 s");
+  EXPECT_EQ(comparable("epoch 1: step 3/9, ETA 0:10\nend", false), "end");
+  const Page page = read_page(
+      "```yaml title=\"a.yaml\"\nname: a\n```\n```console\n$ cat a.yaml\n"
+      "name: a\n```\n```sh\n$ not run\n```\n");
+  ASSERT_EQ(page.actions.size(), 2u);
+  EXPECT_EQ(page.actions[0].text, "name: a\n");
+  EXPECT_EQ(page.actions[1].command, "cat a.yaml");
+}
+
+}  // namespace
+}  // namespace dllaunch
