@@ -90,6 +90,7 @@ struct CommandWord {
   std::size_t end = 0;
   std::string text = {};
   std::string variable = {};  // the first that the word reads; empty: the text is all
+  bool may_split = false;     // bash may make several words or none of it
 };
 
 std::vector<CommandWord> words_of_command(const lint::Node& command) {
@@ -99,6 +100,7 @@ std::vector<CommandWord> words_of_command(const lint::Node& command) {
     for (const lint::Part& part : word.parts) {
       const bool known = part.kind == lint::PartKind::text;
       if (known) read.text += part.text;
+      read.may_split = read.may_split || (!known && (!part.quoted || !part.index.empty()));
       if (!known && read.variable.empty()) read.variable = part.text.empty() ? "$" : part.text;
     }
     words.push_back(std::move(read));
@@ -188,10 +190,9 @@ class LauncherReader {
   bool read_option() {
     const CommandWord& word = words_[at_];
     if (!word.text.starts_with('-')) {
-      // "${TORCHRUN_ARGS[@]}" before the script may be any options.
-      const bool options = !word.variable.empty() && at_ + 1 < words_.size() && word.text.empty() &&
-                           words_[at_ + 1].text.ends_with(".py");
-      if (options) refuse(fmt::format("has options in ${}: write them out", word.variable));
+      // $ARGS and "${ARGS[@]}" may be options; the last word must be the program.
+      if (word.may_split && word.text.empty() && at_ + 1 < words_.size())
+        refuse(fmt::format("has options or its program in ${}: write them out", word.variable));
       return false;
     }
     const auto equals = word.text.find('=');

@@ -57,7 +57,10 @@ TEST(RankLauncher, IsRefusedIfItAsksForWhatDllaunchCannotGive) {
   EXPECT_EQ(without("torchrun --run-path t.py"),
             "refused: has the option --run-path, which dllaunch cannot take over");
   EXPECT_EQ(without("torchrun \"${ARGS[@]}\" t.py"),
-            "refused: has options in $ARGS: write them out");
+            "refused: has options or its program in $ARGS: write them out");
+  EXPECT_EQ(without("torchrun $SCRIPT --lr 1"),
+            "refused: has options or its program in $SCRIPT: write them out");
+  EXPECT_EQ(without("torchrun \"$SCRIPT\" --lr 1"), "python3 -u \"$SCRIPT\" --lr 1");
   EXPECT_EQ(without("torchrun --nproc_per_node=4"), "refused: names no program to run");
   EXPECT_EQ(without("accelerate launch --mixed_precision bf16 t.py"),
             "refused: has the option --mixed_precision, which dllaunch cannot take over");
