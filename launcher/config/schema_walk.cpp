@@ -45,7 +45,8 @@ std::string suggestion(const Json& schema, const YamlNode& node) {
   if (node.kind != YamlKind::scalar) return "";
   const Json value = scalar_value(node);
   const bool is_text = value.is_string();
-  if (!is_text && schema.contains("type") && schema_allows(schema, "string") &&
+  const bool fits = !schema.contains("pattern") || matches(schema["pattern"], node.text);
+  if (!is_text && schema.contains("type") && schema_allows(schema, "string") && fits &&
       words_of(schema).empty()) {
     return "; write it in quotes";
   }

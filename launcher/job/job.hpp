@@ -17,10 +17,12 @@ namespace dllaunch {
 struct Resources {
   int nodes = 1;
   std::optional<int> gpus_per_node = {};
+  std::optional<int> gpus = {};  // of the whole job, until divide_gpus() knows a node's
   std::optional<int> ranks_per_node = {};
   std::string device = "auto";            // auto | cuda | hip | cpu
   std::optional<int> cpus_per_rank = {};  // cores
   std::optional<std::string> time = {};
+  std::optional<std::string> memory = {};  // on each node, "64G"
   std::optional<std::string> partition = {};
   std::optional<std::string> account = {};
   std::optional<std::string> qos = {};

@@ -11,7 +11,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 40> free_keys = {
+constexpr std::array<std::string_view, 42> free_keys = {
     "name",
     "cluster",
     "after",
@@ -25,8 +25,10 @@ constexpr std::array<std::string_view, 40> free_keys = {
     "resources.nodes",
     "resources.ranks_per_node",
     "resources.gpus_per_node",
+    "resources.gpus",
     "resources.cpus_per_rank",
     "resources.time",
+    "resources.memory",
     "resources.partition",
     "resources.account",
     "resources.qos",

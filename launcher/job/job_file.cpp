@@ -13,6 +13,8 @@
 #include "launcher/job/job_from_json.hpp"
 #include "launcher/job/job_overrides.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "launcher/job/settle_counts.hpp"
+#include "launcher/job/short_forms.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,6 +28,21 @@ struct Source {
   std::vector<std::string_view> lines;
 };
 
+std::vector<Diagnostic> placed(std::vector<YamlProblem> problems,
+                               const std::vector<Source>& sources) {
+  std::vector<Diagnostic> diagnostics;
+  for (YamlProblem& problem : problems) {
+    const Source& source = sources[static_cast<std::size_t>(problem.mark.source)];
+    const std::string_view line = source.lines[static_cast<std::size_t>(problem.mark.line) - 1];
+    diagnostics.push_back({.file = source.name,
+                           .line = problem.mark.line,
+                           .column = problem.mark.column,
+                           .message = std::move(problem.message),
+                           .source = std::string(line)});
+  }
+  return diagnostics;
+}
+
 ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& sources) {
   std::ranges::stable_sort(problems, [](const auto& a, const auto& b) {
     return std::tie(a.mark.source, a.mark.line, a.mark.column) <
@@ -36,17 +53,7 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
     problems.resize(most_problems);
     problems.back().message += fmt::format(" (and {} more errors)", more);
   }
-  ParsedJob parsed;
-  for (YamlProblem& problem : problems) {
-    const Source& source = sources[static_cast<std::size_t>(problem.mark.source)];
-    const std::string_view line = source.lines[static_cast<std::size_t>(problem.mark.line) - 1];
-    parsed.problems.push_back({.file = source.name,
-                               .line = problem.mark.line,
-                               .column = problem.mark.column,
-                               .message = std::move(problem.message),
-                               .source = std::string(line)});
-  }
-  return parsed;
+  return {.job = {}, .problems = placed(std::move(problems), sources), .notes = {}};
 }
 
 /// The value of a key in a mapping; null if there is none.
@@ -75,10 +82,15 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   }
   std::vector<YamlProblem> problems;
   for (std::size_t i = 0; i < sets.size(); ++i) {
+    // A path may lead through a block that the file has in its short form.
+    expand_short_forms(job_schema(), root);
     if (auto problem = apply_override(root, sets[i], static_cast<int>(i) + 1)) {
       problems.push_back(*std::move(problem));
     }
   }
+  append(problems, expand_short_forms(job_schema(), root));
+  auto settled = settle_counts(root);
+  append(problems, std::move(settled.problems));
   SchemaWalk walk;
   auto resolved = walk.complete(job_schema(), root);
   append(problems, std::move(walk).problems());
@@ -89,7 +101,7 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   const auto* runtime = entry_of(root, "runtime");
   job.stall_abort_written =
       runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
-  return {std::move(job), {}};
+  return {std::move(job), {}, placed(std::move(settled.notes), sources)};
 }
 
 }  // namespace dllaunch

@@ -15,6 +15,7 @@ namespace dllaunch {
 struct ParsedJob {
   std::optional<Job> job;            // nullopt if there is a problem
   std::vector<Diagnostic> problems;  // in file order
+  std::vector<Diagnostic> notes;     // what was read differently from how it is written
 };
 
 /// Pure. `sets`: the KEY.PATH=VALUE of --set, with VALUE in YAML; they override the file. Checks

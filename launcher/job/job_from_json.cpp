@@ -25,12 +25,14 @@ T parsed(Result<T> result) {
 }
 
 Resources resources_from(const Json& block) {
-  return {.nodes = block["nodes"],
+  return {.nodes = unless_auto(block["nodes"]).value_or(1),
           .gpus_per_node = unless_auto(block["gpus_per_node"]),
+          .gpus = unless_auto(block["gpus"]),
           .ranks_per_node = unless_auto(block["ranks_per_node"]),
           .device = block["device"],
           .cpus_per_rank = unless_auto(block["cpus_per_rank"]),
           .time = unless_null<std::string>(block["time"]),
+          .memory = unless_null<std::string>(block["memory"]),
           .partition = unless_null<std::string>(block["partition"]),
           .account = unless_null<std::string>(block["account"]),
           .qos = unless_null<std::string>(block["qos"]),

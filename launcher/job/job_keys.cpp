@@ -1,7 +1,11 @@
 #include "launcher/job/job_keys.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
+
+#include "launcher/job/short_values.hpp"
 
 namespace dllaunch {
 namespace {
@@ -10,7 +14,7 @@ namespace {
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 constexpr const char* time_pattern =
     "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
-    "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?)$";
+    "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?|{})$";
 constexpr const char* cpu_list = "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*";
 
 Json choices(std::initializer_list<const char*> all) {
@@ -81,17 +85,31 @@ std::vector<JobKey> first_keys() {
 std::vector<JobKey> resource_keys() {
   Json time = {{"type", Json::array({"string", "integer", "null"})},
                {"minimum", 0},
-               {"pattern", time_pattern},
+               {"pattern", fmt::format(fmt::runtime(time_pattern), short_time_pattern)},
                {"x-expected",
-                "a time as Slurm writes it: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM "
-                "or D-HH:MM:SS"}};
+                "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
+                "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
+  Json memory = {{"type", Json::array({"string", "null"})},
+                 {"pattern", memory_pattern},
+                 {"x-expected", "an amount with its unit, such as 64GB or 500MB"}};
+  Json gpus = whole(1, 1'000'000);
+  gpus["type"] = Json::array({"integer", "null"});
   return {
       {.path = "resources", .rules = block(), .doc = "resources to request"},
-      {.path = "resources.nodes", .rules = whole(1, 1'000'000), .initial = 1, .doc = "nodes"},
+      {.path = "resources.nodes",
+       .rules = automatic_or(whole(1, 1'000'000)),
+       .initial = 1,
+       .doc = "nodes; auto: as many as gpus needs"},
       {.path = "resources.gpus_per_node",
        .rules = automatic_or(whole(0, 1024)),
        .initial = "auto",
        .doc = "GPUs on each node; auto: all of them"},
+      {.path = "resources.gpus",
+       .rules = gpus,
+       .initial = nullptr,
+       .doc = "GPUs of the whole job: becomes nodes and gpus_per_node, by what a node of the "
+              "cluster has",
+       .example = 8},
       {.path = "resources.ranks_per_node",
        .rules = automatic_or(whole(1, 65536)),
        .initial = "auto",
@@ -110,6 +128,12 @@ std::vector<JobKey> resource_keys() {
        .initial = nullptr,
        .doc = "time limit; if absent, left to Slurm (so are the next keys)",
        .example = "00:30:00"},
+      {.path = "resources.memory",
+       .rules = memory,
+       .initial = nullptr,
+       .doc = "memory on each node, in units of 1024; if absent, all of it with exclusive, else "
+              "left to Slurm",
+       .example = "64GB"},
       {.path = "resources.partition",
        .rules = optional_line(),
        .initial = nullptr,
@@ -207,11 +231,12 @@ std::vector<JobKey> environment_keys() {
   value["type"].push_back("null");
   value["x-expected"] = "text, a number, or null";
   Json variables = {
-      {"type", Json::array({"object", "null"})},
+      {"type", Json::array({"object", "array", "null"})},
+      {"items", {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*="}}},
       {"propertyNames",
        {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}, {"x-expected", "the name of a variable"}}},
       {"additionalProperties", value},
-      {"x-expected", "a block of NAME: VALUE"}};
+      {"x-expected", "a block of NAME: VALUE or a list of NAME=VALUE"}};
   return {
       {.path = "environment", .rules = block(), .doc = "environment of the ranks"},
       {.path = "environment.modules",
@@ -309,7 +334,8 @@ std::vector<JobKey> last_keys() {
                  {"x-expected", "a shell command or a list of words"}},
        .initial = nullptr,
        .doc = "instead of train: any command, started once per rank; text is run by bash, a list "
-              "is the command's argv",
+              "is the command's argv; torchrun, accelerate launch or deepspeed in front is taken "
+              "off, for dllaunch starts the ranks",
        .example = "python train.py"},
       {.path = "framework",
        .rules = choices({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),

@@ -1,6 +1,9 @@
 #include "launcher/job/job_schema.hpp"
 
+#include <array>
+
 #include "launcher/job/job_keys.hpp"
+#include "launcher/job/short_forms.hpp"
 #include "launcher/job/train_schema.hpp"
 #include "support/json.hpp"
 
@@ -56,6 +59,34 @@ Json only(const char* name, Json types, const char* other) {
           {"properties", {{name, {{"type", std::move(types)}}}, {other, {{"type", "null"}}}}}};
 }
 
+/// A block that may be one word or a list: the value of its key `means`.
+struct ShortBlock {
+  const char* path;
+  const char* type;
+  const char* means;
+};
+
+constexpr std::array<ShortBlock, 5> short_blocks = {{
+    {"environment", "array", "variables"},
+    {"environment.container", "string", "image"},
+    {"train.dataset", "string", "kind"},
+    {"train.optimizer", "string", "name"},
+    {"train.lr_schedule", "string", "decay"},
+}};
+
+void allow_short_forms(Json& schema) {
+  for (const auto& [path, type, means] : short_blocks) {
+    const auto [parent, name] = find_place(schema, path);
+    Json& block = (*parent)["properties"][name];
+    Json rules = block["properties"][means];
+    for (const char* said : {"description", "default", "examples"}) rules.erase(said);
+    block["type"].push_back(type);
+    block[short_keyword] = means;
+    block["if"] = {{"type", type}};
+    block["then"] = std::move(rules);
+  }
+}
+
 Json compose() {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "dllaunch job file"},
@@ -71,6 +102,7 @@ Json compose() {
     if (key.path == "run") schema["properties"]["train"] = train_block();
     add_key(schema, key);
   }
+  allow_short_forms(schema);
   return schema;
 }
 

@@ -2,6 +2,7 @@
 
 #include "launcher/config/schema_scalar.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "launcher/job/short_forms.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -12,6 +13,10 @@ constexpr std::string_view head = R"(# The job file
 One YAML file is one job: `dllaunch FILE.yaml` runs it, `dllaunch validate FILE.yaml` checks it.
 `--set key.path=value` overrides one key. Every key but `name` has a default; a job has exactly one
 of `train:` and `run:`. The YAML is version 1.2: `00:30:00` and `yes` are text.
+
+Some keys have a short form: `time: 2h`, `memory: 64GB`, `gpus: 8`, `optimizer: adam`, `dataset:
+cifar10`, `environment: [NAME=VALUE]`, and `run: torchrun --nproc_per_node=4 train.py`. Each stands
+for a full form, which `dllaunch plan` and the run directory's job.yaml show.
 
 This page is what `dllaunch schema --markdown` prints; `dllaunch schema` prints the same as a JSON
 Schema for editors.
@@ -90,6 +95,9 @@ std::string render_blocks(const Json& block, const std::string& path, int level)
                         name);
     const std::string description = schema.value("description", "");
     if (!description.empty()) text += "\n" + description + "\n";
+    if (const auto means = schema.value(short_keyword, ""); !means.empty())
+      text += fmt::format("\nShort form: `{}: {}` sets `{}`.\n", name,
+                          schema["if"]["type"] == "array" ? "[NAME=VALUE, ...]" : "WORD", means);
     text += render_keys(schema) + render_blocks(schema, inner, level + 1);
   }
   return text;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "launcher/base/utf8.hpp"
 #include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"
 
@@ -14,6 +15,10 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
     return Error{ErrorKind::bad_request, text.error().what, "the name of a job file"};
   }
   auto parsed = parse_job(*text, path, sets);
+  for (const Diagnostic& note : parsed.notes) {
+    system.log(fmt::format("{}:{}:{}: note: {}\n", note.file, note.line, note.column,
+                           printable(note.message)));
+  }
   if (parsed.job) {
     const auto home = system.environment("HOME");
     return home && !home->empty() ? expand_tilde(*std::move(parsed.job), *home)

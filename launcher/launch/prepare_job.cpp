@@ -11,6 +11,7 @@
 #include "launcher/cluster/profile_facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/option_overrides.hpp"
@@ -173,7 +174,9 @@ Result<LaunchPlan> plan_job(System& system, const PlanOptions& options) {
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
   const auto variables = variables_that_count(system, *facts, options);
-  return plan_effective(effective_job(*job, *facts, variables, options.local), *facts, *paths,
+  const auto divided = divide_gpus(*job, *facts, variables, options.local);
+  if (!divided) return divided.error();
+  return plan_effective(effective_job(*divided, *facts, variables, options.local), *facts, *paths,
                         variables, options.local);
 }
 
@@ -185,7 +188,9 @@ Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
   const auto variables = variables_that_count(system, *facts, options);
-  const auto effective = effective_job(*job, *facts, variables, options.local);
+  const auto divided = divide_gpus(*job, *facts, variables, options.local);
+  if (!divided) return divided.error();
+  const auto effective = effective_job(*divided, *facts, variables, options.local);
   CheckedPlan checked{.plan = plan_effective(effective, *facts, *paths, variables, options.local)};
   const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)

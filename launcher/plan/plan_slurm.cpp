@@ -143,10 +143,11 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add_wish("--reservation", resources.reservation);
   add_wish("--constraint", resources.constraint);
   add_wish("--exclude", resources.exclude);
-  if (resources.exclusive) {
-    add("--exclusive");
+  if (resources.exclusive) add("--exclusive");
+  if (resources.memory)
+    add("--mem", *resources.memory);
+  else if (resources.exclusive)
     add("--mem", "0");  // all of a node's memory, not a default share
-  }
   add_wish("--array", plan.array);
   if (auto before = dependency(plan); !before.empty()) {
     add("--dependency", std::move(before));

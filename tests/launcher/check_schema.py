@@ -38,6 +38,7 @@ BEYOND_THE_SCHEMA = {
     "stall-after-abort",
     "keys-of-another-optimizer",
     "update-rule",
+    "launcher-against-the-job",
     "correction-outside-momentum",
 }
 

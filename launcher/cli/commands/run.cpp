@@ -17,6 +17,7 @@
 #include "launcher/launch/slurm.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
+#include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
@@ -94,6 +95,8 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   auto paths = find_programs(run_dir, !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
   const auto variables = variables_that_count(system, *facts, {.local = options.local});
+  job = divide_gpus(*std::move(job), *facts, variables, options.local);
+  if (!job) return std::move(job).error();
   const auto effective = effective_job(*job, *facts, variables, options.local);
   auto made = plan_effective(effective, *facts, *paths, variables, options.local);
   if (made && !options.dry_run)

@@ -51,8 +51,10 @@ std::string time_with_unit(const std::string& time) {
 }
 
 std::string summary(const Job& job) {
+  const auto& gpus = job.resources.gpus;
   return fmt::format("  {}: {}\n  nodes {}, ranks per node {}, device {}, time {}\n", job.name,
-                     what_it_does(job), job.resources.nodes,
+                     what_it_does(job),
+                     gpus ? fmt::format("for {} GPUs", *gpus) : std::to_string(job.resources.nodes),
                      count_or_auto(job.resources.ranks_per_node), job.resources.device,
                      job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }

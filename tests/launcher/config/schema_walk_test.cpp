@@ -90,7 +90,9 @@ TEST(SchemaWalk, SaysWhatMustStandThere) {
             "'auto'?\n");
   EXPECT_EQ(walk("{need: a, rate: .nan}").problems,
             "1:17 rate must be a number above 0, got '.nan'\n");
-  EXPECT_EQ(walk("{need: 5}").problems, "1:8 need must be text, got '5'; write it in quotes\n");
+  EXPECT_EQ(walk("{need: 5}").problems, "1:8 need must be text, got '5'\n");
+  EXPECT_EQ(walk("{need: true}").problems,
+            "1:8 need must be text, got 'true'; write it in quotes\n");
   EXPECT_EQ(walk("{need: A}").problems, "1:8 need must be text, got 'A'\n");
   EXPECT_EQ(walk("{need: \"a\\0b\"}").problems, "1:8 need must be text, got 'a\\x00b'\n");
   EXPECT_EQ(walk("{need: a, list: []}").problems, "1:17 list must be a list, got an empty list\n");

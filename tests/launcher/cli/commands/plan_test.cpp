@@ -45,6 +45,19 @@ TEST(PlanCommand, PrintsOneJsonDocument) {
   EXPECT_EQ(document.at("binding").at("ranks").at(0).at("cpus"), "49-55");
 }
 
+TEST(PlanCommand, ShowsShortFormsInFull) {
+  auto system = laptop();
+  system.files["short.yaml"] =
+      "name: j\nrun: torchrun --nproc_per_node=8 t.py\nresources: {gpus: 16, time: 2h, memory: "
+      "64GB}\n"
+      "environment: [A=1]\n";
+  ASSERT_EQ(*call(system, {"plan", "short.yaml", "--facts", "lumi.json"}), 0);
+  for (const char* full : {"--nodes=2", "--gpus-per-node=8", "--ntasks-per-node=8",
+                           "--time=02:00:00", "--mem=64G", "'python3 -u t.py'"})
+    EXPECT_THAT(system.printed, HasSubstr(full));
+  EXPECT_THAT(system.logged, HasSubstr("short.yaml:2:6: note: run: 'torchrun --nproc_per_node=8'"));
+}
+
 TEST(PlanCommand, HandsErrorsOn) {
   auto system = laptop();
   const auto code = call(system, {"plan", "job.yaml", "--facts", "lumi.json", "--set",

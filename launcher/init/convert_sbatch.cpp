@@ -1,0 +1,175 @@
+#include "launcher/init/convert_sbatch.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/init/job_draft.hpp"
+#include "launcher/init/sbatch_body.hpp"
+#include "launcher/init/sbatch_directives.hpp"
+#include "launcher/job/job_file.hpp"
+#include "launcher/job/rank_launcher.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// How many ranks a node has, what they run, and the cores of each.
+struct Ranks {
+  long per_node = 1;
+  long cores = -1;  // -1: dllaunch decides
+  std::string framework = "none";
+  std::string setup = {};
+  std::string run = {};
+};
+
+/// Slurm's CPUs as cores; a part of a core is a core.
+long cores_of(long cpus, int threads) {
+  return (cpus + threads - 1) / threads;
+}
+
+/// The ranks that torchrun would start, if dllaunch can start them with the same CPUs.
+bool take_over(const RankLauncher& launcher, const JobCounts& counts, int threads, Ranks& ranks) {
+  const long total = launcher.ranks.value_or(0);
+  long workers = launcher.ranks_per_node.value_or(counts.gpus_per_node);
+  if (total > 0) workers = total % counts.nodes == 0 ? total / counts.nodes : 0;
+  const long cpus = counts.cpus_per_task;
+  const bool divides =
+      workers > 0 && (cpus > 0 ? cpus % (workers * threads) == 0 : counts.exclusive);
+  if (!launcher.refusal.empty() || launcher.restarts || ranks.per_node != 1 || !divides ||
+      launcher.nodes.value_or(static_cast<int>(counts.nodes)) != counts.nodes)
+    return false;
+  ranks = {.per_node = workers,
+           .cores = cpus > 0 ? cpus / (workers * threads) : -1,
+           .framework = launcher.framework,
+           .setup = ranks.setup,
+           .run = launcher.command};
+  return true;
+}
+
+/// A launcher that stays must not look like one that dllaunch takes off.
+std::string kept(std::string run) {
+  for (auto found = rank_launcher_in(run); found; found = rank_launcher_in(run))
+    run.insert(found->begin, "command ");
+  return run;
+}
+
+/// `threads`: what Slurm counts for each core.
+Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) {
+  Ranks ranks{.per_node = body.tasks_per_node > 0 ? body.tasks_per_node : counts.tasks_per_node,
+              .cores = counts.exclusive ? -1 : 1,
+              .framework = body.framework,
+              .setup = body.setup,
+              .run = body.run};
+  if (counts.cpus_per_task > 0) ranks.cores = cores_of(counts.cpus_per_task, threads);
+  if (body.whole_script) {
+    ranks.run = kept(std::move(ranks.run));
+    return ranks;
+  }
+  const auto plain = rank_launcher_in(body.plain_run);
+  const bool nothing_left = plain && plain->command.find_first_of("`(@*") == std::string::npos;
+  if (nothing_left && take_over(*plain, counts, threads, ranks)) {
+    ranks.setup = body.plain_setup;
+    return ranks;
+  }
+  const auto launcher = rank_launcher_in(body.run);
+  if (!launcher || !take_over(*launcher, counts, threads, ranks))
+    ranks.run = kept(std::move(ranks.run));
+  return ranks;
+}
+
+Json list_of(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const auto& text : texts) list.push_back(text);
+  return list;
+}
+
+void add_resources(const ConvertedDirectives& directives, const ConvertedBody& body,
+                   const Ranks& ranks, JobDraft& draft) {
+  auto& keys = draft.resources;
+  const JobCounts& counts = directives.counts;
+  keys.push_back({.key = "nodes", .value = counts.nodes});
+  keys.push_back({.key = "gpus_per_node",
+                  .value = counts.gpus_per_node,
+                  .comment = counts.gpus_per_node == 0 ? "the script asks Slurm for no GPUs" : ""});
+  keys.push_back({.key = "ranks_per_node", .value = ranks.per_node});
+  if (ranks.cores > 0) keys.push_back({.key = "cpus_per_rank", .value = ranks.cores});
+  keys.insert(keys.end(), directives.resources.begin(), directives.resources.end());
+  keys.push_back({.key = "exclusive", .value = counts.exclusive});
+  auto extra = directives.sbatch_extra;
+  const auto of_memory = [](const std::string& option) { return option.starts_with("--mem"); };
+  const bool memory = std::ranges::any_of(extra, of_memory) ||
+                      std::ranges::find(directives.resources, "memory", &DraftKey::key) !=
+                          directives.resources.end();
+  // dllaunch asks for all of an exclusive node's memory, sbatch for the site's default.
+  if (counts.exclusive && !memory) extra.emplace_back("!--mem");
+  if (!extra.empty())
+    keys.push_back({.key = "sbatch_extra", .value = list_of(extra), .comment = "as in the script"});
+  if (!body.srun_extra.empty())
+    keys.push_back({.key = "srun_extra", .value = list_of(body.srun_extra)});
+}
+
+void add_environment(const ConvertedBody& body, const std::string& setup, JobDraft& draft) {
+  auto& keys = draft.environment;
+  if (!body.modules.empty()) keys.push_back({.key = "modules", .value = list_of(body.modules)});
+  Json variables = Json::object();
+  for (const auto& [name, value] : body.variables) variables[name] = value;
+  if (!variables.empty()) keys.push_back({.key = "variables", .value = variables});
+  if (!body.image.empty())
+    keys.push_back(
+        {.key = "container",
+         .value = {
+             {"image", body.image}, {"runtime", "enroot"}, {"mounts", list_of(body.mounts)}}});
+  if (!setup.empty())
+    keys.push_back(
+        {.key = "setup", .value = setup, .comment = "the script's lines before its ranks start"});
+}
+
+std::vector<std::string> head_of(const SbatchOrigin& origin,
+                                 const std::vector<std::string>& dropped) {
+  std::vector<std::string> head = {
+      fmt::format("Made from {} by dllaunch init. `dllaunch validate` checks it, `dllaunch plan` "
+                  "shows",
+                  origin.file),
+      "what it asks Slurm for."};
+  if (!dropped.empty()) head.emplace_back("Not taken over:");
+  for (const auto& what : dropped) head.push_back("  " + what);
+  return head;
+}
+
+void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin) {
+  if (text.find('\0') != std::string_view::npos)
+    return {.job = {}, .dropped = {}, .reasons = {"it holds a NUL character"}};
+  const lint::Script script = lint::read_script(text);
+  const auto directives = convert_directives(script);
+  const auto body = convert_body(script);
+  ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};
+  append(converted.dropped, body.dropped);
+  append(converted.reasons, body.reasons);
+  if (!converted.reasons.empty()) return converted;
+
+  const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);
+  auto ranks = ranks_of(body, directives.counts, threads);
+  if (!origin.framework.empty()) ranks.framework = origin.framework;
+  JobDraft draft{.head = head_of(origin, converted.dropped),
+                 .name = directives.name.empty() ? origin.file : directives.name};
+  add_resources(directives, body, ranks, draft);
+  add_environment(body, ranks.setup, draft);
+  if (!directives.array.empty()) draft.other.push_back({.key = "array", .value = directives.array});
+  if (ranks.framework != "none")
+    draft.other.push_back({.key = "framework", .value = ranks.framework});
+  draft.other.push_back({.key = "run", .value = ranks.run, .comment = "what each rank runs"});
+  converted.job = render_draft(draft);
+  const auto parsed = parse_job(converted.job, "the job file", {});
+  for (const auto& problem : parsed.problems) converted.reasons.push_back(problem.message);
+  if (!parsed.job) converted.job.clear();
+  return converted;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,25 @@
+// An sbatch script as a job file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dllaunch {
+
+struct SbatchOrigin {
+  std::string file = {};       // for comments
+  int threads_per_core = 1;    // of the cluster's nodes; Slurm counts threads
+  std::string framework = {};  // as the user says; empty: what the script tells
+};
+
+struct ConvertedScript {
+  std::string job = {};                   // the text of the job file; empty: see `reasons`
+  std::vector<std::string> dropped = {};  // what it does not hold, "line 3: ..."
+  std::vector<std::string> reasons = {};  // why the script cannot be converted
+};
+
+/// Pure. The job file validates, and its plan asks Slurm for the script's resources.
+ConvertedScript convert_sbatch(std::string_view script, const SbatchOrigin& origin);
+
+}  // namespace dllaunch

@@ -1,0 +1,34 @@
+// The commands of an sbatch script as `setup` and `run` of a job file.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/lint/script.hpp"
+
+namespace dllaunch {
+
+struct ConvertedBody {
+  std::vector<std::string> modules = {};
+  std::vector<std::pair<std::string, std::string>> variables = {};
+  std::string setup = {};          // what the script does before its ranks start
+  std::string run = {};            // what each of them runs
+  std::string plain_setup = {};    // the same without what only `run` needs
+  std::string plain_run = {};      // the command as written
+  bool whole_script = false;       // `run` is all of it, for one rank
+  std::string framework = "none";  // mpi or horovod, if their launcher started the ranks
+  long tasks_per_node = -1;        // as srun has it; -1: as the directives
+  std::string image = {};          // of srun's --container-image
+  std::vector<std::string> mounts = {};
+  std::vector<std::string> srun_extra = {};
+  std::vector<std::string> dropped = {};  // "line 3: srun's --label: ..."
+  std::vector<std::string> reasons = {};  // why the script cannot be converted
+};
+
+/// Pure. The last srun with work is the job; earlier ones stay in `setup`. Without srun it is the
+/// last mpirun, or on one node torchrun and the like. A script without any is run as a whole, by
+/// one rank.
+ConvertedBody convert_body(const lint::Script& script);
+
+}  // namespace dllaunch

@@ -1,0 +1,28 @@
+// Takes torchrun and its like off a command: dllaunch itself starts the ranks.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dllaunch {
+
+/// What a launcher in a command asks for, and the command without it.
+struct RankLauncher {
+  std::size_t begin = 0;              // its offset in the text
+  std::string written = {};           // "torchrun --nproc_per_node=4", on one line
+  std::string framework = "pytorch";  // pytorch | deepspeed
+  std::optional<int> nodes = {};
+  std::optional<int> ranks_per_node = {};
+  std::optional<int> ranks = {};     // of all nodes
+  std::optional<int> restarts = {};  // above 0
+  std::string refusal = {};          // why it cannot be taken off; empty: it can
+  std::string command = {};          // what every rank runs instead
+};
+
+/// Looks for torchrun, python -m torch.distributed.run, accelerate launch or deepspeed as a command
+/// of bash `text`, outside loops, conditions and functions. nullopt: there is none. Pure.
+std::optional<RankLauncher> rank_launcher_in(std::string_view text);
+
+}  // namespace dllaunch

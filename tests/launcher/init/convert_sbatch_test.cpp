@@ -1,0 +1,199 @@
+// sbatch scripts as job files: what is asked of Slurm stays the same.
+#include "launcher/init/convert_sbatch.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "launcher/job/job_file.hpp"
+#include "launcher/lint/directive_values.hpp"
+#include "launcher/lint/script.hpp"
+#include "launcher/plan/plan.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
+#include "tests/launcher/sample_plans.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+const fs::path root = DLLAUNCH_SOURCE_DIR;
+constexpr int threads = 2;  // per core, on the cluster of these tests
+
+std::string read_bytes(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+ConvertedScript convert(const std::string& text) {
+  return convert_sbatch(text, {.file = "job.sbatch", .threads_per_core = threads});
+}
+
+/// 256 nodes that have whatever a script asks for: 64 cores, 8 GPUs, its partition and features.
+Facts cluster_for(const Job& job) {
+  NodeType type{.cpus = 128, .sockets = 2, .cores_per_socket = 32, .threads_per_core = threads};
+  type.gpus = 8;
+  type.features = {job.resources.constraint.value_or("any")};
+  for (int i = 1; i <= 256; ++i) type.hosts.push_back("n" + std::to_string(i));
+  Partition partition{.name = job.resources.partition.value_or("batch"), .is_default = true};
+  partition.up = true;
+  partition.node_types = {type};
+  Facts facts;
+  facts.slurm = SlurmFacts{.version = "23.02.7", .mpi_types = {"none", "pmix"}};
+  facts.slurm->partitions = {partition};
+  return facts;
+}
+
+/// The script that dllaunch would submit; "" and a failure if there is no plan.
+std::string planned_script(const std::string& yaml) {
+  const auto parsed = parse_job(yaml, "job.yaml", {});
+  if (!parsed.job) return "";
+  const auto job = apply_overrides(*parsed.job, {});
+  const auto made = plan(job, cluster_for(job), sample_paths(), false);
+  EXPECT_TRUE(made) << yaml << (made ? "" : made.error().what);
+  return made ? render_sbatch(*made) : "";
+}
+
+std::string text_of(const lint::Script& script, const std::string& option) {
+  const auto* given = script.directive(option);
+  return given == nullptr ? "absent" : given->value.bytes();
+}
+
+/// CPUs of each node, in whole cores, as Slurm gives them out.
+long cpus_per_node(const lint::Script& script, long tasks) {
+  const bool cores = text_of(script, "hint") == "nomultithread";
+  const long cpus = std::max(1L, script.request.cpus_per_task) * tasks;
+  const long unit = cores ? 1 : threads;
+  return (cpus + unit - 1) / unit;
+}
+
+/// In which way the planned script asks for something else; empty: in none.
+std::string difference(const std::string& original, const std::string& rendered, long tasks) {
+  const auto a = lint::read_script(original);
+  const auto b = lint::read_script(rendered);
+  std::string said;
+  const auto compare = [&said](const std::string& what, const auto& was, const auto& is) {
+    if (was == is) return;
+    std::ostringstream line;
+    line << what << ": " << was << " became " << is << "; ";
+    said += line.str();
+  };
+  compare("nodes", a.request.nodes, b.request.nodes);
+  compare("tasks", tasks, b.request.tasks_per_node());
+  compare("GPUs", a.request.wants_gpus ? a.request.node_gpus() : 0,
+          std::max(0L, b.request.node_gpus()));
+  compare("exclusive", a.request.exclusive, b.request.exclusive);
+  // Whole nodes have all their CPUs.
+  if (!a.request.exclusive) compare("CPUs", cpus_per_node(a, tasks), cpus_per_node(b, tasks));
+  compare("memory", lint::megabytes(text_of(a, "mem")), lint::megabytes(text_of(b, "mem")));
+  for (const char* option : {"time", "partition", "account", "qos", "reservation", "constraint",
+                             "exclude", "array", "hint", "mail-type", "mail-user", "wait-all-nodes",
+                             "ntasks-per-core", "licenses", "mem-per-cpu", "mem-per-gpu"})
+    compare(option, text_of(a, option), text_of(b, option));
+  return said;
+}
+
+TEST(ConvertSbatch, MakesAJobOfTorchrunInAScript) {
+  const std::string script =
+      "#!/bin/bash\n#SBATCH --job-name=gpt --nodes=2 --ntasks-per-node=1\n"
+      "#SBATCH --gres=gpu:4 --cpus-per-task=32 --time=02:00:00 --exclusive\n"
+      "export NCCL_DEBUG=INFO\n"
+      "srun torchrun --nnodes 2 --nproc_per_node 4 --rdzv_backend c10d \\\n"
+      "  --rdzv_endpoint $(hostname):29500 train.py --epochs 3\n";
+  const auto converted = convert(script);
+  EXPECT_EQ(
+      converted.job,
+      "# Made from job.sbatch by dllaunch init. `dllaunch validate` checks it, `dllaunch plan` "
+      "shows\n# what it asks Slurm for.\nname: gpt\nresources:\n  nodes: 2\n"
+      "  gpus_per_node: 4\n  ranks_per_node: 4\n  cpus_per_rank: 4\n"
+      "  time: \"02:00:00\"\n  exclusive: true\n  # as in the script\n"
+      "  sbatch_extra: [\"!--mem\"]\nenvironment:\n  variables:\n    NCCL_DEBUG: INFO\n"
+      "framework: pytorch\n# what each rank runs\nrun: \"python3 -u train.py --epochs 3\"\n");
+  EXPECT_EQ(difference(script, planned_script(converted.job), 4), "");
+}
+
+TEST(ConvertSbatch, EveryResourceIsCompared) {
+  const std::string options[] = {"--nodes=2",      "--ntasks-per-node=3", "--cpus-per-task=10",
+                                 "--gres=gpu:4",   "--mem=10G",           "--time=00:10:00",
+                                 "--partition=p",  "--account=a",         "--qos=q",
+                                 "--constraint=c", "--exclude=n3",        "--array=0-3",
+                                 "--licenses=l",   "--reservation=r"};
+  std::string all = "#!/bin/bash\n";
+  for (const auto& option : options) all += "#SBATCH " + option + "\n";
+  all += "srun python t.py\n";
+  const std::string planned = planned_script(convert(all).job);
+  EXPECT_EQ(difference(all, planned, 3), "");
+  for (const auto& option : options) {
+    std::string less = all;
+    less.replace(less.find(option), option.size(), "--comment=x");
+    EXPECT_NE(difference(less, planned, option.starts_with("--nt") ? 1 : 3), "") << option;
+  }
+}
+
+TEST(ConvertSbatch, KeepsALauncherThatItCannotTakeOver) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive\nsrun torchrun --nproc_per_node $N train.py\n");
+  EXPECT_THAT(converted.job, HasSubstr("run: \"command torchrun --nproc_per_node $N train.py\""));
+  EXPECT_THAT(converted.job, HasSubstr("ranks_per_node: 1\n"));
+}
+
+TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
+  const auto converted =
+      convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
+  EXPECT_EQ(converted.job, "");
+  EXPECT_EQ(converted.reasons.size(), 2u);
+  EXPECT_FALSE(convert(std::string("#!/bin/bash\nsrun x\0y\n", 20)).reasons.empty());
+  EXPECT_FALSE(convert("").reasons.empty());
+}
+
+/// Any script, whole or cut off, is a job file that validates, or has a reason.
+TEST(ConvertSbatch, AnswersEveryScript) {
+  int scripts = 0;
+  for (const auto& entry : fs::directory_iterator(root / "tests/fixtures/lint/rules")) {
+    if (entry.path().extension() != ".sbatch") continue;
+    const std::string text = read_bytes(entry.path());
+    for (std::size_t size = text.size(); size > 0; size -= std::min<std::size_t>(size, 97)) {
+      const auto converted = convert(text.substr(0, size));
+      ASSERT_EQ(converted.job.empty(), !converted.reasons.empty()) << entry.path() << " " << size;
+      if (converted.job.empty()) continue;
+      const auto parsed = parse_job(converted.job, "job.yaml", {});
+      EXPECT_TRUE(parsed.job) << entry.path() << render(parsed.problems, false);
+      EXPECT_TRUE(parsed.notes.empty()) << entry.path() << " reads otherwise than it is written";
+    }
+    ++scripts;
+  }
+  EXPECT_GT(scripts, 50);
+}
+
+TEST(ConvertSbatch, PublicScriptsAskForTheSameResources) {
+  const fs::path folder = root / "../shared/data/sbatch";
+  if (!fs::is_directory(folder)) GTEST_SKIP() << "no ../shared/data/sbatch beside this checkout";
+  int all = 0;
+  int same = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".tsv") continue;
+    ++all;
+    const std::string text = read_bytes(entry.path());
+    const auto converted = convert(text);
+    ASSERT_EQ(converted.job.empty(), !converted.reasons.empty()) << entry.path();
+    if (converted.job.empty()) continue;
+    const auto parsed = parse_job(converted.job, "job.yaml", {});
+    ASSERT_TRUE(parsed.job) << entry.path();
+    const auto original = lint::read_script(text);
+    const bool counted = original.request.ntasks > 0 || original.request.ntasks_per_node > 0;
+    const long tasks = counted ? original.request.tasks_per_node() : 1;
+    const std::string other = difference(text, planned_script(converted.job), tasks);
+    EXPECT_EQ(other, "") << entry.path();
+    same += other.empty() ? 1 : 0;
+  }
+  const std::string measured = std::to_string(same) + " of " + std::to_string(all);
+  EXPECT_GE(same * 100, all * 90) << measured;
+  EXPECT_THAT(read_bytes(root / "docs/init.md"), HasSubstr(measured + " public scripts"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,77 @@
+#include "launcher/init/sbatch_directives.hpp"
+
+#include <gmock/gmock.h>
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ConvertedDirectives convert(const std::string& lines) {
+  const std::string text = "#!/bin/bash\n" + lines + "\nsrun x\n";
+  return convert_directives(lint::read_script(text));
+}
+
+std::string value_of(const ConvertedDirectives& converted, const std::string& key) {
+  for (const auto& row : converted.resources)
+    if (row.key == key) return row.value.get<std::string>();
+  return "absent";
+}
+
+TEST(SbatchDirectives, BecomeKeysCountsAndExtras) {
+  const auto got = convert(
+      "#SBATCH -J train -N 2 --ntasks-per-node=4\n#SBATCH -c 8 --gres=gpu:4 -t 1:00:00 -p gpu\n"
+      "#SBATCH --mem=64G --hint=nomultithread --mail-type=END --exclusive\n"
+      "#SBATCH --output=x.out --array=0-3%2 --account=me --constraint=a100");
+  EXPECT_EQ(got.name, "train");
+  EXPECT_EQ(got.counts.nodes, 2);
+  EXPECT_EQ(got.counts.tasks_per_node, 4);
+  EXPECT_EQ(got.counts.cpus_per_task, 8);
+  EXPECT_EQ(got.counts.gpus_per_node, 4);
+  EXPECT_TRUE(got.counts.exclusive);
+  EXPECT_EQ(value_of(got, "time"), "1:00:00");
+  EXPECT_EQ(value_of(got, "partition"), "gpu");
+  EXPECT_EQ(value_of(got, "memory"), "64G");
+  EXPECT_EQ(value_of(got, "account"), "me");
+  EXPECT_EQ(value_of(got, "constraint"), "a100");
+  EXPECT_EQ(got.array, "0-3%2");
+  EXPECT_THAT(got.sbatch_extra, ElementsAre("--hint=nomultithread", "--mail-type=END"));
+  EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("line 5: --output=x.out: the output")));
+  EXPECT_THAT(got.reasons, IsEmpty());
+}
+
+TEST(SbatchDirectives, TheLastOfSeveralCounts) {
+  const auto got = convert("#SBATCH --time=1 --nodes=1\n#SBATCH --time=2 --nodes=3");
+  EXPECT_EQ(value_of(got, "time"), "2");
+  EXPECT_EQ(got.counts.nodes, 3);
+}
+
+TEST(SbatchDirectives, StayOptionsWhereTheKeyHasNoSuchValue) {
+  EXPECT_THAT(convert("#SBATCH --gres=gpu:a100:4 --mem=0 --time=infinite").sbatch_extra,
+              ElementsAre("--gres=gpu:a100:4", "--mem=0", "--time=infinite"));
+  EXPECT_EQ(convert("#SBATCH --gpus-per-node=a100:4").counts.gpus_per_node, 4);
+  EXPECT_THAT(convert("#SBATCH --exclusive=user").sbatch_extra, ElementsAre("--exclusive=user"));
+  EXPECT_EQ(value_of(convert("#SBATCH --mem=4096"), "memory"), "4096M");
+}
+
+TEST(SbatchDirectives, CountGpusAndTasksOfOneNode) {
+  EXPECT_EQ(convert("#SBATCH --nodes=2 --gpus=8").counts.gpus_per_node, 4);
+  EXPECT_EQ(convert("#SBATCH --nodes=2 --ntasks=8 --gpus-per-task=1").counts.gpus_per_node, 4);
+  EXPECT_EQ(convert("#SBATCH --nodes=2 --ntasks=8").counts.tasks_per_node, 4);
+  EXPECT_EQ(convert("#SBATCH --ntasks=1").counts.nodes, 1);
+}
+
+TEST(SbatchDirectives, SayWhyTheyCannotBeConverted) {
+  EXPECT_THAT(convert("#SBATCH --nodes=2-4").reasons, ElementsAre(HasSubstr("is a range")));
+  EXPECT_THAT(convert("#SBATCH --ntasks=7").reasons, ElementsAre(HasSubstr("write --nodes")));
+  EXPECT_THAT(convert("#SBATCH --ntasks=7 --nodes=2").reasons,
+              ElementsAre("--ntasks=7 do not divide over 2 nodes"));
+  EXPECT_THAT(convert("#SBATCH --nodes=2 --gpus=7").reasons, ElementsAre(HasSubstr("of GPUs")));
+  EXPECT_THAT(convert("#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N2").reasons,
+              ElementsAre(HasSubstr("heterogeneous")));
+}
+
+}  // namespace
+}  // namespace dllaunch

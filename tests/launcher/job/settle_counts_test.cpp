@@ -1,0 +1,79 @@
+#include "launcher/job/settle_counts.hpp"
+
+#include <gmock/gmock.h>
+
+#include "launcher/job/job_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+ParsedJob read(const std::string& text) {
+  return parse_job("name: a\n" + text + "\n", "job.yaml", {});
+}
+
+std::string complaint(const std::string& text) {
+  const auto parsed = read(text);
+  return parsed.problems.empty() ? "none" : parsed.problems[0].message;
+}
+
+TEST(SettleCounts, SaysWhatBecameOfALauncher) {
+  const auto parsed = read("run: torchrun --nproc_per_node=4 t.py");
+  ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
+  ASSERT_EQ(parsed.notes.size(), 1u);
+  EXPECT_EQ(parsed.notes[0].line, 2);
+  EXPECT_EQ(parsed.notes[0].column, 6);
+  EXPECT_EQ(parsed.notes[0].message,
+            "run: 'torchrun --nproc_per_node=4' is taken off: dllaunch starts the ranks itself; as "
+            "if written: resources.ranks_per_node: 4, framework: pytorch");
+  EXPECT_TRUE(read("run: python t.py").notes.empty());
+}
+
+TEST(SettleCounts, LaunchersMayRepeatWhatTheJobSays) {
+  const auto parsed = read(
+      "run: accelerate launch --num_processes 8 t.py\nframework: deepspeed\n"
+      "resources: {nodes: 2, ranks_per_node: 4}");
+  ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
+  EXPECT_EQ(parsed.job->framework, "deepspeed");
+  EXPECT_EQ(parsed.job->resources.ranks_per_node, 4);
+  EXPECT_EQ(complaint("run: torchrun --max_restarts=2 t.py\nrecovery: {max_restarts: 2}"), "none");
+}
+
+TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
+  EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 2}"),
+            "run: 'torchrun --nproc_per_node=4' asks for 4, and resources.ranks_per_node is 2: "
+            "leave one of them out; dllaunch starts the ranks itself (to start it once a node "
+            "instead: ranks_per_node: 1 and run: exec torchrun ...)");
+  EXPECT_THAT(complaint("run: torchrun --nnodes=2 t.py\nresources: {nodes: 4}"),
+              HasSubstr("asks for 2, and resources.nodes is 4"));
+  EXPECT_THAT(complaint("run: accelerate launch --num_processes 3 t.py\nresources: {nodes: 2}"),
+              HasSubstr("asks for 3 processes, which do not divide over 2 nodes"));
+  EXPECT_THAT(complaint("run: torchrun t.py\nframework: mpi"),
+              HasSubstr("starts ranks of pytorch, and framework is mpi"));
+  EXPECT_THAT(complaint("run: torchrun --max_restarts=2 t.py"),
+              HasSubstr("write recovery: {max_restarts: 2}"));
+}
+
+TEST(SettleCounts, GpusOfTheJobDivideByWhatIsGiven) {
+  EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 3}"),
+            "resources.gpus: 8 do not divide by resources.nodes: 3; write 6 or 9");
+  EXPECT_EQ(complaint("run: x\nresources: {gpus: 2, gpus_per_node: 4}"),
+            "resources.gpus: 2 do not divide by resources.gpus_per_node: 4; write 4");
+  EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 2}"),
+            "resources.gpus: 8 are not resources.nodes 2 times resources.gpus_per_node 2; leave "
+            "one of them out");
+  EXPECT_EQ(complaint("run: x\nresources: {nodes: auto}"),
+            "resources.nodes: auto needs resources.gpus, the GPUs of the whole job");
+  EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 4}"), "none");
+}
+
+TEST(SettleCounts, GpusAloneWaitForTheCluster) {
+  const auto parsed = read("run: x\nresources: {gpus: 8}");
+  ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
+  EXPECT_EQ(parsed.job->resources.gpus, 8);
+  EXPECT_EQ(parsed.job->resolved["resources"]["nodes"], "auto");
+}
+
+}  // namespace
+}  // namespace dllaunch
