@@ -62,7 +62,7 @@ int threads_per_core(const Facts& facts) {
 JobDraft first_job(const FirstJob& wanted, const Facts& facts) {
   JobDraft draft{.head = {"Written by dllaunch init. `dllaunch validate` checks it, `dllaunch plan "
                           "--check` shows what",
-                          "would run where; docs/job-file.md lists all keys."},
+                          "would run where; docs/reference/job-file.md lists all keys."},
                  .name = stem_of(wanted.script)};
   draft.resources.push_back({.key = "nodes", .value = wanted.nodes});
   if (facts.slurm) add_slurm_keys(*facts.slurm, draft.resources);

@@ -192,7 +192,7 @@ TEST(ConvertSbatch, PublicScriptsAskForTheSameResources) {
   }
   const std::string measured = std::to_string(same) + " of " + std::to_string(all);
   EXPECT_GE(same * 100, all * 90) << measured;
-  EXPECT_THAT(read_bytes(root / "docs/init.md"), HasSubstr(measured + " public scripts"));
+  EXPECT_THAT(read_bytes(root / "docs/how-to/init.md"), HasSubstr(measured + " public scripts"));
 }
 
 }  // namespace
