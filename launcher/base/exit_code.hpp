@@ -1,6 +1,10 @@
 // The exit codes of dllaunch and dllaunch-daemon.
 #pragma once
 
+#include <span>
+
+#include "launcher/base/explanation.hpp"
+
 namespace dllaunch {
 
 /// Exit codes that are not errors of dllaunch itself; those follow from ErrorKind (main.cpp).
@@ -12,5 +16,8 @@ constexpr int environment = 3;
 constexpr int found_problems = 4;
 constexpr int do_not_requeue = 93;
 }  // namespace exit_code
+
+/// Every exit code of dllaunch, lowest first; "128+N" is all those of signals.
+std::span<const Explanation> exit_codes();
 
 }  // namespace dllaunch

@@ -23,6 +23,8 @@ struct Command {
   std::string_view examples;  // shown first in `dllaunch COMMAND --help`
   /// Adds the command's options to its subcommand; returns its body.
   CommandBody (*declare)(CommandOptions& app);
+  /// Prints once, and possibly more than a terminal shows: long output goes to the pager.
+  bool pages = false;
 };
 
 /// A heading of `dllaunch --help`.

@@ -26,7 +26,7 @@ struct GlobalOptions {
 };
 
 void declare_globals(CommandOptions& app, GlobalOptions& options) {
-  app.add_option("--color", options.color, "colour in the output; auto: on a terminal")
+  app.add_option("--color", options.color, "colour; auto: on a terminal")
       ->capture_default_str()
       ->type_name("auto|always|never")
       ->check([](const std::string& word) {
@@ -39,23 +39,11 @@ void declare_globals(CommandOptions& app, GlobalOptions& options) {
   app.set_help_flag("-h,--help", "this text")->group(global_group);
 }
 
-/// The position of the command. Only global options may precede it; --color takes a value.
-std::size_t position_of_command(const std::vector<std::string>& args) {
-  std::size_t at = 0;
-  while (at < args.size() && args[at].starts_with('-')) at += args[at] == "--color" ? 2 : 1;
-  return std::min(at, args.size());
+void declare_version(CommandOptions& app, bool& asked) {
+  app.add_flag("--version", asked, "the version of this build")->group(global_group);
 }
 
 using Commands = std::span<const CommandGroup>;
-
-const Command* find_command(Commands known, std::string_view name) {
-  for (const CommandGroup& group : known) {
-    for (const Command* command : group.commands) {
-      if (command->name == name) return command;
-    }
-  }
-  return nullptr;
-}
 
 std::vector<std::string> command_names(Commands known) {
   std::vector<std::string> names;
@@ -118,7 +106,7 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
   UnknownArguments unknown;
   const auto outcome = app.parse(std::move(args), unknown);
   if (outcome == CommandOptions::Outcome::help)
-    return Parsed{Answer{render_command_help(command, app)}};
+    return Parsed{Answer{render_command_help(command, help_of(command, app.texts()))}};
   if (outcome == CommandOptions::Outcome::unknown) {
     Error failure = unknown.only_extra && !unknown.extra.empty()
                         ? unexpected_word(unknown.extra.front(), app)
@@ -138,7 +126,7 @@ Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::str
   GlobalOptions globals;
   bool version_asked = false;
   declare_globals(app, globals);
-  app.add_flag("--version", version_asked);
+  declare_version(app, version_asked);
   UnknownArguments unknown;
   const auto outcome = app.parse(std::move(args), unknown);
   if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help(known)});
@@ -153,6 +141,32 @@ Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::str
 }
 
 }  // namespace
+
+std::size_t position_of_command(std::span<const std::string> args) {
+  std::size_t at = 0;
+  while (at < args.size() && args[at].starts_with('-')) at += args[at] == "--color" ? 2 : 1;
+  return std::min(at, args.size());
+}
+
+const Command* find_command(Commands known, std::string_view name) {
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) {
+      if (command->name == name) return command;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<OptionText> options_of(const Command* command) {
+  CommandOptions app;
+  GlobalOptions globals;
+  bool version_asked = false;
+  CommandBody body;  // owns what the command's options write to
+  if (command != nullptr) body = command->declare(app);
+  declare_globals(app, globals);
+  if (command == nullptr) declare_version(app, version_asked);
+  return app.texts();
+}
 
 Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists) {

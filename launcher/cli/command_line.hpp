@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 
 namespace dllaunch {
 
@@ -40,6 +41,15 @@ Result<Parsed> parse_command_line(std::span<const CommandGroup> known,
 
 /// The text of `dllaunch --help`.
 std::string render_help(std::span<const CommandGroup> known);
+
+/// The command of that name; nullptr: none.
+const Command* find_command(std::span<const CommandGroup> known, std::string_view name);
+
+/// The options of a command, hidden ones included; nullptr: those that may precede a command.
+std::vector<OptionText> options_of(const Command* command);
+
+/// Where in the command line its command is, or where it would be. Only options precede it.
+std::size_t position_of_command(std::span<const std::string> args);
 
 /// The exit code for a failed command.
 int exit_code_of(ErrorKind kind);

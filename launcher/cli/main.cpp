@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/cli/command_line.hpp"
+#include "launcher/cli/pager.hpp"
 #include "launcher/os/posix_system.hpp"
 
 namespace {
@@ -27,12 +30,19 @@ void open_standard_streams() {
   if (fd >= 0) close(fd);
 }
 
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+bool is_dumb_terminal() {
+  return variable("TERM") == "dumb";
+}
+
 bool wants_color(ColorChoice choice, bool terminal) {
   if (choice != ColorChoice::automatic) return choice == ColorChoice::always;
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color != nullptr && *no_color != '\0') return false;
-  const char* term = std::getenv("TERM");
-  return terminal && (term == nullptr || std::string_view(term) != "dumb");
+  if (!variable("NO_COLOR").value_or("").empty()) return false;
+  return terminal && !is_dumb_terminal();
 }
 
 Console observe_console(ColorChoice color, int verbosity) {
@@ -45,8 +55,41 @@ Console observe_console(ColorChoice color, int verbosity) {
   winsize size{};
   if (console.terminal_out && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     console.columns = size.ws_col;
+    console.lines = size.ws_row;
   }
   return console;
+}
+
+/// Shows text in the pager if the terminal is too short for it; prints it otherwise.
+void show(System& system, const std::string& text) {
+  const Console& console = system.console();
+  const std::string pager = pager_command(variable("DLLAUNCH_PAGER"), variable("PAGER"));
+  const bool paged = console.terminal_out && console.lines > 0 && !is_dumb_terminal() &&
+                     !pager.empty() && is_longer_than(text, console.lines, console.columns) &&
+                     show_in_pager(pager, text);
+  if (!paged) system.print(text);
+}
+
+/// Keeps what a command prints, safe for a terminal, until show().
+class PagedSystem : public PosixSystem {
+ public:
+  using PosixSystem::PosixSystem;
+  void print(std::string_view text) override {
+    kept_ += terminal_text(text, {.colors = console().color_out, .redraw = false});
+  }
+  const std::string& kept() const { return kept_; }
+
+ private:
+  std::string kept_;
+};
+
+/// Runs a command. On a terminal, what it printed may go to the pager, even if it failed later.
+Result<int> run(const Invocation& invocation, System& system) {
+  if (!invocation.command->pages || !system.console().terminal_out) return invocation.body(system);
+  PagedSystem paged(system.console());
+  auto code = invocation.body(paged);
+  show(system, paged.kept());
+  return code;
 }
 
 int report(const Error& error, bool color) {
@@ -78,12 +121,13 @@ int main(int argc, char** argv) {
     return report(parsed.error(), observe_console(ColorChoice::automatic, 0).color_err);
   }
   if (const auto* answer = std::get_if<Answer>(&*parsed)) {
-    std::fputs(answer->text.c_str(), stdout);
+    PosixSystem system(observe_console(ColorChoice::automatic, 0));
+    show(system, answer->text);
     return flushed(exit_code::success);
   }
   const auto& invocation = std::get<Invocation>(*parsed);
   PosixSystem system(observe_console(invocation.color, invocation.verbosity),
                      invocation.prints_a_file);
-  const auto code = invocation.body(system);
+  const auto code = run(invocation, system);
   return flushed(code ? *code : report(code.error(), system.console().color_err));
 }

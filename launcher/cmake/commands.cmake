@@ -1,5 +1,6 @@
 # dllaunch_commands(TARGET GROUP "title" name ... [GROUP "title" name ...]...)
-# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind command_groups().
+# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind command_groups(). The global property
+# DLLAUNCH_COMMANDS lists them.
 # A table written by the build cannot be dropped by the linker, as static registrars can.
 function(dllaunch_commands target)
   set(declarations "")
@@ -22,6 +23,8 @@ function(dllaunch_commands target)
       set(take_title FALSE)
     else()
       set(source ${CMAKE_CURRENT_SOURCE_DIR}/cli/commands/${word}.cpp)
+      get_filename_component(word ${word} NAME)
+      set_property(GLOBAL APPEND PROPERTY DLLAUNCH_COMMANDS ${word})
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       target_sources(${target} PRIVATE ${source})
       string(APPEND declarations "extern const Command ${word}_command;\n")

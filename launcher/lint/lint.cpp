@@ -55,13 +55,38 @@ std::string without_nul(std::string_view text) {
 
 }  // namespace
 
+std::span<const RuleArea> rule_areas() {
+  static const RuleArea areas[] = {
+      {script_rules(),
+       "sbatch reads the first line and the #SBATCH lines of a script; then bash "
+       "runs it on the first node. Either may stop before any rank starts."},
+      {directive_rules(),
+       "sbatch reads #SBATCH lines as text, up to the first command: it expands "
+       "nothing, and ignores what comes later."},
+      {task_rules(),
+       "Slurm starts as many tasks as the options say, and gives each its CPUs; a "
+       "program that expects other numbers shares a GPU or leaves some idle."},
+      {mask_rules(),
+       "srun gives mask i to local rank i, and does not check that masks fit the "
+       "ranks, each other or the job."},
+      {node_rules(),
+       "The request does not fit the nodes of --topology: Slurm refuses the job, or "
+       "ranks run far from their GPUs."},
+      {gpu_rules(),
+       "Which GPUs a rank sees decides whether it finds its own, and whether NCCL or "
+       "RCCL can copy directly between the ranks of a node."},
+      {rendezvous_rules(),
+       "Ranks must agree on an address, a port and their numbers, and bash may "
+       "expand a variable once for all of them."},
+  };
+  return areas;
+}
+
 std::span<const Rule> rules() {
   static const std::vector<Rule> all = [] {
     std::vector<Rule> joined;
-    for (const auto& area : {script_rules(), directive_rules(), task_rules(), mask_rules(),
-                             node_rules(), gpu_rules(), rendezvous_rules()}) {
-      joined.insert(joined.end(), area.begin(), area.end());
-    }
+    for (const RuleArea& area : rule_areas())
+      joined.insert(joined.end(), area.rules.begin(), area.rules.end());
     return joined;
   }();
   return all;

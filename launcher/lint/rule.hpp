@@ -68,6 +68,12 @@ struct Rule {
 /// All rules, by area.
 std::span<const Rule> rules();
 
+struct RuleArea {
+  std::span<const Rule> rules;
+  std::string_view cause;  // why such faults happen, and matter
+};
+std::span<const RuleArea> rule_areas();
+
 // The rules by area: one file each in rules/.
 std::span<const Rule> script_rules();
 std::span<const Rule> directive_rules();

@@ -1,10 +1,13 @@
 #include "launcher/monitor/rank_output.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <utility>
 
+#include "launcher/base/moment.hpp"
 #include "launcher/base/shown_line.hpp"
 
 namespace dllaunch {
@@ -32,6 +35,12 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
+/// 0: there is no such file.
+double written_s(const std::string& path) {
+  struct stat state {};
+  return ::stat(path.c_str(), &state) == 0 ? static_cast<double>(state.st_mtime) : 0;
+}
+
 }  // namespace
 
 RankOutput::RankOutput(std::string folder, RankOutputSettings settings)
@@ -43,6 +52,7 @@ RankOutput::RankOutput(std::string folder, RankOutputSettings settings)
 
 void RankOutput::add(const std::string& name, const std::string& path, LogSource source) {
   if (logs_.size() >= most_logs || logs_.contains(name)) return;
+  if (settings_.since_s && written_s(path) < *settings_.since_s) return;
   logs_.emplace(name, Log{std::move(source), LineTail(path, skipping_ ? size_of(path) : 0)});
 }
 
@@ -59,8 +69,16 @@ void RankOutput::find_logs() {
   for (const auto& path : settings_.extra) add("/" + path, path, {.rank = -1, .node = "slurm"});
 }
 
+bool RankOutput::is_older(const LogSource& source, const LabelledLine& line) {
+  if (!settings_.since_s) return false;
+  bool& older = older_[{source.node, line.rank}];
+  if (const auto moment = leading_moment(line.text)) older = *moment < *settings_.since_s;
+  return older;
+}
+
 void RankOutput::take(const LogSource& source, std::string_view line, double now_s) {
   auto labelled = source.rank >= 0 ? LabelledLine{source.rank, line} : split_label(line);
+  if (is_older(source, labelled)) return;
   if (settings_.only_rank) {
     if (labelled.rank == *settings_.only_rank) plain_.push_back(shown_line(labelled.text));
   } else if (!settings_.several && source.rank >= 0) {

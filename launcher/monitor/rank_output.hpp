@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/monitor/line_merger.hpp"
@@ -18,6 +19,9 @@ struct RankOutputSettings {
   bool several = true;                  // several ranks: label lines with their rank
   std::optional<int> only_rank = {};    // show only this rank, without labels
   std::vector<std::string> extra = {};  // files without a rank: the batch script's output
+  /// Unix seconds. Skips logs not written since, and lines that begin with an earlier time, with
+  /// those that follow them. A log without times is shown whole.
+  std::optional<double> since_s = {};
 };
 
 /// Finds logs that appear later. Memory is bounded by LineTail::longest_line per log and the limits
@@ -45,6 +49,7 @@ class RankOutput {
   void find_logs();
   void add(const std::string& name, const std::string& path, LogSource source);
   void take(const LogSource& source, std::string_view line, double now_s);
+  bool is_older(const LogSource& source, const LabelledLine& line);
   void read(double now_s);
   void show_bar(double now_s);
   std::vector<std::string> shown(std::vector<std::string> merged);
@@ -53,7 +58,8 @@ class RankOutput {
   RankOutputSettings settings_;
   std::map<std::string, Log> logs_;  // by file name
   LineMerger merger_;
-  std::vector<std::string> plain_;  // lines not to be merged
+  std::vector<std::string> plain_;                     // lines not to be merged
+  std::map<std::pair<std::string, int>, bool> older_;  // by node and rank: its last time
   bool behind_ = false;
   bool skipping_ = false;
   double bar_shown_s_ = 0;

@@ -59,16 +59,20 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   }
   const auto& error = *tested.refusal;
   if (error.kind == ErrorKind::timeout) {
-    add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
+    add_as(QueueCheck::sbatch, report.findings, [&] {
+      add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
+    });
     return;
   }
   // dllaunch's message for the same problem says what to do.
   if (any_fatal(report.findings)) return;
-  if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
-    add_warning(report.findings, error.what,
-                "nodes are out of order or reserved: it may have to wait for them");
-  else
-    report.findings.push_back({.problem = error, .fatal = true});
+  add_as(QueueCheck::sbatch, report.findings, [&] {
+    if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
+      add_warning(report.findings, error.what,
+                  "nodes are out of order or reserved: it may have to wait for them");
+    else
+      report.findings.push_back({.problem = error, .fatal = true});
+  });
 }
 
 /// A profile's mounts exist on the nodes, not necessarily on this machine.
@@ -98,7 +102,8 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
   if (recorded) return report;
   if (made) try_submission(*made, slurm, system, report);
   add(report.findings, check_files(with_own_mounts(job, own), paths, system));
-  add(report.findings, check_modules(job.environment.modules, system));
+  add_as(QueueCheck::modules, report.findings,
+         [&] { add(report.findings, check_modules(job.environment.modules, system)); });
   return report;
 }
 
@@ -121,7 +126,8 @@ std::string render_report(const QueueReport& report) {
   std::string text;
   for (const auto& finding : report.findings) {
     const auto& problem = finding.problem;
-    text += fmt::format("  {:8}{}\n", finding.fatal ? "error" : "warning", problem.what);
+    text += fmt::format("  {:8}{} [{}]\n", finding.fatal ? "error" : "warning", problem.what,
+                        to_string(finding.check));
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
   if (!report.estimate.empty())
@@ -133,8 +139,10 @@ std::string render_report(const QueueReport& report) {
 Json to_json(const QueueReport& report) {
   Json findings = Json::array();
   for (const auto& finding : report.findings)
-    findings.push_back(
-        {{"fatal", finding.fatal}, {"what", finding.problem.what}, {"hint", finding.problem.hint}});
+    findings.push_back({{"fatal", finding.fatal},
+                        {"id", to_string(finding.check)},
+                        {"what", finding.problem.what},
+                        {"hint", finding.problem.hint}});
   return {{"passed", report.passed()},
           {"findings", std::move(findings)},
           {"estimate", or_null(report.estimate)}};

@@ -50,11 +50,12 @@ bool is_root(const SlurmFacts& slurm) {
   return slurm.user && slurm.user->name == "root";
 }
 
-void add_once(CheckFindings& found, const Error& problem, bool of_node_count = false) {
+void add_once(CheckFindings& found, QueueCheck check, const Error& problem,
+              bool of_node_count = false) {
   const bool known = std::any_of(found.begin(), found.end(), [&problem](const CheckFinding& other) {
     return other.problem.what == problem.what;
   });
-  if (!known) found.push_back({problem, /*fatal=*/true, of_node_count});
+  if (!known) found.push_back({problem, /*fatal=*/true, of_node_count, check});
 }
 
 /// select_nodes() stops at the first problem, so it is called once for nodes and once for time.
@@ -65,7 +66,7 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   if (const auto nodes = select_nodes(untimed, slurm, wants_gpus); !nodes) {
     untimed.resources.nodes = 1;
     const bool one_would_do = select_nodes(untimed, slurm, wants_gpus) ? true : false;
-    add_once(found, nodes.error(), one_would_do);
+    add_once(found, QueueCheck::nodes, nodes.error(), one_would_do);
   }
   auto one = job.resources;
   one.nodes = 1;
@@ -76,7 +77,8 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   auto untimed_one = one;
   untimed_one.time.reset();
   const auto time = select_nodes(one, slurm, false);
-  if (!time && select_nodes(untimed_one, slurm, false)) add_once(found, time.error());
+  if (!time && select_nodes(untimed_one, slurm, false))
+    add_once(found, QueueCheck::time, time.error());
 }
 
 /// If a plugin selects the default, only a submission can tell.
@@ -88,7 +90,7 @@ void check_default_partition(const Resources& resources, const SlurmFacts& slurm
   const Error problem{ErrorKind::unsatisfiable, std::string(no_default_message),
                       "set resources.partition"};
   if (slurm.submit_plugins.empty())
-    add_once(found, problem);
+    add_once(found, QueueCheck::partition, problem);
   else
     add_warning(found,
                 fmt::format("{}: the site's job_submit plug-in ({}) has to choose one",
@@ -388,24 +390,28 @@ CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_
   resources.nodes += job.recovery.spare_nodes;
   CheckFindings found;
   check_choice(job, slurm, found);
-  check_default_partition(resources, slurm, found);
+  add_as(QueueCheck::partition, found, [&] { check_default_partition(resources, slurm, found); });
   const auto partitions = partitions_of(resources, slurm);
   CheckFindings of_partitions;
   for (const auto* partition : partitions) {
-    check_state(*partition, of_partitions);
-    if (!is_root(slurm)) check_size(*partition, resources.nodes, of_partitions);
-    check_default_time(resources, *partition, of_partitions);
-    check_admission(resources, slurm, *partition, of_partitions);
+    add_as(QueueCheck::partition, of_partitions, [&] { check_state(*partition, of_partitions); });
+    add_as(QueueCheck::nodes, of_partitions, [&] {
+      if (!is_root(slurm)) check_size(*partition, resources.nodes, of_partitions);
+    });
+    add_as(QueueCheck::time, of_partitions,
+           [&] { check_default_time(resources, *partition, of_partitions); });
+    add_as(QueueCheck::partition, of_partitions,
+           [&] { check_admission(resources, slurm, *partition, of_partitions); });
   }
   // Other partitions of the list may still accept the job.
   for (auto& finding : of_partitions) {
     finding.fatal = finding.fatal && partitions.size() == 1;
     found.push_back(std::move(finding));
   }
-  check_gpu_type(resources, partitions, found);
-  check_outages(resources, slurm, partitions, found);
-  check_account(resources, slurm, found);
-  check_reservation(resources, slurm, now, found);
+  add_as(QueueCheck::gpus, found, [&] { check_gpu_type(resources, partitions, found); });
+  add_as(QueueCheck::nodes, found, [&] { check_outages(resources, slurm, partitions, found); });
+  add_as(QueueCheck::account, found, [&] { check_account(resources, slurm, found); });
+  add_as(QueueCheck::reservation, found, [&] { check_reservation(resources, slurm, now, found); });
   if (job.recovery.spare_nodes > 0) count_spare_nodes(job, found);
   return found;
 }

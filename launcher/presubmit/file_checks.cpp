@@ -240,6 +240,21 @@ void check_data(const Job& job, const Paths& paths, System& system, CheckFinding
     check_exists("train.dataset.path", path->get<std::string>(), paths, system, found);
 }
 
+void check_trainer(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
+  if (job.train.is_null() || system.find_program(paths.dltrain) || system.find_program("dltrain"))
+    return;
+  add_error(found, ErrorKind::unavailable,
+            fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
+            "build it, or put it beside dllaunch");
+}
+
+void check_stage(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
+  // Not paths (stage.hpp).
+  const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
+  for (const auto& source : job.stage)
+    if (!is_word(source)) check_exists("stage", source, paths, system, found);
+}
+
 /// Whether bash passes the word on unchanged. A first word with "=" would set a variable.
 bool is_plain(std::string_view word, bool first) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [first](char c) {
@@ -293,21 +308,16 @@ std::vector<std::string> plain_words(std::string_view text) {
 
 CheckFindings check_files(const Job& job, const Paths& paths, System& system) {
   CheckFindings found;
-  check_command(job, paths, system, found);
-  if (!job.train.is_null() && !system.find_program(paths.dltrain) &&
-      !system.find_program("dltrain"))
-    add_error(found, ErrorKind::unavailable,
-              fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
-              "build it, or put it beside dllaunch");
-  check_data(job, paths, system, found);
-  // Not paths (stage.hpp).
-  const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
-  for (const auto& source : job.stage)
-    if (!is_word(source)) check_exists("stage", source, paths, system, found);
-  check_prefix(job, paths, system, found);
-  check_container(job, paths, system, found);
-  check_output(paths, system, found);
-  check_shared(job, paths, system, found);
+  add_as(QueueCheck::command, found, [&] { check_command(job, paths, system, found); });
+  add_as(QueueCheck::trainer, found, [&] { check_trainer(job, paths, system, found); });
+  add_as(QueueCheck::data, found, [&] { check_data(job, paths, system, found); });
+  add_as(QueueCheck::stage, found, [&] { check_stage(job, paths, system, found); });
+  add_as(QueueCheck::environment, found, [&] { check_prefix(job, paths, system, found); });
+  add_as(QueueCheck::container, found, [&] { check_container(job, paths, system, found); });
+  add_as(QueueCheck::run_dir, found, [&] {
+    check_output(paths, system, found);
+    check_shared(job, paths, system, found);
+  });
   return found;
 }
 

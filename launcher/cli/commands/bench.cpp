@@ -160,12 +160,12 @@ Result<int> bench(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("WHAT", options->what, "allreduce")->required();
+  app.add_option("WHAT", options->what, "allreduce")->type_name("allreduce")->required();
   app.add_option("--ranks", options->ranks, "number of ranks [2; in an allocation, its tasks]")
       ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--communicator", options->communicator, "one that `info` lists [auto]")
-      ->type_name("NAME");
+      ->type_name("COMMUNICATOR");
   app.add_option("--min-bytes", options->min_bytes, "smallest size [4]")->type_name("B");
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
   app.add_option("--iterations", options->iterations,

@@ -17,10 +17,11 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch bind                                  one rank per GPU of this machine
   dllaunch bind --ranks 4 --policy spread        four ranks, far from each other
-  dllaunch bind --topology node.xml --json       masks for another machine, for a script
+  dllaunch bind --topology node.xml --json       masks for another machine
   srun $(dllaunch bind --format srun) ./app      inside a job that has whole nodes
   dllaunch bind --format numactl > lines         line i+1 goes before local rank i's command:
-  mpirun --bind-to none bash -c '$(sed -n $((OMPI_COMM_WORLD_LOCAL_RANK+1))p lines) ./app'
+  mpirun --bind-to none bash -c \
+    '$(sed -n $((OMPI_COMM_WORLD_LOCAL_RANK+1))p lines) ./app'
 )";
 
 struct Options {

@@ -193,7 +193,9 @@ Result<int> daemon(const Options& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   auto& settings = options->settings;
-  app.add_option("WHAT", options->what, "start, status or stop")->required();
+  app.add_option("WHAT", options->what, "start, status or stop")
+      ->type_name("start|status|stop")
+      ->required();
   app.add_flag("--foreground", settings.foreground,
                "start: stay in the foreground, log to the terminal");
   app.add_option("--listen", options->listen,

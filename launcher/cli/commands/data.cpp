@@ -24,7 +24,7 @@ constexpr std::string_view examples =
     R"(  dllaunch data get cifar10                      into ./cifar10; resumes if interrupted
   dllaunch data get mnist --to /scratch/mnist
   dllaunch data get cifar100 --from file:///usb  files downloaded elsewhere
-  dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to /scratch/made
+  dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to made
 )";
 
 struct Options {
@@ -103,7 +103,7 @@ Result<int> data(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("WHAT", options->what, "get or make")->required();
+  app.add_option("WHAT", options->what, "get or make")->type_name("get|make")->required();
   app.add_option("NAME", options->name,
                  "get: mnist, fashion-mnist, cifar10 or cifar100; make: synthetic")
       ->required();

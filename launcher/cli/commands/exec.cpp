@@ -303,7 +303,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_flag("--no-log", options->no_log, "do not redirect the output to the run's logs");
   app.add_option("--framework", options->framework,
                  "also set its variables [the plan's framework, else none]")
-      ->type_name("NAME");
+      ->type_name("FRAMEWORK");
   app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
       ->type_name("N")

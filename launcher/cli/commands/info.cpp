@@ -214,7 +214,7 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
   app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")
-      ->type_name("NAME");
+      ->type_name("CLUSTER");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) {
     if (!options->cluster.empty()) return show_cluster(system, options->cluster);

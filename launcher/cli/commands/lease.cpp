@@ -34,8 +34,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command lease_command;
-const Command lease_command{"lease",
-                            "take over a run directory: earlier starts of the run stop writing",
+const Command lease_command{"lease", "take over a run's directory: earlier starts stop writing",
                             examples, declare};
 
 }  // namespace dllaunch

@@ -10,9 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "launcher/base/moment.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/line_pattern.hpp"
 #include "launcher/monitor/rank_output.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
@@ -28,6 +31,7 @@ constexpr std::string_view examples =
     R"(  dllaunch logs resnet50            all ranks of its newest run, equal lines once
   dllaunch logs -f 4711             of a Slurm job, until it ends; the exit code is the job's
   dllaunch logs resnet50 --rank 3   one rank, as it wrote it
+  dllaunch logs resnet50 --since 1h --grep 'loss|error'
   dllaunch logs 4711_2              one task of a job array
 )";
 
@@ -35,7 +39,32 @@ struct Options {
   std::string run;
   bool follow = false;
   std::optional<int> rank;
+  std::string since;
+  std::string grep;
 };
+
+/// What of the output is shown, from the options.
+struct Selection {
+  std::optional<double> since_s;
+  std::optional<LinePattern> pattern;
+};
+
+Result<Selection> selection_of(const Options& options) {
+  Selection selection;
+  if (!options.since.empty()) {
+    selection.since_s = moment_in(options.since, unix_seconds());
+    if (!selection.since_s)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("--since: '{}' is not a time", options.since),
+                   "10m, 2h, 1d, 08:30, 2026-11-24 or 2026-11-24T08:30"};
+  }
+  if (!options.grep.empty()) {
+    auto pattern = LinePattern::compile(options.grep);
+    if (!pattern) return std::move(pattern).error().within("--grep");
+    selection.pattern = *std::move(pattern);
+  }
+  return selection;
+}
 
 double seconds_now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
@@ -51,7 +80,8 @@ std::string task_of(const std::string& folder) {
 /// The output of a run; of an array, one text per task.
 class Output {
  public:
-  Output(const StoredRun& run, const Options& options) : run_(run), options_(options) {
+  Output(const StoredRun& run, const Options& options, Selection selection)
+      : run_(run), options_(options), selection_(std::move(selection)) {
     const auto underscore = options.run.find('_');
     if (run.plan.array && !job_of_task(options.run).empty() && underscore != std::string::npos)
       only_task_ = options.run.substr(underscore + 1);
@@ -82,7 +112,9 @@ class Output {
 
  private:
   void add(const std::string& task, const RunDir& dir) {
-    RankOutputSettings settings{.several = run_.plan.ranks() > 1, .only_rank = options_.rank};
+    RankOutputSettings settings{.several = run_.plan.ranks() > 1,
+                                .only_rank = options_.rank,
+                                .since_s = selection_.since_s};
     SlurmJob job;
     job.id = run_.job_id;
     job.array_job = run_.job_id;
@@ -105,6 +137,7 @@ class Output {
   bool print_lines(const std::string& task, const std::vector<std::string>& lines, System& system) {
     const bool named = !task.empty() && only_task_.empty();
     for (const auto& line : lines) {
+      if (selection_.pattern && !selection_.pattern->matches(line)) continue;
       system.print(named ? fmt::format("task {}: {}\n", task, line) : line + "\n");
     }
     return !lines.empty();
@@ -112,6 +145,7 @@ class Output {
 
   const StoredRun& run_;
   const Options& options_;
+  Selection selection_;
   std::string only_task_;
   bool behind_ = false;
   std::map<std::string, RankOutput> outputs_;
@@ -187,7 +221,9 @@ Result<int> show_logs(const Options& options, System& system) {
                  fmt::format("the run has {} ranks, 0 to {}: no rank {}", stored->plan.ranks(),
                              stored->plan.ranks() - 1, *options.rank),
                  ""};
-  Output output(*stored, options);
+  auto selection = selection_of(options);
+  if (!selection) return std::move(selection).error();
+  Output output(*stored, options, *std::move(selection));
   if (!options.follow) {
     output.finish(system);
     return exit_code::success;
@@ -209,6 +245,12 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--rank", options->rank, "only this rank, without a prefix")
       ->type_name("N")
       ->range(0, 1 << 24);
+  app.add_option("--since", options->since,
+                 "from then on: 10m, 2h, 1d, 08:30 or 2026-11-24T08:30; a line without a time "
+                 "follows the one before it")
+      ->type_name("TIME");
+  app.add_option("--grep", options->grep, "only lines that match this regular expression")
+      ->type_name("PATTERN");
   return [options](System& system) { return show_logs(*options, system); };
 }
 

@@ -72,6 +72,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command plan_command;
 const Command plan_command{"plan", "show where each rank would run; start nothing", examples,
-                           declare};
+                           declare, /*pages=*/true};
 
 }  // namespace dllaunch

@@ -58,6 +58,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command ps_command;
-const Command ps_command{"ps", "list your runs: queued, running, ended", examples, declare};
+const Command ps_command{"ps", "list your runs: queued, running, ended", examples, declare,
+                         /*pages=*/true};
 
 }  // namespace dllaunch

@@ -86,6 +86,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command report_command;
-const Command report_command{"report", "summarise a run; merge its timelines", examples, declare};
+const Command report_command{"report", "summarise a run; merge its timelines", examples, declare,
+                             /*pages=*/true};
 
 }  // namespace dllaunch

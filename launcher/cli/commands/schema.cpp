@@ -27,6 +27,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command schema_command;
 const Command schema_command{"schema", "every key of a job file, as a JSON Schema", examples,
-                             declare};
+                             declare, /*pages=*/true};
 
 }  // namespace dllaunch

@@ -49,6 +49,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command script_command;
-const Command script_command{"script", "print the sbatch script", examples, declare};
+const Command script_command{"script", "print the sbatch script", examples, declare,
+                             /*pages=*/true};
 
 }  // namespace dllaunch

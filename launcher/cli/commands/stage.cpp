@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: the folder for its copies
-  coproc srun --overlap --ntasks-per-node=1 dllaunch stage --keep "$DLLAUNCH_STAGE"
+  coproc srun --overlap --ntasks-per-node=1 \
+    dllaunch stage --keep "$DLLAUNCH_STAGE"
                                               removes them when the job ends, however it ends
   dllaunch stage --to "$DLLAUNCH_STAGE" -- /scratch/imagenet.tar
 )";

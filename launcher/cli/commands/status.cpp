@@ -1,7 +1,10 @@
 // Prints the state of one run: progress, what it waits for, how it ended, what to do next.
 #include <fmt/core.h>
 
+#include <chrono>
+#include <cstdio>
 #include <memory>
+#include <thread>
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
@@ -22,11 +25,13 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch status resnet50          the newest run of that name
   dllaunch status 4711              the run of a Slurm job
+  dllaunch status resnet50 --watch  again and again, until it ends
   dllaunch status runs/x --json     for programs
 )";
 
 struct Options {
   std::string run;
+  bool watch = false;
   bool json = false;
 };
 
@@ -63,9 +68,27 @@ Result<RunStatusView> look(const std::string& path, System& system) {
   return status;
 }
 
+/// On a terminal the text stays in one place; elsewhere, and on a dumb one, it is repeated.
+Result<int> watch(const std::string& path, System& system) {
+  const bool in_place =
+      system.console().terminal_out && system.environment("TERM").value_or("") != "dumb";
+  for (bool first = true;; first = false) {
+    auto status = look(path, system);
+    if (!status) return std::move(status).error();
+    if (in_place) std::fputs(first ? "\033[H\033[2J" : "\033[H\033[J", stdout);
+    system.print((first || in_place ? "" : "\n") + render_status(*status));
+    std::fflush(stdout);
+    if (is_over(status->run_state)) return exit_code::success;
+    const bool local = status->run_state.run.plan.launcher == Launcher::local;
+    // Thousands of users may watch: Slurm's controller is asked rarely.
+    std::this_thread::sleep_for(std::chrono::seconds(local ? 1 : 10));
+  }
+}
+
 Result<int> show_status(const Options& options, System& system) {
   auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
+  if (options.watch) return watch(*path, system);
   auto status = look(*path, system);
   if (!status) return std::move(status).error();
   status->daemon = daemons_word(system, status->run_state.run.dir.path);
@@ -83,7 +106,9 @@ CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
-  app.add_flag("--json", options->json, "one JSON document");
+  auto* json = app.add_flag("--json", options->json, "one JSON document");
+  app.add_flag("-w,--watch", options->watch, "show it again and again, until the run ends")
+      ->excludes(json);
   return [options](System& system) { return show_status(*options, system); };
 }
 

@@ -18,7 +18,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch supervise --run-dir DIR -- srun -n4 dllaunch exec --run-dir DIR -- ./app
+    R"(  dllaunch supervise --run-dir DIR -- \
+    srun -n4 dllaunch exec --run-dir DIR -- ./app
                                         what `dllaunch script` writes into the batch script
 )";
 

@@ -65,6 +65,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command topo_command;
 const Command topo_command{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes", examples,
-                           declare};
+                           declare, /*pages=*/true};
 
 }  // namespace dllaunch

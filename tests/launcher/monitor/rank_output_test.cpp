@@ -50,6 +50,22 @@ TEST_F(RankOutputTest, OneRankAlone) {
   EXPECT_EQ(output.finish(), Lines({"labelled", "one", "half"}));
 }
 
+TEST_F(RankOutputTest, SinceATime) {
+  append("rank-0000-n1.log",
+         "2026-11-24T05:00:00Z old\ndetails of old\n2026-11-24T06:00:00Z new\ndetails of new\n");
+  append("n9.log", "1: 2026-11-24T05:00:00Z old\n1: 2026-11-24T07:00:00Z one\n");
+  append("rank-0002-n1.log", "not written since\n");
+  const auto long_ago =
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 9000);
+  std::filesystem::last_write_time(folder_.path() + "/rank-0002-n1.log", long_ago);
+  constexpr double six = 1'795'500'000;  // 2026-11-24 06:00:00 UTC
+  RankOutput output(folder_.path(), {.since_s = six - 60});
+  auto lines = output.finish();
+  std::ranges::sort(lines);
+  EXPECT_EQ(lines, Lines({"[n1:0] 2026-11-24T06:00:00Z new", "[n1:0] details of new",
+                          "[n9:1] 2026-11-24T07:00:00Z one"}));
+}
+
 TEST_F(RankOutputTest, TheBatchScriptsWordsAreSlurms) {
   append("slurm-5.out", "srun: error: n1: task 1: Killed\n");
   append("rank-0000-n1.log", "alone\n");

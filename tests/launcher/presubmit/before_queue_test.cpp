@@ -133,6 +133,7 @@ TEST(BeforeQueue, InJson) {
   const auto document = to_json(report_on(job, system));
   EXPECT_EQ(document["passed"], false);
   EXPECT_EQ(document["findings"][0]["fatal"], true);
+  EXPECT_EQ(document["findings"][0]["id"], "command");
   EXPECT_THAT(document["findings"][0]["what"].get<std::string>(), HasSubstr("pyton3"));
   EXPECT_THAT(document["estimate"].get<std::string>(), HasSubstr("n[1-2]"));
 }

@@ -48,9 +48,19 @@ Job job(int nodes = 1) {
 /// All that was found, "!" before what is fatal, one a line.
 std::string found(const Job& asked, const SlurmFacts& slurm) {
   std::string all;
-  for (const auto& [problem, fatal, of_node_count] : check_cluster(asked, slurm, now))
+  for (const auto& [problem, fatal, of_node_count, check] : check_cluster(asked, slurm, now))
     all += (fatal ? "!" : "") + problem.what + " (" + problem.hint + ")\n";
   return all;
+}
+
+TEST(ClusterChecks, EachFindingNamesItsCheck) {
+  auto asked = job(99);
+  asked.resources.account = "phisics";
+  asked.resources.reservation = "past";
+  std::string names;
+  for (const auto& finding : check_cluster(asked, cluster(), now))
+    names += std::string(to_string(finding.check)) + " ";
+  EXPECT_EQ(names, "nodes account reservation ");
 }
 
 TEST(ClusterChecks, AGoodJobHasNothingAgainstIt) {

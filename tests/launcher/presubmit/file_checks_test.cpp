@@ -26,7 +26,7 @@ FakeSystem home() {
 
 std::string found(const Job& job, FakeSystem& system, const Paths& paths = sample_paths()) {
   std::string all;
-  for (const auto& [problem, fatal, of_node_count] : check_files(job, paths, system))
+  for (const auto& [problem, fatal, of_node_count, check] : check_files(job, paths, system))
     all += (fatal ? "!" : "") + problem.what + " (" + problem.hint + ")\n";
   return all;
 }

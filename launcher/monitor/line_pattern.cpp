@@ -1,0 +1,39 @@
+#include "launcher/monitor/line_pattern.hpp"
+
+#include <regex.h>
+
+#include <array>
+#include <utility>
+
+namespace dllaunch {
+
+// std::regex recurses once a character: a long line would overflow the stack.
+struct LinePattern::Compiled {
+  regex_t expression{};
+  bool valid = false;
+
+  Compiled() = default;
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+  ~Compiled() {
+    if (valid) regfree(&expression);
+  }
+};
+
+Result<LinePattern> LinePattern::compile(const std::string& expression) {
+  auto compiled = std::make_shared<Compiled>();
+  const int code = regcomp(&compiled->expression, expression.c_str(), REG_EXTENDED | REG_NOSUB);
+  compiled->valid = code == 0;
+  if (compiled->valid) return LinePattern(std::move(compiled));
+  std::array<char, 128> why{};
+  regerror(code, &compiled->expression, why.data(), why.size());
+  return Error{ErrorKind::bad_request,
+               "'" + expression + "' is not a regular expression: " + why.data(),
+               "write \\ before a character that is meant as itself"};
+}
+
+bool LinePattern::matches(const std::string& line) const {
+  return regexec(&compiled_->expression, line.c_str(), 0, nullptr, 0) == 0;
+}
+
+}  // namespace dllaunch
