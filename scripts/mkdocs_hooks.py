@@ -10,9 +10,11 @@ HELP = ROOT / "tests/golden/launcher/help"
 
 def verbs():
     """Returns the verbs in the order of `dllaunch --help`."""
-    listed = re.findall(r"^  ([a-z]+)  ", (HELP / "dllaunch.txt").read_text(), re.MULTILINE)
-    inside_a_job = re.search(r"^Inside a job: (.*)$", (HELP / "dllaunch.txt").read_text(), re.MULTILINE)
-    return listed + inside_a_job.group(1).split(", ")
+    text = (HELP / "dllaunch.txt").read_text()
+    listed = re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE)
+    for line in re.findall(r"^(?:Inside a job|Help): (.*)$", text, re.MULTILINE):
+        listed += line.split(", ")
+    return listed
 
 
 def commands_page():
