@@ -71,6 +71,16 @@ std::vector<const lint::Assignment*> options_in(const lint::Script& script, cons
   return found;
 }
 
+/// Whether nothing decides if the script makes the assignment.
+bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assignment) {
+  return std::ranges::any_of(script.tree.root.children, [assignment](const Node& node) {
+    return node.kind == NodeKind::command &&
+           std::ranges::any_of(node.assignments, [assignment](const lint::Assignment& made) {
+             return &made == assignment;
+           });
+  });
+}
+
 /// srun's words: its options up to the command of the ranks.
 struct StepWords {
   std::vector<std::string> options = {};    // as parsed by read_slurm_options()
@@ -83,7 +93,7 @@ StepWords split_step(const lint::Script& script, std::span<const Word> words, st
   while (step.program < words.size()) {
     const Word& word = words[step.program];
     if (const auto held = options_in(script, word); !held.empty()) {
-      const bool certain = held.size() == 1 && held[0]->array;
+      const bool certain = held.size() == 1 && held[0]->array && is_made_for_sure(script, held[0]);
       if (!certain) step.variables.push_back(&word);
       if (certain)
         for (const Word& element : held[0]->elements) step.options.push_back(bytes_of(element));

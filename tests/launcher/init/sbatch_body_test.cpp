@@ -54,6 +54,11 @@ TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("srun's --container-image: its value is known")));
   EXPECT_THAT(convert("A=\nif x; then A=--auto-resume=1; fi\nsrun $A python t.py").dropped,
               ElementsAre(HasSubstr("srun's $A: its options are known only when")));
+  const auto maybe =
+      convert("if x; then\nO=(--container-image a.sqsh)\nfi\nsrun \"${O[@]}\" python t.py");
+  EXPECT_EQ(maybe.image, "");
+  EXPECT_THAT(maybe.dropped, ElementsAre(HasSubstr("srun's \"${O[@]}\"")));
+  EXPECT_EQ(convert("O=(--container-image a.sqsh)\nsrun \"${O[@]}\" python t.py").image, "a.sqsh");
   const auto known = convert("srun --container-image a.sqsh --container-mounts=/a:/b,/c x -l");
   EXPECT_EQ(known.image, "a.sqsh");
   EXPECT_THAT(known.mounts, ElementsAre("/a:/b", "/c"));
