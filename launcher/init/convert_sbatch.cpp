@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "launcher/init/first_job.hpp"
 #include "launcher/init/job_draft.hpp"
 #include "launcher/init/sbatch_body.hpp"
 #include "launcher/init/sbatch_directives.hpp"
@@ -67,7 +68,7 @@ Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) 
     return ranks;
   }
   const auto plain = rank_launcher_in(body.plain_run);
-  const bool nothing_left = plain && plain->command.find_first_of("`(@*") == std::string::npos;
+  const bool nothing_left = plain && plain->command.find_first_of("$`") == std::string::npos;
   if (nothing_left && take_over(*plain, counts, threads, ranks)) {
     ranks.setup = body.plain_setup;
     return ranks;
@@ -158,7 +159,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   auto ranks = ranks_of(body, directives.counts, threads);
   if (!origin.framework.empty()) ranks.framework = origin.framework;
   JobDraft draft{.head = head_of(origin, converted.dropped),
-                 .name = directives.name.empty() ? origin.file : directives.name};
+                 .name = directives.name.empty() ? stem_of(origin.file) : directives.name};
   add_resources(directives, body, ranks, draft);
   add_environment(body, ranks.setup, draft);
   if (!directives.array.empty()) draft.other.push_back({.key = "array", .value = directives.array});

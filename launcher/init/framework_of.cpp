@@ -1,5 +1,6 @@
 #include "launcher/init/framework_of.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 

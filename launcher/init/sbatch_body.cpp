@@ -71,6 +71,16 @@ std::vector<const lint::Assignment*> options_in(const lint::Script& script, cons
   return found;
 }
 
+/// Whether nothing decides if the script makes the assignment.
+bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assignment) {
+  return std::ranges::any_of(script.tree.root.children, [assignment](const Node& node) {
+    return node.kind == NodeKind::command &&
+           std::ranges::any_of(node.assignments, [assignment](const lint::Assignment& made) {
+             return &made == assignment;
+           });
+  });
+}
+
 /// srun's words: its options up to the command of the ranks.
 struct StepWords {
   std::vector<std::string> options = {};    // as parsed by read_slurm_options()
@@ -83,7 +93,7 @@ StepWords split_step(const lint::Script& script, std::span<const Word> words, st
   while (step.program < words.size()) {
     const Word& word = words[step.program];
     if (const auto held = options_in(script, word); !held.empty()) {
-      const bool certain = held.size() == 1 && held[0]->array;
+      const bool certain = held.size() == 1 && held[0]->array && is_made_for_sure(script, held[0]);
       if (!certain) step.variables.push_back(&word);
       if (certain)
         for (const Word& element : held[0]->elements) step.options.push_back(bytes_of(element));
@@ -298,12 +308,13 @@ class BodyReader {
     const std::string lines = lines_between(begin, top.begin);
     body_.plain_setup = setup_of(lines, "");
     std::string handed_on;
-    body_.run = evaluated_once(words, handed_on);
-    if (const auto arrays = arrays_in(words); !arrays.empty()) {
-      handed_on += "arrays_of_the_script=$(declare -p" + arrays + ")\n";
-      body_.run.insert(0, "eval \"$arrays_of_the_script\"\n" + assigned);
-    } else {
-      body_.run.insert(0, assigned);
+    std::string names_of_once;
+    body_.run = evaluated_once(words, handed_on, names_of_once);
+    const auto names = names_to_hand_on(words) + names_of_once;
+    body_.run.insert(0, assigned);
+    if (!names.empty()) {
+      handed_on += "export variables_of_the_script=$(declare -p" + names + ")\n";
+      body_.run.insert(0, "eval \"$variables_of_the_script\"\n");
     }
     body_.setup = setup_of(lines, handed_on);
     for (const auto& redirection : command.redirections)
@@ -312,25 +323,39 @@ class BodyReader {
     say_what_follows(top, command);
   }
 
-  static void names_of_arrays(const std::vector<Part>& parts, std::set<std::string>& names) {
+  static void names_read(const std::vector<Part>& parts, std::set<std::string>& names) {
     for (const Part& part : parts) {
-      if (part.kind == PartKind::variable && !part.index.empty()) names.insert(part.text);
-      names_of_arrays(part.operand, names);
+      if (part.kind == PartKind::variable) names.insert(part.text);
+      names.insert(part.names.begin(), part.names.end());
+      names_read(part.operand, names);
     }
   }
 
-  /// Arrays that the words read: they reach no other process. " A B"
-  static std::string arrays_in(std::span<const Word> words) {
+  /// Whether the ranks inherit it anyway.
+  bool is_exported(const std::string& name) const {
+    const auto& all = script_.run.assignments;
+    const auto lacks = [&name](const lint::Assigned& one) {
+      return one.name == name && !(one.exported && one.plain);
+    };
+    const bool found = std::ranges::find(all, name, &lint::Assigned::name) != all.end();
+    return found && std::ranges::none_of(all, lacks);
+  }
+
+  /// The script's variables that the words read, as arguments: " A B". The ranks' shell expands the
+  /// words, and would lack arrays and what is not exported.
+  std::string names_to_hand_on(std::span<const Word> words) const {
     std::set<std::string> names;
-    for (const Word& word : words) names_of_arrays(word.parts, names);
+    for (const Word& word : words) names_read(word.parts, names);
     std::string text;
-    for (const auto& name : names) text += " " + name;
+    for (const auto& name : names)
+      if (script_.run.assigned.contains(name) && !is_exported(name)) text += " " + name;
     return text;
   }
 
   /// The words with $(...) and $((...)) replaced by variables that `handed_on` sets: the script
   /// evaluates them once, not every rank.
-  std::string evaluated_once(std::span<const Word> words, std::string& handed_on) const {
+  std::string evaluated_once(std::span<const Word> words, std::string& handed_on,
+                             std::string& names) const {
     std::string text;
     std::size_t at = words.front().begin;
     int count = 0;
@@ -340,6 +365,7 @@ class BodyReader {
         const auto name = fmt::format("once_{}", ++count);
         const auto value = written(script_, part.begin, part.end);
         handed_on += fmt::format("{}={}\n", name, value);
+        names += " " + name;
         text += std::string(written(script_, at, part.begin)) + "${" + name + "}";
         at = part.end;
       }
@@ -349,8 +375,7 @@ class BodyReader {
 
   static std::string setup_of(const std::string& lines, const std::string& handed_on) {
     if (lines.empty() && handed_on.empty()) return "";
-    return "set +e -a  # as in the script; its variables reach the ranks\n" + lines +
-           (lines.empty() ? "" : "\n") + handed_on + "set +a\n";
+    return "set +e  # as in the script\n" + lines + (lines.empty() ? "" : "\n") + handed_on;
   }
 
   void take_options(const StepWords& step, std::size_t at) {

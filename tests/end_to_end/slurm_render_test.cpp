@@ -334,5 +334,41 @@ run: [sh, -c, "the shim's own loader stands in for sh"]
   EXPECT_THAT(logs, Not(HasSubstr("error"))) << logs;
 }
 
+/// What ranks find of a script: exported and other variables, arrays, a function, the directory,
+/// and what the script evaluates once.
+constexpr const char* script_text = R"sh(#!/bin/bash
+#SBATCH --nodes=2 --ntasks-per-node=2 --partition=alike --time=2 --output=%o.out
+export GREETING=hello
+cd inner
+PLAIN="two words"
+ARGS=(--a "x y" --b)
+say() { echo "$SLURM_PROCID function on $(hostname): $GREETING, $PLAIN, $# arguments: $*"; }
+export -f say
+ONCE=$(hostname)
+srun -l bash -c 'say "$@"; pwd' say "${ARGS[@]}" $PLAIN "from $(hostname)" $ONCE
+)sh";
+
+TEST_F(SlurmRender, ConvertedScriptsRunAsBefore) {
+  fs::create_directories(share_->path() + "/inner");
+  auto script = std::string(script_text);
+  const auto output = share_->path() + "/as-before.out";
+  script.replace(script.find("%o.out"), 6, output);
+  const auto path = share_file("before.sbatch", script);
+  on_head({"env", "-C", share_->path(), "sbatch", "--wait", path});
+  const auto made = work_.run({"init", "--from", path, "-o", share_->path() + "/after.yaml"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto ended = work_.run({"run", share_->path() + "/after.yaml", "--run-dir", run_});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto lines_in = [](const std::string& text) {
+    std::multiset<std::string> lines;
+    std::istringstream in(std::regex_replace(text, std::regex("(^|\n)[0-9]: "), "$1"));
+    for (std::string line; std::getline(in, line);) lines.insert(line);
+    return lines;
+  };
+  const auto before = lines_in(text_of(output));
+  EXPECT_EQ(before.size(), 8u) << text_of(output);
+  EXPECT_EQ(lines_in(logs_in(run_)), before) << text_of(share_->path() + "/after.yaml");
+}
+
 }  // namespace
 }  // namespace dllaunch

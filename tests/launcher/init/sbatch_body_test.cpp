@@ -22,9 +22,10 @@ TEST(SbatchBody, SplitsBeforeItsStep) {
   EXPECT_THAT(got.modules, ElementsAre("a", "b/1"));
   EXPECT_THAT(got.variables, ElementsAre(std::pair("X", "1"), std::pair("Y", "two words")));
   EXPECT_EQ(got.setup,
-            "set +e -a  # as in the script; its variables reach the ranks\n"
-            "cd src\nD=$HOME/data\nset +a\n");
-  EXPECT_EQ(got.run, "python train.py $D");
+            "set +e  # as in the script\ncd src\nD=$HOME/data\n"
+            "export variables_of_the_script=$(declare -p D)\n");
+  EXPECT_EQ(got.run, "eval \"$variables_of_the_script\"\npython train.py $D");
+  EXPECT_EQ(convert("true\nexport E=$(date)\nsrun x $E $HOME").run, "x $E $HOME");
   EXPECT_THAT(got.srun_extra, ElementsAre("--mpi=pmix"));
   EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("line 8: what follows the ranks"),
                                        "line 9: after the ranks: echo done"));
@@ -32,25 +33,32 @@ TEST(SbatchBody, SplitsBeforeItsStep) {
 
 TEST(SbatchBody, HandsArraysToTheRanks) {
   const auto got = convert("ARGS=(--lr 1)\nsrun python t.py \"${ARGS[@]}\"");
-  EXPECT_THAT(got.setup, HasSubstr("arrays_of_the_script=$(declare -p ARGS)\n"));
-  EXPECT_EQ(got.run, "eval \"$arrays_of_the_script\"\npython t.py \"${ARGS[@]}\"");
+  EXPECT_THAT(got.setup, HasSubstr("export variables_of_the_script=$(declare -p ARGS)\n"));
+  EXPECT_EQ(got.run, "eval \"$variables_of_the_script\"\npython t.py \"${ARGS[@]}\"");
 }
 
 TEST(SbatchBody, EvaluatesOnceWhatTheScriptDoes) {
   const auto got =
       convert("srun torchrun --rdzv_endpoint=$(hostname):29500 -n \"$((2 * N))\" t.py");
-  EXPECT_THAT(got.setup, HasSubstr("once_1=$(hostname)\nonce_2=$((2 * N))\nset +a\n"));
-  EXPECT_EQ(got.run, "torchrun --rdzv_endpoint=${once_1}:29500 -n \"${once_2}\" t.py");
+  EXPECT_THAT(got.setup, HasSubstr("once_1=$(hostname)\nonce_2=$((2 * N))\n"));
+  EXPECT_EQ(got.run,
+            "eval \"$variables_of_the_script\"\n"
+            "torchrun --rdzv_endpoint=${once_1}:29500 -n \"${once_2}\" t.py");
   EXPECT_EQ(got.plain_setup, "");
   EXPECT_EQ(convert("srun bash -c 'echo $(hostname)'").run, "bash -c 'echo $(hostname)'");
 }
 
 TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   const auto got = convert("O=(--container-image $I)\nR=torchrun\nsrun -l \"${O[@]}\" $R t.py");
-  EXPECT_EQ(got.run, "$R t.py");
+  EXPECT_THAT(got.run, HasSubstr("\n$R t.py"));
   EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("srun's --container-image: its value is known")));
   EXPECT_THAT(convert("A=\nif x; then A=--auto-resume=1; fi\nsrun $A python t.py").dropped,
               ElementsAre(HasSubstr("srun's $A: its options are known only when")));
+  const auto maybe =
+      convert("if x; then\nO=(--container-image a.sqsh)\nfi\nsrun \"${O[@]}\" python t.py");
+  EXPECT_EQ(maybe.image, "");
+  EXPECT_THAT(maybe.dropped, ElementsAre(HasSubstr("srun's \"${O[@]}\"")));
+  EXPECT_EQ(convert("O=(--container-image a.sqsh)\nsrun \"${O[@]}\" python t.py").image, "a.sqsh");
   const auto known = convert("srun --container-image a.sqsh --container-mounts=/a:/b,/c x -l");
   EXPECT_EQ(known.image, "a.sqsh");
   EXPECT_THAT(known.mounts, ElementsAre("/a:/b", "/c"));
