@@ -117,6 +117,8 @@ TEST_F(CompletionScript, Fish) {
   EXPECT_THAT(fish("dllaunch logs "), Contains("resnet50"));
   EXPECT_THAT(fish("dllaunch run train.yaml --set train.pre"), Contains("train.precision="));
   EXPECT_THAT(fish("dllaunch bind --policy "), Contains("closest"));
+  EXPECT_THAT(fish("dllaunch explain mask-ov"), Contains("mask-overlap"));
+  EXPECT_THAT(fish("dllaunch help bind"), Contains("binding"));
   EXPECT_THAT(fish("dllaunch lint big"), Contains("big job.sbatch"));
   EXPECT_THAT(fish("dllaunch lease m"), Contains("my data/"));
   EXPECT_THAT(fish("dllaunch bind --policy "), Not(Contains("train.yaml")));
