@@ -134,6 +134,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/daemon/daemon.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/daemon/main.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/base/exit_code.cpp", "a table: cli/commands/guide/explain_test.cpp"},
+    {"launcher/cli/error_kinds.cpp", "a table: cli/commands/guide/explain_test.cpp"},
     {"launcher/presubmit/finding.cpp", "a table: cli/commands/guide/explain_test.cpp"},
     {"launcher/base/version.cpp", "--version in program_test.cpp"},
     {"launcher/cluster/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},

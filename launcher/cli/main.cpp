@@ -14,6 +14,7 @@
 
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/cli/command_line.hpp"
+#include "launcher/cli/error_kinds.hpp"
 #include "launcher/cli/pager.hpp"
 #include "launcher/os/posix_system.hpp"
 
@@ -60,14 +61,18 @@ Console observe_console(ColorChoice color, int verbosity) {
   return console;
 }
 
+/// Whether text of that length is for the pager.
+bool wants_pager(System& system, const std::string& pager, const std::string& text) {
+  const Console& console = system.console();
+  if (!console.terminal_out || console.lines == 0 || is_dumb_terminal()) return false;
+  if (pager.empty() || !is_longer_than(text, console.lines, console.columns)) return false;
+  return pager != default_pager || system.find_program(pager);
+}
+
 /// Shows text in the pager if the terminal is too short for it; prints it otherwise.
 void show(System& system, const std::string& text) {
-  const Console& console = system.console();
   const std::string pager = pager_command(variable("DLLAUNCH_PAGER"), variable("PAGER"));
-  const bool paged = console.terminal_out && console.lines > 0 && !is_dumb_terminal() &&
-                     !pager.empty() && is_longer_than(text, console.lines, console.columns) &&
-                     show_in_pager(pager, text);
-  if (!paged) system.print(text);
+  if (!wants_pager(system, pager, text) || !show_in_pager(pager, text)) system.print(text);
 }
 
 /// Keeps what a command prints, safe for a terminal, until show().
@@ -92,11 +97,13 @@ Result<int> run(const Invocation& invocation, System& system) {
   return code;
 }
 
-int report(const Error& error, bool color) {
-  const char* name = color ? "\033[1;31mdllaunch:\033[0m" : "dllaunch:";
+int report(const Error& error, const Console& console) {
+  const char* name = console.color_err ? "\033[1;31mdllaunch:\033[0m" : "dllaunch:";
   std::fflush(stdout);
   std::fprintf(stderr, "%s %s\n", name, terminal_text(error.what).c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", terminal_text(error.hint).c_str());
+  if (console.verbosity > 0)
+    std::fprintf(stderr, "  id: %s\n", std::string(to_string(error.kind)).c_str());
   return exit_code_of(error.kind);
 }
 
@@ -118,7 +125,7 @@ int main(int argc, char** argv) {
     return access(path.c_str(), F_OK) == 0;
   });
   if (!parsed) {
-    return report(parsed.error(), observe_console(ColorChoice::automatic, 0).color_err);
+    return report(parsed.error(), observe_console(ColorChoice::automatic, 0));
   }
   if (const auto* answer = std::get_if<Answer>(&*parsed)) {
     PosixSystem system(observe_console(ColorChoice::automatic, 0));
@@ -129,5 +136,5 @@ int main(int argc, char** argv) {
   PosixSystem system(observe_console(invocation.color, invocation.verbosity),
                      invocation.prints_a_file);
   const auto code = run(invocation, system);
-  return flushed(code ? *code : report(code.error(), system.console().color_err));
+  return flushed(code ? *code : report(code.error(), system.console()));
 }

@@ -56,7 +56,7 @@ std::string option_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
   if (!name.starts_with('-')) return fmt::format("\\fI{}\\fR", escaped(name));
   const std::size_t blank = name.find(' ', std::min(name.rfind("--"), name.size()));
-  const std::string names = fmt::format("\\fB{}\\fR", escaped(name.substr(0, blank)));
+  std::string names = fmt::format("\\fB{}\\fR", escaped(name.substr(0, blank)));
   if (blank == std::string_view::npos) return names;
   return fmt::format("{} \\fI{}\\fR", names, escaped(name.substr(blank + 1)));
 }

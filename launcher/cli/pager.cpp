@@ -31,7 +31,7 @@ int shown_characters(std::string_view line) {
 
 std::string pager_command(const std::optional<std::string>& own,
                           const std::optional<std::string>& general) {
-  return own ? *own : general.value_or("less");
+  return own ? *own : general.value_or(std::string(default_pager));
 }
 
 bool is_longer_than(std::string_view text, int lines, int columns) {

@@ -7,6 +7,8 @@
 
 namespace dllaunch {
 
+constexpr std::string_view default_pager = "less";
+
 /// The shell command of the pager: DLLAUNCH_PAGER, else PAGER, else less. Empty: none is wanted.
 std::string pager_command(const std::optional<std::string>& own,
                           const std::optional<std::string>& general);

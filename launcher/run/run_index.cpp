@@ -40,6 +40,11 @@ std::vector<Dated> dated_entries(const std::string& folder) {
   return found;
 }
 
+std::vector<Dated> newest(std::vector<Dated> entries, std::size_t most) {
+  if (entries.size() > most) entries.resize(most);
+  return entries;
+}
+
 /// Drops the oldest entries of a full index. An entry removed concurrently is fine.
 void forget_the_oldest(const std::string& folder) {
   const auto entries = dated_entries(folder);
@@ -85,17 +90,17 @@ bool holds_a_run(const std::string& path) {
   return fs::is_regular_file(path + "/plan.json", ignored);
 }
 
-std::vector<std::string> known_runs(System& system) {
+std::vector<std::string> known_runs(System& system, std::size_t most) {
   std::vector<Dated> dated;
   if (const auto folder = run_index_folder(system)) {
-    for (auto& [time, entry] : dated_entries(*folder)) {
+    for (auto& [time, entry] : newest(dated_entries(*folder), most)) {
       auto text = system.read_file(entry);
       if (!text) continue;
       dated.emplace_back(time, text->substr(0, text->find('\n')));
     }
   }
   std::error_code ignored;
-  const auto here = dated_entries((fs::current_path(ignored) / "runs").string());
+  const auto here = newest(dated_entries((fs::current_path(ignored) / "runs").string()), most);
   dated.insert(dated.end(), here.begin(), here.end());
   std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;

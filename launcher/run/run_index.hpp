@@ -1,6 +1,7 @@
 // An index of the user's run directories, wherever they are. `run` adds to it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ Result<Ok> remember_run(System& system, const RunDir& run);
 bool holds_a_run(const std::string& path);
 
 /// Returns the directories of runs that still exist, newest first: those in the index and those in
-/// ./runs, which are found even if the home directory is read-only.
-std::vector<std::string> known_runs(System& system);
+/// ./runs, which are found even if the home directory is read-only. Looks at the newest `most` of
+/// each only.
+std::vector<std::string> known_runs(System& system, std::size_t most = most_remembered_runs);
 
 }  // namespace dllaunch

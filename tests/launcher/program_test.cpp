@@ -56,6 +56,12 @@ TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
       << wrong.err;
 }
 
+TEST_F(Program, NamesTheKindOfErrorWithDashV) {
+  const auto missing = folder_ + "/none.yaml";
+  EXPECT_TRUE(call({"validate", "-v", missing}).err.ends_with("\n  id: bad_request\n"));
+  EXPECT_EQ(call({"validate", missing}).err.find("id:"), std::string::npos);
+}
+
 TEST_F(Program, ExitsWithTwoWhenTheRequestIsWrong) {
   EXPECT_EQ(call({}).exit_code, 2);
   EXPECT_EQ(call({"no-such-file.yaml"}).exit_code, 2);

@@ -21,6 +21,7 @@ TEST(RunIndex, RunsFromAnywhereNewestFirst) {
   EXPECT_EQ(known_runs(place.system), Paths({second, first}));
   place.store({.folder = "a/first"});  // again in the same directory
   EXPECT_EQ(known_runs(place.system), Paths({first, second}));
+  EXPECT_EQ(known_runs(place.system, 1), Paths({first}));
 }
 
 TEST(RunIndex, DeletedRunsAreNoRuns) {

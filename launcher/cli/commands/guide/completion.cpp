@@ -43,7 +43,8 @@ Candidates runs(System& system, std::string_view word) {
   Candidates names;
   Candidates whole;
   std::set<std::string> seen;
-  for (const std::string& path : known_runs(system)) {
+  constexpr std::size_t most = 200;  // each costs two looks at a file system, perhaps a shared one
+  for (const std::string& path : known_runs(system, most)) {
     const std::string folder = fs::path(path).filename().string();
     const std::string name(name_in_run(folder));
     if (seen.insert(name).second) names.push_back({name, "newest: " + folder});

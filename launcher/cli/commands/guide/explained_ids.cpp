@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/cli/error_kinds.hpp"
 #include "launcher/lint/rule.hpp"
 #include "launcher/preflight/check.hpp"
 #include "launcher/presubmit/finding.hpp"
@@ -109,6 +110,7 @@ std::string code_of_table(const std::string& id) {
 std::vector<ExplainedId> explained_ids() {
   std::vector<ExplainedId> all;
   add(all, "exit code", exit_codes());
+  add(all, "kind of error, printed with -v", error_kinds());
   add(all, "end of a run", status_table);
   add(all, "check before the queue", queue_checks());
   add_lint_rules(all);

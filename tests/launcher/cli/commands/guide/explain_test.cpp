@@ -11,6 +11,7 @@
 #include "launcher/base/split.hpp"
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/commands/guide/explained_ids.hpp"
+#include "launcher/cli/error_kinds.hpp"
 #include "launcher/lint/rule.hpp"
 #include "launcher/preflight/check.hpp"
 #include "launcher/presubmit/finding.hpp"
@@ -75,6 +76,9 @@ TEST(Explain, KnowsEveryIdOfEveryTable) {
     EXPECT_TRUE(is_explained(std::string(check->name), "check of a node")) << check->name;
   for (const Explanation& check : queue_checks())
     EXPECT_TRUE(is_explained(std::string(check.id), "check before")) << check.id;
+  for (const ErrorKind kind : {ErrorKind::bad_request, ErrorKind::unsatisfiable,
+                               ErrorKind::unavailable, ErrorKind::timeout})
+    EXPECT_TRUE(is_explained(std::string(to_string(kind)), "kind of error"));
   for (std::size_t i = 0; i < std::size(run_status_names); ++i) {
     EXPECT_TRUE(is_explained(std::string(run_status_names[i]), "end of a run"))
         << run_status_names[i];
