@@ -17,7 +17,8 @@ namespace {
 
 using testing::IsEmpty;
 
-/// Counts what the GPU waits for. Refuses it if not `follows`: then the host waits.
+/// Counts what the GPU waits for. Refuses it if not `follows`: then the host waits. No reduction is
+/// found done before something waits for it, however fast the other ranks are.
 class Watched final : public Forwarding {
  public:
   Watched(Communicator& real, bool follows, const Activity& activity)
@@ -28,6 +29,7 @@ class Watched final : public Forwarding {
     open_.insert(pending.id);
     return true;
   }
+  bool test(Pending pending) override { return real_.test({}) && pending.id == 0; }
   void wait(Pending pending) override {
     const bool followed_it = open_.erase(pending.id) > 0;
     if (followed_it && activity_.beacon().waiting_for != 0) ++settled;
