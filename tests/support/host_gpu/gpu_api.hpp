@@ -76,6 +76,7 @@ struct HostGpus {
   };
   std::map<const std::byte*, Piece> pieces = {};
   std::map<int, std::size_t> in_use = {};
+  std::size_t most_in_use = 0;                            // of any device, after an allocation
   std::size_t allocations = 0;                            // so far
   std::map<const void*, std::size_t> pinned_pieces = {};  // on the host
   std::size_t pinned = 0;                                 // total bytes
@@ -320,6 +321,7 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xFF, bytes);  // NaN: exposes reads of uninitialized memory
   gpus.in_use[device] += bytes;
+  gpus.most_in_use = std::max(gpus.most_in_use, gpus.in_use[device]);
   ++gpus.allocations;
   gpus.pieces[static_cast<std::byte*>(*memory)] = {bytes, device};
   return gpu_success;
