@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/plan.hpp"
@@ -212,6 +213,17 @@ bool is_renumbered(const EnvLookup& lookup) {
 
 }  // namespace
 
+std::string own_mig_instance(const std::string& visible, int local_rank) {
+  std::vector<std::string> instances;
+  std::istringstream list(visible);
+  for (std::string one; std::getline(list, one, ',');) {
+    if (!one.starts_with("MIG-")) return visible;
+    instances.push_back(one);
+  }
+  if (instances.empty()) return visible;
+  return instances[static_cast<std::size_t>(local_rank) % instances.size()];
+}
+
 void see_gpus(const EnvLookup& lookup, RankContext& context) {
   RankObservation observation{.rank = context.rank.rank,
                               .world_size = context.rank.world_size,
@@ -247,6 +259,10 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& r
   if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
   if (!binding.gpus.empty()) {
     all.emplace_back("DLLAUNCH_GPUS", fmt::format("{}", fmt::join(binding.gpus, ",")));
+  }
+  if (const auto visible = lookup("CUDA_VISIBLE_DEVICES")) {
+    const auto own = own_mig_instance(*visible, rank.local_rank);
+    if (own != *visible) all.emplace_back("CUDA_VISIBLE_DEVICES", own);
   }
   return all;
 }

@@ -71,10 +71,14 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankCo
 /// any GPUs.
 void see_gpus(const EnvLookup& lookup, RankContext& context);
 
+/// Returns the rank's own one of the MIG instances listed in CUDA_VISIBLE_DEVICES: CUDA uses only
+/// the first, so the ranks of a node would share that one. Any other list is returned as it is.
+std::string own_mig_instance(const std::string& visible, int local_rank);
+
 /// Returns RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK if known, DLLAUNCH_RUN_DIR,
-/// and DLLAUNCH_GPUS with the addresses of the rank's GPUs if any. Unless set by the user:
-/// OMP_NUM_THREADS, and OMP_WAIT_POLICY=passive if ranks share CPUs (threads spinning at a barrier
-/// keep other ranks off the CPU: up to 3x slower).
+/// DLLAUNCH_GPUS with the addresses of the rank's GPUs if any, and CUDA_VISIBLE_DEVICES if it lists
+/// several MIG instances. Unless set by the user: OMP_NUM_THREADS, and OMP_WAIT_POLICY=passive if
+/// ranks share CPUs (threads spinning at a barrier keep other ranks off the CPU: up to 3x slower).
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,
                                                                 const RankBinding& binding,
                                                                 const std::string& run_dir,

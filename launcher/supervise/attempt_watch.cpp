@@ -216,7 +216,8 @@ void AttemptWatch::look_at_liveness(Time now) {
 /// waits for the dead one in a collective only remembers TERM.
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
-  if (cause_seen_ || pressed_ > 0 || std::exchange(output_seen_, size) == size) return;
+  if (cause_seen_ || pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size)
+    return;
   const auto dead = dead_rank_from_srun(slurm_output(starter.output()));
   if (!dead) return;
   cause_seen_ = dead->signal != SIGPIPE;
@@ -237,21 +238,21 @@ bool AttemptWatch::survivors_only() const {
 /// Returns true if the starter survives even KILL.
 bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
-  if (pressed_ == 0) {
+  if (pressed_ == Pressed::not_yet) {
     steps_ = steps_of_run(run_.dir, run_.allocation);
     starter.send(SIGTERM);
-    pressed_ = 1;
+    pressed_ = Pressed::term;
     end_at_ = now + (survivors_only() ? kill_survivors_after : kill_after);
-  } else if (pressed_ == 1 && survivors_only()) {
+  } else if (pressed_ == Pressed::term && survivors_only()) {
     // With its ranks gone, the starter ends by itself, and sooner than Slurm's step could be ended.
     kill_ranks_here(run_.dir, run_.allocation);
-    pressed_ = 2;
+    pressed_ = Pressed::kill_here;
     end_at_ = now + seconds(1);
-  } else if (pressed_ <= 2) {
+  } else if (pressed_ != Pressed::kill_all) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.
     end_steps(system_, steps_);
-    pressed_ = 3;
+    pressed_ = Pressed::kill_all;
     end_at_ = now + give_up_after;
   } else {
     return true;

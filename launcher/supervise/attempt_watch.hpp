@@ -73,6 +73,9 @@ class AttemptWatch {
   using Clock = std::chrono::steady_clock;
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
+  /// What was sent to end the ranks.
+  enum class Pressed { not_yet, term, kill_here, kill_all };
+
   Variables variables() const;
   void wait(const StarterProcess& starter) const;
   void wait_for_proof();
@@ -104,7 +107,7 @@ class AttemptWatch {
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the starter gets TERM; KILL follows some seconds later
-  int pressed_ = 0;             // 1: TERM was sent, 2: KILL to ranks here, 3: to all
+  Pressed pressed_ = Pressed::not_yet;
   std::vector<std::string> steps_ = {};  // steps of the ranks when TERM was sent
 };
 

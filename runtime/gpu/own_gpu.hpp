@@ -19,8 +19,9 @@ namespace dllaunch {
 /// Returns the GPUs that the runtime sees. unavailable: "no GPU: CUDA: ...", for example if the
 /// driver is too old.
 inline Result<std::vector<SeenGpu>> seen_gpus() {
-  const auto none = [](std::string_view why) {
-    return Error{ErrorKind::unavailable, fmt::format("no GPU: {}: {}", gpu_vendor_api, why), ""};
+  const auto none = [](std::string_view why, const char* advice = "") {
+    return Error{ErrorKind::unavailable, fmt::format("no GPU: {}: {}", gpu_vendor_api, why),
+                 advice};
   };
   int driver = 0;
   if (gpu_driver_version(driver) == gpu_success && driver > 0) {
@@ -34,16 +35,18 @@ inline Result<std::vector<SeenGpu>> seen_gpus() {
   }
   int count = 0;
   const GpuStatus status = gpu_count_devices(count);
-  if (status != gpu_success) return none(gpu_words(status));
+  if (status != gpu_success) return none(gpu_words(status), gpu_advice(status));
   std::vector<SeenGpu> seen(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     const GpuStatus told = gpu_pci_address(i, seen[static_cast<std::size_t>(i)].pci);
-    if (told != gpu_success) return none(gpu_words(told));
+    if (told != gpu_success) return none(gpu_words(told), gpu_advice(told));
   }
   if (seen.empty()) return none("none is visible");
   return seen;
 }
 
+/// Makes the rank's GPU current. unavailable also if another process holds it in an exclusive
+/// compute mode.
 inline Result<int> take_own_gpu(const GpuWish& wish) {
   auto seen = seen_gpus();
   if (!seen) return std::move(seen).error();
@@ -54,7 +57,7 @@ inline Result<int> take_own_gpu(const GpuWish& wish) {
   return Error{
       ErrorKind::unavailable,
       fmt::format("GPU {}: {}", (*seen)[static_cast<std::size_t>(*device)].pci, gpu_words(taken)),
-      ""};
+      gpu_advice(taken)};
 }
 
 /// Returns the PCI address that other libraries identify it by, "0000:c1:00.0"; empty if unknown.

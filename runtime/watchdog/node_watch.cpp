@@ -142,6 +142,10 @@ bool NodeWatch::is_speaker(std::int64_t now_ns) const {
   return true;
 }
 
+bool NodeWatch::has_death() const {
+  return std::ranges::find(dead_, true) != dead_.end();
+}
+
 std::string NodeWatch::end_of(int rank) const {
   const std::size_t at = place(rank);
   if (!dead_[at]) return "";

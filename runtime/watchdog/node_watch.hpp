@@ -35,6 +35,7 @@ class NodeWatch {
   /// The speaker is the lowest rank of the node whose watchdog runs.
   bool is_speaker(std::int64_t now_ns) const;
 
+  bool has_death() const;
   /// "died of SIGKILL", "ended with exit code 3"; empty if it called die(), which reports by
   /// itself, or is alive.
   std::string end_of(int rank) const;

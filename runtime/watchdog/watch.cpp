@@ -60,13 +60,14 @@ void Watch::tick(std::int64_t now_ns) {
   record().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
   if (ending_since_ns_ == 0 && options_.ending()) ending_since_ns_ = now_ns;
   node_.notice_ends();
+  note_death(now_ns);
   receive(now_ns);
   const bool speaker = node_.is_speaker(now_ns);
   if (speaker || roll_call_.is_active() || gathering_) {
     const auto own = node_.states(now_ns);
     send_all(roll_call_.tick(now_ns, own, speaker));
     if (speaker && !end_.has_begun()) {
-      tell_deaths(now_ns, own);
+      tell_deaths(own);
       if (now_ns >= quiet_until_ns_) judge_stall(now_ns, own);
       consider_giving_up(now_ns, own);
     }
@@ -158,20 +159,25 @@ void Watch::answer_questions(std::int64_t now_ns) {
   });
 }
 
-void Watch::tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own) {
+/// Every rank does: the speaker may die before it tells or ends the node.
+void Watch::note_death(std::int64_t now_ns) {
+  if (death_ns_ != 0 || !node_.has_death()) return;
   if (ending_since_ns_ != 0 && now_ns - ending_since_ns_ > ending_is_cause_ns) return;
+  death_ns_ = now_ns;
+}
+
+void Watch::tell_deaths(const std::vector<RankState>& own) {
+  // Later deaths are consequences of the first.
+  if (death_ns_ == 0 || node_.death_was_reported()) return;
   std::string line;
   std::vector<int> ranks;
   for (const RankState& state : own) {
     if (!state.dead) continue;
-    if (death_ns_ == 0) death_ns_ = now_ns;
     const std::string how = node_.end_of(state.rank);
     if (how.empty()) continue;  // it has reported that itself
     ranks.push_back(state.rank);
     line += (line.empty() ? "" : "; ") + death_line(state, host_of(state.rank), how);
   }
-  // Later deaths are consequences of the first.
-  if (death_ns_ == 0 || node_.death_was_reported()) return;
   record().told_death = true;
   if (ranks.empty() || !options_.say) return;
   options_.say({.state = StallState::died, .late_ranks = std::move(ranks), .line = line});

@@ -53,7 +53,8 @@ class Watch {
   void send(const WatchdogMessage& message);
   void send_all(const std::vector<WatchdogMessage>& messages);
   void answer_questions(std::int64_t now_ns);
-  void tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own);
+  void note_death(std::int64_t now_ns);
+  void tell_deaths(const std::vector<RankState>& own);
   void judge_stall(std::int64_t now_ns, const std::vector<RankState>& own);
   void gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns);
   void finish_gathering(std::int64_t now_ns);

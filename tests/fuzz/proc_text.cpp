@@ -2,6 +2,7 @@
 #include "launcher/doctor/proc_text.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "topology/discovery/cgroup_paths.hpp"
+#include "topology/discovery/cpu_quota.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;
@@ -19,10 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto policy = parse_numa_maps(text);
   must_hold(!policy.mode.empty(), "a policy has a name");
   const auto paths = parse_proc_cgroup(text);
-  for (const auto& path : {paths.unified, paths.cpuset, paths.devices, paths.memory}) {
+  for (const auto& path : {paths.unified, paths.cpu, paths.cpuset, paths.devices, paths.memory}) {
     must_hold(path.empty() || path[0] == '/', "a path begins at the mount");
     must_hold(path.find('\n') == std::string::npos, "and is one line");
   }
+  if (const auto cpus = cpus_of_cpu_max(text)) must_hold(*cpus >= 0, "a quota is no debt");
   if (const auto devices = nvidia_devices_in(text))
     must_hold(!devices->contains(255), "nvidiactl is no GPU");
   return 0;

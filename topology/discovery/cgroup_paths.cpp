@@ -31,6 +31,7 @@ CgroupPaths parse_proc_cgroup(std::string_view text) {
     if (hierarchy == "0" && controllers.empty()) paths.unified = line;
     while (!controllers.empty()) {
       const std::string_view one = take_until(controllers, ',');
+      if (one == "cpu") paths.cpu = line;
       if (one == "cpuset") paths.cpuset = line;
       if (one == "devices") paths.devices = line;
       if (one == "memory") paths.memory = line;

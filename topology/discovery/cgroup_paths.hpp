@@ -10,7 +10,8 @@ namespace dllaunch {
 /// '/' and never leads out of the mount.
 struct CgroupPaths {
   std::string unified;  // version 2
-  std::string cpuset;   // version 1, like all that follow
+  std::string cpu;      // version 1, like all that follow
+  std::string cpuset;
   std::string devices;
   std::string memory;
 };

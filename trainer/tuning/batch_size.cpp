@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/communicators/solo/solo.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
@@ -32,6 +32,7 @@ std::int64_t least_bytes(const Session& session) {
 struct Surroundings {
   std::int64_t resident_before = 0;  // bytes of this process
   std::int64_t gpu_margin = 0;       // bytes
+  bool on_device = true;             // where a GPU computes, it holds the parameters
 };
 
 /// Has the GPUs' communicator connect, so that its buffers are there when a trial is measured.
@@ -49,11 +50,11 @@ Result<BatchTrial> try_batch(const Session& session, int images, const Surroundi
   config.batch_size = images;
   auto compiled = compile_model(config, session.graph, session.threads);
   if (!compiled) return std::move(compiled).error();
-  auto solo = open_communicator("solo", RankEnv{});
-  if (!solo) return std::move(solo).error();
+  const auto alone = stand_in_for(session.shape.ranks);
   Executable& executable = *compiled->executable;
-  ParameterArenas arenas(executable, **solo, *find_optimizer(config.optimizer),
-                         config.optimizer_options);
+  ParameterArenas arenas(executable, *alone, *find_optimizer(config.optimizer),
+                         config.optimizer_options,
+                         {.shard = config.shard, .on_device = around.on_device});
   arenas.initialise(session.graph, config.seed);
   LoaderOptions options = loader_options(session, Split::train);
   options.destination = destination_of(&executable);
@@ -71,6 +72,7 @@ Result<BatchTrial> try_batch(const Session& session, int images, const Surroundi
     executable.forward(*batch, Phase::train);
     executable.backward(1.0 / images, /*accumulate=*/false, [](int) {});
     arenas.update({.lr = config.optimizer_options.lr, .step = static_cast<std::int64_t>(i) + 1});
+    arenas.wait_for_weights();
     trial.images_per_s = images / std::chrono::duration<double>(Clock::now() - start).count();
   }
   // The allocations may have reused freed memory.
@@ -149,8 +151,10 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
   constexpr std::int64_t most_ever = 1 << 20;
   const auto most = static_cast<int>(std::clamp<std::int64_t>(images / others, 1, most_ever));
   connect(communicator);
+  const bool gpus_reduce = communicator.memory() == MemorySpace::gpu;
   const Surroundings around{.resident_before = resident_bytes(),
-                            .gpu_margin = gpu_margin(communicator.memory() == MemorySpace::gpu)};
+                            .gpu_margin = gpu_margin(gpus_reduce),
+                            .on_device = gpus_reduce || session.shape.ranks == 1};
   std::array<double, 1> refused_budget{-static_cast<double>(search.budget)};
   largest_of_ranks(refused_budget, communicator);
   const double budget = -refused_budget[0];  // the minimum over ranks

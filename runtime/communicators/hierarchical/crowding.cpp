@@ -2,10 +2,13 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <bit>
 
+#include "topology/discovery/cpu_quota.hpp"
+
 namespace dllaunch {
+
+namespace {
 
 CpuWords cpus_of_this_thread() {
   CpuWords words = {};
@@ -21,17 +24,35 @@ CpuWords cpus_of_this_thread() {
   return words;
 }
 
-bool is_crowded(std::span<const CpuWords> masks, std::size_t own) {
-  const CpuWords& mine = masks[own];
-  int cpus = 0;
-  for (const std::int64_t word : mine) cpus += std::popcount(static_cast<std::uint64_t>(word));
-  const auto ranks = std::ranges::count_if(masks, [&](const CpuWords& theirs) {
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      if ((mine[i] & theirs[i]) != 0) return true;
-    }
-    return false;
-  });
-  return ranks > cpus;
+bool overlap(const CpuWords& one, const CpuWords& other) {
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if ((one[i] & other[i]) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+UsableCpus usable_cpus() {
+  UsableCpus own{.mask = cpus_of_this_thread()};
+  if (const auto quota = own_cpu_quota()) {
+    own.quota = quota->whole_cpus;
+    own.group = quota->group;
+  }
+  return own;
+}
+
+bool is_crowded(std::span<const UsableCpus> ranks, std::size_t own) {
+  const UsableCpus& mine = ranks[own];
+  std::int64_t cpus = 0;
+  for (const std::int64_t word : mine.mask) cpus += std::popcount(static_cast<std::uint64_t>(word));
+  std::int64_t on_them = 0;
+  std::int64_t in_group = 0;
+  for (const UsableCpus& rank : ranks) {
+    if (overlap(mine.mask, rank.mask)) ++on_them;
+    if (rank.group == mine.group) ++in_group;
+  }
+  return on_them > cpus || in_group > mine.quota;
 }
 
 }  // namespace dllaunch

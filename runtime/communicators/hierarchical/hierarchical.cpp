@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -27,14 +28,15 @@ NodeMap map_nodes(const Peers& world, const Peers& node) {
   const std::int64_t first = node.gather_all(here).front();
   const std::array<std::int64_t, 3> mine = {first, node.rank(), node.size()};
   const auto all = world.gather_all(mine);
-  const auto words = node.gather_all(cpus_of_this_thread());
-  std::vector<CpuWords> masks(static_cast<std::size_t>(node.size()));
-  std::memcpy(masks.data(), words.data(), words.size() * sizeof words[0]);
+  using Words = std::array<std::int64_t, sizeof(UsableCpus) / sizeof(std::int64_t)>;
+  const auto words = node.gather_all(std::bit_cast<Words>(usable_cpus()));
+  std::vector<UsableCpus> ranks(static_cast<std::size_t>(node.size()));
+  std::memcpy(static_cast<void*>(ranks.data()), words.data(), words.size() * sizeof words[0]);
   NodeMap map{.rank = world.rank(),
               .node = {},
               .local_index = {},
               .columns = node.size(),
-              .crowded = is_crowded(masks, static_cast<std::size_t>(node.rank()))};
+              .crowded = is_crowded(ranks, static_cast<std::size_t>(node.rank()))};
   std::vector<std::int64_t> firsts;
   for (std::size_t i = 0; i < all.size(); i += 3) firsts.push_back(all[i]);
   std::ranges::sort(firsts);

@@ -1,10 +1,13 @@
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <new>
 #include <optional>
 #include <thread>
@@ -68,15 +71,38 @@ std::optional<Error> fitting_library() {
       {.name = gpu_collectives, .found = version, .needed = NCCL_VERSION_CODE, .units = {}});
 }
 
-std::optional<Error> choose_gpu(const RankEnv& env) {
+/// Makes this rank's GPU current and returns its address in `gpu`.
+std::optional<Error> choose_gpu(const RankEnv& env, std::string& gpu) {
   auto error = fitting_library();
   if (!error) {
     auto taken = take_own_gpu(read_gpu_wish(env, process_environment()));
+    if (taken) gpu = address_of_gpu(*taken);
     if (taken) return std::nullopt;
     error = std::move(taken).error();
   }
-  error->hint = "use runtime.allreduce: auto";
+  if (error->hint.empty()) error->hint = "use runtime.allreduce: auto";
   return std::move(*error).within("nccl");
+}
+
+/// Collective over `host`: returns two ranks that share a GPU, as "; ranks 0 and 2 share GPU ...";
+/// empty: none do. Asked after a failure only, since some versions let ranks share a GPU.
+std::string shared_gpu(Communicator& host, const std::string& gpu) {
+  using Place = std::array<char, 128>;  // a GPU's address and its host, then zeros
+  std::vector<Place> places(static_cast<std::size_t>(host.size()));
+  Place& mine = places[static_cast<std::size_t>(host.rank())];
+  std::array<char, 65> name{};
+  if (!gpu.empty() && ::gethostname(name.data(), name.size() - 1) == 0)
+    fmt::format_to_n(mine.data(), mine.size() - 1, "{} of {}", gpu, name.data());
+  host.wait(host.all_gather(places.data(), mine.size(), DType::u8));
+  std::map<std::string_view, int> first;
+  for (int rank = 0; rank < host.size(); ++rank) {
+    const std::string_view place = places[static_cast<std::size_t>(rank)].data();
+    const auto [held, is_first] = first.try_emplace(place, rank);
+    if (is_first || place.empty()) continue;
+    return fmt::format("; ranks {} and {} share GPU {}, or are on MIG instances of it",
+                       held->second, rank, place);
+  }
+  return "";
 }
 
 Error refusal(std::string_view call, ncclResult_t result) {
@@ -113,7 +139,8 @@ std::optional<Error> wait_for_start(ncclComm_t comm, Communicator& host) {
 
 Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator>& host,
                                                              const RankEnv& env) {
-  if (auto error = agree(*host, choose_gpu(env))) return *std::move(error);
+  std::string gpu;
+  if (auto error = agree(*host, choose_gpu(env, gpu))) return *std::move(error);
 
   ncclUniqueId id = {};
   std::optional<Error> error;
@@ -138,6 +165,9 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Com
   if (auto agreed = agree(*host, std::move(error))) {
     if (comm != nullptr) ncclCommAbort(comm);
     if (!mine) agreed->what = fmt::format("{} could not start on another rank", gpu_collectives);
+    const std::string shared = shared_gpu(*host, gpu);
+    agreed->what += shared;
+    if (!shared.empty()) agreed->hint = "give each rank a GPU, or use runtime.allreduce: auto";
     return *std::move(agreed);
   }
   return std::unique_ptr<Communicator>(new NcclCommunicator(std::move(host), comm));

@@ -26,6 +26,24 @@ constexpr VersionUnits gpu_version_units = cuda_units;
 inline const char* gpu_words(GpuStatus status) {
   return cudaGetErrorString(status);
 }
+/// What to do about a GPU that cannot be used, where gpu_words() does not say it; else empty.
+inline const char* gpu_advice(GpuStatus status) {
+  switch (status) {
+    case cudaErrorDevicesUnavailable:
+      return "in an exclusive compute mode one process holds it (nvidia-smi -q -d COMPUTE): give "
+             "each rank a GPU of its own, start MPS, or set the mode to DEFAULT";
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsServerNotReady:
+      return "start nvidia-cuda-mps-control with this CUDA_MPS_PIPE_DIRECTORY, on every node, or "
+             "unset that variable";
+    case cudaErrorMpsMaxClientsReached:
+    case cudaErrorMpsMaxConnectionsReached:
+      return "let fewer ranks share the GPU";
+    default:
+      return "";
+  }
+}
 inline GpuStatus gpu_count_devices(int& count) {
   return cudaGetDeviceCount(&count);
 }

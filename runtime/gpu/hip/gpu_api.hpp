@@ -26,6 +26,10 @@ constexpr VersionUnits gpu_version_units = hip_units;
 inline const char* gpu_words(GpuStatus status) {
   return hipGetErrorString(status);
 }
+/// What to do about a GPU that cannot be used. Empty: AMD's have no exclusive mode and no MPS.
+inline const char* gpu_advice(GpuStatus) {
+  return "";
+}
 inline GpuStatus gpu_count_devices(int& count) {
   return hipGetDeviceCount(&count);
 }

@@ -369,6 +369,23 @@ TEST(RankShim, VariablesOfARank) {
                                                 {"DLLAUNCH_GPUS", "0000:c1:00.0,0000:c2:00.0"}}));
 }
 
+TEST(RankShim, EachRankHasItsOwnMigInstance) {
+  EXPECT_EQ(own_mig_instance("MIG-a,MIG-b", 0), "MIG-a");
+  EXPECT_EQ(own_mig_instance("MIG-a,MIG-b", 1), "MIG-b");
+  EXPECT_EQ(own_mig_instance("MIG-GPU-1/3/0,MIG-GPU-1/4/0", 3), "MIG-GPU-1/4/0");
+  for (const char* list : {"", "0,1,2", "GPU-a,GPU-b", "MIG-a", "MIG-a,0", "GPU-a,MIG-b"})
+    EXPECT_EQ(own_mig_instance(list, 1), list);
+
+  const auto variables = [](const std::string& visible) {
+    return rank_variables({.local_rank = 1}, {}, "", [&](const std::string& name) {
+      return name == "CUDA_VISIBLE_DEVICES" ? std::optional(visible) : std::nullopt;
+    });
+  };
+  const std::pair<std::string, std::string> second = {"CUDA_VISIBLE_DEVICES", "MIG-b"};
+  EXPECT_EQ(std::ranges::count(variables("MIG-a,MIG-b"), second), 1);
+  for (const auto& [name, value] : variables("0,1")) EXPECT_NE(name, "CUDA_VISIBLE_DEVICES");
+}
+
 TEST(RankShim, RanksThatShareCpusWaitWithoutSpinning) {
   PlannedBinding planned = two_halves();
   EXPECT_FALSE(choose_binding(planned, context(0, 2, node_of("cores:8"))).shared);

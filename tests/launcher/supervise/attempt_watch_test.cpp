@@ -135,6 +135,24 @@ TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
   }
 }
 
+/// A rank that wrote to a dead one dies of SIGPIPE, and srun may name it first. The starter dies of
+/// TERM, and with it what it would have said later.
+TEST_F(Attempting, AnEchoIsGivenTimeForItsCause) {
+  auto recovery = command_recovery(3);
+  recovery.trains = true;
+  const std::string echo = "echo 'srun: error: n1: task 0: Broken pipe' >&2; ";
+  const std::string cause = "sleep 2; echo 'srun: error: n2: task 1: Killed' >&2; ";
+  const auto named = watch(place_.run(echo + cause + "exec sleep 60", recovery));
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->code, 128 + SIGTERM);
+  EXPECT_THAT(named->output, HasSubstr("task 1: Killed"));
+  EXPECT_LT(named->seconds, 30);
+  const auto alone = watch(place_.run(echo + "exec sleep 60", recovery));
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->code, 128 + SIGTERM);
+  EXPECT_LT(alone->seconds, 30) << "a cause that does not come is not waited for";
+}
+
 /// A command that may not handle the signal is not sent it: the default action is to terminate.
 TEST_F(Attempting, ACommandIsNotSentASignalItMayNotKnow) {
   auto run = place_.run("sleep 1; exit 3", {});

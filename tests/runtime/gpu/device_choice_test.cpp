@@ -103,6 +103,10 @@ class OnFakeGpus : public testing::Test {
     host_gpus().pci = {"0000:C1:00.0", "0000:03:00.0", "0000:83:00.0", "0000:41:00.0"};
     host_gpus().driver = 13000;
   }
+  void TearDown() override {
+    host_gpus().is_exclusive = false;
+    host_gpus().counting = gpu_success;
+  }
 };
 
 /// Each rank must write to the GPU that the plan put its cores near.
@@ -146,6 +150,21 @@ TEST_F(OnFakeGpus, ReportsAnErrorInOneLine) {
   host_gpus().pci = {"0000:01:00.0", "0000:03:00.0"};
   EXPECT_THAT(take_own_gpu({.pci = {"0000:02:00.0"}}).error().what,
               HasSubstr("no GPU: this rank's GPU 0000:02:00.0 is not among"));
+}
+
+TEST_F(OnFakeGpus, SaysWhatToDoWhereAnotherProcessHoldsTheGpu) {
+  host_gpus().is_exclusive = true;
+  const auto taken = take_own_gpu({.pci = {"0000:83:00.0"}});
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(taken.error().what, "GPU 0000:83:00.0: held by another process");
+  EXPECT_EQ(taken.error().hint, "share it");
+}
+
+TEST_F(OnFakeGpus, SaysWhatToDoWithoutTheServiceThatSharesGpus) {
+  host_gpus().counting = GpuStatus::no_service;
+  EXPECT_EQ(take_own_gpu({}).error().what, "no GPU: host: no service");
+  EXPECT_EQ(take_own_gpu({}).error().hint, "start the service");
 }
 
 }  // namespace

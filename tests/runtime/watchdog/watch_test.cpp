@@ -5,14 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/activity/observed_communicator.hpp"
+#include "support/fatal.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace dllaunch {
@@ -145,6 +149,63 @@ TEST(Watch, AStarvedOneStillJudges) {
 
 TEST(Watch, ARankNeverHeardFromIsNotSaidToBeLate) {
   EXPECT_EXIT(give_up_on_a_silent_node(), testing::ExitedWithCode(5), "no word from n1");
+}
+
+/// Ends a child that stands for a rank, and waits until that shows.
+void end_rank(pid_t child) {
+  ::kill(child, SIGKILL);
+  siginfo_t ended = {};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+}
+
+/// Rank 1 dies, the launcher asks all to end, and rank 0, which speaks, dies before it has told.
+[[noreturn]] void outlive_the_speaker() {
+  std::optional<Acquaintance> met;
+  run_as_threads(3, [&](std::unique_ptr<Communicator> ranks) {
+    auto acquaintance = introduce(*ranks, "n1", 0);
+    if (ranks->rank() == 2) met = std::move(acquaintance);
+    ranks->wait(ranks->barrier());
+  });
+  std::vector<pid_t> children;
+  for (const std::size_t rank : {0, 1}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      while (true) ::pause();
+    }
+    met->roster.members[rank].pid = met->roster.members[rank].thread = child;
+    children.push_back(child);
+  }
+  bool ending = false;
+  const auto records = met->board.records();
+  Watch watch({.stall_seconds = 60,
+               .stall_abort_seconds = 600,
+               .host = "n1",
+               .say =
+                   [](const StallNotice& notice) {
+                     std::fprintf(stderr, "told: %s\n", notice.line.c_str());
+                   },
+               .ending = [&] { return ending; }},
+              *std::move(met), std::nullopt);
+  std::int64_t now = 1000 * second;
+  const auto tick = [&](std::int64_t ms) {
+    now += ms * second / 1000;
+    for (RankRecord* record : records) record->heartbeat_ns = now;
+    watch.tick(now);
+  };
+  tick(100);
+  end_rank(children[1]);
+  tick(100);
+  ending = true;
+  tick(100);
+  tick(400);
+  end_rank(children[0]);
+  for (int i = 0; i < 100; ++i) tick(100);
+  ::_exit(6);
+}
+
+TEST(Watch, WhereTheSpeakerDiesTooTheNextOneTellsAndEndsTheNode) {
+  EXPECT_EXIT(outlive_the_speaker(), testing::ExitedWithCode(fatal_exit_code),
+              "told: .*rank 1 .*died of SIGKILL[^~]*a rank of this node has died");
 }
 
 }  // namespace

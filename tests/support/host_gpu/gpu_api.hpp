@@ -26,7 +26,9 @@ enum class GpuStatus {
   no_device,
   wrong_device,
   capturing,
-  launch_failed
+  launch_failed,
+  taken,
+  no_service
 };
 /// Replayed as captured: by-value arguments keep their values.
 struct HostGraph {
@@ -65,6 +67,8 @@ struct HostGpus {
   int driver = 13000;
   std::string properties = "Host in place of a GPU,0.0,1,1";
   std::size_t bytes_each = std::size_t{4} << 30;
+  GpuStatus counting = GpuStatus::success;  // what gpu_count_devices() returns
+  bool is_exclusive = false;                // every GPU is held by another process
 
   struct Piece {
     std::size_t bytes = 0;
@@ -72,6 +76,7 @@ struct HostGpus {
   };
   std::map<const std::byte*, Piece> pieces = {};
   std::map<int, std::size_t> in_use = {};
+  std::size_t most_in_use = 0;                            // of any device, after an allocation
   std::size_t allocations = 0;                            // so far
   std::map<const void*, std::size_t> pinned_pieces = {};  // on the host
   std::size_t pinned = 0;                                 // total bytes
@@ -198,12 +203,20 @@ inline const char* gpu_words(GpuStatus status) {
       return "not permitted during stream capture";
     case GpuStatus::launch_failed:
       return "launch failed";
+    case GpuStatus::taken:
+      return "held by another process";
+    case GpuStatus::no_service:
+      return "no service";
   }
   return "";
 }
+inline const char* gpu_advice(GpuStatus status) {
+  if (status == GpuStatus::taken) return "share it";
+  return status == GpuStatus::no_service ? "start the service" : "";
+}
 inline GpuStatus gpu_count_devices(int& count) {
   count = static_cast<int>(host_gpus().pci.size());
-  return gpu_success;
+  return host_gpus().counting;
 }
 inline GpuStatus gpu_driver_version(int& version) {
   version = host_gpus().driver;
@@ -219,6 +232,7 @@ inline GpuStatus gpu_properties(int, std::string& text) {
 }
 inline GpuStatus gpu_set_device(int device) {
   if (device < 0 || device >= static_cast<int>(host_gpus().pci.size())) return GpuStatus::no_device;
+  if (host_gpus().is_exclusive) return GpuStatus::taken;
   host_gpu_of_thread() = device;
   return gpu_success;
 }
@@ -307,6 +321,7 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xFF, bytes);  // NaN: exposes reads of uninitialized memory
   gpus.in_use[device] += bytes;
+  gpus.most_in_use = std::max(gpus.most_in_use, gpus.in_use[device]);
   ++gpus.allocations;
   gpus.pieces[static_cast<std::byte*>(*memory)] = {bytes, device};
   return gpu_success;

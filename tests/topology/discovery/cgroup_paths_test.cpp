@@ -12,6 +12,7 @@ TEST(CgroupPaths, OfVersionOneAreByController) {
       "5:devices:/slurm/uid_0/job_5\n3:cpuset,cpu:/slurm/uid_0/job_5/step_0\n"
       "9:cpu,memory:/slurm/job_7\nnonsense\n0::/\n");
   EXPECT_EQ(paths.cpuset, "/slurm/uid_0/job_5/step_0");
+  EXPECT_EQ(paths.cpu, "/slurm/job_7");  // the last line that lists it
   EXPECT_EQ(paths.devices, "/slurm/uid_0/job_5");
   EXPECT_EQ(paths.memory, "/slurm/job_7");
   EXPECT_EQ(paths.unified, "/");
@@ -46,7 +47,7 @@ TEST(CgroupPaths, StayBelowTheMountForAnyText) {
       }
     }
     const auto paths = parse_proc_cgroup(text);
-    for (const auto& path : {paths.unified, paths.cpuset, paths.devices, paths.memory}) {
+    for (const auto& path : {paths.unified, paths.cpu, paths.cpuset, paths.devices, paths.memory}) {
       if (path.empty()) continue;
       EXPECT_EQ(path[0], '/') << text;
       EXPECT_EQ(path.find('\n'), std::string::npos) << text;

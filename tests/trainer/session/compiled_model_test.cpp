@@ -43,32 +43,33 @@ TEST(CompiledModel, UsesTheFirstSuitableBackend) {
   EXPECT_THAT(exact->caution, IsEmpty());
 }
 
-TEST(CompiledModel, ACautionIsWrittenToTheRunsLog) {
+class PreparedModel : public testing::Test {
+ protected:
+  Result<Session> prepared() {
+    return prepare({.config = small_config("auto"),
+                    .run_dir = folder.path(),
+                    .threads = 1,
+                    .warn = [this](std::string_view line) { said.emplace_back(line); }},
+                   *communicator);
+  }
+
   const ScratchFolder folder;
+  std::unique_ptr<Communicator> communicator = *open_communicator("solo", RankEnv{});
   std::vector<std::string> said;
-  auto communicator = *open_communicator("solo", RankEnv{});
-  const auto session = prepare({.config = small_config("auto"),
-                                .run_dir = folder.path(),
-                                .threads = 1,
-                                .warn = [&](std::string_view line) { said.emplace_back(line); }},
-                               *communicator);
+};
+
+TEST_F(PreparedModel, ACautionIsWrittenToTheRunsLog) {
+  const auto session = prepared();
   ASSERT_TRUE(session) << session.error().what;
   EXPECT_THAT(said, Contains(HasSubstr("in place of a GPU")));
 }
 
 /// What a backend chooses by measuring is rank 0's, which is this rank; the user hears of it.
-TEST(CompiledModel, EnginesAreStoredAndWarnedOf) {
-  const ScratchFolder folder;
+TEST_F(PreparedModel, EnginesAreStoredAndWarnedOf) {
   const std::filesystem::path file = std::filesystem::path(folder.path()) / "convolutions";
   gpu::host_engines() = {.listed = {{{1}, gpu::Relaxation::winograd}},
                          .book = std::make_shared<gpu::EngineBook>(file, "here")};
-  std::vector<std::string> said;
-  auto communicator = *open_communicator("solo", RankEnv{});
-  const auto session = prepare({.config = small_config("auto"),
-                                .run_dir = folder.path(),
-                                .threads = 1,
-                                .warn = [&](std::string_view line) { said.emplace_back(line); }},
-                               *communicator);
+  const auto session = prepared();
   ASSERT_TRUE(session) << session.error().what;
   EXPECT_THAT(said, Contains(HasSubstr("Winograd (larger rounding errors): forward,f32,")));
   const Images images(session->graph, session->config.batch_size);

@@ -106,6 +106,16 @@ const Calls& calls_of(Pass pass) {
   return pass == Pass::backward_data ? data : weights;
 }
 
+/// Whether the order of sums is the same in every run; MIOpen lists more solutions if it need not.
+enum class Sums { ordered, unordered };
+
+/// The number alone if its sums are ordered.
+gpu::EngineId id_of(const miopenConvSolution_t& solution, Sums sums) {
+  gpu::EngineId id = {static_cast<std::int64_t>(solution.solution_id)};
+  if (sums == Sums::unordered) id.push_back(1);
+  return id;
+}
+
 /// One pass of one shape, described to MIOpen.
 class PassProblem {
  public:
@@ -133,18 +143,22 @@ class PassProblem {
           strides->data());
       if (status != miopenStatusSuccess) return refusal("tensor", status);
     }
-    return describe_window(flat);
+    for (const Sums sums : {Sums::ordered, Sums::unordered}) {
+      auto described = describe_window(sums, flat);
+      if (!described) return described;
+    }
+    return Ok{};
   }
 
   /// In MIOpen's order, by measurements or estimates. Empty after a failure.
-  std::vector<miopenConvSolution_t> solutions() const {
+  std::vector<miopenConvSolution_t> solutions(Sums sums) const {
     std::size_t count = 0;
-    if (call_.count(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+    if (call_.count(handle_->raw(), tensor(call_.first), tensor(call_.second), window(sums),
                     tensor(call_.result), &count) != miopenStatusSuccess) {
       return {};
     }
     std::vector<miopenConvSolution_t> all(count);
-    if (call_.solutions(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+    if (call_.solutions(handle_->raw(), tensor(call_.first), tensor(call_.second), window(sums),
                         tensor(call_.result), all.size(), &count,
                         all.data()) != miopenStatusSuccess) {
       return {};
@@ -154,13 +168,13 @@ class PassProblem {
   }
 
   /// Compiles the solution's kernels. Returns whether MIOpen could.
-  bool compiles(const miopenConvSolution_t& solution) const {
-    return call_.compile(handle_->raw(), tensor(call_.first), tensor(call_.second), window_.raw(),
+  bool compiles(const miopenConvSolution_t& solution, Sums sums) const {
+    return call_.compile(handle_->raw(), tensor(call_.first), tensor(call_.second), window(sums),
                          tensor(call_.result), solution.solution_id) == miopenStatusSuccess;
   }
 
   /// Returns MIOpen's error; empty: success.
-  std::string run(const miopenConvSolution_t& solution, GpuStream stream,
+  std::string run(const miopenConvSolution_t& solution, Sums sums, GpuStream stream,
                   const gpu::ConvolutionMemory& at) const {
     const std::array<void*, 3> by_role = {at.x, at.w, at.y};
     const auto array = [&](Role role) { return by_role[static_cast<std::size_t>(role)]; };
@@ -169,7 +183,7 @@ class PassProblem {
       // MIOpen rejects a non-null workspace of zero bytes.
       status =
           call_.run(handle_->raw(), tensor(call_.first), array(call_.first), tensor(call_.second),
-                    array(call_.second), window_.raw(), tensor(call_.result), array(call_.result),
+                    array(call_.second), window(sums), tensor(call_.result), array(call_.result),
                     solution.workspace_size > 0 ? at.workspace : nullptr, solution.workspace_size,
                     solution.solution_id);
     }
@@ -181,24 +195,29 @@ class PassProblem {
     return tensors_[static_cast<std::size_t>(role)].raw();
   }
 
-  Result<Ok> describe_window(bool flat) {
+  miopenConvolutionDescriptor_t window(Sums sums) const {
+    return windows_[static_cast<std::size_t>(sums)].raw();
+  }
+
+  Result<Ok> describe_window(Sums sums, bool flat) {
     const auto padding = ints_of(gpu::axes_of(shape_.window.padding, flat));
     const auto stride = ints_of(gpu::axes_of(shape_.window.stride, flat));
     if (!padding || !stride) return refusal("window", miopenStatusBadParm);
     const std::vector<int> ones(padding->size(), 1);
-    miopenStatus_t status = window_.status();
+    miopenStatus_t status = windows_[static_cast<std::size_t>(sums)].status();
     if (status == miopenStatusSuccess) {
-      status = miopenInitConvolutionNdDescriptor(window_.raw(), static_cast<int>(padding->size()),
+      status = miopenInitConvolutionNdDescriptor(window(sums), static_cast<int>(padding->size()),
                                                  padding->data(), stride->data(), ones.data(),
                                                  miopenConvolution);
     }
     if (status != miopenStatusSuccess) return refusal("window", status);
     // Without FP16_ALT_IMPL = 0, gfx90a would round f16 inputs to bf16 in the backward passes.
-    std::vector<std::pair<int, int>> attributes = {{MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1},
-                                                   {MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, 0}};
+    std::vector<std::pair<int, int>> attributes = {
+        {MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, sums == Sums::ordered ? 1 : 0},
+        {MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, 0}};
     if (loaded_version() >= tf32_since) attributes.emplace_back(math_type, pedantic);
     for (const auto& [name, value] : attributes) {
-      status = miopenSetConvolutionAttribute(window_.raw(),
+      status = miopenSetConvolutionAttribute(window(sums),
                                              static_cast<miopenConvolutionAttrib_t>(name), value);
       if (status != miopenStatusSuccess) return refusal("exact convolution", status);
     }
@@ -209,20 +228,41 @@ class PassProblem {
   ConvolutionShape shape_;
   const Calls& call_;
   std::array<Tensor, 3> tensors_;
-  Window window_;
+  std::array<Window, 2> windows_;  // by Sums
 };
+
+gpu::Relaxation relaxation_with(Sums sums, const miopenConvSolution_t& solution) {
+  return sums == Sums::unordered ? gpu::Relaxation::unordered : relaxation_of(solution.algorithm);
+}
+
+std::vector<gpu::Engine> listed(const PassProblem& problem) {
+  std::vector<gpu::Engine> engines;
+  for (const Sums sums : {Sums::ordered, Sums::unordered}) {
+    for (const miopenConvSolution_t& one : problem.solutions(sums)) {
+      const bool again = std::ranges::any_of(engines, [&](const gpu::Engine& engine) {
+        return engine.id == id_of(one, Sums::ordered);
+      });
+      if (again) continue;
+      engines.push_back({.id = id_of(one, sums), .relaxation = relaxation_with(sums, one)});
+    }
+  }
+  return engines;
+}
 
 /// Plans the solution of this number; nullopt: MIOpen does not name it or cannot compile it.
 std::optional<gpu::EnginePlan> plan_of(const std::shared_ptr<const PassProblem>& problem,
                                        const gpu::EngineId& id) {
-  for (const miopenConvSolution_t& one : problem->solutions()) {
-    if (id != gpu::EngineId{static_cast<std::int64_t>(one.solution_id)}) continue;
-    if (one.workspace_size > gpu::max_workspace || !problem->compiles(one)) return std::nullopt;
+  const Sums sums = id.size() > 1 ? Sums::unordered : Sums::ordered;
+  for (const miopenConvSolution_t& one : problem->solutions(sums)) {
+    if (id != id_of(one, sums)) continue;
+    if (one.workspace_size > gpu::max_workspace || !problem->compiles(one, sums)) {
+      return std::nullopt;
+    }
     return gpu::EnginePlan{.id = id,
-                           .relaxation = relaxation_of(one.algorithm),
+                           .relaxation = relaxation_with(sums, one),
                            .workspace = one.workspace_size,
                            .run = [=](GpuStream stream, const gpu::ConvolutionMemory& at) {
-                             return problem->run(one, stream, at);
+                             return problem->run(one, sums, stream, at);
                            }};
   }
   return std::nullopt;
@@ -266,15 +306,7 @@ Result<gpu::PassEngines> engines_of(std::shared_ptr<Handle> handle,
   auto problem = std::make_shared<PassProblem>(std::move(handle), shape, pass);
   if (auto described = problem->describe(); !described) return std::move(described).error();
   return gpu::PassEngines{
-      .list =
-          [problem] {
-            std::vector<gpu::Engine> engines;
-            for (const miopenConvSolution_t& one : problem->solutions()) {
-              engines.push_back({.id = {static_cast<std::int64_t>(one.solution_id)},
-                                 .relaxation = relaxation_of(one.algorithm)});
-            }
-            return engines;
-          },
+      .list = [problem] { return listed(*problem); },
       .plan = [problem](const gpu::EngineId& id) { return plan_of(problem, id); }};
 }
 

@@ -33,8 +33,8 @@ class Handle {
   std::optional<GpuStream> stream_ = {};  // empty: not set; MIOpen may start with its own
 };
 
-/// MIOpen itself excludes nondeterministic solutions; each convolution sets that attribute. Its
-/// naive ones are deterministic and take every shape.
+/// Of a solution whose sums are ordered, which MIOpen itself knows: it lists no other for a
+/// convolution with that attribute.
 gpu::Relaxation relaxation_of(miopenConvAlgorithm_t algorithm);
 
 /// Returns MIOpen's solutions for one pass, which share the handle. bad_request: TF32, or a size

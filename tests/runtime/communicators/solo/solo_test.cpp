@@ -23,6 +23,12 @@ TEST(Solo, LeavesEveryBufferAsItIs) {
   EXPECT_TRUE(std::signbit(x[1]));
 }
 
+TEST(Solo, StandsInForTheFirstOfSeveral) {
+  const auto first = stand_in_for(3);
+  EXPECT_EQ(first->size(), 3);
+  EXPECT_EQ(first->rank(), 0);
+}
+
 TEST(Solo, RefusesSeveralRanks) {
   const auto opened = open_solo(RankEnv{.world_size = 4});
   ASSERT_FALSE(opened);

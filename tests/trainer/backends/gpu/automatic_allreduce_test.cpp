@@ -32,7 +32,7 @@ class AutomaticAllreduce : public testing::Test {
  protected:
   void open(bool on_gpu, decltype(&open_nccl_over) nccl) {
     host_gpus().pci = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0"};
-    ::setenv("DLLAUNCH_GPUS", "", 1);
+    ::setenv("DLLAUNCH_GPUS", gpus, 1);
     auto opened = open_automatic(this_rank(), on_gpu, no_nccl, nccl);
     ASSERT_TRUE(opened) << opened.error().what;
     communicator = *std::move(opened);
@@ -51,6 +51,7 @@ class AutomaticAllreduce : public testing::Test {
 
   const ScratchFolder folder;
   TrainConfig config = small_config("auto");
+  const char* gpus = "";
   std::string no_nccl;
   std::unique_ptr<Communicator> communicator;
   std::vector<std::string> warnings;
@@ -80,6 +81,20 @@ TEST_F(AutomaticAllreduce, WarnsOnceOfWhatTheHostCosts) {
       static_cast<double>(session->graph.parameter_count() * sizeof(float)) / (1 << 20);
   EXPECT_THAT(warnings, ElementsAre(HasSubstr(fmt::format(
                             "its library is missing; every step copies {:.1f} MiB", mib))));
+}
+
+/// Ranks under MPS, or each on a MIG instance of one GPU.
+TEST_F(AutomaticAllreduce, StaysOnTheHostWhereRanksShareAGpu) {
+  gpus = "0000:03:00.0";
+  open(reduces_on_gpu(config), NcclCommunicator::open);
+  EXPECT_EQ(communicator->name(), "hierarchical");
+  const auto session = prepared(config);
+  ASSERT_TRUE(session) << session.error().what;
+  if (this_rank().rank > 0) return;
+  EXPECT_THAT(warnings, ElementsAre(testing::AllOf(
+                            HasSubstr("fake NCCL: start: invalid usage; ranks 0 and 1 share GPU "
+                                      "0000:03:00.0 of "),
+                            HasSubstr("every step copies"))));
 }
 
 TEST_F(AutomaticAllreduce, NamesTheSettingThatNeedsTheHost) {

@@ -46,6 +46,19 @@ class BatchSizeOnGpus : public testing::Test {
     return found && *found ? **found : 0;
   }
 
+  /// Returns the bytes that the trials take at most, up to the largest batch that an epoch allows.
+  std::int64_t most_taken() {
+    const std::size_t before = host_gpus().in_use[host_gpu_of_thread()];
+    host_gpus().most_in_use = 0;
+    EXPECT_GT(find(std::int64_t{1} << 30), 0);
+    return static_cast<std::int64_t>(host_gpus().most_in_use - before);
+  }
+  /// Bytes of Adam's states.
+  std::int64_t states() const {
+    return 2 * session.graph.parameter_count() * std::int64_t{sizeof(float)};
+  }
+
+  static constexpr std::int64_t rounding = std::int64_t{16} << 10;  // of arrays' sizes
   const std::size_t all_bytes = host_gpus().bytes_each;
   const ScratchFolder folder;
   std::unique_ptr<Communicator> communicator;
@@ -68,6 +81,24 @@ TEST_F(BatchSizeOnGpus, ABatchLeavesTheMarginOnEveryRank) {
   EXPECT_THAT(said, Contains(HasSubstr(fmt::format(
                         "batch_size {}: {} would leave less than 320 MiB of GPU memory free",
                         with_margin, 2 * with_margin))));
+}
+
+/// A rank holds its own part of the optimiser's states only.
+TEST_F(BatchSizeOnGpus, ShardsCountOnce) {
+  session.config.optimizer = "adam";
+  const std::int64_t whole = most_taken();
+  session.config.shard = true;
+  const std::int64_t of_others = states() * (communicator->size() - 1) / communicator->size();
+  EXPECT_NEAR(static_cast<double>(whole - most_taken()), static_cast<double>(of_others), rounding);
+}
+
+TEST_F(BatchSizeOnGpus, StatesOnTheHostTakeNoGpuMemory) {
+  session.config.optimizer = "adam";
+  const std::int64_t on_gpu = most_taken();
+  communicator->use_host_memory();
+  constexpr std::int64_t connecting = std::int64_t{1} << 20;  // NCCL's first sum
+  EXPECT_NEAR(static_cast<double>(on_gpu - connecting - most_taken()),
+              static_cast<double>(states()), rounding);
 }
 
 /// Before anything is measured, since NCCL allocates its buffers when it connects.

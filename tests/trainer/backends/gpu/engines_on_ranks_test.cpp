@@ -7,10 +7,9 @@
 
 #include "runtime/rank/measured.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
-#include "tests/support/host_gpu/host_math.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/backends/compiled.hpp"
-#include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "tests/trainer/backends/gpu/compiled_with_engines.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/rank_zero_choices.hpp"
@@ -42,17 +41,9 @@ class EnginesOnRanks : public testing::Test {
   std::unique_ptr<Executable> compile(bool fails = false) {
     const auto book =
         std::make_shared<EngineBook>(file, "rank " + std::to_string(rank()), [] { return 0.0; });
-    const auto library = make_host_engines(book);
     RankZeroChoices choices(*communicator);
     Result<std::unique_ptr<Executable>> made = Error{ErrorKind::unavailable, "no GPU", ""};
-    if (!fails) {
-      made =
-          compile_for_gpu("host_gpu", graph,
-                          {.batch = 2,
-                           .choices = &choices,
-                           .warn = [this](std::string_view line) { warnings.emplace_back(line); }},
-                          *library);
-    }
+    if (!fails) made = compile_with_engines(book, graph, &choices, warnings);
     choices.attend();
     tried = std::exchange(host_engines().runs, {});
     if (agree(*communicator, error_of(made))) return nullptr;

@@ -322,6 +322,9 @@ TEST(GpuRanksMutation, TwoRanksOnOneGpuAreRefused) {
   const auto opened = open_on(planned_gpus().front());
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(opened.error().what,
+              HasSubstr("; ranks 0 and 1 share GPU " + planned_gpus().front()));
+  EXPECT_THAT(opened.error().hint, HasSubstr("give each rank a GPU"));
 }
 
 TEST(GpuRanksMutation, ADeviceTakenInBetweenIsNoticed) {

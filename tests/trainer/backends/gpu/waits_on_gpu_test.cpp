@@ -17,7 +17,8 @@ namespace {
 
 using testing::IsEmpty;
 
-/// Counts what the GPU waits for. Refuses it if not `follows`: then the host waits.
+/// Counts what the GPU waits for. Refuses it if not `follows`: then the host waits. No reduction is
+/// found done before something waits for it, however fast the other ranks are.
 class Watched final : public Forwarding {
  public:
   Watched(Communicator& real, bool follows, const Activity& activity)
@@ -28,12 +29,7 @@ class Watched final : public Forwarding {
     open_.insert(pending.id);
     return true;
   }
-  /// What another wait has completed, the host may find complete without a wait of its own.
-  bool test(Pending pending) override {
-    const bool complete = real_.test(pending);
-    if (complete && open_.erase(pending.id) > 0) ++settled;
-    return complete;
-  }
+  bool test(Pending pending) override { return real_.test({}) && pending.id == 0; }
   void wait(Pending pending) override {
     const bool followed_it = open_.erase(pending.id) > 0;
     if (followed_it && activity_.beacon().waiting_for != 0) ++settled;
@@ -43,7 +39,7 @@ class Watched final : public Forwarding {
     real_.wait(pending);
   }
   std::size_t followed = 0;
-  std::size_t settled = 0;  // of these, ended by the host; the watchdog knows of a wait
+  std::size_t settled = 0;  // of these, waited for by the host, which says so to the watchdog
   std::size_t ahead = 0;    // of these, with later work already given to the GPU
 
  private:

@@ -5,13 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/backends/gpu/convolution_arrays.hpp"
 #include "trainer/backends/gpu/layers/convolution_extents.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::miopen {
 namespace {
@@ -31,43 +32,37 @@ const ConvolutionShape volume{.type = DType::f32,
                               .y = {2, 4, 7, 4, 2},
                               .window = {{3, 2, 4}, {2, 1, 1}, {1, 1, 1}}};
 
-/// x, weights, y and a workspace on the device; numbers small enough for exact sums in all types.
-class Arrays {
+/// Numbers small enough for exact sums in all types.
+class Arrays : public gpu::ConvolutionArrays {
  public:
-  Arrays(const ConvolutionShape& shape, std::size_t workspace) : type_(shape.type) {
-    volumes_ = {shape.x, weights_of(shape), shape.y};
-    for (const gpu::Volume& v : volumes_) pieces_.push_back(memory_.add(4 * count(v)));
-    pieces_.push_back(memory_.add(workspace));
-    memory_.place();
-    EXPECT_EQ(memory_.allocate(), gpu_success);
-    for (std::size_t i = 0; i < 3; ++i) {
-      for (std::size_t at = 0; at < count(volumes_[i]); ++at) {
-        fake_write((*this)[i], type_, static_cast<std::ptrdiff_t>(at),
-                   static_cast<float>(at * (i + 3) % 5) - 2);
+  Arrays(const ConvolutionShape& shape, std::size_t workspace)
+      : ConvolutionArrays(shape, workspace),
+        type_(shape.type),
+        volumes_{shape.x, weights_of(shape), shape.y} {
+    for (std::size_t i = 0; i < volumes_.size(); ++i) {
+      for (std::int64_t at = 0; at < volumes_[i].elements(); ++at) {
+        fake_write((*this)[i], type_, at,
+                   static_cast<float>(at * static_cast<std::int64_t>(i + 3) % 5) - 2);
       }
     }
   }
-  void* operator[](std::size_t i) const { return memory_.at<void*>(pieces_[i]); }
   std::vector<float> values(std::size_t i) const {
     std::vector<float> all;
-    for (std::size_t at = 0; at < count(volumes_[i]); ++at) {
-      all.push_back(fake_read((*this)[i], type_, static_cast<std::ptrdiff_t>(at)));
+    for (std::int64_t at = 0; at < volumes_[i].elements(); ++at) {
+      all.push_back(fake_read((*this)[i], type_, at));
     }
     return all;
   }
 
  private:
-  static std::size_t count(const gpu::Volume& v) { return static_cast<std::size_t>(v.elements()); }
   DType type_;
-  std::vector<gpu::Volume> volumes_;
-  gpu::DeviceMemory memory_;
-  std::vector<int> pieces_;
+  std::array<gpu::Volume, 3> volumes_;
 };
 
 /// Returns the results of the three passes of one convolution.
 std::vector<std::vector<float>> results(gpu::Convolution& made, const ConvolutionShape& shape) {
   std::vector<std::vector<float>> all;
-  const auto workspace = std::max<std::size_t>(made.workspace(), 1);
+  const std::size_t workspace = made.workspace();
   const Arrays forward(shape, workspace);
   made.forward(nullptr, forward[0], forward[1], forward[2], forward[3]);
   all.push_back(forward.values(2));
@@ -207,6 +202,26 @@ TEST_F(MiopenConvolution, WinogradAndFftAreTakenBeforeNothing) {
   book->warn_through([&](std::string_view line) { told = line; });
   book->tell_relaxations();
   EXPECT_THAT(told, HasSubstr("Winograd (larger rounding errors): forward,f32,"));
+}
+
+TEST_F(MiopenConvolution, SumsInAnyOrderAreTakenLast) {
+  for (const bool again : {false, true}) {
+    SCOPED_TRACE(again ? "from the book" : "by choice");
+    fake_miopen().solutions = {fake_shuffled};
+    const auto made = convolution(image);
+    fake_miopen().runs.clear();
+    results(*made, image);
+    EXPECT_EQ(fake_miopen().runs, std::vector<std::uint64_t>(3, fake_shuffled));
+    std::string told;
+    book->warn_through([&](std::string_view line) { told = line; });
+    book->tell_relaxations();
+    EXPECT_THAT(told, HasSubstr("forward,f32,"));
+    EXPECT_THAT(told, HasSubstr(to_string(gpu::Relaxation::unordered)));
+  }
+  book = std::make_shared<gpu::EngineBook>("", "gfx90a");
+  fake_miopen().solutions = {fake_shuffled, fake_winograd};
+  convolution(image);
+  EXPECT_EQ(book->find(image, gpu::Pass::forward), gpu::EngineId{fake_winograd});
 }
 
 TEST_F(MiopenConvolution, WhatWasRememberedAndIsGoneIsTriedAnew) {

@@ -7,6 +7,7 @@
 
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/trainer/backends/gpu/convolution_arrays.hpp"
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
 
@@ -233,24 +234,6 @@ TEST_F(EngineChoice, WithoutMemoryTheFirstIsTakenUntried) {
   EXPECT_FALSE(book.of_another_batch(shape, Pass::forward)) << "it was not measured";
 }
 
-/// Arrays for one call of the convolution.
-class Arrays {
- public:
-  explicit Arrays(std::size_t workspace) {
-    for (const std::size_t bytes : {std::size_t{1600}, std::size_t{320'000}, std::size_t{800}}) {
-      pieces_.push_back(memory_.add(bytes));
-    }
-    pieces_.push_back(memory_.add(workspace));
-    memory_.place();
-    EXPECT_EQ(memory_.allocate(), gpu_success);
-  }
-  void* operator[](std::size_t i) const { return memory_.at<void*>(pieces_[i]); }
-
- private:
-  DeviceMemory memory_;
-  std::vector<int> pieces_;
-};
-
 class FirstStep : public testing::Test {
  protected:
   void SetUp() override { host_engines() = {}; }
@@ -261,7 +244,7 @@ class FirstStep : public testing::Test {
     host_engines().runs.clear();
     return *std::move(made);
   }
-  static void call(Convolution& made, const Arrays& at) {
+  static void call(Convolution& made, const ConvolutionArrays& at) {
     made.forward(nullptr, at[0], at[1], at[2], at[3]);
   }
   std::vector<std::string> warnings;
@@ -275,7 +258,7 @@ class FirstStep : public testing::Test {
 TEST_F(FirstStep, AnEngineThatFailsInItGivesWayToTheNext) {
   host_engines().listed = {{{1}}, {{2}, Relaxation::winograd}, {{3}}};
   const auto made = convolution();
-  const Arrays arrays(made->workspace());
+  const ConvolutionArrays arrays(shape, made->workspace());
   host_engines().fails = {{1}};
   call(*made, arrays);
   call(*made, arrays);
@@ -288,7 +271,7 @@ TEST_F(FirstStep, AnEngineThatFailsInItGivesWayToTheNext) {
 
 TEST_F(FirstStep, WithoutAnotherEngineTheRankEnds) {
   const auto made = convolution();
-  const Arrays arrays(made->workspace());
+  const ConvolutionArrays arrays(shape, made->workspace());
   host_engines().fails = {{1}};
   EXPECT_DEATH(call(*made, arrays), "host engines: convolution: the engine fails");
 }
@@ -296,7 +279,7 @@ TEST_F(FirstStep, WithoutAnotherEngineTheRankEnds) {
 TEST_F(FirstStep, LaterFailuresAreTheDevicesAndFinal) {
   host_engines().listed = {{{1}}, {{2}}};
   const auto made = convolution();
-  const Arrays arrays(made->workspace());
+  const ConvolutionArrays arrays(shape, made->workspace());
   call(*made, arrays);
   host_engines().fails = {{1}};
   EXPECT_DEATH(call(*made, arrays), "host engines: convolution: the engine fails");
@@ -306,7 +289,7 @@ TEST_F(FirstStep, LaterFailuresAreTheDevicesAndFinal) {
 TEST_F(FirstStep, AFailureInACaptureEndsTheCaptureOnly) {
   host_engines().listed = {{{1}}, {{2}}};
   const auto made = convolution();
-  const Arrays arrays(made->workspace());
+  const ConvolutionArrays arrays(shape, made->workspace());
   host_engines().fails = {{1}};
   capture_state() = {.active = true};
   call(*made, arrays);

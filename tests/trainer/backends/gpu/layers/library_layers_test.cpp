@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "runtime/rank/measured.hpp"
-#include "tests/support/host_gpu/host_math.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/gpu/compiled_with_engines.hpp"
 #include "tests/trainer/backends/gpu/device_arena.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
-#include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 namespace dllaunch::gpu {
 namespace {
@@ -56,13 +55,7 @@ class EnginesOfLayers : public testing::Test {
   void TearDown() override { host_engines() = {}; }
 
   std::unique_ptr<Executable> compile(Choices* choices) {
-    const auto library = make_host_engines(book);
-    auto made =
-        compile_for_gpu("host_gpu", graph,
-                        {.batch = 2,
-                         .choices = choices,
-                         .warn = [this](std::string_view line) { warnings.emplace_back(line); }},
-                        *library);
+    auto made = compile_with_engines(book, graph, choices, warnings);
     EXPECT_TRUE(made) << (made ? "" : made.error().what);
     return *std::move(made);
   }
