@@ -158,8 +158,10 @@ TEST(CudaKernels, JoinSumsInBlocks) {
   if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
   std::ifstream ptx(path);
   const auto kernels = kernels_of(ptx);
-  for (const char* name : {"JoinMoments", "JoinSums", "SquareParts", "JoinSquares"}) {
-    const std::string functor = std::string(name) + "<double>";
+  for (const std::string functor :
+       {"JoinMoments<double>", "JoinSums<double>", "SquareParts<double>", "JoinSquares<double>",
+        "LargestOutputs", "LossRows<SoftmaxCrossEntropy>", "LossRows<SigmoidCrossEntropy>",
+        "LossRows<MeanSquaredError>"}) {
     ASSERT_TRUE(kernels.contains(functor)) << functor;
     EXPECT_GT(kernels.at(functor).barriers, 0) << functor;
   }
