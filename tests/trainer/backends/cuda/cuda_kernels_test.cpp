@@ -28,6 +28,8 @@ struct Instructions {
   int doubles = 0;    // fp64, conversions included
   int divisions = 0;  // of integers, and remainders
   int wide = 0;       // loads and stores of 128 bits
+  int to_halves = 0;  // conversions from and to 16-bit floats
+  int of_halves = 0;
   int barriers = 0;
 };
 
@@ -58,6 +60,7 @@ std::string functor_of(const std::string& symbol) {
 void count(const std::string& line, Instructions& in) {
   static const std::regex instruction(R"(^\s+(?:@!?%p\d+\s+)?([a-z][a-z0-9_.:]*))");
   static const std::regex division(R"(^(div|rem)\.[us](16|32|64)$)");
+  static const std::regex to_half(R"(^cvt\.rn\.b?f16\.f32$)");
   static const std::regex wide(R"(^(ld|st)\.global(\.nc)?\.(v4\.[a-z]32|v2\.[a-z]64)$)");
   std::smatch match;
   if (!std::regex_search(line, match, instruction)) return;
@@ -66,6 +69,8 @@ void count(const std::string& line, Instructions& in) {
   if (name.find(".f64") != std::string::npos) ++in.doubles;
   if (std::regex_match(name, division)) ++in.divisions;
   if (std::regex_match(name, wide)) ++in.wide;
+  if (std::regex_match(name, to_half)) ++in.to_halves;
+  if (name == "cvt.f32.f16") ++in.of_halves;
   if (name.starts_with("bar.sync") || name.starts_with("barrier.sync")) ++in.barriers;
 }
 
@@ -152,6 +157,29 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
   }
 }
 
+/// In software, a conversion takes about twenty instructions.
+TEST(CudaKernels, ConvertHalvesByInstructions) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  int found = 0;
+  for (const auto& [functor, in] : kernels_of(ptx)) {
+    const bool reads_alone = functor.starts_with("FindNonFinite<") ||
+                             functor.starts_with("Chunk") || functor.ends_with(", float>");
+    const bool writes_alone =
+        functor.starts_with("Convert<float,") || functor.starts_with("ToChannelsLast<float,") ||
+        functor.starts_with("LossGrads<") || functor.starts_with("PrepareImages<");
+    const bool is_float16 = functor.find("Float16") != std::string::npos &&
+                            functor.find("BFloat16") == std::string::npos;
+    const bool is_bfloat16 = functor.find("BFloat16") != std::string::npos;
+    if (!is_float16 && !is_bfloat16) continue;
+    ++found;
+    EXPECT_TRUE(reads_alone || in.to_halves > 0) << functor;
+    EXPECT_TRUE(is_bfloat16 || writes_alone || in.of_halves > 0) << functor;
+  }
+  EXPECT_GT(found, 50);
+}
+
 /// A thread that walks over all chunks of a channel alone waits for memory most of the time.
 TEST(CudaKernels, JoinSumsInBlocks) {
   const std::string path = DLLAUNCH_CUDA_PTX;
@@ -179,6 +207,9 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
       "\tld.global.v4.u32 \t{%r1, %r2, %r3, %r4}, [%rd1];\n"
       "\tdiv.rn.f32 \t%f2, %f1, %f1;\n"
       "\tcvt.f64.f32 \t%fd1, %f1;\n"
+      "\tcvt.rn.f16.f32 %rs1, %f1;\n"
+      "\tcvt.rn.bf16.f32 %rs1, %f1;\n"
+      "\tcvt.f32.f16 %f1, %rs1;\n"
       "\t@%p1 div.s64 \t%rd2, %rd1, %rd3;\n"
       "\t@!%p1 rem.u32 \t%r2, %r1, %r3;\n"
       "\tbar.sync \t0;\n"
@@ -186,10 +217,12 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   const auto kernels = kernels_of(ptx);
   ASSERT_TRUE(kernels.contains("SumOfTwo<float>"));
   const Instructions in = kernels.at("SumOfTwo<float>");
-  EXPECT_EQ(in.all, 8);
+  EXPECT_EQ(in.all, 11);
   EXPECT_EQ(in.doubles, 1);
   EXPECT_EQ(in.divisions, 2);
   EXPECT_EQ(in.wide, 1);
+  EXPECT_EQ(in.to_halves, 2);
+  EXPECT_EQ(in.of_halves, 1);
   EXPECT_EQ(in.barriers, 1);
 }
 
