@@ -144,7 +144,15 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
                                                        {"ChunkMoments<T>", 4},
                                                        {"ChunkGradSums<T>", 7},
                                                        {"NormForward<T>", 7},
-                                                       {"NormBackward<T>", 12}};
+                                                       {"NormBackward<T>", 12},
+                                                       {"MaxPoolForward<T>", 2},
+                                                       {"MaxPoolBackward<T>", 3},
+                                                       {"AvgPoolForward<T>", 2},
+                                                       {"AvgPoolBackward<T>", 3},
+                                                       {"GlobalAvgPoolForward<T>", 2},
+                                                       {"GlobalAvgPoolBackward<T>", 3},
+                                                       {"ZeroPadForward<T>", 2},
+                                                       {"ZeroPadBackward<T>", 3}};
   for (const auto& [name, least] : loads_and_stores) {
     for (const char* type : {"float", "BFloat16", "Float16"}) {
       const std::string functor = std::regex_replace(name, std::regex(R"(\bT\b)"), type);
@@ -155,6 +163,20 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
                 << " accesses of 128 bits\n";
     }
   }
+}
+
+/// Every optimiser's: weights, gradients and states.
+TEST(CudaKernels, LoadAndStore128BitsOfArenas) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  int found = 0;
+  for (const auto& [functor, in] : kernels_of(ptx)) {
+    if (!functor.starts_with("Update")) continue;
+    ++found;
+    EXPECT_GE(in.wide, 9) << functor << ": 5 loads, 4 stores";
+  }
+  EXPECT_GE(found, 15);
 }
 
 /// In software, a conversion takes about twenty instructions.
