@@ -2,24 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
-#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 
+#include "tests/trainer/backends/gpu/kernels/kernel_names.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
 
+namespace dllaunch {
 namespace {
 
 /// Instructions of a kernel, including those of its loop over indexes.
@@ -32,28 +28,6 @@ struct Instructions {
   int of_halves = 0;
   int barriers = 0;
 };
-
-std::string demangled(const std::string& name) {
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), std::free);
-  return text ? text.get() : name;
-}
-
-/// "SumOfTwo<float>" of "dllaunch::gpu::SumOfTwo<float>".
-std::string without_namespaces(const std::string& type) {
-  static const std::regex space(R"(dllaunch::(gpu::)?)");
-  return std::regex_replace(type, space, "");
-}
-
-/// Returns the functor of a kernel, such as "SumOfTwo<float>".
-std::string functor_of(const std::string& symbol) {
-  static const std::regex call(R"(^void call_for_each(?:_block)?<(.*?) ?>\()");
-  static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
-  const std::string text = without_namespaces(demangled(symbol));
-  std::smatch match;
-  if (!std::regex_search(text, match, call)) return text;
-  return std::regex_replace(match[1].str(), packs, "$1");
-}
 
 /// Adds one line of a kernel's body: a label, a directive, or an instruction with or without a
 /// predicate, "@%p1 bra $L__BB0_2;".
@@ -93,11 +67,6 @@ std::map<std::string, Instructions> kernels_of(std::istream& ptx) {
   return kernels;
 }
 
-template <typename... Functors>
-std::set<std::string> listed_functors(dllaunch::TypeList<Functors...>) {
-  return {without_namespaces(demangled(typeid(Functors).name()))...};
-}
-
 /// Kernels that may compute in double: none of them runs for each activation.
 bool may_use_doubles(std::string_view functor) {
   static constexpr std::string_view names[] = {
@@ -123,7 +92,7 @@ TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
     EXPECT_EQ(in.divisions, 0) << functor;
     EXPECT_TRUE(in.doubles == 0 || may_use_doubles(functor)) << functor;
   }
-  const std::set<std::string> listed = listed_functors(dllaunch::gpu::Kernels{});
+  const std::set<std::string> listed = listed_functors(gpu::Kernels{});
   EXPECT_TRUE(std::ranges::includes(names, listed));
   EXPECT_GT(names.size(), listed.size()) << "and those of optimisers";
   std::cout << kernels.size() << " kernels of " << instructions << " PTX instructions\n";
@@ -249,3 +218,4 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
 }
 
 }  // namespace
+}  // namespace dllaunch
