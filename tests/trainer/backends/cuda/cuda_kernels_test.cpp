@@ -27,6 +27,7 @@ struct Instructions {
   int to_halves = 0;  // conversions from and to 16-bit floats
   int of_halves = 0;
   int barriers = 0;
+  int bounds = 0;  // those of a launch: threads of a block, blocks that fit
 };
 
 /// Adds one line of a kernel's body: a label, a directive, or an instruction with or without a
@@ -52,11 +53,13 @@ void count(const std::string& line, Instructions& in) {
 std::map<std::string, Instructions> kernels_of(std::istream& ptx) {
   static const std::regex entry(R"(\.entry (\w+)\()");
   std::map<std::string, Instructions> kernels;
+  static const std::regex bound(R"(^\.(maxntid 256\b|minnctapersm 3\b))");
   Instructions* kernel = nullptr;
   bool inside = false;
   for (std::string line; std::getline(ptx, line);) {
     std::smatch match;
     if (std::regex_search(line, match, entry)) kernel = &kernels[functor_of(match[1])];
+    if (kernel != nullptr && std::regex_search(line, bound)) ++kernel->bounds;
     if (line == "{") inside = true;
     if (line == "}") {
       inside = false;
@@ -78,7 +81,7 @@ bool may_use_doubles(std::string_view functor) {
   return std::ranges::any_of(names, [&](auto name) { return functor.starts_with(name); });
 }
 
-TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
+TEST(CudaKernels, DivideNoIntegersComputeNoElementInDoubleAndAreBounded) {
   const std::string path = DLLAUNCH_CUDA_PTX;
   if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
   std::ifstream ptx(path);
@@ -90,6 +93,7 @@ TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
     instructions += in.all;
     EXPECT_GT(in.all, 10) << functor;
     EXPECT_EQ(in.divisions, 0) << functor;
+    EXPECT_EQ(in.bounds, 2) << functor;
     EXPECT_TRUE(in.doubles == 0 || may_use_doubles(functor)) << functor;
   }
   const std::set<std::string> listed = listed_functors(gpu::Kernels{});
@@ -190,7 +194,7 @@ TEST(CudaKernels, JoinSumsInBlocks) {
 TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   std::istringstream ptx(
       ".visible .entry _ZN8dllaunch13call_for_eachINS_3gpu8SumOfTwoIfEEEEvllT_(\n"
-      "\t.param .u64 count\n)\n{\n"
+      "\t.param .u64 count\n)\n.maxntid 256, 1, 1\n.minnctapersm 3\n{\n"
       "\t.reg .f64 \t%fd<3>;\n"
       "\t// a comment: div.s64\n"
       "$L__BB0_1:\n"
@@ -215,6 +219,7 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   EXPECT_EQ(in.to_halves, 2);
   EXPECT_EQ(in.of_halves, 1);
   EXPECT_EQ(in.barriers, 1);
+  EXPECT_EQ(in.bounds, 2);
 }
 
 }  // namespace

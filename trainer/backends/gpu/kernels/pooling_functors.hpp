@@ -97,12 +97,13 @@ struct MaxPoolForward {
     bool any = false;
     for (std::int64_t d = ds.first; d < ds.end; ++d) {
       for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        const std::int64_t from_d = d - o.d * stride[0] + padding[0];
+        const std::int64_t from_h = h - o.h * stride[1] + padding[1];
+        const std::int64_t from_w = ws.first - o.w * stride[2] + padding[2];
+        auto place = static_cast<std::uint16_t>((from_d * kernel[1] + from_h) * kernel[2] + from_w);
+        std::int64_t input = in.at(o.row, d, h, ws.first, o.c);
         for (std::int64_t w = ws.first; w < ws.end; ++w) {
-          const auto values = read<N>(x, in.at(o.row, d, h, w, o.c));
-          const std::int64_t from_d = d - o.d * stride[0] + padding[0];
-          const std::int64_t from_h = h - o.h * stride[1] + padding[1];
-          const auto place = static_cast<std::uint16_t>((from_d * kernel[1] + from_h) * kernel[2] +
-                                                        w - o.w * stride[2] + padding[2]);
+          const auto values = read<N>(x, input);
           for (int k = 0; k < N; ++k) {
             const float value = values.of[k];
             if (any && !(value > most.of[k]) && value == value) continue;
@@ -110,6 +111,8 @@ struct MaxPoolForward {
             where.of[k] = place;
           }
           any = true;
+          input += in.channels;
+          ++place;
         }
       }
     }
@@ -139,17 +142,19 @@ struct MaxPoolBackward {
     Floats<N> sum{};
     for (std::int64_t d = ds.first; d < ds.end; ++d) {
       for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        const std::int64_t from_d = x.d - d * stride[0] + padding[0];
+        const std::int64_t from_h = x.h - h * stride[1] + padding[1];
+        const std::int64_t from_w = x.w - ws.first * stride[2] + padding[2];
+        auto mine = static_cast<int>((from_d * kernel[1] + from_h) * kernel[2] + from_w);
+        std::int64_t y = out.at(x.row, d, h, ws.first, x.c);
         for (std::int64_t w = ws.first; w < ws.end; ++w) {
-          const std::int64_t from_d = x.d - d * stride[0] + padding[0];
-          const std::int64_t from_h = x.h - h * stride[1] + padding[1];
-          const std::int64_t mine =
-              (from_d * kernel[1] + from_h) * kernel[2] + x.w - w * stride[2] + padding[2];
-          const std::int64_t y = out.at(x.row, d, h, w, x.c);
           const auto grads = read<N>(dy, y);
           const auto chosen = *reinterpret_cast<const Pack<N, std::uint16_t>*>(argmax + y);
           for (int k = 0; k < N; ++k) {
             if (chosen.of[k] == mine) sum.of[k] += grads.of[k];
           }
+          y += out.channels;
+          mine -= static_cast<int>(stride[2]);
         }
       }
     }
