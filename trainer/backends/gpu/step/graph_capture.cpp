@@ -35,7 +35,7 @@ void GraphCapture::give_up(const std::string& why) {
   given_up_ = true;
   fmt::print(stderr, "warning: {} graph capture failed ({}); launching kernels individually\n",
              gpu_vendor_api, why);
-  static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+  gpu_clear_error();  // it is reported here
 }
 
 GpuGraph GraphCapture::capture(const std::function<void(GpuStream)>& enqueue) {
