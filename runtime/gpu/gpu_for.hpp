@@ -10,11 +10,16 @@
 namespace dllaunch {
 
 constexpr std::int64_t gpu_threads = 256;  // per block
+/// For __launch_bounds__. CUDA: blocks that fit into a multiprocessor, so a thread has at most 80
+/// registers; without a bound, kernels take up to 110, and with 4 some move registers to memory.
+/// HIP: wavefronts per SIMD unit.
+constexpr int gpu_fitting_blocks = 3;
 
 /// `step` is the number of threads of all blocks. It is an argument because HIP computes gridDim
 /// and blockDim by division, and clang 17 fails to compile some of their uses.
 template <typename Body>
-__global__ void call_for_each(std::int64_t count, std::int64_t step, Body body) {
+__global__ void __launch_bounds__(gpu_threads, gpu_fitting_blocks)
+    call_for_each(std::int64_t count, std::int64_t step, Body body) {
   std::int64_t i = blockIdx.x * gpu_threads + threadIdx.x;
 #pragma unroll 1  // to unroll it, nvcc divides by `step` in every thread
   for (; i < count; i += step) body(i);
@@ -43,7 +48,7 @@ template <typename Body>
 ///   join(Part& to, const Part& from), static
 ///   finish(index, part of all lanes)
 template <typename Body>
-__global__ void call_for_each_block(Body body) {
+__global__ void __launch_bounds__(gpu_threads, gpu_fitting_blocks) call_for_each_block(Body body) {
   __shared__ typename Body::Part parts[gpu_threads];
   const std::int64_t lane = threadIdx.x;
   parts[lane] = body.part(blockIdx.x, lane, gpu_threads);

@@ -22,7 +22,8 @@ ForwardResult evaluate(const LossChoice& choice, std::span<const double> outputs
     const auto y =
         output_row(outputs.data(), width, of, static_cast<std::int64_t>(n), choice.label_smoothing);
     assert(y.label < width);
-    const LossRow<double> row = Loss::row(y);
+    const double largest = largest_of(y, {});
+    const LossRow<double> row = Loss::row(y, largest, sums_of<Loss>(y, largest, {}));
     double* const grads = gradient.data() + static_cast<std::int64_t>(n) * width;
     for (std::int64_t k = 0; k < width; ++k) grads[k] = Loss::grad(y, row, k);
     result.loss_sum += row.loss;

@@ -15,14 +15,15 @@ struct MeanSquaredError {
   static constexpr bool smooths = false;
 
   template <typename Real>
-  static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
-    double squares = 0;
-    for (std::int64_t k = 0; k < y.width; ++k) {
-      const double error = y[k] - y.target(k);
-      squares += error * error;
-    }
-    return {.loss = squares / static_cast<double>(y.width),
-            .correct = y.values == nullptr && y.has_label_largest()};
+  static constexpr void add(LossSums<Real>& sums, const OutputRow<Real>& y, Real, std::int64_t k) {
+    const Real error = y[k] - y.target(k);
+    sums.sum += error * error;
+    sums.correct = sums.correct && y.values == nullptr && y.yields_to_label(k);
+  }
+
+  template <typename Real>
+  static constexpr LossRow<Real> row(const OutputRow<Real>& y, Real, const LossSums<double>& sums) {
+    return {.loss = sums.sum / static_cast<double>(y.width), .correct = sums.correct};
   }
 
   template <typename Real>

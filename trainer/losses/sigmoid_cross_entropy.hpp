@@ -26,17 +26,18 @@ struct SigmoidCrossEntropy {
   /// Correct if the label's output is the largest, or if exactly the outputs with target 1 are
   /// above 0 (probability above one half).
   template <typename Real>
-  static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
-    double sum = 0;
-    bool same = true;
-    for (std::int64_t k = 0; k < y.width; ++k) {
-      const Real x = y[k];
-      const Real e = std::exp(x < 0 ? x : -x);
-      sum += (x < 0 ? 0 : x) - x * smoothed(y, k) + std::log1p(e);
-      same = same && x == x && (x > 0) == (y.target(k) > Real(0.5));
-    }
-    return {.loss = sum / static_cast<double>(y.width),
-            .correct = y.values == nullptr ? y.has_label_largest() : same};
+  static constexpr void add(LossSums<Real>& sums, const OutputRow<Real>& y, Real, std::int64_t k) {
+    const Real x = y[k];
+    const Real e = std::exp(x < 0 ? x : -x);
+    sums.sum += (x < 0 ? 0 : x) - x * smoothed(y, k) + std::log1p(e);
+    const bool agrees =
+        y.values == nullptr ? y.yields_to_label(k) : x == x && (x > 0) == (y.target(k) > Real(0.5));
+    sums.correct = sums.correct && agrees;
+  }
+
+  template <typename Real>
+  static constexpr LossRow<Real> row(const OutputRow<Real>& y, Real, const LossSums<double>& sums) {
+    return {.loss = sums.sum / static_cast<double>(y.width), .correct = sums.correct};
   }
 
   template <typename Real>

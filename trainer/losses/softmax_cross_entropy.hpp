@@ -18,22 +18,23 @@ struct SoftmaxCrossEntropy {
 
   /// Subtracts the largest output (log-sum-exp), so that exp() cannot overflow.
   template <typename Real>
-  static constexpr LossRow<Real> row(const OutputRow<Real>& y) {
-    Real largest = y[0];
-    for (std::int64_t k = 1; k < y.width; ++k) {
-      if (y[k] > largest) largest = y[k];
-    }
+  static constexpr void add(LossSums<Real>& sums, const OutputRow<Real>& y, Real largest,
+                            std::int64_t k) {
     const Real share = y.smoothing / static_cast<Real>(y.width);
-    double sum = 0;
-    double fit = (1 - y.smoothing) * (y[y.label] - largest);
-    for (std::int64_t k = 0; k < y.width; ++k) {
-      sum += std::exp(y[k] - largest);
-      if (share > 0) fit += share * (y[k] - largest);
-    }
-    return {.loss = std::log(sum) - fit,
-            .sum = static_cast<Real>(sum),
+    const Real away = y[k] - largest;
+    sums.sum += std::exp(away);
+    if (k == y.label) sums.fit += (1 - y.smoothing) * away;
+    if (share > 0) sums.fit += share * away;
+    sums.correct = sums.correct && y.yields_to_label(k);
+  }
+
+  template <typename Real>
+  static constexpr LossRow<Real> row(const OutputRow<Real>&, Real largest,
+                                     const LossSums<double>& sums) {
+    return {.loss = std::log(sums.sum) - sums.fit,
+            .sum = static_cast<Real>(sums.sum),
             .largest = largest,
-            .correct = y.has_label_largest()};
+            .correct = sums.correct};
   }
 
   template <typename Real>

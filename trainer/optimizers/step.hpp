@@ -10,7 +10,9 @@
 //   OfSlot<Real>, of_slot(options, now, norms): coefficients of one parameter, which then are the
 //     third argument of step(elements, i, of_slot)
 //   direct(options, now), optional: a functor of the same form that replaces gradients by update
-//     directions before they are measured.
+//     directions before they are measured. It updates the states and leaves the weights; the step
+//     then uses no states.
+// A step writes weights and states alone.
 #pragma once
 
 #include <algorithm>

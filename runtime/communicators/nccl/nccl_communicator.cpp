@@ -329,7 +329,7 @@ std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   RegisteredBuffer buffer;
   if (allocate_buffer(bytes, buffer) != ncclSuccess) {
-    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+    gpu_clear_error();  // it is reported here
     throw std::bad_alloc();
   }
   check(register_buffer(comm_, bytes, buffer), "register");

@@ -175,9 +175,9 @@ inline GpuStatus gpu_launch(const void* kernel, unsigned blocks, unsigned thread
   return cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, stream);
 }
 /// Clears the last error, which libraries take for a failure of theirs. Call it after a failure
-/// that was handled; nothing else may rely on it, since every call returns its own status.
-inline GpuStatus gpu_last_error() {
-  return cudaGetLastError();
+/// that was handled; every call returns its own status.
+inline void gpu_clear_error() {
+  static_cast<void>(cudaGetLastError());
 }
 /// Whether the memory is on a device rather than the host.
 inline bool gpu_owns(const void* memory) {

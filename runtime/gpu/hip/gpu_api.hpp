@@ -159,9 +159,9 @@ inline GpuStatus gpu_launch(const void* kernel, unsigned blocks, unsigned thread
   return hipLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, stream);
 }
 /// Clears the last error, which libraries take for a failure of theirs. Call it after a failure
-/// that was handled; nothing else may rely on it, since every call returns its own status.
-inline GpuStatus gpu_last_error() {
-  return hipGetLastError();
+/// that was handled; every call returns its own status.
+inline void gpu_clear_error() {
+  static_cast<void>(hipGetLastError());
 }
 /// HIP 5.5 renamed the field, HIP 6 dropped the old name.
 template <typename Attributes>

@@ -2,24 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
-#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 
+#include "tests/trainer/backends/gpu/kernels/kernel_names.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
 
+namespace dllaunch {
 namespace {
 
 /// Instructions of a kernel, including those of its loop over indexes.
@@ -28,36 +24,18 @@ struct Instructions {
   int doubles = 0;    // fp64, conversions included
   int divisions = 0;  // of integers, and remainders
   int wide = 0;       // loads and stores of 128 bits
+  int to_halves = 0;  // conversions from and to 16-bit floats
+  int of_halves = 0;
   int barriers = 0;
+  int bounds = 0;  // those of a launch: threads of a block, blocks that fit
 };
-
-std::string demangled(const std::string& name) {
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), std::free);
-  return text ? text.get() : name;
-}
-
-/// "SumOfTwo<float>" of "dllaunch::gpu::SumOfTwo<float>".
-std::string without_namespaces(const std::string& type) {
-  static const std::regex space(R"(dllaunch::(gpu::)?)");
-  return std::regex_replace(type, space, "");
-}
-
-/// Returns the functor of a kernel, such as "SumOfTwo<float>".
-std::string functor_of(const std::string& symbol) {
-  static const std::regex call(R"(^void call_for_each(?:_block)?<(.*?) ?>\()");
-  static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
-  const std::string text = without_namespaces(demangled(symbol));
-  std::smatch match;
-  if (!std::regex_search(text, match, call)) return text;
-  return std::regex_replace(match[1].str(), packs, "$1");
-}
 
 /// Adds one line of a kernel's body: a label, a directive, or an instruction with or without a
 /// predicate, "@%p1 bra $L__BB0_2;".
 void count(const std::string& line, Instructions& in) {
   static const std::regex instruction(R"(^\s+(?:@!?%p\d+\s+)?([a-z][a-z0-9_.:]*))");
   static const std::regex division(R"(^(div|rem)\.[us](16|32|64)$)");
+  static const std::regex to_half(R"(^cvt\.rn\.b?f16\.f32$)");
   static const std::regex wide(R"(^(ld|st)\.global(\.nc)?\.(v4\.[a-z]32|v2\.[a-z]64)$)");
   std::smatch match;
   if (!std::regex_search(line, match, instruction)) return;
@@ -66,6 +44,8 @@ void count(const std::string& line, Instructions& in) {
   if (name.find(".f64") != std::string::npos) ++in.doubles;
   if (std::regex_match(name, division)) ++in.divisions;
   if (std::regex_match(name, wide)) ++in.wide;
+  if (std::regex_match(name, to_half)) ++in.to_halves;
+  if (name == "cvt.f32.f16") ++in.of_halves;
   if (name.starts_with("bar.sync") || name.starts_with("barrier.sync")) ++in.barriers;
 }
 
@@ -73,11 +53,13 @@ void count(const std::string& line, Instructions& in) {
 std::map<std::string, Instructions> kernels_of(std::istream& ptx) {
   static const std::regex entry(R"(\.entry (\w+)\()");
   std::map<std::string, Instructions> kernels;
+  static const std::regex bound(R"(^\.(maxntid 256\b|minnctapersm 3\b))");
   Instructions* kernel = nullptr;
   bool inside = false;
   for (std::string line; std::getline(ptx, line);) {
     std::smatch match;
     if (std::regex_search(line, match, entry)) kernel = &kernels[functor_of(match[1])];
+    if (kernel != nullptr && std::regex_search(line, bound)) ++kernel->bounds;
     if (line == "{") inside = true;
     if (line == "}") {
       inside = false;
@@ -86,11 +68,6 @@ std::map<std::string, Instructions> kernels_of(std::istream& ptx) {
     if (inside && kernel != nullptr) count(line, *kernel);
   }
   return kernels;
-}
-
-template <typename... Functors>
-std::set<std::string> listed_functors(dllaunch::TypeList<Functors...>) {
-  return {without_namespaces(demangled(typeid(Functors).name()))...};
 }
 
 /// Kernels that may compute in double: none of them runs for each activation.
@@ -104,7 +81,7 @@ bool may_use_doubles(std::string_view functor) {
   return std::ranges::any_of(names, [&](auto name) { return functor.starts_with(name); });
 }
 
-TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
+TEST(CudaKernels, DivideNoIntegersComputeNoElementInDoubleAndAreBounded) {
   const std::string path = DLLAUNCH_CUDA_PTX;
   if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
   std::ifstream ptx(path);
@@ -116,9 +93,10 @@ TEST(CudaKernels, DivideNoIntegersAndComputeNoElementInDouble) {
     instructions += in.all;
     EXPECT_GT(in.all, 10) << functor;
     EXPECT_EQ(in.divisions, 0) << functor;
+    EXPECT_EQ(in.bounds, 2) << functor;
     EXPECT_TRUE(in.doubles == 0 || may_use_doubles(functor)) << functor;
   }
-  const std::set<std::string> listed = listed_functors(dllaunch::gpu::Kernels{});
+  const std::set<std::string> listed = listed_functors(gpu::Kernels{});
   EXPECT_TRUE(std::ranges::includes(names, listed));
   EXPECT_GT(names.size(), listed.size()) << "and those of optimisers";
   std::cout << kernels.size() << " kernels of " << instructions << " PTX instructions\n";
@@ -139,7 +117,15 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
                                                        {"ChunkMoments<T>", 4},
                                                        {"ChunkGradSums<T>", 7},
                                                        {"NormForward<T>", 7},
-                                                       {"NormBackward<T>", 12}};
+                                                       {"NormBackward<T>", 12},
+                                                       {"MaxPoolForward<T>", 2},
+                                                       {"MaxPoolBackward<T>", 3},
+                                                       {"AvgPoolForward<T>", 2},
+                                                       {"AvgPoolBackward<T>", 3},
+                                                       {"GlobalAvgPoolForward<T>", 2},
+                                                       {"GlobalAvgPoolBackward<T>", 3},
+                                                       {"ZeroPadForward<T>", 2},
+                                                       {"ZeroPadBackward<T>", 3}};
   for (const auto& [name, least] : loads_and_stores) {
     for (const char* type : {"float", "BFloat16", "Float16"}) {
       const std::string functor = std::regex_replace(name, std::regex(R"(\bT\b)"), type);
@@ -152,14 +138,53 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
   }
 }
 
+/// Every optimiser's: weights, gradients and states.
+TEST(CudaKernels, LoadAndStore128BitsOfArenas) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  int found = 0;
+  for (const auto& [functor, in] : kernels_of(ptx)) {
+    if (!functor.starts_with("Update")) continue;
+    ++found;
+    EXPECT_GE(in.wide, 9) << functor << ": 5 loads, 4 stores";
+  }
+  EXPECT_GE(found, 15);
+}
+
+/// In software, a conversion takes about twenty instructions.
+TEST(CudaKernels, ConvertHalvesByInstructions) {
+  const std::string path = DLLAUNCH_CUDA_PTX;
+  if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
+  std::ifstream ptx(path);
+  int found = 0;
+  for (const auto& [functor, in] : kernels_of(ptx)) {
+    const bool reads_alone = functor.starts_with("FindNonFinite<") ||
+                             functor.starts_with("Chunk") || functor.ends_with(", float>");
+    const bool writes_alone =
+        functor.starts_with("Convert<float,") || functor.starts_with("ToChannelsLast<float,") ||
+        functor.starts_with("LossGrads<") || functor.starts_with("PrepareImages<");
+    const bool is_float16 = functor.find("Float16") != std::string::npos &&
+                            functor.find("BFloat16") == std::string::npos;
+    const bool is_bfloat16 = functor.find("BFloat16") != std::string::npos;
+    if (!is_float16 && !is_bfloat16) continue;
+    ++found;
+    EXPECT_TRUE(reads_alone || in.to_halves > 0) << functor;
+    EXPECT_TRUE(is_bfloat16 || writes_alone || in.of_halves > 0) << functor;
+  }
+  EXPECT_GT(found, 50);
+}
+
 /// A thread that walks over all chunks of a channel alone waits for memory most of the time.
 TEST(CudaKernels, JoinSumsInBlocks) {
   const std::string path = DLLAUNCH_CUDA_PTX;
   if (path.empty()) GTEST_SKIP() << "no kernel has been compiled for NVIDIA: no nvcc";
   std::ifstream ptx(path);
   const auto kernels = kernels_of(ptx);
-  for (const char* name : {"JoinMoments", "JoinSums", "SquareParts", "JoinSquares"}) {
-    const std::string functor = std::string(name) + "<double>";
+  for (const std::string functor :
+       {"JoinMoments<double>", "JoinSums<double>", "SquareParts<double>", "JoinSquares<double>",
+        "LargestOutputs", "LossRows<SoftmaxCrossEntropy>", "LossRows<SigmoidCrossEntropy>",
+        "LossRows<MeanSquaredError>"}) {
     ASSERT_TRUE(kernels.contains(functor)) << functor;
     EXPECT_GT(kernels.at(functor).barriers, 0) << functor;
   }
@@ -169,7 +194,7 @@ TEST(CudaKernels, JoinSumsInBlocks) {
 TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   std::istringstream ptx(
       ".visible .entry _ZN8dllaunch13call_for_eachINS_3gpu8SumOfTwoIfEEEEvllT_(\n"
-      "\t.param .u64 count\n)\n{\n"
+      "\t.param .u64 count\n)\n.maxntid 256, 1, 1\n.minnctapersm 3\n{\n"
       "\t.reg .f64 \t%fd<3>;\n"
       "\t// a comment: div.s64\n"
       "$L__BB0_1:\n"
@@ -177,6 +202,9 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
       "\tld.global.v4.u32 \t{%r1, %r2, %r3, %r4}, [%rd1];\n"
       "\tdiv.rn.f32 \t%f2, %f1, %f1;\n"
       "\tcvt.f64.f32 \t%fd1, %f1;\n"
+      "\tcvt.rn.f16.f32 %rs1, %f1;\n"
+      "\tcvt.rn.bf16.f32 %rs1, %f1;\n"
+      "\tcvt.f32.f16 %f1, %rs1;\n"
       "\t@%p1 div.s64 \t%rd2, %rd1, %rd3;\n"
       "\t@!%p1 rem.u32 \t%r2, %r1, %r3;\n"
       "\tbar.sync \t0;\n"
@@ -184,11 +212,15 @@ TEST(CudaKernels, WhatIsForbiddenIsSeen) {
   const auto kernels = kernels_of(ptx);
   ASSERT_TRUE(kernels.contains("SumOfTwo<float>"));
   const Instructions in = kernels.at("SumOfTwo<float>");
-  EXPECT_EQ(in.all, 8);
+  EXPECT_EQ(in.all, 11);
   EXPECT_EQ(in.doubles, 1);
   EXPECT_EQ(in.divisions, 2);
   EXPECT_EQ(in.wide, 1);
+  EXPECT_EQ(in.to_halves, 2);
+  EXPECT_EQ(in.of_halves, 1);
   EXPECT_EQ(in.barriers, 1);
+  EXPECT_EQ(in.bounds, 2);
 }
 
 }  // namespace
+}  // namespace dllaunch

@@ -3,28 +3,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cxxabi.h>
 #include <elf.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <memory>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 #include <vector>
 
+#include "tests/trainer/backends/gpu/kernels/kernel_names.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
 
+namespace dllaunch {
 namespace {
 
 using testing::IsEmpty;
@@ -96,44 +93,22 @@ Symbols symbols_of(std::string_view code) {
   return found;
 }
 
-std::string demangled(const std::string& name) {
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), std::free);
-  return text ? text.get() : name;
-}
-
-std::string without_namespaces(const std::string& type) {
-  static const std::regex space(R"(dllaunch::(gpu::)?)");
-  return std::regex_replace(type, space, "");
-}
-
 /// Returns the functors, such as "SumOfTwo<float>", of all call_for_each() kernels. Each kernel has
 /// a descriptor, NAME.kd.
 std::set<std::string> bodies_of(const std::set<std::string>& symbols) {
-  static const std::regex call(R"(^void dllaunch::call_for_each(?:_block)?<(.*?) ?>\()");
-  static const std::regex packs(R"(^InPacks<(.*?) ?>$)");
   std::set<std::string> bodies;
   for (const std::string& symbol : symbols) {
     if (!symbol.ends_with(".kd")) continue;
-    const std::string text = demangled(symbol.substr(0, symbol.size() - 3));
-    std::smatch match;
-    const bool is_call = std::regex_search(text, match, call);
-    bodies.insert(is_call ? std::regex_replace(without_namespaces(match[1].str()), packs, "$1")
-                          : text);
+    bodies.insert(functor_of(symbol.substr(0, symbol.size() - 3)));
   }
   return bodies;
-}
-
-template <typename... Functors>
-std::set<std::string> listed_functors(dllaunch::TypeList<Functors...>) {
-  return {without_namespaces(demangled(typeid(Functors).name()))...};
 }
 
 TEST(HipKernels, HoldEveryBodyForEveryGpuAndLackNothing) {
   const std::string_view off = DLLAUNCH_HIP_OFF;
   if (!off.empty()) GTEST_SKIP() << "no kernel has been compiled for AMD: " << off;
   const std::string object = read(DLLAUNCH_HIP_KERNELS);
-  const std::set<std::string> listed = listed_functors(dllaunch::gpu::Kernels{});
+  const std::set<std::string> listed = listed_functors(gpu::Kernels{});
   ASSERT_GT(listed.size(), 60U);
   std::istringstream targets(DLLAUNCH_HIP_TARGETS);
   int gpus = 0;
@@ -162,3 +137,4 @@ TEST(HipKernels, AnObjectWithoutCodeOrCutShortIsSeen) {
 }
 
 }  // namespace
+}  // namespace dllaunch

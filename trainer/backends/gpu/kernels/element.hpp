@@ -8,29 +8,10 @@
 
 #include <cstdint>
 
-#include "runtime/numerics/float16.hpp"
+#include "trainer/backends/gpu/kernels/conversions.hpp"
 #include "trainer/backends/gpu/kernels/divisor.hpp"
 
 namespace dllaunch::gpu {
-
-constexpr float get(float x) {
-  return x;
-}
-constexpr float get(BFloat16 x) {
-  return to_float(x);
-}
-constexpr float get(Float16 x) {
-  return to_float(x);
-}
-constexpr void set(float& to, float value) {
-  to = value;
-}
-constexpr void set(Float16& to, float value) {
-  to = to_float16(value);
-}
-constexpr void set(BFloat16& to, float value) {
-  to = to_bfloat16(value);
-}
 
 /// to = value, or to += value if `add`.
 template <typename T>

@@ -60,7 +60,7 @@ struct SumOfTwo {
   constexpr void at(std::int64_t i) const {
     auto sums = read<N>(a, i);
     const auto more = read<N>(b, i);
-    for (int k = 0; k < N; ++k) sums.of[k] += more.of[k];
+    sums += more;
     write(y, i, sums);
   }
 };

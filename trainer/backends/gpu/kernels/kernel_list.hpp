@@ -46,16 +46,17 @@ constexpr auto of_losses(TypeList<Listed...>) {
   return (TypeList<>{} + ... + typename OfLoss<Listed>::Kernels{});
 }
 
-using Kernels = decltype(
-    of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
-    OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments, NormForward,
-               ChunkGradSums, NormBackward>{} +
-    TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
-             Convert<BFloat16, float>, Convert<Float16, float>, Convert<BFloat16, BFloat16>,
-             Convert<Float16, Float16>, ToChannelsLast<float, float>,
-             ToChannelsLast<float, BFloat16>, ToChannelsLast<float, Float16>,
-             ToChannelsLast<BFloat16, BFloat16>, ToChannelsLast<Float16, Float16>,
-             JoinMoments<double>, TakeMoments<double>, TakeRunning<double>, JoinSums<double>,
-             TakeMeans<double>, MultiplyGradients, SquareParts<double>, JoinSquares<double>>{});
+using Kernels =
+    decltype(of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
+             OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments,
+                        NormForward, ChunkGradSums, NormBackward>{} +
+             TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
+                      Convert<BFloat16, float>, Convert<Float16, float>,
+                      Convert<BFloat16, BFloat16>, Convert<Float16, Float16>,
+                      ToChannelsLast<float, float>, ToChannelsLast<float, BFloat16>,
+                      ToChannelsLast<float, Float16>, ToChannelsLast<BFloat16, BFloat16>,
+                      ToChannelsLast<Float16, Float16>, JoinMoments<double>, TakeMoments<double>,
+                      TakeRunning<double>, JoinSums<double>, TakeMeans<double>, LargestOutputs,
+                      MultiplyGradients, SquareParts<double>, JoinSquares<double>>{});
 
 }  // namespace dllaunch::gpu

@@ -50,9 +50,11 @@ void update(const OptimizerOptions& options, const StepInfo& now, const UpdatedP
   Optimizer::template step<float>(options, now, [&]<typename Step>(const Step& step) {
     if constexpr (Measures<Optimizer>) {
       using OfSlot = typename Optimizer::template OfSlot<float>;
-      launch(
-          part.stream, part.count,
-          UpdateBySlot<Step, OfSlot>{part.elements, step, part.table, slots_of<Optimizer>(part)});
+      Elements<float> of = part.elements;
+      if constexpr (Directs<Optimizer>) of.first = of.second = of.third = nullptr;
+      launch(part.stream, part.count,
+             UpdateBySlot<Step, OfSlot, Writes::weights>{of, step, part.table,
+                                                         slots_of<Optimizer>(part)});
     } else {
       launch(part.stream, part.count, UpdateElements<Step>{part.elements, step});
     }
@@ -63,10 +65,10 @@ template <typename Optimizer>
 void direct(const OptimizerOptions& options, const StepInfo& now, const UpdatedPart& part) {
   using OfSlot = typename Optimizer::template OfSlot<float>;
   using Direct = typename Optimizer::template Direct<float>;
-  launch(
-      part.stream, part.count,
-      UpdateBySlot<Direct, OfSlot>{part.elements, Optimizer::template direct<float>(options, now),
-                                   part.table, slots_of<Optimizer>(part)});
+  launch(part.stream, part.count,
+         UpdateBySlot<Direct, OfSlot, Writes::gradients>{
+             part.elements, Optimizer::template direct<float>(options, now), part.table,
+             slots_of<Optimizer>(part)});
 }
 
 template <typename Optimizer>

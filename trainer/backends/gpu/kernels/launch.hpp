@@ -16,7 +16,7 @@ template <typename Functor>
 void launch(GpuStream stream, std::int64_t count, const Functor& functor);
 
 /// Names the functor. Fatal, but during graph capture it only aborts the capture, and the launches
-/// are repeated individually.
+/// are repeated individually. Defined one room above (launch_failed.cpp), which knows of captures.
 void launch_failed(const std::type_info& functor, GpuStatus status);
 
 }  // namespace dllaunch::gpu

@@ -193,7 +193,7 @@ struct NormForward {
     for (int k = 0; k < N; ++k) values.of[k] = values.of[k] * weight.of[k] + bias.of[k];
     if (other != nullptr) {
       const auto more = read<N>(other, i);
-      for (int k = 0; k < N; ++k) values.of[k] += more.of[k];
+      values += more;
     }
     for (float& value : values.of) value = relu && value < 0 ? 0 : value;
     write(y, i, values);
@@ -238,7 +238,7 @@ struct ChunkGradSums {
     for (std::int64_t p = chunks.first(chunk); p < end; ++p) {
       const std::int64_t place = p * chunks.channels + c;
       const auto dy = masked_dy.template at<N>(place);
-      for (int k = 0; k < N; ++k) sum.of[k] += dy.of[k];
+      sum += dy;
       if (x == nullptr) continue;
       auto z = read<N>(x, place);
       of.normalise(z, c);

@@ -10,6 +10,7 @@
 namespace dllaunch::gpu {
 
 /// Maps elements to slots: slot s is offsets[s] .. offsets[s + 1], including the gap after it.
+/// Offsets are multiples of 16 (ArenaLayout), so no pack is of two slots.
 struct SlotTable {
   const std::int64_t* offsets;
   std::int64_t count;
@@ -49,22 +50,81 @@ struct MultiplyGradients {
   }
 };
 
+constexpr int update_pack = pack_of<float>;
+
+/// What a step writes besides the states: weights, or gradients if it is a direct() one.
+enum class Writes { weights, gradients };
+
+/// Elements i .. i + N - 1 in registers. States that are absent are not accessed.
+template <int N>
+class HeldElements {
+ public:
+  constexpr HeldElements(const Elements<float>& from, std::int64_t i)
+      : weights_(read<N>(from.weights, i)),
+        gradients_(read<N>(from.gradients, i)),
+        first_(read_state(from.first, i)),
+        second_(read_state(from.second, i)),
+        third_(read_state(from.third, i)) {}
+
+  constexpr Elements<float> pointers() {
+    return {weights_.of, gradients_.of, first_.of, second_.of, third_.of};
+  }
+  template <Writes writes>
+  constexpr void write_to(const Elements<float>& to, std::int64_t i) const {
+    if constexpr (writes == Writes::weights) write(to.weights, i, weights_);
+    if constexpr (writes == Writes::gradients) write(to.gradients, i, gradients_);
+    if (to.first != nullptr) write(to.first, i, first_);
+    if (to.second != nullptr) write(to.second, i, second_);
+    if (to.third != nullptr) write(to.third, i, third_);
+  }
+
+ private:
+  static constexpr Floats<N> read_state(const float* from, std::int64_t i) {
+    return from == nullptr ? Floats<N>{} : read<N>(from, i);
+  }
+
+  Floats<N> weights_;
+  Floats<N> gradients_;
+  Floats<N> first_;
+  Floats<N> second_;
+  Floats<N> third_;
+};
+
+inline bool aligned_for_update(const Elements<float>& of) {
+  return aligned<update_pack>(of.weights, of.gradients, of.first, of.second, of.third);
+}
+
 /// A step with the same coefficients for all parameters.
 template <typename Step>
 struct UpdateElements {
+  static constexpr int pack = update_pack;
   Elements<float> of;
   Step step;
-  constexpr void operator()(std::int64_t i) const { step(of, i); }
+  bool in_packs() const { return aligned_for_update(of); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    HeldElements<N> held(of, i);
+    for (int k = 0; k < N; ++k) step(held.pointers(), k);
+    held.template write_to<Writes::weights>(of, i);
+  }
 };
 
 /// A step with coefficients per parameter: slots[slot].
-template <typename Step, typename OfSlot>
+template <typename Step, typename OfSlot, Writes writes>
 struct UpdateBySlot {
+  static constexpr int pack = update_pack;
   Elements<float> of;
   Step step;
   SlotTable table;
   const OfSlot* slots;
-  constexpr void operator()(std::int64_t i) const { step(of, i, slots[table.slot_of(i)]); }
+  bool in_packs() const { return table.first % pack == 0 && aligned_for_update(of); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    const OfSlot slot = slots[table.slot_of(i)];
+    HeldElements<N> held(of, i);
+    for (int k = 0; k < N; ++k) step(held.pointers(), k, slot);
+    held.template write_to<writes>(of, i);
+  }
 };
 
 /// Sums of squares, in double since they are divided by each other.

@@ -24,6 +24,16 @@ template <int N>
 struct Floats {
   float of[N];
 };
+template <int N>
+constexpr Floats<N>& operator+=(Floats<N>& to, const Floats<N>& more) {
+  for (int k = 0; k < N; ++k) to.of[k] += more.of[k];
+  return to;
+}
+template <int N>
+constexpr Floats<N> operator/(Floats<N> values, float by) {
+  for (float& value : values.of) value /= by;
+  return values;
+}
 
 template <int N, typename T>
 struct alignas(std::min(widest_load, N * sizeof(T))) Pack {

@@ -1,10 +1,11 @@
 // Pooling and padding. Backward passes gather: each input sums over the windows that contain it, so
-// the order of sums is fixed and no atomics are needed.
+// the order of sums is fixed and no atomics are needed. Packs are of neighbouring channels.
 #pragma once
 
 #include <array>
 
 #include "trainer/backends/gpu/kernels/layer_kernels.hpp"
+#include "trainer/backends/gpu/kernels/packs.hpp"
 #include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
@@ -76,39 +77,53 @@ constexpr Span outputs_of(std::int64_t i, std::int64_t kernel, const Divisor& st
 /// the window, row-major, in `argmax` for the backward pass.
 template <typename T>
 struct MaxPoolForward {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   T* y;
   std::uint16_t* argmax;
   Volume in;
   Grid out;
   Window window;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return out.channels % pack == 0 && aligned<pack>(x, y, argmax); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
     const auto& [kernel, stride, padding] = window;
     const Span ds = inputs_of(o.d, kernel[0], stride[0], padding[0], in.depth);
     const Span hs = inputs_of(o.h, kernel[1], stride[1], padding[1], in.height);
     const Span ws = inputs_of(o.w, kernel[2], stride[2], padding[2], in.width);
-    float most = 0;
-    std::int64_t where = -1;
+    Floats<N> most{};
+    Pack<N, std::uint16_t> where{};
+    bool any = false;
     for (std::int64_t d = ds.first; d < ds.end; ++d) {
       for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        const std::int64_t from_d = d - o.d * stride[0] + padding[0];
+        const std::int64_t from_h = h - o.h * stride[1] + padding[1];
+        const std::int64_t from_w = ws.first - o.w * stride[2] + padding[2];
+        auto place = static_cast<std::uint16_t>((from_d * kernel[1] + from_h) * kernel[2] + from_w);
+        std::int64_t input = in.at(o.row, d, h, ws.first, o.c);
         for (std::int64_t w = ws.first; w < ws.end; ++w) {
-          const float value = get(x[in.at(o.row, d, h, w, o.c)]);
-          if (where >= 0 && !(value > most) && value == value) continue;
-          most = value;
-          const std::int64_t from_d = d - o.d * stride[0] + padding[0];
-          const std::int64_t from_h = h - o.h * stride[1] + padding[1];
-          where = (from_d * kernel[1] + from_h) * kernel[2] + w - o.w * stride[2] + padding[2];
+          const auto values = read<N>(x, input);
+          for (int k = 0; k < N; ++k) {
+            const float value = values.of[k];
+            if (any && !(value > most.of[k]) && value == value) continue;
+            most.of[k] = value;
+            where.of[k] = place;
+          }
+          any = true;
+          input += in.channels;
+          ++place;
         }
       }
     }
-    set(y[i], most);
-    argmax[i] = static_cast<std::uint16_t>(where);
+    write(y, i, most);
+    *reinterpret_cast<Pack<N, std::uint16_t>*>(argmax + i) = where;
   }
 };
 
 template <typename T>
 struct MaxPoolBackward {
+  static constexpr int pack = pack_of<T>;
   const T* dy;
   const std::uint16_t* argmax;
   T* dx;
@@ -116,26 +131,34 @@ struct MaxPoolBackward {
   Volume out;
   DividedWindow window;
   bool add;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return in.channels % pack == 0 && aligned<pack>(dy, argmax, dx); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates x = coordinates_of(in, i);
     const auto& [kernel, stride, padding] = static_cast<const Window&>(window);
     const Span ds = outputs_of(x.d, kernel[0], window.by_stride[0], padding[0], out.depth);
     const Span hs = outputs_of(x.h, kernel[1], window.by_stride[1], padding[1], out.height);
     const Span ws = outputs_of(x.w, kernel[2], window.by_stride[2], padding[2], out.width);
-    float sum = 0;
+    Floats<N> sum{};
     for (std::int64_t d = ds.first; d < ds.end; ++d) {
       for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        const std::int64_t from_d = x.d - d * stride[0] + padding[0];
+        const std::int64_t from_h = x.h - h * stride[1] + padding[1];
+        const std::int64_t from_w = x.w - ws.first * stride[2] + padding[2];
+        auto mine = static_cast<int>((from_d * kernel[1] + from_h) * kernel[2] + from_w);
+        std::int64_t y = out.at(x.row, d, h, ws.first, x.c);
         for (std::int64_t w = ws.first; w < ws.end; ++w) {
-          const std::int64_t from_d = x.d - d * stride[0] + padding[0];
-          const std::int64_t from_h = x.h - h * stride[1] + padding[1];
-          const std::int64_t mine =
-              (from_d * kernel[1] + from_h) * kernel[2] + x.w - w * stride[2] + padding[2];
-          const std::int64_t y = out.at(x.row, d, h, w, x.c);
-          if (argmax[y] == mine) sum += get(dy[y]);
+          const auto grads = read<N>(dy, y);
+          const auto chosen = *reinterpret_cast<const Pack<N, std::uint16_t>*>(argmax + y);
+          for (int k = 0; k < N; ++k) {
+            if (chosen.of[k] == mine) sum.of[k] += grads.of[k];
+          }
+          y += out.channels;
+          mine -= static_cast<int>(stride[2]);
         }
       }
     }
-    put(dx[i], sum, add);
+    write(dx, i, sum, add);
   }
 };
 
@@ -151,40 +174,50 @@ requires(Kind::traits.stores_argmax) struct LayerKernels<Kind, T> {
 
 template <typename T>
 struct AvgPoolForward {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   T* y;
   Volume in;
   Grid out;
   Window window;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return out.channels % pack == 0 && aligned<pack>(x, y); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
-    float sum = 0;
+    const std::int64_t top = o.h * window.stride[1];
+    const std::int64_t left = o.w * window.stride[2];
+    Floats<N> sum{};
     for (std::int64_t r = 0; r < window.kernel[1]; ++r) {
       for (std::int64_t s = 0; s < window.kernel[2]; ++s) {
-        sum += get(x[in.at(o.row, 0, o.h * window.stride[1] + r, o.w * window.stride[2] + s, o.c)]);
+        sum += read<N>(x, in.at(o.row, 0, top + r, left + s, o.c));
       }
     }
-    set(y[i], sum / static_cast<float>(window.elements()));
+    write(y, i, sum / static_cast<float>(window.elements()));
   }
 };
 
 template <typename T>
 struct AvgPoolBackward {
+  static constexpr int pack = pack_of<T>;
   const T* dy;
   T* dx;
   Grid in;
   Volume out;
   DividedWindow window;
   bool add;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return in.channels % pack == 0 && aligned<pack>(dy, dx); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates x = coordinates_of(in, i);
     const Span hs = outputs_of(x.h, window.kernel[1], window.by_stride[1], 0, out.height);
     const Span ws = outputs_of(x.w, window.kernel[2], window.by_stride[2], 0, out.width);
-    float sum = 0;
+    Floats<N> sum{};
     for (std::int64_t h = hs.first; h < hs.end; ++h) {
-      for (std::int64_t w = ws.first; w < ws.end; ++w) sum += get(dy[out.at(x.row, 0, h, w, x.c)]);
+      for (std::int64_t w = ws.first; w < ws.end; ++w) {
+        sum += read<N>(dy, out.at(x.row, 0, h, w, x.c));
+      }
     }
-    put(dx[i], sum / static_cast<float>(window.elements()), add);
+    write(dx, i, sum / static_cast<float>(window.elements()), add);
   }
 };
 
@@ -201,27 +234,33 @@ struct LayerKernels<AvgPool2d, T> {
 
 template <typename T>
 struct GlobalAvgPoolForward {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   T* y;
   Grid in;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return in.channels % pack == 0 && aligned<pack>(x, y); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const std::int64_t first = i / in.by_channels * in.pixels() * in.channels + i % in.by_channels;
-    float sum = 0;
-    for (std::int64_t p = 0; p < in.pixels(); ++p) sum += get(x[first + p * in.channels]);
-    set(y[i], sum / static_cast<float>(in.pixels()));
+    Floats<N> sum{};
+    for (std::int64_t p = 0; p < in.pixels(); ++p) sum += read<N>(x, first + p * in.channels);
+    write(y, i, sum / static_cast<float>(in.pixels()));
   }
 };
 
 template <typename T>
 struct GlobalAvgPoolBackward {
+  static constexpr int pack = pack_of<T>;
   const T* dy;
   T* dx;
   Grid in;
   bool add;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return in.channels % pack == 0 && aligned<pack>(dy, dx); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const std::int64_t row = i / in.by_channels / in.by_pixels;
-    const float share = get(dy[row * in.channels + i % in.by_channels]);
-    put(dx[i], share / static_cast<float>(in.pixels()), add);
+    const auto grads = read<N>(dy, row * in.channels + i % in.by_channels);
+    write(dx, i, grads / static_cast<float>(in.pixels()), add);
   }
 };
 
@@ -238,32 +277,38 @@ struct LayerKernels<GlobalAvgPool, T> {
 /// Zeros around height and width. One index per output.
 template <typename T>
 struct ZeroPadForward {
+  static constexpr int pack = pack_of<T>;
   const T* x;
   T* y;
   Volume in;
   Grid out;
   std::int64_t pixels;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return out.channels % pack == 0 && aligned<pack>(x, y); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates o = coordinates_of(out, i);
     const std::int64_t h = o.h - pixels;
     const std::int64_t w = o.w - pixels;
     const bool inside = h >= 0 && h < in.height && w >= 0 && w < in.width;
-    set(y[i], inside ? get(x[in.at(o.row, 0, h, w, o.c)]) : 0);
+    write(y, i, inside ? read<N>(x, in.at(o.row, 0, h, w, o.c)) : Floats<N>{});
   }
 };
 
 /// One index per input.
 template <typename T>
 struct ZeroPadBackward {
+  static constexpr int pack = pack_of<T>;
   const T* dy;
   T* dx;
   Grid in;
   Volume out;
   std::int64_t pixels;
   bool add;
-  constexpr void operator()(std::int64_t i) const {
+  bool in_packs() const { return in.channels % pack == 0 && aligned<pack>(dy, dx); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
     const Coordinates x = coordinates_of(in, i);
-    put(dx[i], get(dy[out.at(x.row, 0, x.h + pixels, x.w + pixels, x.c)]), add);
+    write(dx, i, read<N>(dy, out.at(x.row, 0, x.h + pixels, x.w + pixels, x.c)), add);
   }
 };
 

@@ -116,7 +116,7 @@ class Search {
       if (ended == gpu_success) return true;
       failure_ = gpu_words(ended);
     }
-    static_cast<void>(gpu_last_error());  // clears it for the next engine
+    gpu_clear_error();  // for the next engine
     return false;
   }
 
@@ -217,7 +217,7 @@ class ChosenConvolution final : public Convolution {
     Part& part = parts_[index(pass)];
     for (const auto& [relaxation, ids] : by_relaxation(part.engines.list(), std::nullopt)) {
       for (const EngineId& id : ids) {
-        static_cast<void>(gpu_last_error());  // of the engine before
+        gpu_clear_error();  // of the engine before
         if (id == part.plan.id) continue;
         auto planned = part.engines.plan(id);
         if (!planned || planned->workspace > workspace_ || !planned->run(stream, at).empty()) {

@@ -40,6 +40,7 @@ LossInputs LossLayer::inputs() const {
 
 void LossLayer::compute(GpuStream stream) {
   if (present_ == 0) return;
+  launch(stream, present_, LargestOutputs{inputs()});
   [[maybe_unused]] const bool found = visit_named(
       Losses{}, choice_.name,
       [&]<typename Loss>(const Loss&) { launch(stream, present_, LossRows<Loss>{inputs()}); });

@@ -63,7 +63,7 @@ class DeviceMemory {
     if (plan_.bytes == 0) return gpu_success;
     const GpuStatus status = gpu_allocate(&memory_, plan_.bytes);
     // Clear the error: it is returned here.
-    if (status != gpu_success) static_cast<void>(gpu_last_error());
+    if (status != gpu_success) gpu_clear_error();
     return status;
   }
   template <typename T>

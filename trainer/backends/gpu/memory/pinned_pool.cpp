@@ -30,7 +30,7 @@ std::shared_ptr<std::byte> PinnedPool::allocate(std::size_t bytes) {
     }
   }
   if (memory == nullptr && gpu_allocate_on_host(&memory, bytes) != gpu_success) {
-    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+    gpu_clear_error();  // it is reported here
     return nullptr;
   }
   const auto give_back = [kept = kept_, bytes](std::byte* at) {

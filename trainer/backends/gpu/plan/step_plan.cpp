@@ -1,6 +1,9 @@
 #include "trainer/backends/gpu/plan/step_plan.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <limits>
 
 #include "support/position.hpp"
 #include "trainer/backends/fusion_plan.hpp"
@@ -63,6 +66,20 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
 
 Window window_of(const Operation& op) {
   return std::visit([](const auto& kind) { return window_along_axes(kind); }, op);
+}
+
+std::optional<Error> window_error(const Graph& graph) {
+  constexpr std::int64_t most = std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+  for (const Node& node : graph.nodes) {
+    if (!traits_of(node.op).stores_argmax) continue;
+    const std::int64_t elements = window_of(node.op).elements();
+    if (elements <= most) continue;
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{}: its window has {} elements; on GPUs max pooling has at most {}",
+                             node.name, elements, most),
+                 "use a smaller kernel, or compute on CPUs"};
+  }
+  return std::nullopt;
 }
 
 StepPlan plan_steps(const Graph& graph, int batch) {

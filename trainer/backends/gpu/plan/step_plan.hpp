@@ -1,8 +1,10 @@
 // What a GPU backend runs for a graph, and the lifetime of each array. Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "support/result.hpp"
 #include "trainer/backends/gpu/kernels/element.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
 #include "trainer/graph/graph.hpp"
@@ -35,6 +37,10 @@ struct StepPlan {
 };
 
 StepPlan plan_steps(const Graph& graph, int batch);
+
+/// bad_request: a max pooling has a window of more than 65,536 elements; the place of the largest
+/// is stored in 16 bits.
+std::optional<Error> window_error(const Graph& graph);
 
 /// Returns the window of a convolution or pooling.
 Window window_of(const Operation& op);

@@ -480,6 +480,7 @@ Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOp
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library) {
+  if (auto error = window_error(graph)) return *std::move(error);
   if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
     return compiled<float>(graph, options, library);
   }

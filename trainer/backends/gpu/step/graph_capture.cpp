@@ -1,15 +1,11 @@
 #include "trainer/backends/gpu/step/graph_capture.hpp"
 
-#include <cxxabi.h>
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/kernels/launch.hpp"
 
 namespace dllaunch::gpu {
 
@@ -23,13 +19,6 @@ GpuStream capture_stream() {
 }
 
 }  // namespace
-
-void launch_failed(const std::type_info& functor, GpuStatus status) {
-  const std::unique_ptr<char, decltype(&std::free)> readable(
-      abi::__cxa_demangle(functor.name(), nullptr, nullptr, nullptr), std::free);
-  const char* const name = readable == nullptr ? functor.name() : readable.get();
-  library_failed(gpu_vendor_api, fmt::format("kernel {}: {}", name, gpu_words(status)));
-}
 
 GraphCapture::~GraphCapture() {
   clear();
@@ -46,7 +35,7 @@ void GraphCapture::give_up(const std::string& why) {
   given_up_ = true;
   fmt::print(stderr, "warning: {} graph capture failed ({}); launching kernels individually\n",
              gpu_vendor_api, why);
-  static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+  gpu_clear_error();  // it is reported here
 }
 
 GpuGraph GraphCapture::capture(const std::function<void(GpuStream)>& enqueue) {

@@ -48,7 +48,7 @@ std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   void* memory = nullptr;
   if (gpu_allocate(&memory, bytes) != gpu_success) {
-    static_cast<void>(gpu_last_error());  // clears the error: it is reported here
+    gpu_clear_error();  // it is reported here
     refuse(bytes);
   }
   ++arenas_allocated_;

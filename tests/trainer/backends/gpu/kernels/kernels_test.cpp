@@ -154,6 +154,44 @@ TEST(Kernels, TheFirstOfEqualsIsTheLargestAndNaNWins) {
   EXPECT_EQ(best_of({nan, 1, nan, 2}).second, 2) << "the last NaN";
 }
 
+/// The largest window whose places are stored: the last place is 65,535.
+TEST(Kernels, TheLastPlaceOfAWindowOfSixteenBitsIsFound) {
+  const Volume in{1, 1, 256, 256, 1};
+  const Volume out{1, 1, 1, 1, 1};
+  const Window window{{1, 256, 256}, {1, 256, 256}, {0, 0, 0}};
+  std::vector<float> x(256 * 256);
+  x.back() = 1;
+  float y = 0;
+  std::uint16_t place = 0;
+  launch(nullptr, 1, MaxPoolForward<float>{x.data(), &y, &place, in, out, window});
+  EXPECT_EQ(place, 65535);
+  const float dy = 3;
+  std::vector<float> dx(x.size());
+  launch(nullptr, in.elements(),
+         MaxPoolBackward<float>{&dy, &place, dx.data(), in, out, window, false});
+  EXPECT_EQ(dx.back(), 3);
+  EXPECT_EQ(std::accumulate(dx.begin(), dx.end(), 0.F), 3);
+}
+
+/// Of more elements than 31 or 32 bits count: ResNet-50's first convolution at a batch of 4,096,
+/// and twice that.
+TEST(Kernels, IndexesOfBillionsOfElementsAreExact) {
+  for (const std::int64_t rows : {4096, 8192}) {
+    const Grid v = Volume{rows, 1, 112, 112, 64};
+    for (const std::int64_t back : {std::int64_t{1}, std::int64_t{64}, v.elements() / 3}) {
+      const std::int64_t i = v.elements() - back;
+      const Coordinates p = coordinates_of(v, i);
+      EXPECT_EQ(v.at(p.row, p.d, p.h, p.w, p.c), i);
+      EXPECT_EQ(p.row, i / (112 * 112 * 64));
+      EXPECT_EQ(plain_index(v, i), ((p.row * 64 + p.c) * 112 + p.h) * 112 + p.w);
+    }
+    const std::int64_t pixels = rows * 112 * 112;
+    const Chunks chunks = chunks_of(pixels, 64);
+    EXPECT_EQ(chunks.first(chunks.count), pixels);
+    EXPECT_LT(chunks.each, 1 << 24) << "counted in float";
+  }
+}
+
 /// Gathering by input equals scattering by output.
 TEST(Kernels, WindowsAgreeBothWays) {
   for (std::int64_t extent = 1; extent < 9; ++extent) {

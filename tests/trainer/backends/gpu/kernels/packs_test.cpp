@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <random>
@@ -12,6 +13,8 @@
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
+#include "trainer/backends/gpu/kernels/optimizer_launches.hpp"
+#include "trainer/backends/gpu/kernels/pooling_functors.hpp"
 #include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
@@ -127,6 +130,101 @@ TYPED_TEST(Packs, OfANormGiveWhatSingleElementsGive) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+/// Kernels of a layer on 16 channels: y and dx.
+template <typename T, typename Kind>
+std::vector<std::vector<float>> pooled(const Kind& kind, const Volume& in, const Volume& out,
+                                       std::size_t shift) {
+  const auto inputs = static_cast<std::size_t>(in.elements());
+  const auto outputs = static_cast<std::size_t>(out.elements());
+  Shifted<T> x(inputs, shift, 1);
+  Shifted<T> y(outputs, shift, 2);
+  Shifted<T> dy(outputs, shift, 3);
+  Shifted<T> dx(inputs, shift, 4);
+  Shifted<BFloat16> places(outputs, shift, 5);
+  const View<T> view{.in = in,
+                     .out = out,
+                     .x = x.data(),
+                     .y = y.data(),
+                     .dy = dy.data(),
+                     .dx = dx.data(),
+                     .add = true,
+                     .argmax = reinterpret_cast<std::uint16_t*>(places.data())};
+  const auto forward = LayerKernels<Kind, T>::forward(kind, view);
+  const auto backward = LayerKernels<Kind, T>::backward(kind, view);
+  expect_packs(forward, shift);
+  expect_packs(backward, shift);
+  launch(nullptr, out.elements(), forward);
+  launch(nullptr, in.elements(), backward);
+  return {y.values(), dx.values()};
+}
+
+TYPED_TEST(Packs, OfPoolingGiveWhatSingleElementsGive) {
+  using T = TypeParam;
+  const auto expect_same = [](const auto& kind, const Volume& in, const Volume& out) {
+    EXPECT_EQ(pooled<T>(kind, in, out, 0), pooled<T>(kind, in, out, 1));
+  };
+  const Volume in{2, 1, 7, 6, 16};
+  expect_same(MaxPool2d{.kernel = 3, .stride = 2, .padding = 1}, in, {2, 1, 4, 3, 16});
+  expect_same(MaxPool3d{.kernel = {2, 2, 2}, .stride = {1, 2, 2}}, {2, 3, 4, 4, 16},
+              {2, 2, 2, 2, 16});
+  expect_same(AvgPool2d{.kernel = 3, .stride = 2}, in, {2, 1, 3, 2, 16});
+  expect_same(GlobalAvgPool{}, in, {2, 1, 1, 1, 16});
+  expect_same(ZeroPad2d{.pixels = 2}, in, {2, 1, 11, 10, 16});
+}
+
+/// Three slots, the last element left over: weights, gradients and states after one step.
+std::vector<std::vector<float>> updated(const OptimizerEntry& optimizer, std::size_t shift) {
+  constexpr std::size_t count = 1005;
+  OptimizerOptions options = optimizer.defaults;
+  options.momentum = 0.9;
+  options.centered = true;
+  options.weight_decay = 0.01;
+  const std::size_t states = optimizer.states(options).size();
+  std::vector<Shifted<float>> arrays;
+  for (unsigned i = 0; i < 2 + states; ++i) arrays.emplace_back(count, shift, i);
+  for (std::size_t i = 2; i < arrays.size(); ++i) {  // moments
+    for (std::size_t e = 0; e < count; ++e) arrays[i].data()[e] = std::abs(arrays[i].data()[e]);
+  }
+  const auto state = [&](std::size_t i) { return i < states ? arrays[2 + i].data() : nullptr; };
+  const OptimizerLaunches& launches = *find_optimizer_launches(optimizer.name);
+  const std::vector<std::int64_t> offsets = {0, 16, 512, count};
+  UpdatedPart part{.count = count,
+                   .elements = {arrays[0].data(), arrays[1].data(), state(0), state(1), state(2)},
+                   .table = {offsets.data(), 3, 0}};
+  const StepInfo now{.lr = 0.05, .step = 2, .epoch = 11, .previous_lr = 0.1};
+  std::vector<std::byte> slots;
+  if (launches.slots != nullptr) {
+    const std::vector<SlotNorms> norms = {{true, 1, 1}, {false, 2, 3}, {false, 5, 4}};
+    slots = launches.slots(options, now, norms);
+    part.slots = slots.data();
+  }
+  if (launches.direct != nullptr) launches.direct(options, now, part);
+  launches.update(options, now, part);
+  std::vector<std::vector<float>> results;
+  for (Shifted<float>& array : arrays) results.push_back(array.values());
+  return results;
+}
+
+TEST(OptimizerPacks, GiveWhatSingleElementsGive) {
+  for (const OptimizerEntry& optimizer : optimizers()) {
+    EXPECT_EQ(updated(optimizer, 0), updated(optimizer, 1)) << optimizer.name;
+  }
+}
+
+TEST(OptimizerPacks, AreOfAlignedElementsOfOneSlot) {
+  Shifted<float> x(64, 0, 1);
+  const auto at = [&](int weights, int state) {
+    return Elements<float>{x.data() + weights, x.data(), x.data() + state, nullptr, nullptr};
+  };
+  using Step = AdamStep<float>;
+  EXPECT_TRUE((UpdateElements<Step>{at(0, 4), {}}.in_packs()));
+  EXPECT_FALSE((UpdateElements<Step>{at(1, 4), {}}.in_packs()));
+  EXPECT_FALSE((UpdateElements<Step>{at(0, 2), {}}.in_packs()));
+  using BySlot = UpdateBySlot<Lamb::Step<float>, Lamb::OfSlot<float>, Writes::weights>;
+  EXPECT_TRUE((BySlot{at(0, 4), {}, {nullptr, 1, 64}, nullptr}.in_packs()));
+  EXPECT_FALSE((BySlot{at(0, 4), {}, {nullptr, 1, 2}, nullptr}.in_packs()));
+}
+
 /// Packs of channels would cross pixels.
 TYPED_TEST(Packs, AreNotForChannelsThatTheyDoNotDivide) {
   using T = TypeParam;
@@ -139,6 +237,11 @@ TYPED_TEST(Packs, AreNotForChannelsThatTheyDoNotDivide) {
   EXPECT_TRUE(forward(8).in_packs());
   EXPECT_FALSE(forward(6).in_packs());
   EXPECT_FALSE((AddBias<T>{x.data(), of.data(), 6}).in_packs());
+  const auto pool = [&](std::int64_t channels) {
+    return GlobalAvgPoolForward<T>{x.data(), x.data(), Volume{1, 1, 1, 1, channels}};
+  };
+  EXPECT_TRUE(pool(8).in_packs());
+  EXPECT_FALSE(pool(6).in_packs());
 }
 
 }  // namespace

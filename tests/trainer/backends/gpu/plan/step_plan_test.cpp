@@ -24,6 +24,23 @@ std::vector<int> absorbed_in(const StepPlan& plan) {
   return absorbed;
 }
 
+/// The place of a window's largest element is stored in 16 bits.
+TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
+  const auto pooled = [](const auto& pool, const Shape& image) {
+    GraphBuilder net("m", image);
+    net.add("pool", pool);
+    net.add("flatten", Flatten{});
+    return *std::move(net).finish();
+  };
+  EXPECT_FALSE(window_error(pooled(MaxPool2d{.kernel = 256, .stride = 256}, {1, 256, 256})));
+  EXPECT_FALSE(window_error(pooled(AvgPool2d{.kernel = 257, .stride = 257}, {1, 257, 257})));
+  const auto error = window_error(pooled(MaxPool2d{.kernel = 257, .stride = 257}, {1, 257, 257}));
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::bad_request);
+  EXPECT_EQ(error->what,
+            "pool: its window has 66049 elements; on GPUs max pooling has at most 65536");
+}
+
 TEST(StepPlan, ANormRunsWithTheReluBehindIt) {
   const StepPlan plan = plan_steps(case_named("batch_norm_relu"), 4);
   EXPECT_EQ(absorbed_in(plan), std::vector<int>{2});

@@ -94,6 +94,17 @@ TEST(GpuExecutable, GivesAllItsMemoryBack) {
   EXPECT_EQ(host_gpus().in_use[0], before);
 }
 
+TEST(GpuExecutable, RefusesAWindowWhosePlacesItCannotStore) {
+  GraphBuilder net("m", {1, 257, 257});
+  net.add("pool", MaxPool2d{.kernel = 257, .stride = 257});
+  net.add("flatten", Flatten{});
+  net.add("fc", Dense{.units = 2});
+  const auto math = make_host_math();
+  const auto refused = compile_for_gpu("host_gpu", *std::move(net).finish(), {.batch = 1}, *math);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("pool: its window has 66049 elements"));
+}
+
 TEST(GpuExecutable, SaysWhatWouldFit) {
   const Graph graph = residual_graph();
   const auto math = make_host_math();
@@ -170,7 +181,7 @@ TEST(GpuExecutableDeathTest, AFailedLaunchIsFatalAndNamesItsKernel) {
   const auto step = [&] {
     executable->forward(images.batch(), Phase::train);
     // Libraries and queries clear the last error in between.
-    executable->backward(1, false, [](int) { static_cast<void>(gpu_last_error()); });
+    executable->backward(1, false, [](int) { gpu_clear_error(); });
   };
   // Before the second step, which captures: there a failure ends only the capture.
   for (const int launches : {0, 3, 12}) {
