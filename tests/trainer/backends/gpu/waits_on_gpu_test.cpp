@@ -25,12 +25,17 @@ class Watched final : public Forwarding {
   bool follow(Pending pending) override {
     if (!follows_ || !real_.follow(pending)) return false;
     ++followed;
-    open_.insert(pending.id);
+    if (complete_.contains(pending.id)) {
+      ++early;
+    } else {
+      open_.insert(pending.id);
+    }
     return true;
   }
   /// What another wait has completed, the host may find complete without a wait of its own.
   bool test(Pending pending) override {
     const bool complete = real_.test(pending);
+    if (complete) complete_.insert(pending.id);
     if (complete && open_.erase(pending.id) > 0) ++settled;
     return complete;
   }
@@ -45,11 +50,13 @@ class Watched final : public Forwarding {
   std::size_t followed = 0;
   std::size_t settled = 0;  // of these, ended by the host; the watchdog knows of a wait
   std::size_t ahead = 0;    // of these, with later work already given to the GPU
+  std::size_t early = 0;    // already complete when the GPU was told to wait, as on a slow rank
 
  private:
   bool follows_;
   const Activity& activity_;
   std::set<std::int64_t> open_;
+  std::set<std::int64_t> complete_;
 };
 
 struct Outcome {
@@ -57,6 +64,7 @@ struct Outcome {
   std::size_t followed = 0;
   std::size_t ahead = 0;
   std::size_t settled = 0;
+  std::size_t early = 0;
 };
 
 class WaitsOnGpu : public testing::Test {
@@ -97,6 +105,7 @@ class WaitsOnGpu : public testing::Test {
     run.followed = watched.followed;
     run.ahead = watched.ahead;
     run.settled = watched.settled;
+    run.early = watched.early;
     return run;
   }
 
@@ -117,8 +126,9 @@ TEST_F(WaitsOnGpu, TheHostRunsAheadByLessThanAStep) {
     ASSERT_GE(steps, 3U);
     // The last bucket of every step; sharded, its weights too.
     EXPECT_EQ(ahead.followed, steps * (shard ? 2 : 1));
-    EXPECT_EQ(ahead.ahead, steps) << "until the first wait of each";
-    EXPECT_EQ(ahead.settled, ahead.followed) << "NCCL's errors and the watchdog need the host";
+    EXPECT_GE(ahead.ahead + ahead.early, steps) << "until the first wait of each";
+    EXPECT_EQ(ahead.settled + ahead.early, ahead.followed)
+        << "NCCL's errors and the watchdog need the host";
   }
 }
 
