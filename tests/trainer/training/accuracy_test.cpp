@@ -104,6 +104,7 @@ class Curves : public testing::Test {
     if (!full_tier()) {
       GTEST_SKIP() << "minutes: with DLLAUNCH_TEST_FULL=1";
     }
+    if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "an hour under a sanitizer; training_test covers it";
     if (!fs::exists("/usr/share/datasets/fashion-mnist")) {
       GTEST_SKIP() << "no Fashion-MNIST: apt-get install dataset-fashion-mnist";
     }
