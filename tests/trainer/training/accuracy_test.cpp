@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 
 #include "support/json.hpp"
 #include "support/random.hpp"
@@ -100,6 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
 /// DLLAUNCH_CURVES keeps their results; existing ones are not trained again.
 class Curves : public testing::Test {
  protected:
+  static void SetUpTestSuite() { folder_ = std::make_unique<ScratchFolder>(); }
+  static void TearDownTestSuite() { folder_.reset(); }
+
   void SetUp() override {
     if (!full_tier()) {
       GTEST_SKIP() << "minutes: with DLLAUNCH_TEST_FULL=1";
@@ -112,7 +116,7 @@ class Curves : public testing::Test {
 
   std::vector<Json> trained(const std::string& name) const {
     const char* kept = std::getenv("DLLAUNCH_CURVES");
-    const fs::path runs = kept != nullptr ? fs::path(kept) : folder_.path();
+    const fs::path runs = kept != nullptr ? fs::path(kept) : folder_->path();
     const auto ended =
         run_program({DLLAUNCH_SOURCE_DIR "/bench/training/curves", "train", runs.string(),
                      fs::path(DLLAUNCH_BIN_DIR).parent_path().string(), "--only", name});
@@ -132,7 +136,8 @@ class Curves : public testing::Test {
   }
 
  private:
-  const ScratchFolder folder_;
+  /// Of all tests: each training is needed by several.
+  inline static std::unique_ptr<ScratchFolder> folder_;
 };
 
 TEST_F(Curves, ASmallBatchPasses91InFiveEpochs) {
