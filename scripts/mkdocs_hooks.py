@@ -26,6 +26,14 @@ def commands_page():
     return "\n".join(page)
 
 
+def topics_page():
+    """Returns what `dllaunch help TOPIC` prints, held by a test; it is made from the program's tables."""
+    page = ["# Topics of `dllaunch help`", ""]
+    for path in sorted((HELP / "topics").glob("*.txt")):
+        page += [f"## {path.stem}", "", "```text", path.read_text().rstrip(), "```", ""]
+    return "\n".join(page)
+
+
 def decisions_page():
     """Returns the list of the design decisions."""
     page = ["# Design decisions", ""]
@@ -37,6 +45,7 @@ def decisions_page():
 
 def on_files(files, config):
     files.append(File.generated(config, "reference/commands.md", content=commands_page()))
+    files.append(File.generated(config, "reference/topics.md", content=topics_page()))
     files.append(File.generated(config, "decisions/index.md", content=decisions_page()))
     return files
 
