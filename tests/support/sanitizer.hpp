@@ -11,4 +11,9 @@ inline bool under_thread_sanitizer() {
   return ::dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
 }
 
+/// Returns true in a program built with AddressSanitizer or ThreadSanitizer.
+inline bool under_a_sanitizer() {
+  return under_thread_sanitizer() || ::dlsym(RTLD_DEFAULT, "__asan_init") != nullptr;
+}
+
 }  // namespace dllaunch

@@ -8,6 +8,7 @@
 
 #include "support/json.hpp"
 #include "support/random.hpp"
+#include "tests/support/sanitizer.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -108,7 +109,7 @@ class Curves : public testing::Test {
     if (!full_tier()) {
       GTEST_SKIP() << "minutes: with DLLAUNCH_TEST_FULL=1";
     }
-    if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "an hour under a sanitizer; training_test covers it";
+    if (under_a_sanitizer()) GTEST_SKIP() << "an hour under a sanitizer; training_test covers it";
     if (!fs::exists("/usr/share/datasets/fashion-mnist")) {
       GTEST_SKIP() << "no Fashion-MNIST: apt-get install dataset-fashion-mnist";
     }
