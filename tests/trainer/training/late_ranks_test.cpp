@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -55,14 +56,17 @@ TEST(LateRanksOfDltrain, NamesADelayedRank) {
   EXPECT_THAT(ended.output, testing::Not(HasSubstr("rank 0 on")));
   const auto events = events_of(folder / ".", "ranks");
   ASSERT_EQ(events.size(), 3u);
-  const Json& last = events.back();
-  EXPECT_EQ(last["epoch"], 3);
-  EXPECT_EQ(last["ranks"], 2);
-  ASSERT_EQ(last["slowest"].size(), 2u);
-  ASSERT_EQ(last["stragglers"].size(), 1u) << last;
-  EXPECT_EQ(last["stragglers"][0]["rank"], 1);
-  EXPECT_EQ(last["stragglers"][0]["cause"], "compute");
-  EXPECT_GT(last["stragglers"][0]["delayed"], 0.0);
+  // Other programs may hold up rank 0 as much in one epoch, not in all.
+  const auto named =
+      std::ranges::find_if(events, [](const Json& event) { return !event["stragglers"].empty(); });
+  ASSERT_NE(named, events.end()) << events.back();
+  EXPECT_EQ((*named)["ranks"], 2);
+  ASSERT_EQ((*named)["slowest"].size(), 2u);
+  ASSERT_EQ((*named)["stragglers"].size(), 1u) << *named;
+  EXPECT_EQ((*named)["stragglers"][0]["rank"], 1);
+  EXPECT_EQ((*named)["stragglers"][0]["cause"], "compute");
+  EXPECT_GT((*named)["stragglers"][0]["delayed"], 0.0);
+  EXPECT_EQ(events.back()["epoch"], 3);
 }
 
 }  // namespace
