@@ -83,15 +83,6 @@ std::vector<JobKey> first_keys() {
 }
 
 std::vector<JobKey> resource_keys() {
-  Json time = {{"type", Json::array({"string", "integer", "null"})},
-               {"minimum", 0},
-               {"pattern", fmt::format(fmt::runtime(time_pattern), short_time_pattern)},
-               {"x-expected",
-                "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
-                "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
-  Json memory = {{"type", Json::array({"string", "null"})},
-                 {"pattern", memory_pattern},
-                 {"x-expected", "an amount with its unit, such as 64GB or 500MB"}};
   Json gpus = whole(1, 1'000'000);
   gpus["type"] = Json::array({"integer", "null"});
   return {
@@ -123,6 +114,21 @@ std::vector<JobKey> resource_keys() {
        .initial = "auto",
        .doc = "cores per rank, the nearest first; auto: an equal share of the cores that "
               "binding.cores assigns"},
+  };
+}
+
+/// What Slurm may stop a job for, and where it queues.
+std::vector<JobKey> limit_keys() {
+  Json time = {{"type", Json::array({"string", "integer", "null"})},
+               {"minimum", 0},
+               {"pattern", fmt::format(fmt::runtime(time_pattern), short_time_pattern)},
+               {"x-expected",
+                "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
+                "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
+  Json memory = {{"type", Json::array({"string", "null"})},
+                 {"pattern", memory_pattern},
+                 {"x-expected", "an amount with its unit, such as 64GB or 500MB"}};
+  return {
       {.path = "resources.time",
        .rules = time,
        .initial = nullptr,
@@ -425,8 +431,8 @@ std::vector<JobKey> recovery_keys() {
 
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
-  for (const auto part : {first_keys, resource_keys, option_keys, queue_keys, environment_keys,
-                          binding_keys, last_keys, recovery_keys}) {
+  for (const auto part : {first_keys, resource_keys, limit_keys, option_keys, queue_keys,
+                          environment_keys, binding_keys, last_keys, recovery_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

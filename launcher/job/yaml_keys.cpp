@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <ranges>
 
 namespace dllaunch {
 namespace {
@@ -23,17 +22,18 @@ YamlNode& unshared(YamlPointer& value) {
 }
 
 YamlEntry* last_entry(YamlNode& block, std::string_view key) {
-  const auto backwards = std::views::reverse(block.entries);
-  const auto found = std::ranges::find(backwards, key, &YamlEntry::key);
-  return found == backwards.end() ? nullptr : &*found;
+  const auto end = block.entries.rend();
+  const auto found = std::ranges::find(block.entries.rbegin(), end, key, &YamlEntry::key);
+  return found == end ? nullptr : &*found;
 }
 
 }  // namespace
 
 const YamlEntry* key_at(const YamlNode& root, std::string_view path) {
-  const auto backwards = std::views::reverse(root.entries);
-  const auto found = std::ranges::find(backwards, first_step(path), &YamlEntry::key);
-  if (found == backwards.end()) return nullptr;
+  const auto end = root.entries.rend();
+  const auto found =
+      std::ranges::find(root.entries.rbegin(), end, first_step(path), &YamlEntry::key);
+  if (found == end) return nullptr;
   const auto rest = further_steps(path);
   return rest.empty() ? &*found : key_at(*found->value, rest);
 }

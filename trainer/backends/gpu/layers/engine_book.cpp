@@ -29,6 +29,7 @@ std::string family_of(ConvolutionShape shape, Pass pass) {
 std::vector<Measurement> measurements_of(const std::map<std::string, EngineId>& engines,
                                          std::string_view before) {
   std::vector<Measurement> all;
+  all.reserve(engines.size());
   for (const auto& [key, id] : engines) {
     all.push_back({.key = std::string(before) + key, .values = id});
   }
