@@ -27,7 +27,7 @@ struct Console {
   bool terminal_out = false;
   bool terminal_err = false;
   int columns = 100;
-  int lines = 0;  // of the terminal; 0: unknown
+  int lines = 0;      // of the terminal; 0: unknown
   int verbosity = 0;  // -1 quiet, 0, 1 verbose
 };
 

@@ -141,7 +141,7 @@ class Executable {
 
   /// Sets what forward() calls once a device has all of its work, before it waits for the result.
   /// Not called where the host computes.
-  virtual void before_waiting(std::function<void()>) {}
+  virtual void before_waiting(std::function<void()>&&) {}
 
   /// Computes the gradients of scale * loss_sum of the latest forward(train) call. Overwrites the
   /// gradients, or adds to them if `accumulate`. Call at most once per forward pass: it may

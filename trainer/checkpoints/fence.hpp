@@ -19,7 +19,7 @@ class Fence {
  public:
   /// Always open: this incarnation has no fencing token.
   Fence() = default;
-  explicit Fence(RunOwnership ownership)
+  explicit Fence(const RunOwnership& ownership)
       : Fence(ownership.fencing_token(), [ownership] { return ownership.check(); }) {}
   /// `ask`: as RunOwnership::check(). Called by any thread, by several at once.
   Fence(std::int64_t fencing_token, std::function<Result<Ok>()> ask)

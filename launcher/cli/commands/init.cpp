@@ -96,7 +96,7 @@ Result<int> convert(System& system, const Options& options, const std::string& p
   return deliver(system, options, path, converted.job);
 }
 
-/// Completes what the options leave open, by questions if somebody is there to answer.
+/// Completes what the options leave open, by questions on a terminal.
 Result<FirstJob> wishes(System& system, const Options& options) {
   FirstJob wanted{.script = options.script};
   const bool asks = options.script.empty() && options.framework.empty() &&

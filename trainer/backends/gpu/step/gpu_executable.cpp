@@ -99,7 +99,7 @@ class GpuExecutable final : public Executable {
     return result;
   }
 
-  void before_waiting(std::function<void()> call) override { before_waiting_ = std::move(call); }
+  void before_waiting(std::function<void()>&& call) override { before_waiting_ = std::move(call); }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
