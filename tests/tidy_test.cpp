@@ -407,4 +407,11 @@ TEST(Tidy, NothingIsMarkedUnfinished) {
   });
 }
 
+/// Text, code and comments; .codespellrc says what is left out.
+TEST(Tidy, WordsAreSpelledRight) {
+  if (std::system("codespell --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no codespell";
+  const std::string command = "cd '" + root.string() + "' && codespell";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
 }  // namespace

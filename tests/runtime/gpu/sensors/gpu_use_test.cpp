@@ -133,7 +133,7 @@ TEST(GpuUse, DoesNotExtrapolateOverGaps) {
 /// For any readings, divided into epochs anywhere.
 TEST(GpuUse, EpochsAddUpToTheWhole) {
   std::mt19937 random(7);
-  std::uniform_real_distribution<double> upto(0, 1);
+  std::uniform_real_distribution<double> share(0, 1);
   for (int round = 0; round < 200; ++round) {
     GpuUseMeter whole;
     GpuUseMeter cut;
@@ -142,16 +142,16 @@ TEST(GpuUse, EpochsAddUpToTheWhole) {
     for (int i = 0; i < 50; ++i) {
       GpuSlowdowns slowdowns;
       for (const GpuSlowdown reason : gpu_slowdowns) {
-        if (upto(random) < 0.2) slowdowns.add(reason);
+        if (share(random) < 0.2) slowdowns.add(reason);
       }
-      auto reading = busy(upto(random), 700 * upto(random), 2000 * upto(random));
+      auto reading = busy(share(random), 700 * share(random), 2000 * share(random));
       reading.slowdowns = slowdowns;
       reading.ecc_errors = static_cast<std::uint64_t>(i / 10);
-      if (upto(random) < 0.1) reading.utilisation.reset();
+      if (share(random) < 0.1) reading.utilisation.reset();
       whole.add(reading, at);
       cut.add(reading, at);
-      if (upto(random) < 0.2) parts.push_back(cut.take(at));
-      at += upto(random) * 2;
+      if (share(random) < 0.2) parts.push_back(cut.take(at));
+      at += share(random) * 2;
     }
     parts.push_back(cut.take(at));
     const GpuUse all = whole.take(at);
