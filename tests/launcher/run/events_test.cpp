@@ -6,6 +6,8 @@
 #include <fstream>
 #include <random>
 
+#include "runtime/rank/run_events.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -95,6 +97,23 @@ TEST(Events, ARestartIsALineThatIsReadBack) {
             R"({"time":1.0,"event":"restart","reason":"r","from":"c","step":7,)"
             R"("queue_seconds":null})"
             "\n");
+}
+
+/// events_test.cpp of the trainer holds the other lines to the table.
+TEST(Events, AreThoseOfTheTable) {
+  for (const EventKind& kind : run_events()) {
+    const std::string line = R"({"time":5,"event":")" + std::string(kind.name) + "\"}";
+    // Only TensorBoard and people read about GPUs.
+    EXPECT_EQ(parse_event(line).has_value(), kind.name != "gpus") << line;
+    if (kind.name != "restart") continue;
+    std::vector<std::string_view> expected = {"time", "event"};
+    for (const EventField& field : kind.fields) expected.push_back(field.name);
+    expected.push_back("generation");
+    std::vector<std::string_view> keys;
+    const Json written = Json::parse(restart_line({.fencing_token = 4}));
+    for (const auto& [key, value] : written.items()) keys.push_back(key);
+    EXPECT_EQ(keys, expected);
+  }
 }
 
 TEST(Events, PassesOverWhatIsNone) {

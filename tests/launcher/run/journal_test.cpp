@@ -8,6 +8,8 @@
 #include <fstream>
 #include <random>
 
+#include "launcher/run/journal_events.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -65,6 +67,41 @@ TEST(Journal, WhatWasWrittenIsRead) {
   EXPECT_EQ(journal.last->next, Next::restart);
   EXPECT_EQ(journal.last->reason, restarted.reason);
   EXPECT_THAT(words_of(*journal.last), StartsWith("restarted at "));
+}
+
+/// Every line with every field that it may have, in the order of `dllaunch help events`.
+TEST(Journal, LinesAreThoseOfTheTable) {
+  Attempt ended = failed();
+  ended.dead = {.rank = 1, .host = "n2", .signal = 9, .exit_code = 1, .out_of_memory = true};
+  ended.dead_seen_s = 10.5;
+  ended.detail = "n2";
+  JournalDecision stopped = restarted;
+  stopped.next = Next::stop;
+  stopped.wanted_requeue = true;
+  stopped.exclude = "n2";
+  const std::string lines[] = {line_of(begun), line_of(begun, ended, 11),
+                               line_of(JournalPreflight{.time = 12, .unfit = "n2", .why = "dark"}),
+                               line_of(stopped, 1.0)};
+  ASSERT_EQ(std::size(lines), journal_events().size());
+  for (std::size_t i = 0; i < std::size(lines); ++i) {
+    const EventKind& kind = journal_events()[i];
+    std::vector<std::string_view> expected;
+    for (const EventField& field : fields_of_all_journal_events()) expected.push_back(field.name);
+    for (const EventField& field : kind.fields) expected.push_back(field.name);
+    const Json line = Json::parse(lines[i]);
+    EXPECT_EQ(line["event"], kind.name);
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : line.items()) keys.push_back(key);
+    EXPECT_EQ(keys, expected) << lines[i];
+  }
+}
+
+/// Words that the table of events lists.
+TEST(Journal, TheTableNamesEveryCause) {
+  std::string causes;
+  for (const std::string_view cause : cause_names)
+    causes += (causes.empty() ? "" : ", ") + std::string(cause);
+  EXPECT_EQ(journal_events()[1].fields[3].meaning, causes);
 }
 
 TEST(Journal, WhichNodesAreOutIsRemembered) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "runtime/rank/run_events.hpp"
 #include "support/json.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 
@@ -53,6 +54,40 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   EXPECT_EQ(lines[6]["status"], "completed");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
+}
+
+std::string keys_of(const EventKind& kind) {
+  std::string keys = "time event ";
+  for (const EventField& field : kind.fields) keys += std::string(field.name) + " ";
+  return keys + "generation ";
+}
+
+/// Every event with every field that it may have, in the order of `dllaunch help events`.
+TEST(Events, AreThoseOfTheTable) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl", /*fencing_token=*/4);
+  ASSERT_TRUE(log);
+  log->start({});
+  log->step({});
+  log->epoch({.loss_scale = 1024});
+  log->ranks(1, {.ranks = {{.steps = 8}}, .hosts = {"n1"}});
+  log->gpus(1, {.ranks = {{}}, .hosts = {"n1"}, .pci = {"0000:07:00.0"}});
+  log->checkpoint({});
+  log->checkpoint_failed({});
+  log->checkpoint_refused("checkpoints/step-00000003", "its checksum is wrong");
+  log->restart("resume", "checkpoints/step-00000003", 3);
+  log->stall({});
+  log->end("completed", 12.5);
+  const auto lines = lines_of(folder / "events.jsonl");
+  ASSERT_EQ(lines.size(), run_events().size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const EventKind& kind = run_events()[i];
+    EXPECT_EQ(lines[i]["event"], kind.name);
+    std::string keys = keys_of(kind);
+    // The supervisor's alone: events_test.cpp of the launcher.
+    if (kind.name == "restart") keys.erase(keys.find("queue_seconds "), sizeof("queue_seconds"));
+    EXPECT_EQ(keys_of(lines[i]), keys);
+  }
 }
 
 TEST(Events, EveryLineHasTheGeneration) {

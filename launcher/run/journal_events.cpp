@@ -1,0 +1,77 @@
+#include "launcher/run/journal_events.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr EventField all_table[] = {
+    {"time", "Unix seconds"},
+    {"event", "the name of the event"},
+    {"job", "the Slurm job"},
+    {"allocation", "how often Slurm had requeued the job"},
+};
+
+constexpr EventField attempt_fields[] = {
+    {"attempt", "the number of this start in the allocation"},
+    {"generation", "the number of this start of the run (DLLAUNCH_GENERATION)"},
+    {"checkpoint", "the newest at the start; absent: none"},
+};
+
+constexpr EventField ended_fields[] = {
+    {"attempt", "as in `attempt`; this and the next two: absent if a later supervisor tells"},
+    {"generation", "as in `attempt`"},
+    {"seconds", "since the start"},
+    {"cause",
+     "completed, cancelled, superseded, time_limit, preempted, requeued, lost_node, stalled, "
+     "unproven, failed, cut_short, not_started, storage"},
+    {"exit_code", "of srun or mpirun"},
+    {"reason", "the same in words"},
+    {"new_checkpoint", "whether one was completed since the start"},
+    {"idle",
+     "true: the ranks hung and ignored the request to save; absent otherwise, as are all "
+     "that follow"},
+    {"enough_nodes", "true: the job has enough nodes without the lost one"},
+    {"rank", "the rank that died first"},
+    {"host", "its host"},
+    {"signal", "that killed it"},
+    {"rank_exit_code", "its exit code"},
+    {"out_of_memory", "true: the kernel or Slurm killed it for its memory"},
+    {"dead_seen", "when its death was seen, in Unix seconds"},
+    {"words", "the lost node, or what was seen of a stall or a full disk"},
+    {"error_rank", "the rank whose log has the first error"},
+    {"first_error", "that line"},
+};
+
+constexpr EventField preflight_fields[] = {
+    {"seconds", "that it took"},
+    {"unfit", "the nodes that failed, as a host list; empty: none"},
+    {"reason", "what they failed; absent: nothing"},
+};
+
+constexpr EventField decision_fields[] = {
+    {"next", "restart, requeue or stop"},
+    {"status", "the end of the run if it stops here (`dllaunch explain STATUS`)"},
+    {"exit_code", "for stop"},
+    {"wanted", "requeue: Slurm did not do it, so the run stopped; absent otherwise"},
+    {"reason", "why"},
+    {"exclude", "the nodes that a requeued job avoids; absent: none"},
+    {"backoff", "seconds until the restart; absent: at once"},
+};
+
+constexpr EventKind table[] = {
+    {"attempt", "before the ranks start", attempt_fields},
+    {"ended", "when they have ended", ended_fields},
+    {"preflight", "after the nodes were checked", preflight_fields},
+    {"decision", "what happens next, before it happens", decision_fields},
+};
+
+}  // namespace
+
+std::span<const EventKind> journal_events() {
+  return table;
+}
+
+std::span<const EventField> fields_of_all_journal_events() {
+  return all_table;
+}
+
+}  // namespace dllaunch
