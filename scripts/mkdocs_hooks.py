@@ -26,11 +26,31 @@ def commands_page():
     return "\n".join(page)
 
 
-def topics_page():
-    """Returns what `dllaunch help TOPIC` prints, held by a test; it is made from the program's tables."""
-    page = ["# Topics of `dllaunch help`", ""]
-    for path in sorted((HELP / "topics").glob("*.txt")):
-        page += [f"## {path.stem}", "", "```text", path.read_text().rstrip(), "```", ""]
+def topics():
+    """Returns the files with what `dllaunch help TOPIC` prints, held by a test, made from tables."""
+    return sorted((HELP / "topics").glob("*.txt"))
+
+
+def topic_page(path):
+    """Returns the page of a topic."""
+    title = path.stem.replace("-", " ").capitalize()
+    head = [f"# {title}", "", f"What `dllaunch help {path.stem}` prints.", ""]
+    return "\n".join([*head, "```text", path.read_text().rstrip(), "```", ""])
+
+
+def ids_page():
+    """Returns what `dllaunch explain` prints of every id, held by a test, kind by kind."""
+    text = (HELP.parent / "explained-ids.txt").read_text()
+    kinds = {}
+    parts = re.split(r"^(\S+) \((.+)\)$", text, flags=re.MULTILINE)[1:]
+    for name, kind, words in zip(parts[::3], parts[1::3], parts[2::3]):
+        paragraphs = [" ".join(lines.split()) for lines in words.strip().split("\n\n")]
+        kinds.setdefault(kind, []).append((name, paragraphs))
+    page = ["# Exit codes and ids", "", "What `dllaunch explain ID` prints.", ""]
+    for kind, ids in kinds.items():
+        page += [f"## {kind[0].upper()}{kind[1:]}", ""]
+        for name, paragraphs in ids:
+            page += [f"### `{name}`", "", "\n\n".join(paragraphs).replace("*", "\\*"), ""]
     return "\n".join(page)
 
 
@@ -45,7 +65,10 @@ def decisions_page():
 
 def on_files(files, config):
     files.append(File.generated(config, "reference/commands.md", content=commands_page()))
-    files.append(File.generated(config, "reference/topics.md", content=topics_page()))
+    files.append(File.generated(config, "reference/ids.md", content=ids_page()))
+    for path in topics():
+        name = f"reference/topics/{path.stem}.md"
+        files.append(File.generated(config, name, content=topic_page(path)))
     files.append(File.generated(config, "decisions/index.md", content=decisions_page()))
     return files
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "launcher/os/descendants.hpp"
+#include "launcher/run/run_dir_files.hpp"
 
 namespace dllaunch {
 namespace {
@@ -112,6 +113,16 @@ std::vector<Json> events_of(const std::string& run_dir, const std::string& kind)
   for (std::string line; std::getline(file, line);) {
     auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event.value("event", "") == kind) found.push_back(std::move(event));
+  }
+  return found;
+}
+
+std::vector<std::string> unexplained_files(const std::string& run_dir) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(run_dir, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (run_dir_file(name) == nullptr) found.push_back(name);
   }
   return found;
 }

@@ -70,6 +70,9 @@ std::vector<pid_t> programs_of(const std::string& run_dir, const std::string& pr
 /// The lines of events.jsonl of one kind.
 std::vector<Json> events_of(const std::string& run_dir, const std::string& kind);
 
+/// The names in a run's directory that `dllaunch help run-directory` does not explain.
+std::vector<std::string> unexplained_files(const std::string& run_dir);
+
 void pause_briefly();
 
 template <typename Condition>

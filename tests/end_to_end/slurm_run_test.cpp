@@ -96,6 +96,7 @@ TEST_F(SlurmRun, TwoNodesGiveTheLossesOfOne) {
   }
   EXPECT_EQ(logs, 4u);
   EXPECT_TRUE(fs::exists(work_.run_dir() + "/job.sbatch"));
+  EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
   EXPECT_EQ(on_head({"squeue", "--noheader"}), "");
 
   Workplace here;

@@ -1,44 +1,20 @@
 #include "launcher/cli/commands/guide/topics.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <vector>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/wrapped_lines.hpp"
 #include "launcher/cli/command_help.hpp"
+#include "launcher/cli/commands/guide/environment_variables.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "launcher/run/journal_events.hpp"
+#include "launcher/run/run_dir_files.hpp"
+#include "runtime/rank/run_events.hpp"
 
 namespace dllaunch {
 namespace {
-
-constexpr EnvironmentVariable read_table[] = {
-    {"NO_COLOR", "no colour, but --color always overrides it"},
-    {"DLLAUNCH_PAGER, PAGER",
-     "shows help and tables that are longer than the terminal [less]; "
-     "empty: none"},
-    {"XDG_STATE_HOME",
-     "its dllaunch/ holds the list of your runs, and the daemon's store "
-     "[~/.local/state]"},
-    {"XDG_CONFIG_HOME", "its dllaunch/clusters/ holds your cluster profiles [~/.config]"},
-    {"XDG_CACHE_HOME", "its dllaunch/ holds what `dllaunch probe` recorded [~/.cache]"},
-    {"DLLAUNCH_RENDEZVOUS_SECONDS", "how long ranks wait for each other; 0: not at all [300]"},
-    {"DLLAUNCH_START_TOKEN",
-     "a word that ranks of one start share, where home directories differ "
-     "between nodes"},
-    {"DLLAUNCH_GPU_GRAPHS", "off: dltrain launches each GPU kernel by itself"},
-    {"DLLAUNCH_NCCL_BLOCKING", "1: calls of NCCL block"},
-};
-
-constexpr EnvironmentVariable set_table[] = {
-    {"DLLAUNCH_RUN_DIR", "the run's directory"},
-    {"DLLAUNCH_GPUS", "PCI addresses of the rank's GPUs"},
-    {"DLLAUNCH_STAGE", "the folder of copies on the node's own disk, with stage:"},
-    {"DLLAUNCH_GENERATION", "the number of this start of the run; a later one is higher"},
-    {"DLLAUNCH_HEARTBEAT", "a file that a command of run: may touch to show that it is alive"},
-    {"RANK, WORLD_SIZE, LOCAL_RANK", "the rank, for frameworks; also LOCAL_WORLD_SIZE, NODE_RANK"},
-    {"MASTER_ADDR, MASTER_PORT", "where ranks meet; dllaunch chooses a free port"},
-    {"OMP_NUM_THREADS", "the rank's cores, unless the job file sets it"},
-};
 
 constexpr std::string_view binding_text =
     R"(A rank runs fast on CPUs that are near its GPU and that no other rank uses.
@@ -86,13 +62,6 @@ run: resumes by itself: its run directory is in $DLLAUNCH_RUN_DIR.
   dllaunch daemon start                resubmit runs while you are logged out
 )";
 
-std::string render_variables(std::span<const EnvironmentVariable> variables) {
-  std::vector<HelpRow> rows;
-  for (const auto& [name, meaning] : variables)
-    rows.push_back({std::string(name), std::string(meaning)});
-  return render_rows(rows);
-}
-
 std::string binding() {
   return std::string(binding_text);
 }
@@ -101,11 +70,74 @@ std::string recovery() {
   return std::string(recovery_text);
 }
 
+std::string render_variables(SetBy setter) {
+  std::vector<HelpRow> rows;
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    if (variable.setter != setter) continue;
+    std::string setters;
+    if (!variable.set_by.empty()) setters = fmt::format("Set by: {}. ", variable.set_by);
+    rows.push_back({std::string(variable.name),
+                    fmt::format("{}. {}Read by: {}", variable.meaning, setters, variable.read_by)});
+  }
+  return render_rows(rows);
+}
+
 std::string environment() {
-  return "Read by dllaunch and dltrain:\n" + render_variables(variables_read()) +
-         "\nSet for every rank:\n" + render_variables(variables_set()) +
+  return "Yours to set:\n" + render_variables(SetBy::user) + "\nSet by dllaunch for ranks:\n" +
+         render_variables(SetBy::dllaunch) +
+         "\nBetween processes of dllaunch, and not yours to set:\n" +
+         render_variables(SetBy::dllaunch_for_itself) +
          "\n`framework:` in the job file adds the variables of that framework. Variables of\n"
          "your own: environment: {variables: {NAME: value}}.\n";
+}
+
+std::string render_fields(std::span<const EventField> fields) {
+  std::vector<HelpRow> rows;
+  for (const EventField& field : fields)
+    rows.push_back({std::string(field.name), std::string(field.meaning)});
+  return render_rows(rows);
+}
+
+std::string render_events(std::span<const EventKind> kinds) {
+  constexpr std::size_t width = 80;
+  std::string text;
+  for (const EventKind& kind : kinds) {
+    const std::string head = fmt::format("{}: {}.", kind.name, kind.when);
+    text += fmt::format("\n{}\n{}", fmt::join(wrapped_lines(head, width), "\n"),
+                        render_fields(kind.fields));
+  }
+  return text;
+}
+
+std::string events() {
+  return "RUN/events.jsonl says how a training goes: one JSON object a line, appended when\n"
+         "something happens. A number that is unknown or not finite is null. Every line\n"
+         "has:\n" +
+         render_fields(fields_of_all_events()) + render_events(run_events()) +
+         "\nRUN/supervisor.jsonl says what `dllaunch supervise` saw and decided. Every line\n"
+         "has:\n" +
+         render_fields(fields_of_all_journal_events()) + render_events(journal_events());
+}
+
+std::string render_files(Keep keep) {
+  std::vector<HelpRow> rows;
+  for (const RunDirFile& file : run_dir_files()) {
+    if (file.keep != keep) continue;
+    rows.push_back(
+        {std::string(file.name), fmt::format("{}. Written by: {}", file.meaning, file.writer)});
+  }
+  return render_rows(rows);
+}
+
+std::string run_directory() {
+  return "A run has a directory, RUN: runs/NAME-DATE-TIME-XXXX where `dllaunch run` was\n"
+         "called, or --run-dir DIR. While the run waits or goes on, delete nothing in it.\n"
+         "\nTo keep, if `dllaunch run JOB.yaml --run-dir RUN` may continue the run:\n" +
+         render_files(Keep::to_continue) +
+         "\nRead by status, logs and report; to delete when their answers are not needed:\n" +
+         render_files(Keep::to_look_back) + "\nTo delete at any time after the run has ended:\n" +
+         render_files(Keep::while_it_runs) +
+         "\n* stands for any text. A whole RUN is deleted with rm -r RUN.\n";
 }
 
 std::string exit_code_page() {
@@ -136,23 +168,17 @@ std::string job_file() {
 constexpr Topic topic_table[] = {
     {"binding", "which CPUs and GPU a rank gets, and how to change it", binding},
     {"environment", "environment variables that dllaunch reads and sets", environment},
+    {"events", "what events.jsonl and supervisor.jsonl of a run hold", events},
     {"exit-codes", "what the exit codes mean", exit_code_page},
     {"job-file", "the keys of a job file", job_file},
     {"recovery", "what happens when ranks end", recovery},
+    {"run-directory", "the files of a run, and which may be deleted", run_directory},
 };
 
 }  // namespace
 
 std::span<const Topic> topics() {
   return topic_table;
-}
-
-std::span<const EnvironmentVariable> variables_read() {
-  return read_table;
-}
-
-std::span<const EnvironmentVariable> variables_set() {
-  return set_table;
 }
 
 }  // namespace dllaunch

@@ -15,14 +15,4 @@ struct Topic {
 
 std::span<const Topic> topics();
 
-/// An environment variable that people may set or read.
-struct EnvironmentVariable {
-  std::string_view name;
-  std::string_view meaning;
-};
-
-/// Those that dllaunch reads, and those that it sets for ranks.
-std::span<const EnvironmentVariable> variables_read();
-std::span<const EnvironmentVariable> variables_set();
-
 }  // namespace dllaunch

@@ -17,6 +17,7 @@
 #include "launcher/presubmit/finding.hpp"
 #include "launcher/run/summary.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/golden.hpp"
 #include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
@@ -65,6 +66,16 @@ TEST(Explain, ListsEveryIdInEightyColumns) {
     for (const std::string_view line : split_lines(text)) EXPECT_LE(line.size(), 80u) << line;
     EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > 0; })) << "LANG=C: " << text;
   }
+}
+
+/// scripts/mkdocs_hooks.py makes docs/reference/ids.md of them.
+TEST(Explain, AllExplanationsAreGolden) {
+  std::string text;
+  std::set<std::string> shown;
+  for (const ExplainedId& one : explained_ids()) {
+    if (shown.insert(one.id).second) text += explain({one.id}) + "\n";
+  }
+  EXPECT_TRUE(matches_golden("launcher/explained-ids.txt", text));
 }
 
 TEST(Explain, KnowsEveryIdOfEveryTable) {

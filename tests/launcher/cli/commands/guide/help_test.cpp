@@ -1,14 +1,17 @@
 // `dllaunch help`: commands, topics and the pager, as a person calls it.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 
 #include "launcher/base/split.hpp"
 #include "launcher/cli/command_line.hpp"
+#include "launcher/cli/commands/guide/environment_variables.hpp"
 #include "launcher/cli/commands/guide/topics.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/support/fake_system.hpp"
@@ -59,29 +62,51 @@ TEST(HelpCommand, TopicsAreGoldenAndFitEightyColumns) {
   }
 }
 
-/// Variables that a program of ours reads or sets, by what its source says.
-TEST(HelpCommand, EveryVariableOfOursIsInTheTopic) {
-  // Between processes of dllaunch itself.
-  std::set<std::string> found = {};
-  const std::set<std::string> internal = {"DLLAUNCH_DAEMON_SETTINGS", "DLLAUNCH_PREFLIGHT_SECRET"};
-  const std::regex literal("\"(DLLAUNCH_[A-Z_]+)\"");
-  for (const char* room : {"support", "topology", "runtime", "trainer", "launcher"}) {
+/// The variables that the rooms name as literals, with the rooms: "DLLAUNCH_GPUS" -> {launcher}.
+std::map<std::string, std::set<std::string>> variables_in_source() {
+  std::map<std::string, std::set<std::string>> found;
+  const std::regex literal(
+      "\"(DLLAUNCH_[A-Z_]+|XDG_[A-Z_]+|NO_COLOR)\"|^export (DLLAUNCH_[A-Z_]+)");
+  for (const char* room : {"support", "topology", "runtime", "trainer", "launcher", "templates"}) {
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(DLLAUNCH_SOURCE_DIR) / room)) {
-      const auto extension = entry.path().extension();
-      const bool is_table = entry.path().filename() == "topics.cpp";
-      if ((extension != ".cpp" && extension != ".hpp") || is_table) continue;
+      if (!entry.is_regular_file() || entry.path().stem() == "environment_variables") continue;
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);) {
         std::smatch match;
-        if (std::regex_search(line, match, literal)) found.insert(match[1]);
+        if (std::regex_search(line, match, literal))
+          found[match[1].matched ? match[1] : match[2]].insert(room);
       }
     }
   }
-  EXPECT_GT(found.size(), 5u);
-  const std::string topic = help({"environment"});
-  for (const std::string& name : found) {
-    EXPECT_NE(topic.find(name) != std::string::npos, internal.contains(name)) << name;
+  return found;
+}
+
+/// The row of a name; nullptr: none.
+const EnvironmentVariable* variable_row(const std::string& name) {
+  for (const EnvironmentVariable& row : environment_variables()) {
+    if ((std::string(row.name) + ",").find(name + ",") != std::string::npos) return &row;
+  }
+  return nullptr;
+}
+
+TEST(HelpCommand, EveryVariableOfTheSourceIsInTheTopicWithItsPrograms) {
+  const auto found = variables_in_source();
+  EXPECT_GT(found.size(), 12u);
+  for (const auto& [name, rooms] : found) {
+    const EnvironmentVariable* row = variable_row(name);
+    ASSERT_NE(row, nullptr) << name;
+    const std::string programs = fmt::format("{}, {}", row->set_by, row->read_by);
+    const bool of_trainer = rooms.contains("trainer") || rooms.contains("runtime");
+    EXPECT_EQ(row->read_by.find("dltrain") != std::string::npos, of_trainer) << name;
+    if (rooms.contains("launcher")) {
+      EXPECT_NE(programs.find("dllaunch"), std::string::npos) << name;
+    }
+  }
+  for (const EnvironmentVariable& row : environment_variables()) {
+    const std::string name(row.name.substr(0, row.name.find(',')));
+    if (!name.starts_with("DLLAUNCH_")) continue;
+    EXPECT_TRUE(found.contains(name)) << name << " is in the topic alone";
   }
 }
 

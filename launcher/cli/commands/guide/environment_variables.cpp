@@ -1,0 +1,60 @@
+#include "launcher/cli/commands/guide/environment_variables.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr EnvironmentVariable table[] = {
+    {SetBy::user, "NO_COLOR", "", "dllaunch",
+     "any text: no colour, but --color always overrides it"},
+    {SetBy::user, "DLLAUNCH_PAGER, PAGER", "", "dllaunch",
+     "a command that shows help and tables that are longer than the terminal [less]; empty: none"},
+    {SetBy::user, "XDG_STATE_HOME", "", "dllaunch, dllaunch exec",
+     "a folder; its dllaunch/ holds the list of your runs, the key of your ranks, and the daemon's "
+     "store [~/.local/state]"},
+    {SetBy::user, "XDG_CONFIG_HOME", "", "dllaunch",
+     "a folder; its dllaunch/clusters/ holds your cluster profiles [~/.config]"},
+    {SetBy::user, "XDG_CACHE_HOME", "", "dllaunch, dltrain",
+     "a folder; its dllaunch/ holds what `dllaunch probe` recorded and dltrain measured "
+     "[~/.cache]"},
+    {SetBy::user, "XDG_RUNTIME_DIR", "", "dllaunch daemon",
+     "a folder; its dllaunch/ holds the daemon's socket where the store's file system has no "
+     "sockets"},
+    {SetBy::user, "DLLAUNCH_RENDEZVOUS_SECONDS", "", "dllaunch exec",
+     "0 to 86400: how long ranks wait for each other; 0: not at all [300]"},
+    {SetBy::user, "DLLAUNCH_START_TOKEN", "", "dllaunch exec",
+     "a word that ranks of one start share, where home directories differ between nodes"},
+    {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
+     "off: each GPU kernel is launched by itself"},
+    {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},
+
+    {SetBy::dllaunch, "DLLAUNCH_RUN_DIR", "dllaunch run, dllaunch exec",
+     "dllaunch exec, supervise and doctor, your program", "the path of the run's directory"},
+    {SetBy::dllaunch, "DLLAUNCH_GPUS", "dllaunch exec", "dltrain, your program",
+     "PCI addresses of the rank's GPUs, with commas"},
+    {SetBy::dllaunch, "DLLAUNCH_STAGE", "dllaunch run, the batch script",
+     "dllaunch exec, your program", "the folder of copies on the node's own disk, with stage:"},
+    {SetBy::dllaunch, "DLLAUNCH_GENERATION", "dllaunch run, dllaunch supervise",
+     "dltrain, your program",
+     "a number from 1: which start of the run this is; a later one is higher"},
+    {SetBy::dllaunch, "DLLAUNCH_HEARTBEAT", "dllaunch supervise", "your program",
+     "a file that a command of run: may touch to show that it is alive"},
+    {SetBy::dllaunch, "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK", "dllaunch exec",
+     "dltrain, your program", "the rank and the number of ranks, for frameworks"},
+    {SetBy::dllaunch, "MASTER_ADDR, MASTER_PORT", "dllaunch exec", "your program",
+     "where ranks meet; dllaunch chooses a free port"},
+    {SetBy::dllaunch, "OMP_NUM_THREADS", "dllaunch exec, unless it is set", "dltrain, your program",
+     "the number of the rank's cores"},
+
+    {SetBy::dllaunch_for_itself, "DLLAUNCH_DAEMON_SETTINGS", "dllaunch daemon start",
+     "dllaunch-daemon", "the options of the daemon"},
+    {SetBy::dllaunch_for_itself, "DLLAUNCH_PREFLIGHT_SECRET", "dllaunch supervise, dllaunch doctor",
+     "dllaunch doctor", "a secret by which nodes that check each other's network prove themselves"},
+};
+
+}  // namespace
+
+std::span<const EnvironmentVariable> environment_variables() {
+  return table;
+}
+
+}  // namespace dllaunch

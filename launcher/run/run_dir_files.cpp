@@ -1,0 +1,94 @@
+#include "launcher/run/run_dir_files.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <string>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view command = "dllaunch run";
+constexpr std::string_view command_or_script = "dllaunch run, the batch script";
+constexpr std::string_view trainer = "dltrain";
+constexpr std::string_view supervisor = "dllaunch supervise";
+
+constexpr RunDirFile table[] = {
+    {"job.yaml", "the job file with all defaults", command, Keep::to_continue},
+    {"plan.json", "what was planned: nodes, ranks, binding; marks the folder as a run",
+     command_or_script, Keep::to_continue},
+    {"train.json", "the settings of dltrain, with train:", command_or_script, Keep::to_continue},
+    {"job.sbatch", "the batch script, on Slurm", command, Keep::to_continue},
+    {"checkpoints/",
+     "step-NNNNNNNN/, each complete; best: a link to the best one. Of the steps, the newest is "
+     "enough",
+     trainer, Keep::to_continue},
+    {"choices.json", "what dltrain chose for `batch_size: auto` and `lr: auto`", trainer,
+     Keep::to_continue},
+    {"events.jsonl", "how the training goes (`dllaunch help events`)",
+     "dltrain, dllaunch supervise", Keep::to_continue},
+    {"supervisor.jsonl", "starts, ends and decisions (`dllaunch help events`)", supervisor,
+     Keep::to_continue},
+    {"finished.job", "the Slurm job in which the run ended for good", supervisor,
+     Keep::to_continue},
+    {"job.id", "the number of the latest Slurm job", command_or_script, Keep::to_continue},
+    {"job.json", "when and on which cluster that job was submitted", command, Keep::to_continue},
+    {"job.intent", "a submission that is not confirmed yet", command, Keep::to_continue},
+    {".run-id", "tells this run from another in the same place", command, Keep::to_continue},
+    {".lease/", "one name per start of the run: the highest may write", "each start",
+     Keep::to_continue},
+    {".share", "marks a run that its group may read, with `share: group`", command_or_script,
+     Keep::to_continue},
+    {"task-*/", "a directory like this one for each task of a job array", "the batch script",
+     Keep::to_continue},
+
+    {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},
+    {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
+    {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},
+    {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", command,
+     Keep::to_look_back},
+    {"watcher.log", "the output of the process that watches the script, with spare nodes",
+     supervisor, Keep::to_look_back},
+    {"timeline/", "a file per rank, with `runtime.timeline` or SIGUSR1", trainer,
+     Keep::to_look_back},
+
+    {"timeline.json", "all of them as one trace", "dllaunch report", Keep::while_it_runs},
+    {"metrics.csv", "a row per epoch", trainer, Keep::while_it_runs},
+    {"classes.csv", "the last validation, class by class", trainer, Keep::while_it_runs},
+    {"confusion.csv", "the last validation, true against predicted classes", trainer,
+     Keep::while_it_runs},
+    {"tensorboard/", "curves", trainer, Keep::while_it_runs},
+    {"metrics.csv.*", "one with other columns, set aside", trainer, Keep::while_it_runs},
+    {"checkpoints.*/", "those of an earlier training, set aside by `train.resume: none`", trainer,
+     Keep::while_it_runs},
+    {"image.s*", "the container image, fetched once", "the batch script", Keep::while_it_runs},
+    {"shim/", "a copy of dllaunch for containers of Pyxis", "the batch script",
+     Keep::while_it_runs},
+    {".lock", "held while dllaunch follows or executes the run", command, Keep::while_it_runs},
+    {".heartbeat", "touched by a command of run:, if it likes (DLLAUNCH_HEARTBEAT)", "your program",
+     Keep::while_it_runs},
+    {".rendezvous/", "where ranks meet, and a secret for each start", "dllaunch exec",
+     Keep::while_it_runs},
+    {".dllaunch-preflight-*", "a write test, removed at once", "checks of the nodes",
+     Keep::while_it_runs},
+    {".*.tmp", "a file being written, which then gets its name", "all of them",
+     Keep::while_it_runs},
+};
+
+}  // namespace
+
+std::span<const RunDirFile> run_dir_files() {
+  return table;
+}
+
+const RunDirFile* run_dir_file(std::string_view name) {
+  const std::string text(name);
+  const auto* const found = std::ranges::find_if(table, [&](const RunDirFile& file) {
+    std::string pattern(file.name);
+    if (pattern.ends_with('/')) pattern.pop_back();
+    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  });
+  return found == std::end(table) ? nullptr : found;
+}
+
+}  // namespace dllaunch
