@@ -7,8 +7,9 @@ constexpr EventField all_table[] = {
     {"time", "Unix seconds"},
     {"event", "the name of the event"},
     {"generation",
-     "the number of the start that wrote the line (DLLAUNCH_GENERATION); absent without a "
-     "supervisor. After a line with a higher number, lines with a lower one do not count"},
+     "the number of the start that wrote the line (DLLAUNCH_GENERATION); absent if "
+     "dltrain was started by hand. After a line with a higher number, lines with a lower one do "
+     "not count"},
 };
 
 constexpr EventField start_fields[] = {
@@ -137,8 +138,7 @@ constexpr EventField end_fields[] = {
 
 constexpr EventKind table[] = {
     {"start", "dltrain, before the first step of each start", start_fields},
-    {"step", "dltrain, after an optimizer step, at most ten a second",
-     step_fields},
+    {"step", "dltrain, after an optimizer step, at most ten a second", step_fields},
     {"epoch", "dltrain, after an epoch and its validation", epoch_fields},
     {"ranks", "dltrain, after each epoch: how ranks spent it", ranks_fields},
     {"gpus", "dltrain, after each epoch if ranks compute on GPUs: how these were used",
