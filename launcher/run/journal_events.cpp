@@ -3,7 +3,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr EventField all_table[] = {
+constexpr EventField journal_head_table[] = {
     {"time", "Unix seconds"},
     {"event", "the name of the event"},
     {"job", "the Slurm job"},
@@ -57,7 +57,7 @@ constexpr EventField decision_fields[] = {
     {"backoff", "seconds until the restart; absent: at once"},
 };
 
-constexpr EventKind table[] = {
+constexpr EventKind journal_table[] = {
     {"attempt", "before the ranks start", attempt_fields},
     {"ended", "when they have ended", ended_fields},
     {"preflight", "after the nodes were checked", preflight_fields},
@@ -67,11 +67,11 @@ constexpr EventKind table[] = {
 }  // namespace
 
 std::span<const EventKind> journal_events() {
-  return table;
+  return journal_table;
 }
 
 std::span<const EventField> fields_of_all_journal_events() {
-  return all_table;
+  return journal_head_table;
 }
 
 }  // namespace dllaunch

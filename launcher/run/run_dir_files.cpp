@@ -8,17 +8,17 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view command = "dllaunch run";
+constexpr std::string_view run_command = "dllaunch run";
 constexpr std::string_view command_or_script = "dllaunch run, the batch script";
 constexpr std::string_view trainer = "dltrain";
 constexpr std::string_view supervisor = "dllaunch supervise";
 
-constexpr RunDirFile table[] = {
-    {"job.yaml", "the job file with all defaults", command, Keep::to_continue},
+constexpr RunDirFile file_table[] = {
+    {"job.yaml", "the job file with all defaults", run_command, Keep::to_continue},
     {"plan.json", "what was planned: nodes, ranks, binding; marks the folder as a run",
      command_or_script, Keep::to_continue},
     {"train.json", "the settings of dltrain, with train:", command_or_script, Keep::to_continue},
-    {"job.sbatch", "the batch script, on Slurm", command, Keep::to_continue},
+    {"job.sbatch", "the batch script, on Slurm", run_command, Keep::to_continue},
     {"checkpoints/",
      "step-NNNNNNNN/, each complete; best: a link to the best one. Of the steps, the newest is "
      "enough",
@@ -32,9 +32,10 @@ constexpr RunDirFile table[] = {
     {"finished.job", "the Slurm job in which the run ended for good", supervisor,
      Keep::to_continue},
     {"job.id", "the number of the latest Slurm job", command_or_script, Keep::to_continue},
-    {"job.json", "when and on which cluster that job was submitted", command, Keep::to_continue},
-    {"job.intent", "a submission that is not confirmed yet", command, Keep::to_continue},
-    {".run-id", "tells this run from another in the same place", command, Keep::to_continue},
+    {"job.json", "when and on which cluster that job was submitted", run_command,
+     Keep::to_continue},
+    {"job.intent", "a submission that is not confirmed yet", run_command, Keep::to_continue},
+    {".run-id", "tells this run from another in the same place", run_command, Keep::to_continue},
     {".lease/", "one name per start of the run: the highest may write",
      "dllaunch run, supervise, lease", Keep::to_continue},
     {".share", "marks a run that its group may read, with `share: group`", command_or_script,
@@ -45,7 +46,7 @@ constexpr RunDirFile table[] = {
     {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
     {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},
-    {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", command,
+    {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", run_command,
      Keep::to_look_back},
     {"watcher.log", "the output of the process that watches the script, with spare nodes",
      supervisor, Keep::to_look_back},
@@ -65,7 +66,7 @@ constexpr RunDirFile table[] = {
     {"image.s*", "the container image, fetched once", "the batch script", Keep::while_it_runs},
     {"shim/", "a copy of dllaunch for containers of Pyxis", "the batch script",
      Keep::while_it_runs},
-    {".lock", "held while dllaunch follows or executes the run", command, Keep::while_it_runs},
+    {".lock", "held while dllaunch follows or executes the run", run_command, Keep::while_it_runs},
     {".heartbeat", "touched by a command of run: to show that it is alive (DLLAUNCH_HEARTBEAT)",
      "your program", Keep::while_it_runs},
     {".rendezvous/", "where ranks meet, and a secret for each start", "dllaunch exec",
@@ -79,17 +80,17 @@ constexpr RunDirFile table[] = {
 }  // namespace
 
 std::span<const RunDirFile> run_dir_files() {
-  return table;
+  return file_table;
 }
 
 const RunDirFile* run_dir_file(std::string_view name) {
   const std::string text(name);
-  const auto* const found = std::ranges::find_if(table, [&](const RunDirFile& file) {
+  const auto* const found = std::ranges::find_if(file_table, [&](const RunDirFile& file) {
     std::string pattern(file.name);
     if (pattern.ends_with('/')) pattern.pop_back();
     return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
   });
-  return found == std::end(table) ? nullptr : found;
+  return found == std::end(file_table) ? nullptr : found;
 }
 
 }  // namespace dllaunch

@@ -3,7 +3,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr EventField all_table[] = {
+constexpr EventField event_head_table[] = {
     {"time", "Unix seconds"},
     {"event", "the name of the event"},
     {"generation",
@@ -136,7 +136,7 @@ constexpr EventField end_fields[] = {
     {"seconds", "since this start began"},
 };
 
-constexpr EventKind table[] = {
+constexpr EventKind event_table[] = {
     {"start", "dltrain, before the first step of each start", start_fields},
     {"step", "dltrain, after an optimizer step, at most ten a second", step_fields},
     {"epoch", "dltrain, after an epoch and its validation", epoch_fields},
@@ -159,11 +159,11 @@ constexpr EventKind table[] = {
 }  // namespace
 
 std::span<const EventField> fields_of_all_events() {
-  return all_table;
+  return event_head_table;
 }
 
 std::span<const EventKind> run_events() {
-  return table;
+  return event_table;
 }
 
 }  // namespace dllaunch

@@ -3,7 +3,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr EnvironmentVariable table[] = {
+constexpr EnvironmentVariable variable_table[] = {
     {SetBy::user, "NO_COLOR", "", "dllaunch",
      "any text: no colour, but --color always overrides it"},
     {SetBy::user, "DLLAUNCH_PAGER, PAGER", "", "dllaunch",
@@ -54,7 +54,7 @@ constexpr EnvironmentVariable table[] = {
 }  // namespace
 
 std::span<const EnvironmentVariable> environment_variables() {
-  return table;
+  return variable_table;
 }
 
 }  // namespace dllaunch
