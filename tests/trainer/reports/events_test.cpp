@@ -58,7 +58,10 @@ TEST(Events, HaveTheFieldsOfTheContract) {
 
 std::string keys_of(const EventKind& kind) {
   std::string keys = "time event ";
-  for (const EventField& field : kind.fields) keys += std::string(field.name) + " ";
+  for (const EventField& field : kind.fields) {
+    // The supervisor's alone: events_test.cpp of the launcher.
+    if (field.name != "queue_seconds") keys += std::string(field.name) + " ";
+  }
   return keys + "generation ";
 }
 
@@ -83,10 +86,7 @@ TEST(Events, AreThoseOfTheTable) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const EventKind& kind = run_events()[i];
     EXPECT_EQ(lines[i]["event"], kind.name);
-    std::string keys = keys_of(kind);
-    // The supervisor's alone: events_test.cpp of the launcher.
-    if (kind.name == "restart") keys.erase(keys.find("queue_seconds "), sizeof("queue_seconds"));
-    EXPECT_EQ(keys_of(lines[i]), keys);
+    EXPECT_EQ(keys_of(lines[i]), keys_of(kind));
   }
 }
 
