@@ -161,6 +161,7 @@ class LauncherReader {
       : words_(words), opening_(std::move(opening)), at_(opening_.words) {
     read_.framework = opening_.framework;
     read_.begin = words[0].begin;
+    read_.one_worker = opening_.options.data() == torchrun_options.data();
   }
 
   RankLauncher read(std::string_view script) {
@@ -224,6 +225,9 @@ class LauncherReader {
 
   void take(const LauncherOption& option, const CommandWord& word, const std::string& value) {
     const bool everything = value == "auto" || value == "gpu";
+    if (option.asks == Asks::ranks_per_node) read_.one_worker = value == "1";
+    // deepspeed would reach the others by ssh, from each of them.
+    if (option.asks == Asks::nodes) read_.one_node = value == "1" || read_.framework == "deepspeed";
     if (option.asks == Asks::meeting || is_the_jobs_own(option.asks, word.variable) ||
         (option.asks == Asks::ranks_per_node && everything))
       return;

@@ -16,6 +16,8 @@ struct RankLauncher {
   std::optional<int> nodes = {};
   std::optional<int> ranks_per_node = {};
   std::optional<int> ranks = {};     // of all nodes
+  bool one_worker = false;           // per node, as written or by default
+  bool one_node = true;              // it reaches no other, as written or by default
   std::optional<int> restarts = {};  // above 0
   std::string refusal = {};          // why it cannot be taken off; empty: it can
   std::string command = {};          // what every rank runs instead
