@@ -19,6 +19,7 @@ enum class Asks {
   ranks,
   restarts,
   meeting,  // where ranks meet, or where output goes: dllaunch does that
+  hosts,    // deepspeed: the nodes
   flag,     // the same without a value
   module,   // -m
   program,  // --no-python
@@ -73,8 +74,8 @@ constexpr std::array<LauncherOption, 12> accelerate_options = {{
 constexpr std::array<LauncherOption, 11> deepspeed_options = {{
     {"--num-nodes", Asks::nodes},
     {"--num-gpus", Asks::ranks_per_node},
-    {"--hostfile", Asks::meeting},
-    {"-H", Asks::meeting},
+    {"--hostfile", Asks::hosts},
+    {"-H", Asks::hosts},
     {"--master-addr", Asks::meeting},
     {"--master-port", Asks::meeting},
     {"--launcher", Asks::meeting},
@@ -228,7 +229,8 @@ class LauncherReader {
     if (option.asks == Asks::ranks_per_node) read_.one_worker = value == "1";
     // deepspeed would reach the others by ssh, from each of them.
     if (option.asks == Asks::nodes) read_.one_node = value == "1" || read_.framework == "deepspeed";
-    if (option.asks == Asks::meeting || is_the_jobs_own(option.asks, word.variable) ||
+    read_.lists_hosts = read_.lists_hosts || option.asks == Asks::hosts;
+    if (option.asks == Asks::meeting || option.asks == Asks::hosts || is_the_jobs_own(option.asks, word.variable) ||
         (option.asks == Asks::ranks_per_node && everything))
       return;
     const auto number = word.variable.empty() ? parse_number<int>(value) : std::nullopt;

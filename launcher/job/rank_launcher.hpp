@@ -18,6 +18,7 @@ struct RankLauncher {
   std::optional<int> ranks = {};     // of all nodes
   bool one_worker = false;           // per node, as written or by default
   bool one_node = true;              // it reaches no other, as written or by default
+  bool lists_hosts = false;          // deepspeed: the ranks of all nodes are its own
   std::optional<int> restarts = {};  // above 0
   std::string refusal = {};          // why it cannot be taken off; empty: it can
   std::string command = {};          // what every rank runs instead

@@ -96,13 +96,26 @@ Facts facts_here(System& system) {
   return {};
 }
 
+/// The framework that the script's program imports, if it says more than the script.
+std::string framework_that_fits(System& system, const ConvertedScript& converted) {
+  const auto program = system.read_file(converted.program);
+  const auto imported = program ? framework_of_program(*program) : "none";
+  const bool more =
+      converted.framework == "none" || (converted.framework == "mpi" && imported == "horovod");
+  return more ? imported : converted.framework;
+}
+
 Result<int> convert(System& system, const Options& options, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a script"};
-  const auto converted =
-      convert_sbatch(*text, {.file = path,
-                             .threads_per_core = threads_per_core(facts_here(system)),
-                             .framework = options.framework});
+  SbatchOrigin origin{.file = path,
+                      .threads_per_core = threads_per_core(facts_here(system)),
+                      .framework = options.framework};
+  auto converted = convert_sbatch(*text, origin);
+  if (origin.framework.empty() && !converted.program.empty()) {
+    origin.framework = framework_that_fits(system, converted);
+    converted = convert_sbatch(*text, origin);
+  }
   for (const auto& reason : converted.reasons)
     system.log(fmt::format("{}: cannot be converted: {}\n", path, reason));
   if (converted.job.empty()) return exit_code::found_problems;
