@@ -141,6 +141,43 @@ TEST(ConvertSbatch, KeepsALauncherThatItCannotTakeOver) {
   EXPECT_THAT(converted.job, HasSubstr("ranks_per_node: 1\n"));
 }
 
+TEST(ConvertSbatch, LeavesOutLinesThatTorchrunNeedsAndSaysSo) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive --gres=gpu:2\nsource ~/v/bin/activate\nmkdir -p out\n"
+      "head=$(scontrol show hostnames | head -n 1)\ncd src\n"
+      "srun torchrun --nnodes=2 --nproc_per_node=2 --rdzv_endpoint=$head:29500 train.py\n");
+  EXPECT_THAT(converted.job, HasSubstr("environment:\n  activate: \"~/v\"\n"));
+  EXPECT_THAT(converted.job, HasSubstr("    set +e  # as in the script\n    mkdir -p out\n    cd "
+                                       "src\nframework: pytorch\n"));
+  EXPECT_THAT(converted.dropped,
+              testing::ElementsAre("line 5: head=$(scontrol show hostnames | head -n 1): dllaunch "
+                                   "finds where the ranks meet"));
+}
+
+TEST(ConvertSbatch, StartsTheRanksOfDeepspeedOnAllNodes) {
+  const std::string head = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8 --exclusive\n";
+  const std::string command = "deepspeed --hostfile=hosts train.py --deepspeed_config ds.json\n";
+  const auto converted = convert(head + command);
+  EXPECT_THAT(converted.job, HasSubstr("  ranks_per_node: 8\n"));
+  EXPECT_THAT(converted.job, HasSubstr("framework: deepspeed\n"));
+  EXPECT_THAT(converted.job, HasSubstr("train.py --deepspeed_config ds.json --local_rank"));
+  const auto shared = convert("#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\n" + command);
+  EXPECT_THAT(shared.job, HasSubstr("  [ \"$RANK\" = 0 ] || exit 0"))
+      << "with CPUs for one task it stays, on the first node";
+  EXPECT_THAT(shared.job, HasSubstr("\n  command deepspeed --hostfile=hosts"));
+  EXPECT_THAT(convert(head + "deepspeed train.py\n").job, HasSubstr("|| exit 0"))
+      << "without a list it starts workers on its own node";
+}
+
+TEST(ConvertSbatch, NamesTheProgramOfTheRanks) {
+  const std::string head = "#!/bin/bash\n#SBATCH -N 2\n";
+  EXPECT_EQ(convert(head + "srun python -u src/train.py --x 1\n").program, "src/train.py");
+  EXPECT_EQ(convert(head + "srun ./sim\n").program, "");
+  EXPECT_EQ(convert(head + "python train.py\n").program, "") << "one rank runs the script";
+  EXPECT_EQ(convert(head + "srun torchrun --nproc_per_node $N t.py\n").program, "")
+      << "torchrun starts it";
+}
+
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
