@@ -61,8 +61,22 @@ void keep_launcher(Ranks& ranks, bool runs_once) {
     ranks.run.insert(0, "[ \"$RANK\" = 0 ] || exit 0  # it reaches the other nodes itself\n");
 }
 
+/// What Slurm sets for a job, and what the script assigns once.
+KnownNumbers numbers_of(const lint::Script& script, const JobCounts& counts) {
+  KnownNumbers numbers;
+  for (const auto& one : script.run.assignments) {
+    const auto again = std::ranges::count(script.run.assignments, one.name, &lint::Assigned::name);
+    const long number = lint::number_of(one.value);
+    if (again == 1 && one.plain && number >= 0) numbers[one.name] = number;
+  }
+  for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) numbers[name] = counts.nodes;
+  if (counts.gpus_per_node > 0) numbers["SLURM_GPUS_ON_NODE"] = counts.gpus_per_node;
+  return numbers;
+}
+
 /// `threads`: what Slurm counts for each core.
-Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) {
+Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, const KnownNumbers& numbers,
+               int threads) {
   Ranks ranks{.per_node = body.tasks_per_node > 0 ? body.tasks_per_node : counts.tasks_per_node,
               .cores = counts.exclusive ? -1 : 1,
               .framework = body.framework,
@@ -74,14 +88,14 @@ Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) 
     ranks.starts_others = true;
     return ranks;
   }
-  const auto plain = rank_launcher_in(body.plain_run);
+  const auto plain = rank_launcher_in(body.plain_run, numbers);
   const bool nothing_left = plain && plain->command.find_first_of("$`") == std::string::npos;
   if (nothing_left && take_over(*plain, counts, threads, ranks)) {
     ranks.setup = body.plain_setup;
     ranks.dropped = body.plain_dropped;
     return ranks;
   }
-  const auto launcher = rank_launcher_in(body.run);
+  const auto launcher = rank_launcher_in(body.run, numbers);
   if (!launcher || !take_over(*launcher, counts, threads, ranks))
     keep_launcher(ranks, body.runs_once);
   return ranks;
@@ -175,7 +189,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   if (!converted.reasons.empty()) return converted;
 
   const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);
-  auto ranks = ranks_of(body, directives.counts, threads);
+  auto ranks = ranks_of(body, directives.counts, numbers_of(script, directives.counts), threads);
   append(converted.dropped, ranks.dropped);
   if (!origin.framework.empty()) ranks.framework = origin.framework;
   converted.framework = ranks.framework;

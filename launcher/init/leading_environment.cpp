@@ -56,14 +56,23 @@ bool take(const lint::Node& node, LeadingEnvironment& found) {
 
 }  // namespace
 
-LeadingEnvironment read_leading_environment(std::span<const lint::Node* const> commands,
-                                            std::size_t begin, std::size_t end) {
+LeadingEnvironment read_leading_environment(std::string_view script, std::size_t begin,
+                                            std::span<const lint::Node* const> commands,
+                                            std::span<const lint::Node* const> passed) {
   LeadingEnvironment found{.end = begin};
+  bool passes = false;
   for (const lint::Node* node : commands) {
-    if (node->begin >= end || node->kind != lint::NodeKind::command ||
-        !node->redirections.empty() || node->background || !take(*node, found))
+    if (std::ranges::find(passed, node) != passed.end()) {
+      passes = true;
+      continue;
+    }
+    if (node->kind != lint::NodeKind::command || !node->redirections.empty() || node->background ||
+        (passes && !has_own_lines(script, *node)) || !take(*node, found))
       break;
-    found.end = node->end;
+    if (passes)
+      found.in_rest.push_back(node);
+    else
+      found.end = node->end;
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,13 @@ struct LeadingEnvironment {
   std::string activate = {};                                        // source VENV/bin/activate
   std::vector<std::pair<std::string, std::string>> variables = {};  // export NAME=value
   std::size_t end = 0;                                              // where the rest begins
+  std::vector<const lint::Node*> in_rest = {};                      // taken from there, in order
 };
 
-/// Of the commands between two offsets, those at the start that mean the same as the keys, which
-/// take effect in the order above. Pure.
-LeadingEnvironment read_leading_environment(std::span<const lint::Node* const> commands,
-                                            std::size_t begin, std::size_t end);
+/// A script's commands from `begin` on that mean the same as the keys, which take effect in the
+/// order above. Those in `passed` do not end them, and stay. Pure.
+LeadingEnvironment read_leading_environment(std::string_view script, std::size_t begin,
+                                            std::span<const lint::Node* const> commands,
+                                            std::span<const lint::Node* const> passed = {});
 
 }  // namespace dllaunch

@@ -14,13 +14,6 @@ bool is_set_for_ranks(std::string_view name) {
   return name == "MASTER_ADDR" || name == "MASTER_PORT";
 }
 
-bool has_own_lines(std::string_view script, const lint::Node& node) {
-  const auto before = script.substr(0, node.begin).find_last_not_of(" \t");
-  const auto after = script.find_first_not_of(" \t", node.end);
-  return (before == std::string_view::npos || script[before] == '\n') &&
-         (after == std::string_view::npos || script[after] == '\n' || script[after] == '#');
-}
-
 /// NAME=... or export NAME=...
 bool only_assigns(const lint::Node& node) {
   const bool exports = node.words.size() == 1 && bytes_of(node.words[0]) == "export";
@@ -42,7 +35,8 @@ class Meeting {
     const bool follows =
         std::ranges::any_of(read, [this](const auto& name) { return hosts_.contains(name); });
     const auto text = script_.substr(node.begin, node.end - node.begin);
-    if (!all(is_set_for_ranks) && !follows && text.find("hostname") == std::string_view::npos) return false;
+    if (!all(is_set_for_ranks) && !follows && text.find("hostname") == std::string_view::npos)
+      return false;
     for (const auto& assignment : node.assignments) hosts_.insert(assignment.name);
     return true;
   }

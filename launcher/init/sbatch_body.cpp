@@ -297,15 +297,25 @@ class BodyReader {
   }
 
   void take_command(const Node& top, const Node& command, std::size_t program) {
-    const std::size_t begin = leading_environment(top.begin);
+    const auto before = commands_before(top.begin);
+    const auto meeting = meeting_lines(script_.text, before);
+    const auto leading = take_leading(before, meeting);
     const auto words = std::span(command.words).subspan(program);
     std::string assigned;
     for (const auto& assignment : command.assignments)
       assigned += std::string(written(script_, assignment.begin, assignment.end)) + " ";
     body_.plain_run =
         assigned + std::string(written(script_, words.front().begin, words.back().end));
-    const std::string lines = lines_between(begin, top.begin);
-    body_.plain_setup = setup_of(lines_without_meeting(begin, top.begin), "");
+    std::vector<const Node*> gone = leading.in_rest;
+    for (const Node* node : meeting) {
+      gone.push_back(node);
+      body_.plain_dropped.push_back(fmt::format("line {}: {}: dllaunch finds where the ranks meet",
+                                                line(node->begin),
+                                                written(script_, node->begin, node->end)));
+    }
+    std::ranges::sort(gone, {}, &Node::begin);
+    body_.plain_setup =
+        setup_of(trimmed(lines_without(script_.text, leading.end, top.begin, gone)), "");
     std::string handed_on;
     std::string names_of_once;
     body_.run = evaluated_once(words, handed_on, names_of_once);
@@ -315,27 +325,12 @@ class BodyReader {
       handed_on += "export variables_of_the_script=$(declare -p" + names + ")\n";
       body_.run.insert(0, "eval \"$variables_of_the_script\"\n");
     }
-    body_.setup = setup_of(lines, handed_on);
+    const auto lines = lines_without(script_.text, leading.end, top.begin, leading.in_rest);
+    body_.setup = setup_of(trimmed(lines), handed_on);
     for (const auto& redirection : command.redirections)
       if (redirection.operation.starts_with("<"))
         refuse(fmt::format("line {}: the ranks read a redirected input", line(command.begin)));
     say_what_follows(top, command);
-  }
-
-  /// The script's lines without those that torchrun and the like need.
-  std::string lines_without_meeting(std::size_t begin, std::size_t end) {
-    std::vector<const Node*> before;
-    for (const Node* node : top_)
-      if (node->begin >= begin && node->end <= end) before.push_back(node);
-    std::string text;
-    for (const Node* node : meeting_lines(script_.text, before)) {
-      text += written(script_, begin, node->begin);
-      begin = std::min(script_.text.find('\n', node->end) + 1, end);
-      body_.plain_dropped.push_back(fmt::format("line {}: {}: dllaunch finds where the ranks meet",
-                                                line(node->begin),
-                                                written(script_, node->begin, node->end)));
-    }
-    return trimmed(text + std::string(written(script_, begin, end)));
   }
 
   static void names_read(const std::vector<Part>& parts, std::set<std::string>& names) {
@@ -441,7 +436,7 @@ class BodyReader {
 
   /// A script without srun does all its work once, on its first node.
   void whole_script() {
-    const std::size_t begin = leading_environment(script_.text.size());
+    const std::size_t begin = take_leading(top_, {}).end;
     body_.run = lines_between(begin, script_.text.size()) + "\n";
     body_.whole_script = true;
     if (body_.run == "\n") refuse("it has no command");
@@ -450,14 +445,22 @@ class BodyReader {
     if (several) body_.run.insert(0, "[ \"$RANK\" = 0 ] || exit 0  # the script has no srun\n");
   }
 
-  /// Takes over what the script sets first; returns where the rest begins.
-  std::size_t leading_environment(std::size_t end) {
-    auto leading = read_leading_environment(top_, first_line(), end);
-    body_.modules = std::move(leading.modules);
-    body_.activate = std::move(leading.activate);
+  std::vector<const Node*> commands_before(std::size_t end) const {
+    std::vector<const Node*> before;
+    for (const Node* node : top_)
+      if (node->begin < end) before.push_back(node);
+    return before;
+  }
+
+  /// Takes over what the script sets first.
+  LeadingEnvironment take_leading(std::span<const Node* const> commands,
+                                  std::span<const Node* const> passed) {
+    auto leading = read_leading_environment(script_.text, first_line(), commands, passed);
+    body_.modules = leading.modules;
+    body_.activate = leading.activate;
     body_.variables.insert(body_.variables.end(), leading.variables.begin(),
                            leading.variables.end());
-    return leading.end;
+    return leading;
   }
 
   const lint::Script& script_;

@@ -1,5 +1,7 @@
 #include "launcher/init/script_words.hpp"
 
+#include <algorithm>
+
 #include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
@@ -45,6 +47,23 @@ std::set<std::string> names_read_in(const lint::Node& node) {
   std::set<std::string> names;
   add_node(node, names);
   return names;
+}
+
+bool has_own_lines(std::string_view script, const lint::Node& node) {
+  const auto before = script.substr(0, node.begin).find_last_not_of(" \t");
+  const auto after = script.find_first_not_of(" \t", node.end);
+  return (before == std::string_view::npos || script[before] == '\n') &&
+         (after == std::string_view::npos || script[after] == '\n' || script[after] == '#');
+}
+
+std::string lines_without(std::string_view script, std::size_t begin, std::size_t end,
+                          std::span<const lint::Node* const> commands) {
+  std::string text;
+  for (const lint::Node* command : commands) {
+    text += script.substr(begin, command->begin - begin);
+    begin = std::min(script.find('\n', command->end), end - 1) + 1;
+  }
+  return text + std::string(script.substr(begin, end - begin));
 }
 
 }  // namespace dllaunch

@@ -1,7 +1,8 @@
-// The words of a parsed script: their bytes, and the variables that they read.
+// The words and lines of a parsed script.
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,12 @@ bool is_known(std::string_view bytes);
 
 /// The variables that a command and all below it read.
 std::set<std::string> names_read_in(const lint::Node& node);
+
+/// Whether nothing but a comment stands in the command's lines.
+bool has_own_lines(std::string_view script, const lint::Node& node);
+
+/// The script between two offsets without the lines of some of its commands, which are in order.
+std::string lines_without(std::string_view script, std::size_t begin, std::size_t end,
+                          std::span<const lint::Node* const> commands);
 
 }  // namespace dllaunch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +25,12 @@ struct RankLauncher {
   std::string command = {};          // what every rank runs instead
 };
 
+/// What is known of bash variables that the launcher's options read.
+using KnownNumbers = std::map<std::string, long, std::less<>>;
+
 /// Looks for torchrun, python -m torch.distributed.run, accelerate launch or deepspeed as a command
 /// of bash `text`, outside loops, conditions and functions. nullopt: there is none. Pure.
-std::optional<RankLauncher> rank_launcher_in(std::string_view text);
+std::optional<RankLauncher> rank_launcher_in(std::string_view text,
+                                             const KnownNumbers& numbers = {});
 
 }  // namespace dllaunch

@@ -169,6 +169,24 @@ TEST(ConvertSbatch, StartsTheRanksOfDeepspeedOnAllNodes) {
       << "without a list it starts workers on its own node";
 }
 
+TEST(ConvertSbatch, KnowsTheNumbersThatALauncherReads) {
+  const std::string head =
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive --gres=gpu:4\nexport GPUS=4\nMORE=1\nMORE=2\n";
+  const auto ranks_of = [&head](const std::string& launcher) {
+    const auto job = convert(head + "srun " + launcher + " train.py\n").job;
+    const auto at = job.find("ranks_per_node: ") + 16;
+    return job.substr(at, job.find('\n', at) - at);
+  };
+  const std::string all = "accelerate launch --num_machines $SLURM_NNODES --num_processes ";
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES * GPUS))"), "4");
+  EXPECT_EQ(ranks_of(all + "$(( ${GPUS} * $SLURM_JOB_NUM_NODES * 1 ))"), "4");
+  EXPECT_EQ(ranks_of("torchrun --nnodes=${SLURM_NNODES} --nproc-per-node=$GPUS"), "4");
+  EXPECT_EQ(ranks_of("torchrun --nproc-per-node=$MORE"), "1") << "it changes";
+  EXPECT_EQ(ranks_of("torchrun --nproc-per-node=${GPUS:-3}"), "1");
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES + GPUS))"), "1") << "no product";
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES * UNKNOWN))"), "1");
+}
+
 TEST(ConvertSbatch, NamesTheProgramOfTheRanks) {
   const std::string head = "#!/bin/bash\n#SBATCH -N 2\n";
   EXPECT_EQ(convert(head + "srun python -u src/train.py --x 1\n").program, "src/train.py");

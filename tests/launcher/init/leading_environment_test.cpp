@@ -2,19 +2,33 @@
 
 #include <gmock/gmock.h>
 
+#include "launcher/init/script_words.hpp"
+
 namespace dllaunch {
 namespace {
 
 using testing::ElementsAre;
 
-/// And the rest of the script.
+/// And the rest of the script. Commands that assign MEET are passed.
 std::pair<LeadingEnvironment, std::string> read(const std::string& text) {
   const auto tree = lint::read_shell(text);
   std::vector<const lint::Node*> commands;
-  for (const auto& node : tree.root.children) commands.push_back(&node);
-  auto found = read_leading_environment(commands, 0, text.size());
-  const std::string rest = text.substr(found.end);
+  std::vector<const lint::Node*> passed;
+  for (const auto& node : tree.root.children) {
+    commands.push_back(&node);
+    if (!node.assignments.empty() && node.assignments[0].name == "MEET") passed.push_back(&node);
+  }
+  auto found = read_leading_environment(text, 0, commands, passed);
+  const auto rest = lines_without(text, found.end, text.size(), found.in_rest);
+  found.in_rest.clear();  // the tree ends here
   return {std::move(found), rest};
+}
+
+TEST(LeadingEnvironment, PassesWhatStays) {
+  const auto [found, rest] =
+      read("module load a\nMEET=$(hostname)\n# of NCCL\nexport X=1  # on\nexport Y=2; cd src\n");
+  EXPECT_THAT(found.variables, ElementsAre(std::pair("X", "1")));
+  EXPECT_EQ(rest, "\nMEET=$(hostname)\n# of NCCL\nexport Y=2; cd src\n");
 }
 
 TEST(LeadingEnvironment, TakesWhatTheKeysMean) {
