@@ -25,6 +25,12 @@ bool take_exports(const std::vector<lint::Assignment>& assignments, LeadingEnvir
   return true;
 }
 
+/// Conda's own bin/activate defines the function that `conda activate` calls.
+bool mentions_conda(std::string_view script) {
+  return script.find("conda") != std::string_view::npos ||
+         script.find("mamba") != std::string_view::npos;
+}
+
 /// `source ~/venv/bin/activate`, unless what stands before it would come after it.
 bool take_venv(const lint::Node& node, LeadingEnvironment& found) {
   constexpr std::string_view file = "/bin/activate";
@@ -40,7 +46,7 @@ bool take_venv(const lint::Node& node, LeadingEnvironment& found) {
   return true;
 }
 
-bool take(const lint::Node& node, LeadingEnvironment& found) {
+bool take(std::string_view script, const lint::Node& node, LeadingEnvironment& found) {
   std::vector<std::string> words;
   for (const lint::Word& word : node.words) words.push_back(bytes_of(word));
   if (words == std::vector<std::string>{"export"}) return take_exports(node.assignments, found);
