@@ -51,7 +51,8 @@ bool take(std::string_view script, const lint::Node& node, LeadingEnvironment& f
   for (const lint::Word& word : node.words) words.push_back(bytes_of(word));
   if (words == std::vector<std::string>{"export"}) return take_exports(node.assignments, found);
   if (words.size() < 2 || !node.assignments.empty()) return false;
-  if (words.size() == 2 && (words[0] == "source" || words[0] == ".")) return take_venv(node, found);
+  if (words.size() == 2 && (words[0] == "source" || words[0] == "."))
+    return !mentions_conda(script) && take_venv(node, found);
   if (words[0] != "module" || !found.activate.empty() || !std::ranges::all_of(words, is_plain))
     return false;
   if (words.size() == 2 && words[1] == "purge") return true;
@@ -73,7 +74,7 @@ LeadingEnvironment read_leading_environment(std::string_view script, std::size_t
       continue;
     }
     if (node->kind != lint::NodeKind::command || !node->redirections.empty() || node->background ||
-        (passes && !has_own_lines(script, *node)) || !take(*node, found))
+        (passes && !has_own_lines(script, *node)) || !take(script, *node, found))
       break;
     if (passes)
       found.in_rest.push_back(node);

@@ -45,8 +45,10 @@ TEST(LeadingEnvironment, TakesWhatTheKeysMean) {
 TEST(LeadingEnvironment, KnowsAVenvByItsFile) {
   EXPECT_EQ(read(". /opt/v/bin/activate\ntrue\n").first.activate, "/opt/v");
   EXPECT_EQ(read(". 'a b/bin/activate'\ntrue\n").first.activate, "a b");
-  for (const char* other : {"source activate env", "source $V/bin/activate", "conda activate env",
-                            "source '~/v/bin/activate'", "source v*/bin/activate", "source env.sh"})
+  for (const char* other :
+       {"source activate env", "source $V/bin/activate", "conda activate env",
+        "source /opt/conda/bin/activate", "source /opt/bin/activate\nconda activate env",
+        "source '~/v/bin/activate'", "source v*/bin/activate", "source env.sh"})
     EXPECT_EQ(read(std::string(other) + "\ntrue\n").first.end, 0u) << other;
 }
 
