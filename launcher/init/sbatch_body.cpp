@@ -309,9 +309,9 @@ class BodyReader {
     std::vector<const Node*> gone = leading.in_rest;
     for (const Node* node : meeting) {
       gone.push_back(node);
+      const auto text = written(script_, node->begin, node->end);
       body_.plain_dropped.push_back(fmt::format("line {}: {}: dllaunch finds where the ranks meet",
-                                                line(node->begin),
-                                                written(script_, node->begin, node->end)));
+                                                line(node->begin), first_line_of(text)));
     }
     std::ranges::sort(gone, {}, &Node::begin);
     body_.plain_setup =
@@ -420,6 +420,10 @@ class BodyReader {
     }
   }
 
+  static std::string_view first_line_of(std::string_view text) {
+    return text.substr(0, text.find('\n'));
+  }
+
   void say_what_follows(const Node& top, const Node& command) {
     if (command.end < top.end)
       drop(command.begin,
@@ -430,7 +434,7 @@ class BodyReader {
     for (auto node = after; node != top_.end(); ++node) {
       const auto first = written(script_, (*node)->begin, (*node)->end);
       if (first == "wait") continue;
-      drop((*node)->begin, fmt::format("after the ranks: {}", first.substr(0, first.find('\n'))));
+      drop((*node)->begin, fmt::format("after the ranks: {}", first_line_of(first)));
     }
   }
 
