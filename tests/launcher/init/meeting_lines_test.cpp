@@ -27,7 +27,8 @@ TEST(MeetingLines, FollowHostNamesFromVariableToVariable) {
             "export MASTER_PORT=$(expr 10000 + $(echo -n $SLURM_JOBID | tail -c 4))\n"
             "cd src\n"),
       ElementsAre("nodes=($(scontrol show hostnames \"$SLURM_JOB_NODELIST\"))",
-                  "all=(\"${nodes[@]}\")", "head=$(srun -N1 -n1 -w \"${all[0]}\" hostname -I)  # its address",
+                  "all=(\"${nodes[@]}\")",
+                  "head=$(srun -N1 -n1 -w \"${all[0]}\" hostname -I)  # its address",
                   "export MASTER_ADDR=$head",
                   "export MASTER_PORT=$(expr 10000 + $(echo -n $SLURM_JOBID | tail -c 4))"));
 }
