@@ -61,6 +61,7 @@ std::string lines_without(std::string_view script, std::size_t begin, std::size_
   std::string text;
   for (const lint::Node* command : commands) {
     text += script.substr(begin, command->begin - begin);
+    text.resize(text.find_last_not_of(" \t") + 1);  // its own line's indent
     begin = std::min(script.find('\n', command->end), end - 1) + 1;
   }
   return text + std::string(script.substr(begin, end - begin));
