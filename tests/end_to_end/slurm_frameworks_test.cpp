@@ -259,13 +259,14 @@ TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
 TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
   if (on_head("/usr/bin/python3 -c 'import torch'").exit_code != 0)
     GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
-  const auto job =
-      work_.file("elastic.yaml",
-                 "name: elastic\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10m}\n"
-                 "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
-                 "  /usr/bin/torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d\n"
-                 "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT '" +
-                     examples + "/pytorch-ddp/train.py' --epochs 1\n");
+  const auto job = work_.file(
+      "elastic.yaml",
+      "name: elastic\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10m}\n"
+      "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
+      "  /usr/bin/torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d\n"
+      // With Python 3.11 the torchrun of PyTorch 1.13 rejects its own defaults of these two.
+      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1 '" +
+          examples + "/pytorch-ddp/train.py' --epochs 1\n");
   work_.start({"run", job, "--run-dir", work_.run_dir()});
   const auto ended = work_.wait(400s);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
