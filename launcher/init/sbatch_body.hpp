@@ -30,8 +30,8 @@ struct ConvertedBody {
 };
 
 /// Pure. The last srun with work is the job; earlier ones stay in `setup`. Without srun it is the
-/// last mpirun, or on one node torchrun and the like. A script without any is run as a whole, by
-/// one rank.
+/// last mpirun, or on one node torchrun and the like, or deepspeed with a list of hosts. A script
+/// without any is run as a whole, by one rank.
 ConvertedBody convert_body(const lint::Script& script);
 
 }  // namespace dllaunch
