@@ -22,6 +22,8 @@ struct Ranks {
   std::string framework = "none";
   std::string setup = {};
   std::string run = {};
+  std::vector<std::string> dropped = {};
+  bool starts_others = false;  // `run` has a launcher of its own
 };
 
 /// Slurm's CPUs as cores; a part of a core is a core.
@@ -44,19 +46,37 @@ bool take_over(const RankLauncher& launcher, const JobCounts& counts, int thread
            .cores = cpus > 0 ? cpus / (workers * threads) : -1,
            .framework = launcher.framework,
            .setup = ranks.setup,
-           .run = launcher.command};
+           .run = launcher.command,
+           .dropped = {}};
   return true;
 }
 
 /// A launcher that stays must not look like one that dllaunch takes off.
-std::string kept(std::string run) {
-  for (auto found = rank_launcher_in(run); found; found = rank_launcher_in(run))
-    run.insert(found->begin, "command ");
-  return run;
+void keep_launcher(Ranks& ranks, bool runs_once) {
+  for (auto found = rank_launcher_in(ranks.run); found; found = rank_launcher_in(ranks.run)) {
+    ranks.run.insert(found->begin, "command ");
+    ranks.starts_others = true;
+  }
+  if (runs_once)
+    ranks.run.insert(0, "[ \"$RANK\" = 0 ] || exit 0  # it reaches the other nodes itself\n");
+}
+
+/// What Slurm sets for a job, and what the script assigns once.
+KnownNumbers numbers_of(const lint::Script& script, const JobCounts& counts) {
+  KnownNumbers numbers;
+  for (const auto& one : script.run.assignments) {
+    const auto again = std::ranges::count(script.run.assignments, one.name, &lint::Assigned::name);
+    const long number = lint::number_of(one.value);
+    if (again == 1 && one.plain && number >= 0) numbers[one.name] = number;
+  }
+  for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) numbers[name] = counts.nodes;
+  if (counts.gpus_per_node > 0) numbers["SLURM_GPUS_ON_NODE"] = counts.gpus_per_node;
+  return numbers;
 }
 
 /// `threads`: what Slurm counts for each core.
-Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) {
+Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, const KnownNumbers& numbers,
+               int threads) {
   Ranks ranks{.per_node = body.tasks_per_node > 0 ? body.tasks_per_node : counts.tasks_per_node,
               .cores = counts.exclusive ? -1 : 1,
               .framework = body.framework,
@@ -64,19 +84,31 @@ Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, int threads) 
               .run = body.run};
   if (counts.cpus_per_task > 0) ranks.cores = cores_of(counts.cpus_per_task, threads);
   if (body.whole_script) {
-    ranks.run = kept(std::move(ranks.run));
+    keep_launcher(ranks, false);
+    ranks.starts_others = true;
     return ranks;
   }
-  const auto plain = rank_launcher_in(body.plain_run);
+  const auto plain = rank_launcher_in(body.plain_run, numbers);
   const bool nothing_left = plain && plain->command.find_first_of("$`") == std::string::npos;
   if (nothing_left && take_over(*plain, counts, threads, ranks)) {
     ranks.setup = body.plain_setup;
+    ranks.dropped = body.plain_dropped;
     return ranks;
   }
-  const auto launcher = rank_launcher_in(body.run);
+  const auto launcher = rank_launcher_in(body.run, numbers);
   if (!launcher || !take_over(*launcher, counts, threads, ranks))
-    ranks.run = kept(std::move(ranks.run));
+    keep_launcher(ranks, body.runs_once);
   return ranks;
+}
+
+/// The first word of the command that is a Python program; empty: there is none.
+std::string python_program_in(std::string_view run) {
+  while (!run.empty()) {
+    const auto word = run.substr(0, run.find_first_of(" \t\n\"'"));
+    if (word.size() > 3 && word.ends_with(".py")) return std::string(word);
+    run.remove_prefix(std::min(run.size(), word.size() + 1));
+  }
+  return "";
 }
 
 Json list_of(const std::vector<std::string>& texts) {
@@ -113,6 +145,7 @@ void add_resources(const ConvertedDirectives& directives, const ConvertedBody& b
 void add_environment(const ConvertedBody& body, const std::string& setup, JobDraft& draft) {
   auto& keys = draft.environment;
   if (!body.modules.empty()) keys.push_back({.key = "modules", .value = list_of(body.modules)});
+  if (!body.activate.empty()) keys.push_back({.key = "activate", .value = body.activate});
   Json variables = Json::object();
   for (const auto& [name, value] : body.variables) variables[name] = value;
   if (!variables.empty()) keys.push_back({.key = "variables", .value = variables});
@@ -156,8 +189,11 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   if (!converted.reasons.empty()) return converted;
 
   const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);
-  auto ranks = ranks_of(body, directives.counts, threads);
+  auto ranks = ranks_of(body, directives.counts, numbers_of(script, directives.counts), threads);
+  append(converted.dropped, ranks.dropped);
   if (!origin.framework.empty()) ranks.framework = origin.framework;
+  converted.framework = ranks.framework;
+  if (!ranks.starts_others) converted.program = python_program_in(ranks.run);
   JobDraft draft{.head = head_of(origin, converted.dropped),
                  .name = directives.name.empty() ? stem_of(origin.file) : directives.name};
   add_resources(directives, body, ranks, draft);

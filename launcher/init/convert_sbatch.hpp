@@ -14,7 +14,9 @@ struct SbatchOrigin {
 };
 
 struct ConvertedScript {
-  std::string job = {};                   // the text of the job file; empty: see `reasons`
+  std::string job = {};  // the text of the job file; empty: see `reasons`
+  std::string framework = "none";
+  std::string program = {};               // the Python program of each rank; empty: none is seen
   std::vector<std::string> dropped = {};  // what it does not hold, "line 3: ..."
   std::vector<std::string> reasons = {};  // why the script cannot be converted
 };

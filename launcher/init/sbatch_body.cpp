@@ -11,7 +11,10 @@
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/init/leading_environment.hpp"
+#include "launcher/init/meeting_lines.hpp"
 #include "launcher/init/mpirun_words.hpp"
+#include "launcher/init/script_words.hpp"
 #include "launcher/job/rank_launcher.hpp"
 #include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
@@ -29,18 +32,6 @@ using lint::Word;
 
 std::string_view written(const lint::Script& script, std::size_t begin, std::size_t end) {
   return script.text.substr(begin, end - begin);
-}
-
-/// The bytes of a word; unknown parts are unknown_piece.
-std::string bytes_of(const Word& word) {
-  std::string bytes;
-  for (const Part& part : word.parts)
-    bytes += part.kind == PartKind::text ? part.text : std::string(1, unknown_piece);
-  return bytes;
-}
-
-bool is_known(std::string_view bytes) {
-  return bytes.find(unknown_piece) == std::string_view::npos;
 }
 
 /// All assignments to a name, wherever in the tree.
@@ -160,6 +151,7 @@ class BodyReader {
     if (!starts.empty()) {
       if (check_alone(starts)) take_step(*starts.back());
     } else if (const Node* launcher = only_launcher()) {
+      body_.runs_once = script_.request.nodes > 1;
       take_command(*launcher, *straight(launcher), 0);
     } else {
       whole_script();
@@ -183,16 +175,20 @@ class BodyReader {
     return steps;
   }
 
-  /// The one command that is torchrun or the like, in a script for one node.
+  /// The one command that is torchrun or the like, if it starts the ranks of all nodes.
   const Node* only_launcher() const {
     const Node* found = nullptr;
+    bool lists_hosts = false;
     for (const Node* node : top_) {
-      if (straight(node) == nullptr || !rank_launcher_in(written(script_, node->begin, node->end)))
-        continue;
+      const auto launcher = straight(node) == nullptr
+                                ? std::nullopt
+                                : rank_launcher_in(written(script_, node->begin, node->end));
+      if (!launcher) continue;
       if (found != nullptr) return nullptr;
       found = node;
+      lists_hosts = launcher->lists_hosts;
     }
-    return script_.request.nodes == 1 ? found : nullptr;
+    return script_.request.nodes == 1 || lists_hosts ? found : nullptr;
   }
 
   const Node* top_of(const Launch& launch) const {
@@ -233,7 +229,10 @@ class BodyReader {
   }
 
   std::string lines_between(std::size_t begin, std::size_t end) const {
-    std::string text(written(script_, begin, end));
+    return trimmed(std::string(written(script_, begin, end)));
+  }
+
+  static std::string trimmed(std::string text) {
     text.erase(0, text.find_first_not_of(";\n"));
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == ';'))
       text.pop_back();
@@ -298,15 +297,25 @@ class BodyReader {
   }
 
   void take_command(const Node& top, const Node& command, std::size_t program) {
-    const std::size_t begin = leading_environment(top.begin);
+    const auto before = commands_before(top.begin);
+    const auto meeting = meeting_lines(script_.text, before);
+    const auto leading = take_leading(before, meeting);
     const auto words = std::span(command.words).subspan(program);
     std::string assigned;
     for (const auto& assignment : command.assignments)
       assigned += std::string(written(script_, assignment.begin, assignment.end)) + " ";
     body_.plain_run =
         assigned + std::string(written(script_, words.front().begin, words.back().end));
-    const std::string lines = lines_between(begin, top.begin);
-    body_.plain_setup = setup_of(lines, "");
+    std::vector<const Node*> gone = leading.in_rest;
+    for (const Node* node : meeting) {
+      gone.push_back(node);
+      const auto text = written(script_, node->begin, node->end);
+      body_.plain_dropped.push_back(fmt::format("line {}: {}: dllaunch finds where the ranks meet",
+                                                line(node->begin), first_line_of(text)));
+    }
+    std::ranges::sort(gone, {}, &Node::begin);
+    body_.plain_setup =
+        setup_of(trimmed(lines_without(script_.text, leading.end, top.begin, gone)), "");
     std::string handed_on;
     std::string names_of_once;
     body_.run = evaluated_once(words, handed_on, names_of_once);
@@ -316,7 +325,8 @@ class BodyReader {
       handed_on += "export variables_of_the_script=$(declare -p" + names + ")\n";
       body_.run.insert(0, "eval \"$variables_of_the_script\"\n");
     }
-    body_.setup = setup_of(lines, handed_on);
+    const auto lines = lines_without(script_.text, leading.end, top.begin, leading.in_rest);
+    body_.setup = setup_of(trimmed(lines), handed_on);
     for (const auto& redirection : command.redirections)
       if (redirection.operation.starts_with("<"))
         refuse(fmt::format("line {}: the ranks read a redirected input", line(command.begin)));
@@ -410,6 +420,10 @@ class BodyReader {
     }
   }
 
+  static std::string_view first_line_of(std::string_view text) {
+    return text.substr(0, text.find('\n'));
+  }
+
   void say_what_follows(const Node& top, const Node& command) {
     if (command.end < top.end)
       drop(command.begin,
@@ -420,13 +434,13 @@ class BodyReader {
     for (auto node = after; node != top_.end(); ++node) {
       const auto first = written(script_, (*node)->begin, (*node)->end);
       if (first == "wait") continue;
-      drop((*node)->begin, fmt::format("after the ranks: {}", first.substr(0, first.find('\n'))));
+      drop((*node)->begin, fmt::format("after the ranks: {}", first_line_of(first)));
     }
   }
 
   /// A script without srun does all its work once, on its first node.
   void whole_script() {
-    const std::size_t begin = leading_environment(script_.text.size());
+    const std::size_t begin = take_leading(top_, {}).end;
     body_.run = lines_between(begin, script_.text.size()) + "\n";
     body_.whole_script = true;
     if (body_.run == "\n") refuse("it has no command");
@@ -435,48 +449,22 @@ class BodyReader {
     if (several) body_.run.insert(0, "[ \"$RANK\" = 0 ] || exit 0  # the script has no srun\n");
   }
 
-  /// Moves `module load` and `export NAME=value` at the start of the script to keys; returns where
-  /// the rest begins.
-  std::size_t leading_environment(std::size_t end) {
-    std::size_t begin = first_line();
-    for (const Node* node : top_) {
-      if (node->begin >= end || node->kind != NodeKind::command || !node->redirections.empty() ||
-          node->background)
-        break;
-      if (!take_environment(*node)) break;
-      begin = node->end;
-    }
-    return begin;
+  std::vector<const Node*> commands_before(std::size_t end) const {
+    std::vector<const Node*> before;
+    for (const Node* node : top_)
+      if (node->begin < end) before.push_back(node);
+    return before;
   }
 
-  bool take_environment(const Node& node) {
-    std::vector<std::string> words;
-    for (const Word& word : node.words) words.push_back(bytes_of(word));
-    const auto plain = [](const std::string& text) {
-      return is_known(text) && text.find_first_of("*?[~") == std::string::npos;
-    };
-    if (!std::ranges::all_of(words, plain)) return false;
-    if (words == std::vector<std::string>{"export"}) return take_exports(node.assignments);
-    if (words.empty() || !node.assignments.empty()) return false;
-    if (words[0] == "module" && words.size() == 2 && words[1] == "purge") return true;
-    if (words[0] == "module" && words.size() > 2 && words[1] == "load") {
-      body_.modules.insert(body_.modules.end(), words.begin() + 2, words.end());
-      return true;
-    }
-    return false;
-  }
-
-  bool take_exports(const std::vector<lint::Assignment>& assignments) {
-    std::vector<std::pair<std::string, std::string>> variables;
-    for (const auto& assignment : assignments) {
-      const std::string value = bytes_of(assignment.value);
-      const bool whole = !assignment.append && !assignment.indexed && !assignment.array;
-      if (!whole || !is_known(value) || value.find_first_of("~\n") != std::string::npos)
-        return false;
-      variables.emplace_back(assignment.name, value);
-    }
-    body_.variables.insert(body_.variables.end(), variables.begin(), variables.end());
-    return true;
+  /// Takes over what the script sets first.
+  LeadingEnvironment take_leading(std::span<const Node* const> commands,
+                                  std::span<const Node* const> passed) {
+    auto leading = read_leading_environment(script_.text, first_line(), commands, passed);
+    body_.modules = leading.modules;
+    body_.activate = leading.activate;
+    body_.variables.insert(body_.variables.end(), leading.variables.begin(),
+                           leading.variables.end());
+    return leading;
   }
 
   const lint::Script& script_;

@@ -11,12 +11,15 @@ namespace dllaunch {
 
 struct ConvertedBody {
   std::vector<std::string> modules = {};
+  std::string activate = {};  // a venv
   std::vector<std::pair<std::string, std::string>> variables = {};
-  std::string setup = {};          // what the script does before its ranks start
-  std::string run = {};            // what each of them runs
-  std::string plain_setup = {};    // the same without what only `run` needs
-  std::string plain_run = {};      // the command as written
-  bool whole_script = false;       // `run` is all of it, for one rank
+  std::string setup = {};                       // what the script does before its ranks start
+  std::string run = {};                         // what each of them runs
+  std::string plain_setup = {};                 // the same without what only `run` needs
+  std::string plain_run = {};                   // the command as written
+  std::vector<std::string> plain_dropped = {};  // what plain_setup lacks
+  bool whole_script = false;                    // `run` is all of it, for one rank
+  bool runs_once = false;                       // `run` starts the ranks of all nodes
   std::string framework = "none";  // mpi or horovod, if their launcher started the ranks
   long tasks_per_node = -1;        // as srun has it; -1: as the directives
   std::string image = {};          // of srun's --container-image
@@ -27,8 +30,8 @@ struct ConvertedBody {
 };
 
 /// Pure. The last srun with work is the job; earlier ones stay in `setup`. Without srun it is the
-/// last mpirun, or on one node torchrun and the like. A script without any is run as a whole, by
-/// one rank.
+/// last mpirun, or on one node torchrun and the like, or deepspeed with a list of hosts. A script
+/// without any is run as a whole, by one rank.
 ConvertedBody convert_body(const lint::Script& script);
 
 }  // namespace dllaunch

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "launcher/base/shell_quote.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -67,11 +68,17 @@ const Json& at(const Json& object, const std::string& key) {
   return found == object.end() ? nothing : *found;
 }
 
+/// A value as the job file has it; the words of a command as one would type them.
+std::string shown(const std::string& path, const Json& value) {
+  if (path != "run" || !value.is_array()) return value.dump();
+  return shell_join(value.get<std::vector<std::string>>());
+}
+
 void compare(const std::string& path, const Json& before, const Json& now,
              std::vector<std::string>& changes) {
   if (may_change(path) || before == now) return;
   if (!before.is_object() || !now.is_object()) {
-    changes.push_back(path + ": " + before.dump() + " -> " + now.dump());
+    changes.push_back(path + ": " + shown(path, before) + " -> " + shown(path, now));
     return;
   }
   const std::string prefix = path.empty() ? "" : path + ".";

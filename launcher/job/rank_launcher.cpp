@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/lint/bash/shell_tree.hpp"
 #include "support/parse_number.hpp"
 
@@ -19,6 +20,7 @@ enum class Asks {
   ranks,
   restarts,
   meeting,  // where ranks meet, or where output goes: dllaunch does that
+  hosts,    // deepspeed: the nodes
   flag,     // the same without a value
   module,   // -m
   program,  // --no-python
@@ -73,8 +75,8 @@ constexpr std::array<LauncherOption, 12> accelerate_options = {{
 constexpr std::array<LauncherOption, 11> deepspeed_options = {{
     {"--num-nodes", Asks::nodes},
     {"--num-gpus", Asks::ranks_per_node},
-    {"--hostfile", Asks::meeting},
-    {"-H", Asks::meeting},
+    {"--hostfile", Asks::hosts},
+    {"-H", Asks::hosts},
     {"--master-addr", Asks::meeting},
     {"--master-port", Asks::meeting},
     {"--launcher", Asks::meeting},
@@ -93,13 +95,45 @@ struct CommandWord {
   bool may_split = false;     // bash may make several words or none of it
 };
 
-std::vector<CommandWord> words_of_command(const lint::Node& command) {
+/// The product in `$((A * ${B} * 4))`; nullopt: it is no product of known numbers.
+std::optional<long> product_in(std::string_view written, const KnownNumbers& numbers) {
+  constexpr std::string_view open = "$((";
+  constexpr std::string_view close = "))";
+  constexpr long most = 1'000'000;
+  if (!written.starts_with(open) || !written.ends_with(close)) return std::nullopt;
+  written = written.substr(open.size(), written.size() - open.size() - close.size());
+  long product = 1;
+  for (std::string_view factor : split_at(written, '*')) {
+    factor.remove_prefix(std::min(factor.size(), factor.find_first_not_of(" ${")));
+    factor = factor.substr(0, factor.find_last_not_of(" }") + 1);
+    const auto found = numbers.find(factor);
+    const auto number = found == numbers.end() ? parse_number<long>(factor) : found->second;
+    if (!number || *number < 0 || *number > most || product > most) return std::nullopt;
+    product *= *number;
+  }
+  return product;
+}
+
+/// The number that a part of a word is; nullopt: it is text, or known only when the script runs.
+std::optional<long> number_in(const lint::Part& part, std::string_view script,
+                              const KnownNumbers& numbers) {
+  if (part.kind == lint::PartKind::arithmetic)
+    return product_in(script.substr(part.begin, part.end - part.begin), numbers);
+  const bool plain = part.operation.empty() && part.index.empty();
+  if (part.kind != lint::PartKind::variable || !plain) return std::nullopt;
+  const auto found = numbers.find(part.text);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<CommandWord> words_of_command(const lint::Node& command, std::string_view script,
+                                          const KnownNumbers& numbers) {
   std::vector<CommandWord> words;
   for (const lint::Word& word : command.words) {
     CommandWord read{.begin = word.begin, .end = word.end};
     for (const lint::Part& part : word.parts) {
-      const bool known = part.kind == lint::PartKind::text;
-      if (known) read.text += part.text;
+      const auto number = number_in(part, script, numbers);
+      const bool known = part.kind == lint::PartKind::text || number;
+      if (known) read.text += number ? std::to_string(*number) : part.text;
       read.may_split = read.may_split || (!known && (!part.quoted || !part.index.empty()));
       if (!known && read.variable.empty()) read.variable = part.text.empty() ? "$" : part.text;
     }
@@ -161,6 +195,7 @@ class LauncherReader {
       : words_(words), opening_(std::move(opening)), at_(opening_.words) {
     read_.framework = opening_.framework;
     read_.begin = words[0].begin;
+    read_.one_worker = opening_.options.data() == torchrun_options.data();
   }
 
   RankLauncher read(std::string_view script) {
@@ -224,7 +259,12 @@ class LauncherReader {
 
   void take(const LauncherOption& option, const CommandWord& word, const std::string& value) {
     const bool everything = value == "auto" || value == "gpu";
-    if (option.asks == Asks::meeting || is_the_jobs_own(option.asks, word.variable) ||
+    if (option.asks == Asks::ranks_per_node) read_.one_worker = value == "1";
+    // deepspeed would reach the others by ssh, from each of them.
+    if (option.asks == Asks::nodes) read_.one_node = value == "1" || read_.framework == "deepspeed";
+    read_.lists_hosts = read_.lists_hosts || option.asks == Asks::hosts;
+    if (option.asks == Asks::meeting || option.asks == Asks::hosts ||
+        is_the_jobs_own(option.asks, word.variable) ||
         (option.asks == Asks::ranks_per_node && everything))
       return;
     const auto number = word.variable.empty() ? parse_number<int>(value) : std::nullopt;
@@ -261,10 +301,11 @@ class LauncherReader {
   bool silent_ = false;
 };
 
-std::optional<RankLauncher> launcher_below(const lint::Node& node, std::string_view text) {
+std::optional<RankLauncher> launcher_below(const lint::Node& node, std::string_view text,
+                                           const KnownNumbers& numbers) {
   using lint::NodeKind;
   if (node.kind == NodeKind::command) {
-    const auto words = words_of_command(node);
+    const auto words = words_of_command(node, text, numbers);
     auto opening = opening_of(words, text);
     if (!opening) return std::nullopt;
     return LauncherReader(words, *std::move(opening)).read(text);
@@ -273,14 +314,14 @@ std::optional<RankLauncher> launcher_below(const lint::Node& node, std::string_v
                         node.kind == NodeKind::pipeline || node.kind == NodeKind::group;
   if (!straight) return std::nullopt;
   for (const lint::Node& child : node.children) {
-    if (auto found = launcher_below(child, text)) return found;
+    if (auto found = launcher_below(child, text, numbers)) return found;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<RankLauncher> rank_launcher_in(std::string_view text) {
+std::optional<RankLauncher> rank_launcher_in(std::string_view text, const KnownNumbers& numbers) {
   // Most commands have none.
   constexpr std::array<std::string_view, 4> names = {"torchrun", "torch.distributed.run",
                                                      "accelerate", "deepspeed"};
@@ -288,7 +329,7 @@ std::optional<RankLauncher> rank_launcher_in(std::string_view text) {
         return text.find(name) != std::string_view::npos;
       }))
     return std::nullopt;
-  return launcher_below(lint::read_shell(text).root, text);
+  return launcher_below(lint::read_shell(text).root, text, numbers);
 }
 
 }  // namespace dllaunch

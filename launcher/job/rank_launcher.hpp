@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,13 +17,20 @@ struct RankLauncher {
   std::optional<int> nodes = {};
   std::optional<int> ranks_per_node = {};
   std::optional<int> ranks = {};     // of all nodes
+  bool one_worker = false;           // per node, as written or by default
+  bool one_node = true;              // it reaches no other, as written or by default
+  bool lists_hosts = false;          // deepspeed: the ranks of all nodes are its own
   std::optional<int> restarts = {};  // above 0
   std::string refusal = {};          // why it cannot be taken off; empty: it can
   std::string command = {};          // what every rank runs instead
 };
 
+/// What is known of bash variables that the launcher's options read.
+using KnownNumbers = std::map<std::string, long, std::less<>>;
+
 /// Looks for torchrun, python -m torch.distributed.run, accelerate launch or deepspeed as a command
 /// of bash `text`, outside loops, conditions and functions. nullopt: there is none. Pure.
-std::optional<RankLauncher> rank_launcher_in(std::string_view text);
+std::optional<RankLauncher> rank_launcher_in(std::string_view text,
+                                             const KnownNumbers& numbers = {});
 
 }  // namespace dllaunch

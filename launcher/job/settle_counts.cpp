@@ -45,6 +45,11 @@ std::optional<std::string> command_text(const YamlNode& run) {
   return shell_join(argv);
 }
 
+/// Whether the file asks for one process per node.
+bool starts_once(const YamlNode& root) {
+  return count_at(root, "resources.ranks_per_node") == 1;
+}
+
 /// Puts the launcher's wishes into the job's keys, as far as they agree.
 class Agreement {
  public:
@@ -69,14 +74,34 @@ class Agreement {
     return std::move(settled_);
   }
 
-  const std::vector<std::string>& keys() const { return keys_; }
+  /// What `resources.ranks_per_node: 1` leaves to settle: the launcher stays.
+  Settled settle_kept() {
+    agree_on("resources.nodes", launcher_.nodes);
+    const int nodes = count_at(root_, "resources.nodes").value_or(1);
+    if (nodes > 1 && launcher_.one_node)
+      refuse(
+          fmt::format("starts workers on one node, and resources.nodes is {}: leave "
+                      "resources.ranks_per_node out, and dllaunch starts all ranks; or name the "
+                      "other nodes, as in run: \"torchrun --nnodes={} --rdzv_backend=c10d "
+                      "--rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT ...\"",
+                      nodes, nodes));
+    return std::move(settled_);
+  }
+
+  /// "; as if written: framework: pytorch"; empty: nothing was written.
+  std::string as_if_written() const {
+    return keys_.empty() ? "" : fmt::format("; as if written: {}", fmt::join(keys_, ", "));
+  }
 
   void refuse(const std::string& why) {
+    const bool once = starts_once(root_);
+    const auto name = launcher_.written.substr(0, launcher_.written.find(' '));
     settled_.problems.push_back(
-        {mark_, fmt::format("run: '{}' {}; dllaunch starts the ranks itself (to start it once a "
-                            "node instead: ranks_per_node: 1 and run: exec {})",
-                            launcher_.written, why,
-                            launcher_.written.substr(0, launcher_.written.find(' ')) + " ...")});
+        {mark_, fmt::format("run: '{}' {}{}", launcher_.written, why,
+                            once ? ""
+                                 : fmt::format("; dllaunch starts the ranks itself (to start {} "
+                                               "once a node instead: resources.ranks_per_node: 1)",
+                                               name))});
   }
 
  private:
@@ -116,15 +141,23 @@ Settled take_launcher_off(YamlNode& root) {
   if (!launcher) return {};
   const Mark mark = run->value->mark;
   Agreement agreement(root, mark, *launcher);
+  if (starts_once(root) && !(launcher->one_worker && launcher->refusal.empty())) {
+    auto settled = agreement.settle_kept();
+    settled.notes.push_back(
+        {mark, fmt::format("run: '{}' stays, for ranks_per_node is 1: it runs once on each node. "
+                           "dllaunch does not bind its workers: they share the rank's cores, and "
+                           "OMP_NUM_THREADS is the number of all of them, unless you set it{}",
+                           launcher->written, agreement.as_if_written())});
+    return settled;
+  }
   if (!launcher->refusal.empty()) agreement.refuse(launcher->refusal);
   auto settled = agreement.settle();
   if (!settled.problems.empty()) return settled;
   set_key(root, "run", launcher->command, mark);
   own_value_at(root, "run")->plain = false;
   settled.notes.push_back(
-      {mark, fmt::format("run: '{}' is taken off: dllaunch starts the ranks itself{}{}",
-                         launcher->written, agreement.keys().empty() ? "" : "; as if written: ",
-                         fmt::join(agreement.keys(), ", "))});
+      {mark, fmt::format("run: '{}' is taken off: dllaunch starts the ranks itself{}",
+                         launcher->written, agreement.as_if_written())});
   return settled;
 }
 

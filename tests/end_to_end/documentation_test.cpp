@@ -1,9 +1,10 @@
 // The documentation's console blocks, run: each command prints what its page shows.
 //
-// A page is run in its own folder, top to bottom: ```yaml title="NAME" writes that file, ```console
-// runs the lines after "$ " and compares what they print. "..." stands for any text. After
-// "<!-- numbers vary -->" numbers match any number. The page's folder is /home/me. A page with
-// "<!-- runs on: slurm -->" runs on the login node of a test cluster.
+// A page is run in its own folder, top to bottom: ```yaml title="NAME" writes that file, or must be
+// what a command has written there; ```console runs the lines after "$ " and compares what they
+// print. "..." stands for any text. After "<!-- numbers vary -->" numbers match any number. The
+// page's folder is /home/me. A page with "<!-- runs on: slurm -->" runs on the login node of a test
+// cluster.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -180,8 +181,13 @@ TEST_P(Documentation, ShowsWhatTheCommandsPrint) {
   }
   fs::create_directory_symlink(source / "examples", folder + "/examples");
   for (const Action& action : page.actions) {
+    const std::string path = folder + "/" + action.file;
+    if (!action.file.empty() && fs::exists(path)) {
+      EXPECT_EQ(text_of(path), action.text) << GetParam() << ":" << action.line;
+      continue;
+    }
     if (!action.file.empty()) {
-      std::ofstream(folder + "/" + action.file) << action.text;
+      std::ofstream(path) << action.text;
       continue;
     }
     const std::string printed = output_of(action.command, folder);

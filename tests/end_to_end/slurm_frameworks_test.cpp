@@ -255,6 +255,27 @@ TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
   EXPECT_THAT(plain.out, HasSubstr("rank 1 of 2 on n2"));
 }
 
+/// As docs/how-to/any-command.md has it.
+TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
+  if (on_head("/usr/bin/python3 -c 'import torch'").exit_code != 0)
+    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  const auto job = work_.file(
+      "elastic.yaml",
+      "name: elastic\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10m}\n"
+      "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
+      "  /usr/bin/torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d\n"
+      // With Python 3.11 the torchrun of PyTorch 1.13 rejects its own defaults of these two.
+      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1 '" +
+          examples + "/pytorch-ddp/train.py' --epochs 1\n");
+  work_.start({"run", job, "--run-dir", work_.run_dir()});
+  const auto ended = work_.wait(400s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("stays, for ranks_per_node is 1"));
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_THAT(ended.err, HasSubstr("rank " + std::to_string(rank) + " of 4 on n"));
+  EXPECT_THAT(ended.err, HasSubstr(" on n2: local rank 1, 1 threads, weights agree"));
+}
+
 TEST_F(SlurmFrameworks, AnMpiProgramFindsItsPeers) {
   const auto built = on_head("mpicc -O1 -o \"$work/sum\" '" + examples + "/mpi/sum.c'");
   if (built.exit_code != 0) GTEST_SKIP() << "no mpicc: " << built.err;

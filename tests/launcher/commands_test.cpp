@@ -67,6 +67,19 @@ TEST(Validate, SaysOkAndWhatTheJobIs) {
   EXPECT_EQ(system.logged, "");
 }
 
+TEST(Validate, ShowsACommandAsOneTypesIt) {
+  const auto shown = [](const std::string& run) {
+    FakeSystem system;
+    system.files["a.yaml"] = "name: a\nrun: " + run + "\n";
+    EXPECT_EQ(*call(system, {"validate", "a.yaml"}), 0) << run;
+    const std::size_t at = system.printed.find(" runs ") + 6;
+    return system.printed.substr(at, system.printed.find('\n', at) - at);
+  };
+  EXPECT_EQ(shown("[python3, 'a b.py', --lr, 0.1]"), "python3 'a b.py' --lr 0.1");
+  EXPECT_EQ(shown("python3 t.py --out \"$HOME/a b\""), "python3 t.py --out \"$HOME/a b\"");
+  EXPECT_EQ(shown("|\n  cd a\n  ./b"), "2 lines of bash");
+}
+
 TEST(Validate, GivesTheTimeAUnit) {
   const auto time_of = [](const std::string& limit) {
     FakeSystem system;

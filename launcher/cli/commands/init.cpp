@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -37,12 +38,25 @@ struct Options {
   std::string output;
 };
 
-/// The answer at the terminal; `otherwise` if it is empty.
-std::string ask(const std::string& question, const std::string& otherwise) {
-  std::cerr << question << (otherwise.empty() ? "" : " [" + otherwise + "]") << ": " << std::flush;
-  std::string answer;
-  if (!std::getline(std::cin, answer) || answer.empty()) return otherwise;
-  return answer;
+/// Says what is wrong with an answer; empty: nothing.
+using Mistake = std::function<std::string(const std::string& answer)>;
+
+/// The answer at the terminal; `otherwise` if it is empty. Asks again until there is no mistake.
+Result<std::string> ask(System& system, const std::string& question, const std::string& otherwise,
+                        const Mistake& mistake) {
+  for (;;) {
+    system.log(question + (otherwise.empty() ? "" : " [" + otherwise + "]") + ": ");
+    std::string answer;
+    if (!std::getline(std::cin, answer)) {
+      system.log("\n");
+      return Error{ErrorKind::bad_request, "the input ended before the answer: nothing is written",
+                   "dllaunch init --script FILE asks no questions"};
+    }
+    if (answer.empty()) answer = otherwise;
+    const std::string wrong = mistake(answer);
+    if (wrong.empty()) return answer;
+    system.log("  " + wrong + "\n");
+  }
 }
 
 Result<Ok> write_new_file(const std::string& path, const std::string& text) {
@@ -55,6 +69,7 @@ Result<Ok> write_new_file(const std::string& path, const std::string& text) {
                  "name another file with -o"};
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (std::fclose(file) == 0 && written) return Ok{};
+  std::remove(path.c_str());
   return Error{ErrorKind::unavailable, fmt::format("{} cannot be written", path),
                "is the disk full?"};
 }
@@ -81,13 +96,26 @@ Facts facts_here(System& system) {
   return {};
 }
 
+/// The framework that the script's program imports, if it says more than the script.
+std::string framework_that_fits(System& system, const ConvertedScript& converted) {
+  const auto program = system.read_file(converted.program);
+  const auto imported = program ? framework_of_program(*program) : "none";
+  const bool more =
+      converted.framework == "none" || (converted.framework == "mpi" && imported == "horovod");
+  return more ? imported : converted.framework;
+}
+
 Result<int> convert(System& system, const Options& options, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a script"};
-  const auto converted =
-      convert_sbatch(*text, {.file = path,
-                             .threads_per_core = threads_per_core(facts_here(system)),
-                             .framework = options.framework});
+  SbatchOrigin origin{.file = path,
+                      .threads_per_core = threads_per_core(facts_here(system)),
+                      .framework = options.framework};
+  auto converted = convert_sbatch(*text, origin);
+  if (origin.framework.empty() && !converted.program.empty()) {
+    origin.framework = framework_that_fits(system, converted);
+    converted = convert_sbatch(*text, origin);
+  }
   for (const auto& reason : converted.reasons)
     system.log(fmt::format("{}: cannot be converted: {}\n", path, reason));
   if (converted.job.empty()) return exit_code::found_problems;
@@ -96,58 +124,72 @@ Result<int> convert(System& system, const Options& options, const std::string& p
   return deliver(system, options, path, converted.job);
 }
 
-/// Completes what the options leave open, by questions on a terminal.
-Result<FirstJob> wishes(System& system, const Options& options) {
-  FirstJob wanted{.script = options.script};
-  const bool asks = options.script.empty() && options.framework.empty() &&
-                    isatty(STDIN_FILENO) != 0 && system.console().terminal_err;
-  if (asks) wanted.script = ask("Program to run (nothing: the built-in trainer)", "");
-  std::string framework = options.framework;
+/// Those of the job file.
+std::vector<std::string> frameworks() {
+  return job_schema()["properties"]["framework"]["enum"];
+}
+
+std::string unknown_framework(const std::string& name) {
+  const auto known = frameworks();
+  const bool found = std::ranges::find(known, name) != known.end();
+  return found ? "" : fmt::format("it is one of {}", fmt::join(known, ", "));
+}
+
+std::string no_node_count(const std::string& answer) {
+  const bool counts = parse_number<int>(answer).value_or(0) > 0;
+  return counts ? "" : "it is a whole number from 1 on";
+}
+
+Result<int> write_first_job(System& system, const Options& options, bool asks) {
+  FirstJob wanted{.script = options.script, .framework = options.framework};
   if (!wanted.script.empty()) {
     const auto text = system.read_file(wanted.script);
     if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a program"};
-    if (framework.empty()) framework = framework_of_program(*text);
-    if (asks) framework = ask("Framework", framework);
+    if (text->find("\n#SBATCH") != std::string::npos)
+      return convert(system, options, wanted.script);
+    if (wanted.framework.empty()) wanted.framework = framework_of_program(*text);
+    if (asks) {
+      auto framework = ask(system, "Framework", wanted.framework, unknown_framework);
+      if (!framework) return std::move(framework).error();
+      wanted.framework = *framework;
+    }
   }
-  if (!framework.empty()) wanted.framework = framework;
-  if (!asks) return wanted;
-  const auto nodes = parse_number<int>(ask("Nodes", "1"));
-  if (!nodes) return Error{ErrorKind::bad_request, "that is no number of nodes", "such as 1"};
-  wanted.nodes = *nodes;
-  return wanted;
-}
-
-Result<int> init(System& system, const Options& options) {
-  if (!options.from.empty()) return convert(system, options, options.from);
-  if (!options.script.empty()) {
-    const auto text = system.read_file(options.script);
-    if (text && text->find("\n#SBATCH") != std::string::npos)
-      return convert(system, options, options.script);
+  if (wanted.framework.empty()) wanted.framework = "none";
+  if (asks) {
+    const auto nodes = ask(system, "Nodes", "1", no_node_count);
+    if (!nodes) return nodes.error();
+    wanted.nodes = *parse_number<int>(*nodes);
   }
-  const auto wanted = wishes(system, options);
-  if (!wanted) return wanted.error();
-  const auto text = render_draft(first_job(*wanted, facts_here(system)));
+  const auto text = render_draft(first_job(wanted, facts_here(system)));
   const auto parsed = parse_job(text, "the job file", {});
   if (!parsed.job)
     return Error{ErrorKind::bad_request, parsed.problems.front().message,
                  "see dllaunch init --help"};
-  return deliver(system, options, wanted->script, text);
+  return deliver(system, options, wanted.script, text);
 }
 
-/// Those of the job file.
-std::vector<std::string> frameworks() {
-  return job_schema()["properties"]["framework"]["enum"];
+/// Asks on a terminal what no option says.
+Result<int> init(System& system, Options options) {
+  if (!options.from.empty()) return convert(system, options, options.from);
+  const bool asks = options.script.empty() && options.framework.empty() &&
+                    isatty(STDIN_FILENO) != 0 && system.console().terminal_err;
+  if (asks) {
+    const auto unreadable = [&system](const std::string& path) {
+      const auto text = system.read_file(path);
+      return path.empty() || text ? "" : text.error().what;
+    };
+    auto script = ask(system, "Program to run (empty: the built-in trainer)", "", unreadable);
+    if (!script) return std::move(script).error();
+    options.script = *script;
+  }
+  return write_first_job(system, options, asks);
 }
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--framework", options->framework, "the program's [what it imports]")
       ->type_name("F")
-      ->check([](const std::string& name) {
-        const auto known = frameworks();
-        const bool found = std::ranges::find(known, name) != known.end();
-        return found ? "" : fmt::format("is one of {}", fmt::join(known, ", "));
-      });
+      ->check(unknown_framework);
   app.add_option("--script", options->script, "the program that every rank runs")
       ->type_name("FILE");
   app.add_option("--from", options->from, "convert this sbatch script")

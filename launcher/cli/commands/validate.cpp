@@ -5,6 +5,8 @@
 #include <array>
 #include <memory>
 
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_file.hpp"
@@ -30,8 +32,17 @@ std::string count_or_auto(const std::optional<int>& count) {
   return count ? std::to_string(*count) : "auto";
 }
 
+/// The command of `run:` as one would type it; of a script the number of its lines.
+std::string command_shown(const Job& job) {
+  const Json& run = job.resolved["run"];
+  if (!run.is_string()) return shell_join(job.run_command);
+  const auto text = run.get<std::string>();
+  const auto lines = split_lines(text).size();
+  return lines == 1 ? text : fmt::format("{} lines of bash", lines);
+}
+
 std::string what_it_does(const Job& job) {
-  if (job.train.is_null()) return "runs " + job.resolved["run"].dump();
+  if (job.train.is_null()) return "runs " + command_shown(job);
   const bool named = job.train["model"].is_string();
   const Json* kind = job.train.at_path({"dataset", "kind"});
   return fmt::format("trains {} on {}",

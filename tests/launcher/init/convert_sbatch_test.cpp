@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "launcher/job/job_file.hpp"
@@ -141,6 +142,61 @@ TEST(ConvertSbatch, KeepsALauncherThatItCannotTakeOver) {
   EXPECT_THAT(converted.job, HasSubstr("ranks_per_node: 1\n"));
 }
 
+TEST(ConvertSbatch, LeavesOutLinesThatTorchrunNeedsAndSaysSo) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive --gres=gpu:2\nsource ~/v/bin/activate\nmkdir -p out\n"
+      "head=$(scontrol show hostnames | head -n 1)\ncd src\n"
+      "srun torchrun --nnodes=2 --nproc_per_node=2 --rdzv_endpoint=$head:29500 train.py\n");
+  EXPECT_THAT(converted.job, HasSubstr("environment:\n  activate: \"~/v\"\n"));
+  EXPECT_THAT(converted.job, HasSubstr("    set +e  # as in the script\n    mkdir -p out\n    cd "
+                                       "src\nframework: pytorch\n"));
+  EXPECT_THAT(converted.dropped,
+              testing::ElementsAre("line 5: head=$(scontrol show hostnames | head -n 1): dllaunch "
+                                   "finds where the ranks meet"));
+}
+
+TEST(ConvertSbatch, StartsTheRanksOfDeepspeedOnAllNodes) {
+  const std::string head = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8 --exclusive\n";
+  const std::string command = "deepspeed --hostfile=hosts train.py --deepspeed_config ds.json\n";
+  const auto converted = convert(head + command);
+  EXPECT_THAT(converted.job, HasSubstr("  ranks_per_node: 8\n"));
+  EXPECT_THAT(converted.job, HasSubstr("framework: deepspeed\n"));
+  EXPECT_THAT(converted.job, HasSubstr("train.py --local_rank=$LOCAL_RANK --deepspeed_config"));
+  const auto shared = convert("#!/bin/bash\n#SBATCH -N 2 --gres=gpu:8\n" + command);
+  EXPECT_THAT(shared.job, HasSubstr("  [ \"$RANK\" = 0 ] || exit 0"))
+      << "with CPUs for one task it stays, on the first node";
+  EXPECT_THAT(shared.job, HasSubstr("\n  command deepspeed --hostfile=hosts"));
+  EXPECT_THAT(convert(head + "deepspeed train.py\n").job, HasSubstr("|| exit 0"))
+      << "without a list it starts workers on its own node";
+}
+
+TEST(ConvertSbatch, KnowsTheNumbersThatALauncherReads) {
+  const std::string head =
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive --gres=gpu:4\nexport GPUS=4\nMORE=1\nMORE=2\n";
+  const auto ranks_of = [&head](const std::string& launcher) {
+    const auto job = convert(head + "srun " + launcher + " train.py\n").job;
+    const auto at = job.find("ranks_per_node: ") + 16;
+    return job.substr(at, job.find('\n', at) - at);
+  };
+  const std::string all = "accelerate launch --num_machines $SLURM_NNODES --num_processes ";
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES * GPUS))"), "4");
+  EXPECT_EQ(ranks_of(all + "$(( ${GPUS} * $SLURM_JOB_NUM_NODES * 1 ))"), "4");
+  EXPECT_EQ(ranks_of("torchrun --nnodes=${SLURM_NNODES} --nproc-per-node=$GPUS"), "4");
+  EXPECT_EQ(ranks_of("torchrun --nproc-per-node=$MORE"), "1") << "it changes";
+  EXPECT_EQ(ranks_of("torchrun --nproc-per-node=${GPUS:-3}"), "1");
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES + GPUS))"), "1") << "no product";
+  EXPECT_EQ(ranks_of(all + "$((SLURM_NNODES * UNKNOWN))"), "1");
+}
+
+TEST(ConvertSbatch, NamesTheProgramOfTheRanks) {
+  const std::string head = "#!/bin/bash\n#SBATCH -N 2\n";
+  EXPECT_EQ(convert(head + "srun python -u src/train.py --x 1\n").program, "src/train.py");
+  EXPECT_EQ(convert(head + "srun ./sim\n").program, "");
+  EXPECT_EQ(convert(head + "python train.py\n").program, "") << "one rank runs the script";
+  EXPECT_EQ(convert(head + "srun torchrun --nproc_per_node $N t.py\n").program, "")
+      << "torchrun starts it";
+}
+
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
@@ -172,6 +228,10 @@ TEST(ConvertSbatch, AnswersEveryScript) {
 TEST(ConvertSbatch, PublicScriptsAskForTheSameResources) {
   const fs::path folder = root / "../shared/data/sbatch";
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no ../shared/data/sbatch beside this checkout";
+  // Where torchrun's workers become the tasks.
+  const std::map<std::string, long> workers = {{"027-test_internode.sbatch", 8},
+                                               {"028-test_intranode.sbatch", 8},
+                                               {"029-test_low_latency.sbatch", 8}};
   int all = 0;
   int same = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -185,7 +245,10 @@ TEST(ConvertSbatch, PublicScriptsAskForTheSameResources) {
     ASSERT_TRUE(parsed.job) << entry.path();
     const auto original = lint::read_script(text);
     const bool counted = original.request.ntasks > 0 || original.request.ntasks_per_node > 0;
-    const long tasks = counted ? original.request.tasks_per_node() : 1;
+    long tasks = counted ? original.request.tasks_per_node() : 1;
+    if (const auto of_torchrun = workers.find(entry.path().filename());
+        of_torchrun != workers.end())
+      tasks = of_torchrun->second;
     const std::string other = difference(text, planned_script(converted.job), tasks);
     EXPECT_EQ(other, "") << entry.path();
     same += other.empty() ? 1 : 0;

@@ -67,5 +67,11 @@ TEST(JobChanges, FromTrainingToACommand) {
   EXPECT_EQ(changes_that_matter(job, command).size(), 2u);
 }
 
+TEST(JobChanges, ACommandIsShownAsOneTypesIt) {
+  const Json before = with("/run", {"python3", "a b.py"});
+  EXPECT_EQ(changes_that_matter(before, with("/run", "python3 c.py")),
+            std::vector<std::string>{"run: python3 'a b.py' -> \"python3 c.py\""});
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -48,6 +48,37 @@ TEST(RankLauncher, SaysWhatItAskedFor) {
   EXPECT_EQ(other->ranks, 8);
   EXPECT_EQ(other->nodes, 2);
   EXPECT_EQ(rank_launcher_in("deepspeed t.py")->framework, "deepspeed");
+  EXPECT_FALSE(rank_launcher_in("deepspeed t.py")->lists_hosts);
+  EXPECT_TRUE(rank_launcher_in("deepspeed -H hosts t.py")->lists_hosts);
+}
+
+TEST(RankLauncher, SaysHowFarItReaches) {
+  const auto reach = [](const std::string& text) {
+    const auto found = rank_launcher_in(text);
+    return std::pair(found->one_worker, found->one_node);
+  };
+  EXPECT_EQ(reach("torchrun t.py"), std::pair(true, true));
+  EXPECT_EQ(reach("torchrun --nproc_per_node=1 --nnodes=$SLURM_NNODES t.py"),
+            std::pair(true, false));
+  EXPECT_EQ(reach("torchrun --nproc_per_node=gpu --nnodes 1 t.py"), std::pair(false, true));
+  EXPECT_EQ(reach("accelerate launch --num_machines=2 t.py"), std::pair(false, false));
+  EXPECT_EQ(reach("deepspeed --num_nodes=2 t.py"), std::pair(false, true))
+      << "each node would start all";
+}
+
+TEST(RankLauncher, ReadsNumbersThatAreKnown) {
+  const KnownNumbers numbers = {{"N", 2}, {"GPUS", 4}};
+  const auto workers = [&numbers](const std::string& option) {
+    const auto found = rank_launcher_in("torchrun --nproc_per_node=" + option + " t.py", numbers);
+    return found->ranks_per_node.value_or(0);
+  };
+  EXPECT_EQ(workers("$GPUS"), 4);
+  EXPECT_EQ(workers("\"${GPUS}\""), 4);
+  EXPECT_EQ(workers("$((N * ${GPUS} * 3))"), 24);
+  EXPECT_EQ(workers("$N$GPUS"), 24) << "as bash joins them";
+  for (const char* other :
+       {"$((N + 1))", "$((N * X))", "$((N**2))", "$(())", "${GPUS:-1}", "$X", "$((N * 9999999))"})
+    EXPECT_EQ(workers(other), 0) << other;
 }
 
 TEST(RankLauncher, IsRefusedIfItAsksForWhatDllaunchCannotGive) {

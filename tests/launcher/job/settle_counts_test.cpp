@@ -43,8 +43,8 @@ TEST(SettleCounts, LaunchersMayRepeatWhatTheJobSays) {
 TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
   EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 2}"),
             "run: 'torchrun --nproc_per_node=4' asks for 4, and resources.ranks_per_node is 2: "
-            "leave one of them out; dllaunch starts the ranks itself (to start it once a node "
-            "instead: ranks_per_node: 1 and run: exec torchrun ...)");
+            "leave one of them out; dllaunch starts the ranks itself (to start torchrun once a "
+            "node instead: resources.ranks_per_node: 1)");
   EXPECT_THAT(complaint("run: torchrun --nnodes=2 t.py\nresources: {nodes: 4}"),
               HasSubstr("asks for 2, and resources.nodes is 4"));
   EXPECT_THAT(complaint("run: accelerate launch --num_processes 3 t.py\nresources: {nodes: 2}"),
@@ -53,6 +53,44 @@ TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
               HasSubstr("starts ranks of pytorch, and framework is mpi"));
   EXPECT_THAT(complaint("run: torchrun --max_restarts=2 t.py"),
               HasSubstr("write recovery: {max_restarts: 2}"));
+}
+
+TEST(SettleCounts, OneRankPerNodeKeepsALauncherOfSeveralWorkers) {
+  const std::string once = "\nresources: {ranks_per_node: 1, nodes: 2}";
+  const std::string command = "torchrun --nnodes=2 --nproc_per_node=4 t.py";
+  const auto parsed = read("run: " + command + once);
+  ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
+  EXPECT_EQ(parsed.job->resolved["run"], command);
+  EXPECT_EQ(parsed.job->resources.ranks_per_node, 1);
+  ASSERT_EQ(parsed.notes.size(), 1u);
+  EXPECT_THAT(parsed.notes[0].message,
+              HasSubstr("run: 'torchrun --nnodes=2 --nproc_per_node=4' stays, for ranks_per_node "
+                        "is 1: it runs once on each node. dllaunch does not bind its workers"));
+  for (const char* kept : {"torchrun --nnodes=$SLURM_NNODES --nproc_per_node=gpu t.py",
+                           "torchrun --nnodes=1:2 --nproc_per_node=$N t.py",
+                           "accelerate launch --num_machines=2 --num_processes=8 t.py"}) {
+    const auto read_again = read("run: " + std::string(kept) + once);
+    ASSERT_TRUE(read_again.job) << render(read_again.problems, false);
+    EXPECT_EQ(read_again.job->resolved["run"], kept);
+  }
+  EXPECT_EQ(read("run: torchrun t.py" + once).job->resolved["run"], "python3 -u t.py")
+      << "one worker per node is a rank";
+}
+
+TEST(SettleCounts, AKeptLauncherReachesEveryNode) {
+  const std::string once = "\nresources: {ranks_per_node: 1, nodes: 2}";
+  EXPECT_EQ(complaint("run: [torchrun, --nproc_per_node=4, t.py]" + once),
+            "run: 'torchrun --nproc_per_node=4' starts workers on one node, and resources.nodes is "
+            "2: leave resources.ranks_per_node out, and dllaunch starts all ranks; or name the "
+            "other nodes, as in run: \"torchrun --nnodes=2 --rdzv_backend=c10d "
+            "--rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT ...\"");
+  EXPECT_THAT(complaint("run: deepspeed --num_nodes=2 t.py" + once),
+              HasSubstr("starts workers on one node"));
+  EXPECT_EQ(complaint("run: torchrun --nnodes=3 --nproc_per_node=4 t.py" + once),
+            "run: 'torchrun --nnodes=3 --nproc_per_node=4' asks for 3, and resources.nodes is 2: "
+            "leave one of them out");
+  EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 1}"),
+            "none");
 }
 
 TEST(SettleCounts, GpusOfTheJobDivideByWhatIsGiven) {

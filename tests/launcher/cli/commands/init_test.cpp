@@ -67,6 +67,21 @@ TEST(InitCommand, ConvertsAScriptAndSaysWhatItDropped) {
   ASSERT_EQ(*call(system, {"init", "--script", "job.sbatch", "-o", "-"}), 0) << "by its directives";
 }
 
+TEST(InitCommand, LooksAtTheProgramOfAScript) {
+  auto system = laptop();
+  system.files["t.py"] = "from jax import numpy\n";
+  ASSERT_EQ(*call(system, {"init", "--from", "job.sbatch", "-o", "-"}), 0);
+  EXPECT_THAT(system.printed, HasSubstr("framework: jax\n"));
+  system.files["mpi.sbatch"] = "#!/bin/bash\n#SBATCH -N1 -n2\nmpirun python t.py\n";
+  for (const auto& [imported, framework] :
+       {std::pair{"import torch\n", "mpi"}, {"import horovod.torch as hvd\n", "horovod"}}) {
+    system.files["t.py"] = imported;
+    system.printed.clear();
+    ASSERT_EQ(*call(system, {"init", "--from", "mpi.sbatch", "-o", "-"}), 0);
+    EXPECT_THAT(system.printed, HasSubstr("framework: " + std::string(framework) + "\n"));
+  }
+}
+
 TEST(InitCommand, EndsWithFourWhereAScriptCannotBeConverted) {
   auto system = laptop();
   EXPECT_EQ(*call(system, {"init", "--from", "loop.sbatch", "-o", "-"}), 4);

@@ -1,0 +1,20 @@
+# What `cmake --install` writes. A program finds the others and its modules in its own folder, and /proc/self/exe
+# resolves links: bin/ has links into that folder, and the prefix may be moved.
+set(own_folder ${CMAKE_INSTALL_LIBEXECDIR}/dllaunch)
+set(installed dllaunch dllaunch-daemon dltrain)
+foreach(module IN ITEMS dltrain_nccl dltrain_rccl dltrain_cuda dltrain_hip)
+  if(TARGET ${module})
+    list(APPEND installed ${module})
+  endif()
+endforeach()
+install(TARGETS ${installed} RUNTIME DESTINATION ${own_folder} LIBRARY DESTINATION ${own_folder})
+file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/dllaunch)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/links)
+foreach(name IN ITEMS dllaunch dltrain)
+  file(CREATE_LINK ${from_bin}/${name} ${PROJECT_BINARY_DIR}/links/${name} SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/links/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endforeach()
+# Man pages and completions, which the build of dllaunch writes.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR})
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
