@@ -71,7 +71,7 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
     const auto& problem = finding.problem;
-    system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
+    system.log(fmt::format("dllaunch: warning: {}\n", text_with_id(finding)));
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
   if (!report.passed()) return as_error(report);
