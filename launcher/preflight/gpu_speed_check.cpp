@@ -133,8 +133,8 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
                           .level = fault.level,
                           .value = value_of(all[i].gpu),
                           .why = fault.why,
-                          .fix = "leave the node out and tell the site: heat, power, a card that "
-                                 "does not sit well, or one that fails"}});
+                          .fix = "leave the node out and tell the administrators: heat, power, or a badly "
+                                 "seated or failing card"}});
     }
     if (all_well) results.push_back({sample.node, std::move(well)});
   }

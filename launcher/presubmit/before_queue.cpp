@@ -60,7 +60,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   const auto& error = *tested.refusal;
   if (error.kind == ErrorKind::timeout) {
     add_as(QueueCheck::sbatch, report.findings, [&] {
-      add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
+      add_warning(report.findings, error.what, "Slurm is busy; it may still accept the job");
     });
     return;
   }
@@ -142,7 +142,7 @@ std::string render_report(const QueueReport& report) {
   }
   if (!report.estimate.empty())
     text += fmt::format("  {:8}Slurm expects it to {}\n", "", report.estimate);
-  if (text.empty()) text = "  nothing speaks against it\n";
+  if (text.empty()) text = "  no problem found\n";
   return "checks before the queue\n" + text;
 }
 

@@ -98,9 +98,9 @@ TEST_F(Program, ExitsWithZeroWhenAllIsWell) {
 }
 
 TEST_F(Program, NamesTheFolderThatIsNoJobFile) {
-  EXPECT_EQ(
-      call({"validate", folder_}).err,
-      "dllaunch: cannot read " + folder_ + ": Is a directory\n  try: the name of a job file\n");
+  EXPECT_EQ(call({"validate", folder_}).err,
+            "dllaunch: cannot read " + folder_ +
+                ": Is a directory\n  try: give the path of a job file\n");
 }
 
 TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {

@@ -25,7 +25,7 @@ TEST(SettleCounts, SaysWhatBecameOfALauncher) {
   EXPECT_EQ(parsed.notes[0].line, 2);
   EXPECT_EQ(parsed.notes[0].column, 6);
   EXPECT_EQ(parsed.notes[0].message,
-            "run: 'torchrun --nproc_per_node=4' is taken off: dllaunch starts the ranks itself; as "
+            "run: 'torchrun --nproc_per_node=4' is removed: dllaunch starts the ranks itself; as "
             "if written: resources.ranks_per_node: 4, framework: pytorch");
   EXPECT_TRUE(read("run: python t.py").notes.empty());
 }
@@ -43,12 +43,12 @@ TEST(SettleCounts, LaunchersMayRepeatWhatTheJobSays) {
 TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
   EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 2}"),
             "run: 'torchrun --nproc_per_node=4' asks for 4, and resources.ranks_per_node is 2: "
-            "leave one of them out; dllaunch starts the ranks itself (to start it once a node "
+            "remove one of them; dllaunch starts the ranks itself (to start it once a node "
             "instead: ranks_per_node: 1 and run: exec torchrun ...)");
   EXPECT_THAT(complaint("run: torchrun --nnodes=2 t.py\nresources: {nodes: 4}"),
               HasSubstr("asks for 2, and resources.nodes is 4"));
   EXPECT_THAT(complaint("run: accelerate launch --num_processes 3 t.py\nresources: {nodes: 2}"),
-              HasSubstr("asks for 3 processes, which do not divide over 2 nodes"));
+              HasSubstr("asks for 3 processes, which 2 nodes cannot share evenly"));
   EXPECT_THAT(complaint("run: torchrun t.py\nframework: mpi"),
               HasSubstr("starts ranks of pytorch, and framework is mpi"));
   EXPECT_THAT(complaint("run: torchrun --max_restarts=2 t.py"),
@@ -57,12 +57,12 @@ TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
 
 TEST(SettleCounts, GpusOfTheJobDivideByWhatIsGiven) {
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 3}"),
-            "resources.gpus: 8 do not divide by resources.nodes: 3; write 6 or 9");
+            "resources.gpus: 8 cannot be divided by resources.nodes: 3; write 6 or 9");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 2, gpus_per_node: 4}"),
-            "resources.gpus: 2 do not divide by resources.gpus_per_node: 4; write 4");
+            "resources.gpus: 2 cannot be divided by resources.gpus_per_node: 4; write 4");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 2}"),
-            "resources.gpus: 8 are not resources.nodes 2 times resources.gpus_per_node 2; leave "
-            "one of them out");
+            "resources.gpus: 8 is not resources.nodes 2 times resources.gpus_per_node 2; remove "
+            "one of them");
   EXPECT_EQ(complaint("run: x\nresources: {nodes: auto}"),
             "resources.nodes: auto needs resources.gpus, the GPUs of the whole job");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 4}"), "none");
