@@ -142,8 +142,9 @@ CommandBody declare(CommandOptions& app) {
       ->range(1, 10080)
       ->capture_default_str();
   app.add_option("--account", options->probe.account, "account to charge")->type_name("NAME");
-  app.add_option("--qos", options->probe.qos, "the same")->type_name("NAME");
-  app.add_option("--reservation", options->probe.reservation, "the same")->type_name("NAME");
+  app.add_option("--qos", options->probe.qos, "quality of service")->type_name("NAME");
+  app.add_option("--reservation", options->probe.reservation, "reservation to use")
+      ->type_name("NAME");
   app.add_flag("--list", options->list, "list known node types; submit nothing");
   app.add_flag("--capture", options->capture)->group("");
   app.add_flag("--json", options->json, "one JSON document");
