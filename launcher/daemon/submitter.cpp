@@ -147,8 +147,7 @@ Result<Submission> Submitter::submit(RunRecord& run, RunRecord meant, const Subm
   if (text && job_id_in(*text).value_or("") != run.job_id)
     return Error{
         ErrorKind::bad_request,
-        fmt::format("{} has another job by now, {}", run.name, job_id_in(*text).value_or("none")),
-        ""};
+        fmt::format("{} now has another job, {}", run.name, job_id_in(*text).value_or("none")), ""};
   Submission submission{.token = new_token(),
                         .run = run.id,
                         .judged = run.job_id,

@@ -26,7 +26,7 @@ Result<Ok> RunStorage::check() const {
   if (id.empty() || id == run_.id) return Ok{};
   return Error{ErrorKind::unavailable,
                fmt::format("run directory {} now holds another run", run_.path),
-               "dllaunch run continues the run where its directory is"};
+               "`dllaunch run` continues the run where its directory is"};
 }
 
 std::string RunStorage::trouble() const {
