@@ -82,7 +82,8 @@ Level level_of(double share) {
 }
 
 constexpr std::string_view slow_fix =
-    "leave the node out and tell the administrators: heat, a power limit or a failing memory module";
+    "leave the node out and tell the administrators: heat, a power limit or a failing memory "
+    "module";
 
 void compare(const Json& seen, const std::vector<NodeSample>& all, std::size_t which,
              const char* key, const std::string& unit, Fault& fault) {

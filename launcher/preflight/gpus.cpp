@@ -112,7 +112,8 @@ void look_at_clock(const Json& gpu, Fault& fault) {
   constexpr std::uint64_t hardware = 0x8 | 0x40 | 0x80;  // slowdown, thermal, power brake
   constexpr std::uint64_t software_heat = 0x20;
   constexpr double low = 0.7;
-  constexpr std::string_view cooling = "leave the node out and tell the administrators: cooling or power";
+  constexpr std::string_view cooling =
+      "leave the node out and tell the administrators: cooling or power";
   const auto reasons = static_cast<std::uint64_t>(
       std::clamp(number_of(gpu, "slowed").value_or(0), 0.0, 4294967295.0));
   if ((reasons & hardware) != 0)
@@ -122,9 +123,9 @@ void look_at_clock(const Json& gpu, Fault& fault) {
   const auto clock = number_of(gpu, "clock_mhz");
   const auto most = number_of(gpu, "most_mhz");
   if (clock && most && *clock > 0 && *clock < low * *most)
-    worsen(fault, Level::warn,
-           fmt::format("its clock is set to {:.0f} MHz of {:.0f}", *clock, *most),
-           "nvidia-smi --reset-applications-clocks; where that is refused, tell the administrators");
+    worsen(
+        fault, Level::warn, fmt::format("its clock is set to {:.0f} MHz of {:.0f}", *clock, *most),
+        "nvidia-smi --reset-applications-clocks; where that is refused, tell the administrators");
 }
 
 void look_at_health(const Json& gpu, Fault& fault) {
@@ -159,7 +160,8 @@ std::string driver_trouble(const Json& seen, const std::vector<NodeSample>& samp
 
 Fault look_at_number(const Json& seen, int wanted, const std::vector<NodeSample>& samples) {
   constexpr std::string_view fix =
-      "leave the node out and tell the administrators: nvidia-smi and dmesg (Xid) there show what happened "
+      "leave the node out and tell the administrators: nvidia-smi and dmesg (Xid) there show what "
+      "happened "
       "to it";
   Fault fault;
   const int have = count_of(seen);

@@ -95,7 +95,8 @@ TEST_F(DaemonTest, StartsAnswersAndStops) {
 
   const auto again = start();
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.err, HasSubstr("a daemon is already running: process " + std::to_string(pid())));
+  EXPECT_THAT(again.err,
+              HasSubstr("a daemon is already running: process " + std::to_string(pid())));
 
   const auto stopped = work_.run({"daemon", "stop"});
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;

@@ -268,8 +268,9 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   ASSERT_TRUE(first.tell("start-controller"));
   // The user's own, of the same name: only the token tells them apart.
   take(first, number, "one");
-  expect_left_alone(work, first, number,
-                    "Slurm now uses job id " + number + " for another job, which was not cancelled");
+  expect_left_alone(
+      work, first, number,
+      "Slurm now uses job id " + number + " for another job, which was not cancelled");
 }
 
 }  // namespace

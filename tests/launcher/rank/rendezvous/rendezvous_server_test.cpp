@@ -132,9 +132,10 @@ TEST_F(RendezvousServerTest, ARankWithAnotherKeyIsToldAtOnceWithTheRemedy) {
   const auto served = server->serve(duty(1), after(1s));
   other.join();
   ASSERT_FALSE(served);
-  EXPECT_THAT(told_, ElementsAre(AllOf(HasSubstr("rank 1 of this start"),
-                                       HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"),
-                                       HasSubstr("export DLLAUNCH_START_TOKEN="))));
+  EXPECT_THAT(told_,
+              ElementsAre(AllOf(HasSubstr("rank 1 of this start"),
+                                HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"),
+                                HasSubstr("export DLLAUNCH_START_TOKEN="))));
   EXPECT_THAT(served.error().what, HasSubstr("; 3 of them knew the start's name, but not its key"));
   EXPECT_THAT(served.error().hint, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
 }

@@ -232,7 +232,8 @@ TEST_F(RendezvousTest, DifferentHomesAreSaidWithTheRemedy) {
   const auto remedy = testing::HasSubstr("before srun: export DLLAUNCH_START_TOKEN=");
   // Ranks of another start on this machine may have come to the same port before.
   EXPECT_THAT(told, testing::Contains(testing::AllOf(
-                        testing::HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"), remedy)));
+                        testing::HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"),
+                        remedy)));
   ASSERT_FALSE(*led);
   EXPECT_THAT((*led).error().what, testing::HasSubstr("knew the start's name, but not its key"));
   EXPECT_THAT((*led).error().hint, remedy);
