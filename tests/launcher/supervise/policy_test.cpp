@@ -339,7 +339,7 @@ const Case cases[] = {
      Next::requeue,
      RunStatus::preempted,
      0,
-     "make room"},
+     "preempted"},
     {"PreemptedAndThatIsIt",
      {ended(Cause::preempted)},
      with(training, 3, nothing),

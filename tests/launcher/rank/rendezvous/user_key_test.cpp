@@ -94,7 +94,7 @@ TEST_F(UserKey, AnotherUsersIsNotTaken) {
 TEST_F(UserKey, WithoutAPlaceForItTheRemedyIsSaid) {
   const auto none = user_key("");
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("no HOME"));
+  EXPECT_THAT(none.error().what, HasSubstr("HOME is not set"));
   EXPECT_THAT(none.error().hint, HasSubstr("export DLLAUNCH_START_TOKEN="));
   chmod(temporary_.path().c_str(), 0755);
   if (!can_be_others()) chmod(temporary_.path().c_str(), 0500);
