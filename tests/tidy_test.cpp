@@ -280,6 +280,24 @@ TEST(Rooms, AreDrawnAsTheTableSays) {
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
+/// scripts/messages joins the pieces of a message, and leaves out code and what only programs read.
+TEST(Messages, AreListedByRoom) {
+  if (std::system("python3 -c '' 2>/dev/null") != 0) GTEST_SKIP() << "no python3";
+  const auto list = [](const std::string& path) {
+    std::string text;
+    FILE* pipe = popen(("'" + (root / "scripts/messages").string() + "' " + path).c_str(), "r");
+    for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) text += static_cast<char>(c);
+    return pclose(pipe) == 0 ? text : "failed";
+  };
+  const auto run = list("launcher/cli/commands/run.cpp");
+  EXPECT_TRUE(run.starts_with("launcher/cli/commands\n  launcher/cli/commands/run.cpp:")) << run;
+  EXPECT_NE(run.find(": the trainer dltrain is neither at {} nor on PATH\n"), std::string::npos);
+  EXPECT_NE(run.find(": print the plan and the script; write nothing\n"), std::string::npos);
+  const auto store = list("launcher/daemon/store.cpp");
+  EXPECT_NE(store.find("(its version {}, ours {})"), std::string::npos) << store;
+  EXPECT_EQ(store.find("WHERE"), std::string::npos) << store;
+}
+
 TEST(Tidy, EveryLibraryHasOneDoor) {
   expect_no_line(
       sources(folders), [](const Source& source, const std::string& line) -> std::string {

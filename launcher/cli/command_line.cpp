@@ -63,7 +63,7 @@ Error unknown_word(Commands known, const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
-            "the name of a job file that exists, or one of: " + join(command_names(known))};
+            "give the path of a job file, or one of: " + join(command_names(known))};
   }
   std::string what = "unknown command '" + word + "'";
   const auto names = command_names(known);

@@ -7,12 +7,12 @@ namespace dllaunch {
 namespace {
 
 constexpr Explanation kind_table[] = {
-    {"bad_request", "What was asked for makes no sense (exit code 2).",
+    {"bad_request", "The request is wrong (exit code 2).",
      "The command line, the job file or another file is wrong.", "Correct what the message names."},
-    {"unsatisfiable", "What was asked for makes sense, but not here (exit code 3).",
-     "This cluster or machine does not have it, or not as much of it.",
+    {"unsatisfiable", "The request is valid, but cannot be met here (exit code 3).",
+     "This cluster or machine does not have what it asks for, or not enough of it.",
      "Ask for less, or for another partition; `dllaunch plan JOB.yaml --check` shows what fits."},
-    {"unavailable", "Something that is needed is not there (exit code 3).",
+    {"unavailable", "Something that the command needs is missing or does not answer (exit code 3).",
      "A program is not installed, a file system is full, or a daemon or node does not answer.",
      "Install or start what the message names; `dllaunch info` shows what is found here."},
     {"timeout", "An answer took too long (exit code 3).",

@@ -103,7 +103,8 @@ int report(const Error& error, const Console& console) {
   std::fprintf(stderr, "%s %s\n", name, terminal_text(error.what).c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", terminal_text(error.hint).c_str());
   if (console.verbosity > 0)
-    std::fprintf(stderr, "  id: %s\n", std::string(to_string(error.kind)).c_str());
+    std::fprintf(stderr, "  explain: dllaunch explain %s\n",
+                 std::string(to_string(error.kind)).c_str());
   return exit_code_of(error.kind);
 }
 

@@ -180,7 +180,7 @@ Result<ClusterProfile> find_profile(System& system, const std::string& name) {
   if (is_path(name)) {
     auto text = system.read_file(name);
     if (!text)
-      return Error{ErrorKind::bad_request, text.error().what, "the name of a cluster profile"};
+      return Error{ErrorKind::bad_request, text.error().what, "give the path of a cluster profile"};
     return read_profile(system, {name_of(name), name, *std::move(text)});
   }
   const auto all = profile_texts(system);
@@ -193,7 +193,7 @@ Result<ClusterProfile> find_profile(System& system, const std::string& name) {
   return Error{ErrorKind::bad_request,
                fmt::format("no cluster profile '{}'{}", name,
                            near ? fmt::format("; did you mean '{}'?", *near) : ""),
-               fmt::format("one of: {}; or a file of your own, see docs/how-to/clusters.md",
+               fmt::format("use one of: {}; or a file of your own (docs/how-to/clusters.md)",
                            fmt::join(names, ", "))};
 }
 
@@ -211,7 +211,7 @@ std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {
   const auto evidence = evidence_for(profile, facts);
   if (evidence.weight() == 0) return "";
   std::vector<std::string> words;
-  if (evidence.cluster) words.push_back("it calls itself " + facts.slurm->cluster);
+  if (evidence.cluster) words.push_back("its name is " + facts.slurm->cluster);
   if (evidence.host) words.push_back("this is " + facts.host);
   if (!evidence.partition.empty()) words.push_back("it has partition " + evidence.partition);
   return fmt::format("{}", fmt::join(words, ", "));
@@ -234,7 +234,7 @@ std::string unlike_words(const ClusterProfile& profile, const Facts& facts) {
   const auto& signs = profile.recognise;
   std::vector<std::string> words;
   if (facts.slurm && !facts.slurm->cluster.empty())
-    words.push_back(fmt::format("it calls itself '{}'", facts.slurm->cluster));
+    words.push_back(fmt::format("its name is '{}'", facts.slurm->cluster));
   if (!signs.hosts.empty() && !facts.host.empty())
     words.push_back(fmt::format("this host is {}", facts.host));
   if (!signs.partitions.empty())

@@ -160,7 +160,7 @@ class Reader {
       if (std::ranges::find(nodes, partition.node) == nodes.end())
         report(place("node"), unknown_node(partition.node, nodes));
       if (partition.is_default && std::exchange(any_default, true))
-        report(place("default"), "only one partition is the default one");
+        report(place("default"), "only one partition can be the default");
       check_constraint(partition, place("by_constraint"));
       if (item["max_time"].is_string()) {
         partition.max_minutes = parse_slurm_minutes(item["max_time"].get<std::string>());

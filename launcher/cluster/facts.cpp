@@ -14,8 +14,8 @@ namespace dllaunch {
 namespace {
 
 Error silent(Error error) {
-  error.what = "slurm is configured here, but " + error.what;
-  error.hint = "try again, or start on this machine alone with --local";
+  error.what = "Slurm is configured here, but " + error.what;
+  error.hint = "try again, or start on this machine only with --local";
   return error;
 }
 
@@ -23,10 +23,9 @@ Error silent(Error error) {
 std::optional<Error> missing_configuration(System& system) {
   const auto file = system.environment("SLURM_CONF");
   if (!file || file->empty() || system.look_at(*file).exists) return std::nullopt;
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("slurm is configured by SLURM_CONF={}, and there is no such file", *file),
-      "correct or unset SLURM_CONF, or start on this machine alone with --local"};
+  return Error{ErrorKind::unavailable,
+               fmt::format("SLURM_CONF={} names a file that does not exist", *file),
+               "correct or unset SLURM_CONF, or start on this machine only with --local"};
 }
 
 /// Runs four commands, after the one for `config`.
@@ -81,7 +80,7 @@ Result<Facts> observe(System& system) {
       return facts;
     }
     if (config.error().kind != ErrorKind::bad_request) return silent(config.error());
-    facts.why_no_slurm = "slurm is installed, but this machine belongs to no cluster";
+    facts.why_no_slurm = "Slurm is installed, but this machine belongs to no cluster";
   }
   auto topology = system.topology();
   if (!topology) return std::move(topology).error();
@@ -107,7 +106,7 @@ Result<Facts> observe_local(System& system) {
   if (!topology) return std::move(topology).error();
   return Facts{.host = system.host_name(),
                .slurm = {},
-               .why_no_slurm = "it was not asked",
+               .why_no_slurm = "Slurm was not asked",
                .topology = *std::move(topology),
                .probed = {},
                .time = std::time(nullptr)};

@@ -35,7 +35,7 @@ Result<Topology> probed_topology(System& system, const std::string& name) {
     ids.push_back(fmt::format("{}{}/{}", probed, node.cluster, node_type_id(node.type)));
   return Error{ErrorKind::unsatisfiable,
                fmt::format("'{}' has {} kinds of node", name, cache.nodes.size()),
-               fmt::format("name one of: {}", fmt::join(ids, " "))};
+               fmt::format("use one of: {}", fmt::join(ids, " "))};
 }
 
 /// Whether the name is a profile's and not a file's: "lumi-g", "perlmutter:cpu".

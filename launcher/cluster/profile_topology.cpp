@@ -74,9 +74,8 @@ class Shaper {
     if (numbers.empty()) return true;
     if (numbers.size() != node_.numa.size() ||
         std::set<int>(numbers.begin(), numbers.end()).size() != numbers.size())
-      return fail({"numa_numbers"}, fmt::format("{} numbers, each another, are needed: one a NUMA "
-                                                "node",
-                                                node_.numa.size()));
+      return fail({"numa_numbers"},
+                  fmt::format("needs {} different numbers, one per NUMA node", node_.numa.size()));
     number_numa(node_, numbers);
     return true;
   }

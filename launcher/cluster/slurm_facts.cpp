@@ -75,7 +75,7 @@ Result<Recording> read_recording(std::string_view recorded) {
     } catch (const JsonError& problem) {
       return Error{ErrorKind::bad_request,
                    fmt::format("it is JSON, but damaged: {}", problem.what()),
-                   "record it again: nothing but the commands' output may be in it"};
+                   "record it again: it may contain only the output of the commands"};
     }
   }
   return recording;
@@ -130,10 +130,11 @@ Result<Facts> facts_from_recording(std::string_view text) {
   const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
                                [](const Partition& known) { return !known.node_types.empty(); });
   if (!any)
-    return Error{ErrorKind::bad_request,
-                 "neither facts nor what Slurm prints: no node of a partition is in it",
-                 "dllaunch info --facts > FILE, or without dllaunch: (scontrol show config; "
-                 "scontrol show partition; scontrol show node; srun --mpi=list) > FILE"};
+    return Error{
+        ErrorKind::bad_request,
+        "neither recorded facts nor the output of Slurm's commands: it has no partition with nodes",
+        "dllaunch info --facts > FILE, or without dllaunch: (scontrol show config; "
+        "scontrol show partition; scontrol show node; srun --mpi=list) > FILE"};
   slurm.mpi_types = recorded_mpi_types(lines);
   auto reservations = parse_slurm_reservations(lines);
   if (reservations.empty()) reservations = std::move(json.reservations);

@@ -247,7 +247,7 @@ void SchemaWalk::report_unknown(const Json& schema, const YamlEntry& entry) {
   } else if (!owners.empty()) {
     message += fmt::format("; it belongs under '{}'", owners.front());
   } else {
-    message += fmt::format("; known here: {}", fmt::join(known, ", "));
+    message += fmt::format("; keys here: {}", fmt::join(known, ", "));
   }
   report(entry.mark, std::move(message));
 }

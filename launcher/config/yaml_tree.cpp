@@ -34,7 +34,8 @@ class TreeBuilder : public YAML::EventHandler {
   YamlPointer root() const { return root_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw Refusal{mark, "a second document begins here; a job file is one"};
+    if (documents_++ > 0)
+      throw Refusal{mark, "a second YAML document begins here; the file must be a single one"};
   }
   void OnDocumentEnd() override {}
 
@@ -88,7 +89,7 @@ class TreeBuilder : public YAML::EventHandler {
     // Removing an item, as in resources.sbatch_extra or train.freeze, looks like a tag.
     const bool alone = tag.starts_with('!') && tag.size() < 80 && value.empty();
     const auto hint = alone ? fmt::format("; for text write \"{}\"", tag) : "";
-    throw Refusal{mark, fmt::format("the tag {} means nothing here{}", in_quotes(tag), hint)};
+    throw Refusal{mark, fmt::format("the tag {} is not supported{}", in_quotes(tag), hint)};
   }
 
   void count(const YAML::Mark& mark, std::size_t nodes) {
@@ -208,7 +209,7 @@ YamlProblem explain(const std::string& message, Mark mark, std::string_view text
     return {mark, "YAML: " + message + (alias ? "; text that begins with * needs quotes" : "")};
   }
   mark.column = static_cast<int>(tab) + 1;
-  return {mark, "YAML: a tab cannot indent; use blanks"};
+  return {mark, "YAML: tabs cannot be used to indent; use spaces"};
 }
 
 }  // namespace

@@ -237,7 +237,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
     const double now_s = steady_unix_seconds();
     watch.look(now_s);
     malloc_trim(0);
-    if (turn_over(paths.log())) system.log("dllaunch: the log goes on here\n");
+    if (turn_over(paths.log())) system.log("dllaunch: the log continues here\n");
     const auto next = std::chrono::steady_clock::now() + pause_until(watch.next_s(), now_s);
     while (!wake_event.wait_until(next) && std::chrono::steady_clock::now() < next) continue;
   }

@@ -28,7 +28,7 @@ int report(const Error& error) {
 
 Error runs_already(const LockHolder& holder) {
   return {ErrorKind::bad_request,
-          fmt::format("a daemon runs already: process {} on {}", holder.pid, holder.host),
+          fmt::format("a daemon is already running: process {} on {}", holder.pid, holder.host),
           "dllaunch daemon status"};
 }
 
@@ -83,7 +83,8 @@ int serve(System& system, const DaemonPaths& paths, const DaemonSettings& settin
 Result<int> start(System& system, const DaemonSettings& settings) {
   const auto paths = daemon_paths(system);
   if (!paths)
-    return Error{ErrorKind::unavailable, "HOME is not set: no place for the daemon's files",
+    return Error{ErrorKind::unavailable,
+                 "HOME is not set, so there is no folder for the daemon's files",
                  "set XDG_STATE_HOME"};
   if (auto made = make_private(paths->folder); !made) return std::move(made).error();
   if (const auto holder = holder_of(paths->lock())) return runs_already(*holder);

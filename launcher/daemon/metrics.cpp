@@ -30,11 +30,11 @@ void add_runs(std::string& text, const Snapshot& snapshot) {
   static constexpr Figure figures[] = {
       {"dllaunch_run_step", "Optimiser steps so far.",
        [](const RunRecord& run) { return static_cast<double>(run.step); }},
-      {"dllaunch_run_epoch", "Epoch it is in.",
+      {"dllaunch_run_epoch", "Current epoch.",
        [](const RunRecord& run) { return static_cast<double>(run.epoch); }},
       {"dllaunch_run_loss", "Loss of the last reported step.",
        [](const RunRecord& run) { return run.loss; }},
-      {"dllaunch_run_images_per_second", "Images of all ranks over wall time.",
+      {"dllaunch_run_images_per_second", "Images per second of wall time, all ranks.",
        [](const RunRecord& run) { return run.images_per_s; }}};
   for (const auto& figure : figures) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", figure.name, figure.help);
@@ -84,22 +84,24 @@ std::string render_metrics(const Snapshot& snapshot, const std::vector<Store::Co
   for (const auto& [state, runs] : counts)
     text += fmt::format("dllaunch_runs{{state=\"{}\"}} {}\n", label_text(state), runs);
   const auto& slurm = snapshot.slurm;
-  add(text, "dllaunch_live_runs", "gauge", "Runs that are not over.",
+  add(text, "dllaunch_live_runs", "gauge", "Runs that have not ended.",
       static_cast<double>(snapshot.live.size()));
   add(text, "dllaunch_submissions_total", "counter", "Jobs submitted again by this daemon.",
       static_cast<double>(snapshot.submissions));
-  add(text, "dllaunch_rounds_total", "counter", "Looks at all runs.",
+  add(text, "dllaunch_rounds_total", "counter", "Rounds over all runs.",
       static_cast<double>(snapshot.rounds));
   add(text, "dllaunch_slurm_questions_total", "counter", "Calls of squeue for all runs.",
       static_cast<double>(slurm.questions));
-  add(text, "dllaunch_slurm_errors_total", "counter", "Of these without an answer.",
+  add(text, "dllaunch_slurm_errors_total", "counter", "Calls of squeue without an answer.",
       static_cast<double>(slurm.errors));
-  add(text, "dllaunch_slurm_up", "gauge", "Whether Slurm answered last.", slurm.answers ? 1 : 0);
-  add(text, "dllaunch_slurm_answer_seconds", "gauge", "How long its last answer took.",
+  add(text, "dllaunch_slurm_up", "gauge", "1 if Slurm answered the last call, else 0.",
+      slurm.answers ? 1 : 0);
+  add(text, "dllaunch_slurm_answer_seconds", "gauge", "Seconds that Slurm's last answer took.",
       slurm.answer_s);
-  add(text, "dllaunch_last_round_timestamp_seconds", "gauge", "When all runs were looked at.",
+  add(text, "dllaunch_last_round_timestamp_seconds", "gauge", "Unix time of the last round.",
       snapshot.at_s);
-  add(text, "process_uptime_seconds", "gauge", "Since the daemon was started.", process.uptime_s);
+  add(text, "process_uptime_seconds", "gauge", "Seconds since the daemon started.",
+      process.uptime_s);
   add(text, "process_cpu_seconds_total", "counter",
       "Processor time of the daemon, and of the commands it ran.", process.cpu_s);
   add(text, "process_resident_memory_bytes", "gauge", "Memory of the daemon.",

@@ -31,10 +31,10 @@ std::optional<RunAction> final_end(const EndedJob& ended) {
   if (ended.exit_code == exit_code::do_not_requeue)
     return give_up("it ended with exit code 93: never restart");
   if (ended.status == RunStatus::failed && ended.forgotten)
-    return give_up("Slurm has forgotten how it ended; dllaunch run, or requeue, continues it");
-  if (ended.status == RunStatus::failed) return give_up("it failed by itself, and would again");
+    return give_up("Slurm no longer knows how it ended; `dllaunch run` or requeue continues it");
+  if (ended.status == RunStatus::failed) return give_up("its program failed, and would fail again");
   if (ended.status == RunStatus::out_of_memory)
-    return give_up("it ran out of memory, and would again");
+    return give_up("it ran out of memory, and would do so again");
   if (ended.array) return give_up("a job array is not submitted again as a whole");
   return std::nullopt;
 }
@@ -49,16 +49,16 @@ std::optional<RunAction> forbidden(const EndedJob& ended, const RecoveryWishes& 
   if (!wishes.may_start_again) return give_up("its script says --no-requeue");
   const auto& causes = wishes.requeue_on;
   if (std::find(causes.begin(), causes.end(), cause) == causes.end())
-    return give_up(fmt::format("recovery.requeue_on has no {}", cause));
+    return give_up(fmt::format("recovery.requeue_on does not list {}", cause));
   return std::nullopt;
 }
 
 std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, const Caps& caps) {
   const int without_progress = ended.new_checkpoint ? 0 : past.without_progress + 1;
   if (ended.status == RunStatus::timeout && !ended.new_checkpoint)
-    return give_up("its time was up before it saved a checkpoint: it would only repeat itself");
+    return give_up("it reached its time limit before it saved a checkpoint, and would do so again");
   if (without_progress >= most_without_progress)
-    return give_up(fmt::format("{} jobs in a row left no new checkpoint", without_progress));
+    return give_up(fmt::format("{} jobs in a row saved no new checkpoint", without_progress));
   if (ended.status == RunStatus::cancelled && past.system_cancels >= most_system_cancels)
     return give_up("the system cancelled it again: ask an administrator why");
   if (past.submissions >= caps.most_submissions)
@@ -71,7 +71,7 @@ std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, co
 std::string why_again(const EndedJob& ended) {
   switch (ended.status) {
     case RunStatus::timeout:
-      return "its time was up; it resumes from its checkpoint";
+      return "it reached its time limit; it resumes from its checkpoint";
     case RunStatus::preempted:
       return "it was preempted and not requeued";
     case RunStatus::cancelled:

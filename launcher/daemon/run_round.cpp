@@ -191,7 +191,7 @@ void RunWatch::miss(LiveRun& run, double now_s) {
   if (run.away_since_s == 0 && (!queued || run.record.job_id.empty())) run.away_since_s = now_s;
   if (run.away_since_s == 0 || now_s - run.away_since_s < week_s) return;
   run.record.over = true;
-  run.record.decision = "its directory is gone";
+  run.record.decision = "its directory no longer exists";
 }
 
 void RunWatch::keep_alive(LiveRun& run, const RunState& run_state, double now_s) {
@@ -425,7 +425,7 @@ void RunWatch::cancel(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
   if (is_over(run_state)) {
     record.wish.clear();
-    if (!std::exchange(record.cancelled, true)) record.decision = "it was over already";
+    if (!std::exchange(record.cancelled, true)) record.decision = "it had already ended";
     return;
   }
   record.cancelled = true;

@@ -252,7 +252,7 @@ Result<Ok> Store::make_tables(double now_s) {
                  fmt::format("the daemon's store was written by a newer dllaunch (its version {}, "
                              "ours {})",
                              known, schema_version),
-                 "start that one's daemon"};
+                 "start the daemon of that dllaunch"};
   if (known == 0) {
     auto made = Transaction::begin(database_);
     if (!made) return std::move(made).error();

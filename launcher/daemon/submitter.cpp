@@ -147,8 +147,7 @@ Result<Submission> Submitter::submit(RunRecord& run, RunRecord meant, const Subm
   if (text && job_id_in(*text).value_or("") != run.job_id)
     return Error{
         ErrorKind::bad_request,
-        fmt::format("{} has another job by now, {}", run.name, job_id_in(*text).value_or("none")),
-        ""};
+        fmt::format("{} now has another job, {}", run.name, job_id_in(*text).value_or("none")), ""};
   Submission submission{.token = new_token(),
                         .run = run.id,
                         .judged = run.job_id,
@@ -242,7 +241,7 @@ Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double 
     run.state = cancelled ? to_string(RunStatus::cancelled) : "ended";
     run.ended_s = now_s;
     run.decision = cancelled ? "you cancelled it before it was submitted again"
-                             : "not submitted: sbatch ended without a word, again and again";
+                             : "not submitted: sbatch repeatedly ended without a message";
     const Notice notice{
         .time_s = now_s, .event = "gave_up", .run = run.dir, .message = run.decision};
     auto closed = store_.decide({.run = run, .submissions = {submission}, .notice = notice});
@@ -280,8 +279,8 @@ void Submitter::end_late_ones(double now_s) {
     const auto run = store_.find_id(submission.run);
     if (!late || !run || !*run || (*run)->job_id == *late) continue;
     const auto ended = cancel_job(system_, *late);
-    system_.log(fmt::format("{}: job {} came late and is one too many: {}\n", (*run)->name, *late,
-                            ended ? "cancelled" : ended.error().what));
+    system_.log(fmt::format("{}: job {} appeared late and is a duplicate: {}\n", (*run)->name,
+                            *late, ended ? "cancelled" : ended.error().what));
   }
 }
 

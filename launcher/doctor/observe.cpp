@@ -151,7 +151,7 @@ void observe_environment(Process& process, RankObservation& rank) {
 Result<RankObservation> observe_process(const std::string& root, int pid) {
   const auto gone = [pid] {
     return Error{ErrorKind::unavailable, fmt::format("there is no process {}", pid),
-                 "ps -e lists this node's processes"};
+                 "`ps -e` lists this node's processes"};
   };
   Process process(root, pid);
   const auto status_text = process.text("status");

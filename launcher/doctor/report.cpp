@@ -161,7 +161,7 @@ Result<Report> report_from_json(const Json& document) {
   Report report;
   if (const auto problem = read_fields(document, report); !problem.empty())
     return Error{ErrorKind::bad_request, "invalid doctor report: " + problem,
-                 "all nodes need the same dllaunch"};
+                 "use the same dllaunch on all nodes"};
   return report;
 }
 

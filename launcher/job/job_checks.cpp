@@ -102,15 +102,15 @@ void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems)
   const YamlEntry* resume = find(keys, "resume");
   if (from == nullptr && skip != nullptr && !skip->value->items.empty()) {
     problems.push_back({skip->value->mark,
-                        "train.init_skip: there is no init_from to leave anything out of; name a "
-                        "file there, or take init_skip out"});
+                        "train.init_skip needs train.init_from, the file that it skips names of; "
+                        "set init_from, or remove init_skip"});
   }
   const bool elsewhere =
       resume != nullptr && resume->value->text != "auto" && resume->value->text != "none";
   if (from == nullptr || !elsewhere) return;
-  problems.push_back({from->value->mark,
-                      "train.init_from: resume names a checkpoint to begin with already; leave one "
-                      "of them out"});
+  problems.push_back(
+      {from->value->mark,
+       "train.init_from and train.resume both give the first weights; remove one of them"});
 }
 
 /// The trainer refuses these too (trainer/config/config.cpp), but only after the queue.
@@ -124,14 +124,14 @@ void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems)
   const auto word = text_of(precision, "");
   const bool compressed = text_of(compression, "none") != "none";
   if (compressed && word == "fp64") {
-    problems.push_back({compression->value->mark,
-                        "runtime.compression: gradients of precision fp64 travel as they are"});
+    problems.push_back(
+        {compression->value->mark, "runtime.compression: not supported with precision fp64"});
   }
   if (word != "fp16") return;
   if (compressed) {
     problems.push_back(
         {compression->value->mark,
-         "runtime.compression: gradients of precision fp16 are scaled as they travel"});
+         "runtime.compression: not supported with precision fp16, whose gradients are scaled"});
   }
   if (text_of(lag, "0") != "0") {
     problems.push_back(
@@ -149,8 +149,8 @@ void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (const YamlEntry* image = find(container->value.get(), "image"); image != nullptr) {
     if (find(&root, "train") != nullptr) {
       problems.push_back({image->mark,
-                          "environment.container is for 'run:'; what the built-in trainer needs is "
-                          "in no image"});
+                          "environment.container is for 'run:'; the built-in trainer does not run "
+                          "in a container"});
     }
     return;
   }
@@ -239,8 +239,7 @@ void check_optimizer(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (has_word(optimizer, "name", "lars") && is_flag(correction, true) &&
       is_flag(find(optimizer, "lr_in_momentum"), false)) {
     problems.push_back({correction->value->mark,
-                        "train.optimizer.momentum_correction is for lr_in_momentum: true; outside "
-                        "it, the rate needs none"});
+                        "train.optimizer.momentum_correction needs lr_in_momentum: true"});
   }
 }
 
@@ -255,13 +254,13 @@ void check_milestones(const YamlNode& root, std::vector<YamlProblem>& problems) 
     if (!before || !after || *before < *after) continue;
     problems.push_back(
         {items[i]->mark,
-         fmt::format("train.lr_schedule.milestones must rise: {} follows {}", *after, *before)});
+         fmt::format("train.lr_schedule.milestones must ascend: {} follows {}", *after, *before)});
   }
   const YamlEntry* factors = find(schedule, "factors");
   const std::size_t count = factors == nullptr ? 0 : factors->value->items.size();
   if (count == 0 || items.empty() || count == items.size()) return;
   problems.push_back({factors->value->mark,
-                      fmt::format("train.lr_schedule.factors must be one a milestone: {} for {}",
+                      fmt::format("train.lr_schedule.factors needs one per milestone: {} for {}",
                                   count, items.size())});
 }
 
@@ -295,8 +294,8 @@ void check_spare_nodes(const YamlNode& root, std::vector<YamlProblem>& problems)
   const YamlEntry* restarts = find(block, "max_restarts");
   if (restarts != nullptr && number_of(*restarts->value) == 0.0)
     problems.push_back({spare->value->mark,
-                        "recovery.spare_nodes are for restarts in the same allocation; "
-                        "recovery.max_restarts: 0 wants none"});
+                        "recovery.spare_nodes are for restarts in the same allocation, and "
+                        "recovery.max_restarts: 0 allows none"});
 }
 
 }  // namespace

@@ -340,8 +340,8 @@ std::vector<JobKey> last_keys() {
                  {"x-expected", "a shell command or a list of words"}},
        .initial = nullptr,
        .doc = "instead of train: any command, started once per rank; text is run by bash, a list "
-              "is the command's argv; torchrun, accelerate launch or deepspeed in front is taken "
-              "off, for dllaunch starts the ranks",
+              "is the command's argv; torchrun, accelerate launch or deepspeed in front is "
+              "removed, because dllaunch starts the ranks",
        .example = "python train.py"},
       {.path = "framework",
        .rules = choices({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
@@ -418,7 +418,7 @@ std::vector<JobKey> recovery_keys() {
       {.path = "recovery.preflight",
        .rules = choices({"restarts", "always", "never"}),
        .initial = "restarts",
-       .doc = "before which starts the job's nodes are checked, which takes one or two seconds "
+       .doc = "starts before which the job's nodes are checked, in one or two seconds "
               "(docs/how-to/preflight.md); an unfit node is left out, or the job is requeued "
               "without it"},
       {.path = "recovery.spare_nodes",

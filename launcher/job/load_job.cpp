@@ -12,7 +12,7 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
   auto text = system.read_file(path);
   if (!text) {
     // A missing job file is a mistake in the command, not a missing resource.
-    return Error{ErrorKind::bad_request, text.error().what, "the name of a job file"};
+    return Error{ErrorKind::bad_request, text.error().what, "give the path of a job file"};
   }
   auto parsed = parse_job(*text, path, sets);
   for (const Diagnostic& note : parsed.notes) {
@@ -26,9 +26,9 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
   }
   system.log(render(parsed.problems, system.console().color_err));
   const std::size_t count = parsed.problems.size();
-  return Error{ErrorKind::bad_request,
-               fmt::format("{} has {} error{}", path, count, count == 1 ? "" : "s"),
-               "docs/reference/job-file.md, or `dllaunch schema --markdown`, lists every key"};
+  return Error{
+      ErrorKind::bad_request, fmt::format("{} has {} error{}", path, count, count == 1 ? "" : "s"),
+      "`dllaunch help job-file` shows the top keys, `dllaunch schema --markdown` all of them"};
 }
 
 }  // namespace dllaunch

@@ -68,8 +68,8 @@ class Agreement {
           fmt::format("starts ranks of {}, and framework is {}", launcher_.framework, framework));
     if (launcher_.restarts && count_at(root_, "recovery.max_restarts") != launcher_.restarts)
       refuse(
-          fmt::format("asks for restarts, which dllaunch does: write recovery: "
-                      "{{max_restarts: {}}}, and leave the option out",
+          fmt::format("asks for restarts, which dllaunch does: write recovery: {{max_restarts: "
+                      "{}}}, and remove the option",
                       *launcher_.restarts));
     return std::move(settled_);
   }
@@ -114,15 +114,15 @@ class Agreement {
     if (!wanted) return;
     if (is_open(root_, path)) return write(path, std::to_string(*wanted));
     if (const auto given = count_at(root_, path); given && *given != *wanted)
-      refuse(
-          fmt::format("asks for {}, and {} is {}: leave one of them out", *wanted, path, *given));
+      refuse(fmt::format("asks for {} {}, and {} is {}: remove one of them", *wanted,
+                         path == "resources.nodes" ? "nodes" : "ranks per node", path, *given));
   }
 
   void divide(int ranks) {
     const int nodes = count_at(root_, "resources.nodes").value_or(1);
     if (ranks % nodes != 0)
       return refuse(
-          fmt::format("asks for {} processes, which do not divide over {} nodes", ranks, nodes));
+          fmt::format("asks for {} processes, which {} nodes cannot share evenly", ranks, nodes));
     agree_on("resources.ranks_per_node", ranks / nodes);
   }
 
@@ -137,9 +137,15 @@ Settled take_launcher_off(YamlNode& root) {
   const YamlEntry* run = key_at(root, "run");
   if (run == nullptr) return {};
   const auto text = command_text(*run->value);
+  const Mark mark = run->value->mark;
+  if (text && starts_a_step(*text))
+    return {
+        .problems = {{mark,
+                      "run: every rank would wait for its own 'srun': remove it and its options, "
+                      "because dllaunch starts the ranks (`dllaunch init --from` converts an "
+                      "sbatch script; srun --overlap is left alone)"}}};
   const auto launcher = text ? rank_launcher_in(*text) : std::nullopt;
   if (!launcher) return {};
-  const Mark mark = run->value->mark;
   Agreement agreement(root, mark, *launcher);
   if (starts_once(root) && !(launcher->one_worker && launcher->refusal.empty())) {
     auto settled = agreement.settle_kept();
@@ -156,7 +162,7 @@ Settled take_launcher_off(YamlNode& root) {
   set_key(root, "run", launcher->command, mark);
   own_value_at(root, "run")->plain = false;
   settled.notes.push_back(
-      {mark, fmt::format("run: '{}' is taken off: dllaunch starts the ranks itself{}",
+      {mark, fmt::format("run: '{}' is removed: dllaunch starts the ranks itself{}",
                          launcher->written, agreement.as_if_written())});
   return settled;
 }
@@ -175,15 +181,16 @@ void divide_over(YamlNode& root, const std::string& given, const std::string& ot
   const int gpus = *count_at(root, "resources.gpus");
   const int parts = *count_at(root, given);
   if (gpus % parts != 0) {
-    problems.push_back({mark, fmt::format("resources.gpus: {} do not divide by {}: {}; write {}",
-                                          gpus, given, parts, near_multiples(gpus, parts))});
+    problems.push_back(
+        {mark, fmt::format("resources.gpus: {} cannot be divided by {}: {}; write {}", gpus, given,
+                           parts, near_multiples(gpus, parts))});
     return;
   }
   const auto both = count_at(root, other);
   if (both && *both != gpus / parts) {
     problems.push_back(
-        {mark, fmt::format("resources.gpus: {} are not {} {} times {} {}; leave one of them out",
-                           gpus, given, parts, other, *both)});
+        {mark, fmt::format("resources.gpus: {} is not {} {} times {} {}; remove one of them", gpus,
+                           given, parts, other, *both)});
     return;
   }
   set_key(root, other, std::to_string(gpus / parts), mark);

@@ -18,7 +18,7 @@ Error will_not_do(const std::string& entry, const std::string& why, const std::s
   return {ErrorKind::bad_request, fmt::format("after: {} {}", entry, why), hint};
 }
 
-constexpr const char* drop_hint = "repeat it, or take it out of `after:`";
+constexpr const char* drop_hint = "run it again, or remove it from `after:`";
 
 /// A job that no run of ours is: Slurm alone knows it.
 Result<Ok> add_job(System& system, const std::string& id, Dependencies& dependencies) {

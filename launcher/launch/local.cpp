@@ -203,9 +203,10 @@ class Stop {
   enum class Stage { none, asked, terminated, killed };
 
   void ask(const OwnedProcess& mpirun) {
-    follower_.say(fmt::format(
-        "dllaunch: asked the ranks to save and stop (up to {} s); once more ends them now",
-        plan_.grace_seconds));
+    follower_.say(
+        fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C again "
+                    "to end them now",
+                    plan_.grace_seconds));
     const bool any =
         ask_ranks_to_stop(plan_.paths.run_dir, mpirun.pid(), signal_of_name(plan_.signal));
     if (!any) mpirun.send(SIGTERM);
@@ -253,7 +254,7 @@ Result<Ok> check_local(const LaunchPlan& plan, System& system) {
   if (own_path) return Ok{};  // PATH is known only after activation
   if (!system.find_program(plan.start.starter)) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start.starter),
-                 "scripts/install-deps, or apt-get install openmpi-bin"};
+                 "install it (apt-get install openmpi-bin) or load it (module load openmpi)"};
   }
   const auto& program = plan.start.program;
   if (!program.empty() && !system.find_program(program[0])) {

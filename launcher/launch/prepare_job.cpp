@@ -154,15 +154,16 @@ Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, cons
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
   if (plan.launcher != Launcher::slurm) return Ok{};
   if (plan.scheduler != "Slurm")
-    return Error{ErrorKind::unavailable,
-                 fmt::format("{} is run by {}, and dllaunch writes sbatch scripts", plan.cluster,
-                             plan.scheduler),
-                 "`dllaunch plan` shows who runs where and the line that starts the ranks there"};
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("{} is run by {}, and dllaunch writes sbatch scripts", plan.cluster,
+                    plan.scheduler),
+        "`dllaunch plan` shows where each rank runs and the command that starts the ranks there"};
   if (facts.from_profile)
     return Error{
         ErrorKind::unavailable,
         fmt::format("the job is for {}, which is not here: {}", plan.cluster, facts.why_no_slurm),
-        "use --local for this machine; `dllaunch script` writes the script to take there"};
+        "use --local for this machine; `dllaunch script` writes the script to submit there"};
   return Ok{};
 }
 

@@ -117,7 +117,7 @@ class JobWatch {
     if (silence < settings_.controller_patience) return Ok{};
     return Error{
         ErrorKind::unavailable,
-        fmt::format("Slurm has been silent for {} minutes; job {} may go on without us",
+        fmt::format("Slurm has not answered for {} minutes; job {} may still be running",
                     std::chrono::duration_cast<std::chrono::minutes>(silence).count(), id_),
         "squeue --me"};
   }
@@ -133,9 +133,9 @@ class JobWatch {
     const bool left = waits && running_;
     if (!more && !left) return;
     const std::string count = restarts > 0 ? fmt::format(" (restart {})", restarts) : "";
-    follower_.say(fmt::format("job {}: {}{}", id_,
-                              waits ? "back in the queue" : "was back in the queue, runs again",
-                              count));
+    follower_.say(fmt::format(
+        "job {}: {}{}", id_,
+        waits ? "back in the queue" : "was back in the queue, is running again", count));
     if (!waits) running_ = false;  // report where it runs now
   }
 
@@ -158,7 +158,7 @@ class JobWatch {
   /// Cancels the job: it would stay pending forever.
   void give_up(const std::string& why) {
     if (!given_up_.empty() || cancelled()) return;
-    given_up_ = fmt::format("job {} was taken out of the queue: {}", id_, why);
+    given_up_ = fmt::format("job {} was removed from the queue: {}", id_, why);
     auto done = cancel_job(system_, id_);
     if (!done) follower_.say("dllaunch: " + done.error().what);
     pause_ = settings_.first_look;

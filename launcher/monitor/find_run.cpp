@@ -52,8 +52,8 @@ Error ambiguous(const std::string& query, const std::vector<std::string>& runs) 
     list += (i == 0 ? "" : ", ") + folder_name(runs[i]);
   }
   if (runs.size() > most) list += fmt::format(" and {} more", runs.size() - most);
-  return {ErrorKind::bad_request, fmt::format("'{}' begins the names of {}", query, list),
-          "write more of it"};
+  return {ErrorKind::bad_request, fmt::format("'{}' is ambiguous: {}", query, list),
+          "write more of the name"};
 }
 
 Error unknown(const std::string& query, const std::vector<std::string>& runs) {
@@ -64,7 +64,7 @@ Error unknown(const std::string& query, const std::vector<std::string>& runs) {
   return {ErrorKind::bad_request,
           fmt::format("no run '{}': no such run directory, name or job id{}", query,
                       near ? fmt::format("; did you mean {}?", *near) : ""),
-          "dllaunch ps --all lists the runs"};
+          "`dllaunch ps --all` lists the runs"};
 }
 
 /// With --run-dir, the job's name is only in the plan.

@@ -29,7 +29,7 @@ Result<LinePattern> LinePattern::compile(const std::string& expression) {
   regerror(code, &compiled->expression, why.data(), why.size());
   return Error{ErrorKind::bad_request,
                "'" + expression + "' is not a regular expression: " + why.data(),
-               "write \\ before a character that is meant as itself"};
+               "write \\ before a special character that is meant literally"};
 }
 
 bool LinePattern::matches(const std::string& line) const {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 Error cannot_write(const std::string& path, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("cannot write {}: {}", path, why),
-          "choose another place with --run-dir DIR"};
+          "choose another folder with --run-dir DIR"};
 }
 
 bool ends_within_a_line(int fd) {

@@ -51,7 +51,8 @@ struct Pipe {
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot create a pipe: {}", std::strerror(errno)), ""};
   }
   // Only our end: few programs handle EAGAIN on standard output.
   fcntl(ends[0], F_SETFL, O_NONBLOCK);

@@ -89,7 +89,8 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0) {
     if (to_file) close(output);
-    return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot create a pipe: {}", std::strerror(errno)), ""};
   }
   auto arguments = request.argv;
   auto variables = merged_environment(request);

@@ -68,7 +68,7 @@ Result<Ok> judge(int file, const std::string& path) {
   if (!is_a_stream_of_ours(path))
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot read {}: it is a pipe or a device, not a file", path),
-                 "for what a command prints: <(COMMAND), or /dev/stdin"};
+                 "to read what a command prints, give <(COMMAND) or /dev/stdin"};
   fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
   return Ok{};
 }

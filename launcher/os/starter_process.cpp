@@ -34,7 +34,8 @@ Result<StarterProcess> StarterProcess::start(
     std::vector<std::pair<std::string, std::string>> environment) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot create a pipe: {}", std::strerror(errno)), ""};
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   auto process = OwnedProcess::start({.program = program,
                                       .argv = argv,

@@ -38,7 +38,7 @@ Result<Job> divide_gpus(Job job, const Facts& facts, const SbatchVariables& vari
     const int have = chosen->shape.gpus;
     if (have == 0)
       return Error{ErrorKind::unsatisfiable,
-                   fmt::format("asked for {} GPUs, {} have none", gpus, chosen->where),
+                   fmt::format("asked for {} GPUs, but {} have none", gpus, chosen->where),
                    "name another resources.partition"};
     if (gpus > have && gpus % have != 0) return does_not_divide(gpus, *chosen);
     nodes = gpus > have ? gpus / have : 1;

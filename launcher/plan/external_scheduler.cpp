@@ -162,11 +162,11 @@ void warn_of_the_rest(const Job& job, const std::string& where, LaunchPlan& plan
                      stage_mark));
   if (still_marked(plan))
     warn(
-        fmt::format("{} is left in the command: unpack the archive where all nodes see it, and "
-                    "write that path",
+        fmt::format("{} is left in the command: unpack the archive in a folder that all nodes "
+                    "share, and write that path",
                     stage_mark));
-  if (job.array) warn("array: these lines are one task's");
-  if (!job.after.empty()) warn("after: nothing waits for the jobs before");
+  if (job.array) warn("array: these lines start one task");
+  if (!job.after.empty()) warn("after: has no effect there: nothing waits for those jobs");
   const auto& container = job.environment.container;
   if (container && container->image.find("://") != std::string::npos)
     warn("environment.container.image is an address: fetch it to a file first, or every rank does");
@@ -206,12 +206,11 @@ void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& 
   plan.before = lines_before(plan, scheduler);
   plan.sbatch.clear();
   plan.sbatch_extra.clear();
-  leave_out_spare_nodes(scheduler.name + " is not asked for any", plan);
-  plan.warnings.push_back(
-      fmt::format("{} is run by {}: these lines belong into the script of a job that you submit; "
-                  "nodes, time and account are its own, and nothing requeues it or warns it before "
-                  "its end",
-                  profile.name, plan.scheduler));
+  leave_out_spare_nodes(scheduler.name + " is not asked for spare nodes", plan);
+  plan.warnings.push_back(fmt::format(
+      "{} is run by {}: put these lines into the script of a job that you submit, which sets "
+      "nodes, time and account; nothing requeues it or warns it before its end",
+      profile.name, plan.scheduler));
   warn_of_the_rest(job, profile.name, plan);
 }
 

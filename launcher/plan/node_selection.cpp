@@ -253,7 +253,7 @@ Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
   for (const auto* partition : partitions)
     if (!partition->up)
       selection.warnings.push_back(
-          fmt::format("partition {} takes or starts no jobs at the moment", partition->name));
+          fmt::format("partition {} does not accept or start jobs at the moment", partition->name));
   if (auto kinds = words_for_kinds(type, wanted, type.gpus); wants_gpus && !kinds.empty())
     selection.warnings.push_back(place + ": " + kinds);
   if (!selection.uniform)
@@ -275,8 +275,9 @@ Result<NodeSelection> choose_without_default(const Resources& resources, const S
   if (selection)
     selection->warnings.insert(
         selection->warnings.begin(),
-        fmt::format("{}: this plan is for {}; set resources.partition unless the site chooses one",
-                    no_default_message, selection->where));
+        fmt::format(
+            "{}: this plan is for {}; set resources.partition unless Slurm here chooses one",
+            no_default_message, selection->where));
   return selection;
 }
 

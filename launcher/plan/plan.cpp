@@ -76,7 +76,7 @@ bool has_control(std::string_view text) {
 /// invisible separators are refused too.
 Result<Ok> check_texts(const LaunchPlan& plan) {
   const auto refuse = [](const std::string& what, std::string_view holds) {
-    return bad_request(fmt::format("{} holds {}", what, holds), "take it out");
+    return bad_request(fmt::format("{} holds {}", what, holds), "remove it");
   };
   constexpr std::string_view nul = "a NUL character";
   const auto start = plan.start.argv();

@@ -32,13 +32,13 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   if (job.resources.nodes > 1)
     return Error{ErrorKind::unsatisfiable,
                  facts.slurm
-                     ? fmt::format("asked for {} nodes, --local starts on this machine alone",
+                     ? fmt::format("asked for {} nodes, but --local starts on this machine only",
                                    job.resources.nodes)
                      : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
                                    job.resources.nodes, facts.why_no_slurm),
                  "use --set resources.nodes=1"};
   if (!facts.topology)
-    return Error{ErrorKind::unavailable, "the shape of this machine is not known",
+    return Error{ErrorKind::unavailable, "the topology of this machine is not known",
                  "facts for --local need a `topology`"};
   if (job.array)
     return Error{ErrorKind::unavailable, "a job array needs Slurm",
@@ -48,7 +48,7 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   plan.topology = *facts.topology;
   plan.exact = true;
   plan.origin = {.source = "machine", .host = facts.host};
-  leave_out_spare_nodes("the ranks start on this machine alone", plan);
+  leave_out_spare_nodes("the ranks start on this machine only", plan);
   keep_gpus_of(job.resources.device, plan.topology);
   const auto gpus =
       gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);

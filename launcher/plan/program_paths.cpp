@@ -15,7 +15,8 @@ Result<Paths> program_paths(const std::string& run_dir) {
   std::error_code problem;
   const auto here = std::filesystem::current_path(problem);
   if (problem)
-    return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
+    return Error{ErrorKind::unavailable,
+                 "cannot determine the current folder: " + problem.message(),
                  "cd to one that exists"};
   // Resolve links now: they may point elsewhere when the job restarts.
   auto real = std::filesystem::weakly_canonical(here / run_dir, problem);

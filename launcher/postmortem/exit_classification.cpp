@@ -122,8 +122,9 @@ Attempt classify_exit(const StarterExit& end) {
                  end.silent_s >= end.seconds / 2;
   if (attempt.cause == Cause::unproven)
     attempt.detail =
-        end.trains ? "the ranks left with code 0, and the training has not said that it is complete"
-                   : "";
+        end.trains
+            ? "the ranks exited with code 0, but the training has not reported that it is complete"
+            : "";
   return attempt;
 }
 

@@ -90,7 +90,8 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   // No conclusion if Slurm did not answer: it may still know the job.
   if (silent && !*queued)
     return Error{ErrorKind::unavailable,
-                 fmt::format("Slurm does not say how job {} ended", run.job_id), "try again later"};
+                 fmt::format("Slurm does not report how job {} ended", run.job_id),
+                 "try again later"};
   const bool going =
       std::ranges::any_of(ended, [](const SlurmJob& job) { return !is_final_state(job.state); });
   if (*queued || going) return std::optional<FinalState>();

@@ -45,8 +45,9 @@ const std::map<std::string, Verdict, std::less<>> verdicts = {
      {RunStatus::node_fail, "got a node that did not boot",
       "run again; resources.exclude avoids the node"}},
     {"PREEMPTED",
-     {RunStatus::preempted, "had to make room for another job",
-      "run again to go on; another resources.qos or resources.partition may not be preempted"}},
+     {RunStatus::preempted, "was preempted by another job",
+      "run again to continue; jobs of another resources.qos or resources.partition may not be "
+      "preempted"}},
     {"CANCELLED", {RunStatus::cancelled, "was cancelled", ""}},
     {"REVOKED", {RunStatus::cancelled, "was revoked: it runs on another cluster", ""}},
 };
@@ -81,7 +82,7 @@ Outcome saved_and_stopped(const RunOutline& plan, const SlurmJob& job) {
   if (was_warned(plan, job)) {
     outcome.status = RunStatus::timeout;
     outcome.reason = " saved its state and stopped before its time limit";
-    outcome.advice = "run again to go on, or raise resources.time";
+    outcome.advice = "run again to continue, or raise resources.time";
   }
   return outcome;
 }
@@ -191,10 +192,10 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
   if (job.state == "TIMEOUT") {
     outcome.reason += limit.empty() ? ", the partition's default" : fmt::format(" of {}", limit);
     if (newest_checkpoint(run).empty())
-      outcome.advice =
-          !plan.asks_ranks
-              ? "raise resources.time, or save in time: recovery: {signal: USR2} asks the ranks to"
-              : "raise resources.time; there is no checkpoint to resume from";
+      outcome.advice = !plan.asks_ranks
+                           ? "raise resources.time, or let the ranks save in time: recovery: "
+                             "{signal: USR2} sends them that signal"
+                           : "raise resources.time; there is no checkpoint to resume from";
   }
   if (job.state == "NODE_FAIL") {
     const auto node = lost_node_in(job_words);
@@ -212,7 +213,7 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
   }
   if (job.state == "CANCELLED" && waits_for_ever(job)) {
     outcome.reason = " never started: a job it had to wait for failed";
-    outcome.advice = "repeat that one first (`after:` in the job file)";
+    outcome.advice = "run that job again first (`after:` in the job file)";
   } else if (job.state == "CANCELLED" && !job.cancelled_by.empty()) {
     outcome.reason += " by " + job.cancelled_by;
   }
@@ -222,9 +223,11 @@ Outcome judged_by_itself(const SlurmJob& job, const RunTotals& totals) {
   if (totals.end_status() == "completed") return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code::job_failed};
   if (totals.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
-  outcome.reason = totals.ended()
-                       ? fmt::format("job {} ended as {}", job.id, totals.end_status())
-                       : fmt::format("Slurm has forgotten job {}, and it wrote no end", job.id);
+  outcome.reason =
+      totals.ended()
+          ? fmt::format("job {} ended as {}", job.id, totals.end_status())
+          : fmt::format("Slurm no longer knows job {}, and the run did not record how it ended",
+                        job.id);
   return outcome;
 }
 

@@ -78,7 +78,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
         result.level = std::abs(ahead) > wrong_s ? Level::fail : Level::warn;
         result.why = fmt::format("its clock is {:.1f} s {} the other nodes'", std::abs(ahead),
                                  ahead > 0 ? "ahead of" : "behind");
-        result.fix = "chronyc tracking or ntpq -p there; tell the site";
+        result.fix = "look at `chronyc tracking` or `ntpq -p` there, and tell the administrators";
       }
     }
     results.push_back({sample.node, std::move(result)});
@@ -90,7 +90,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
 
 extern const PreflightCheck clock_check;
 const PreflightCheck clock_check{.name = "clock",
-                                 .about = "the nodes' clocks beside each other",
+                                 .about = "the clocks of the nodes, compared",
                                  .judge = judge,
                                  .reads = "network"};
 

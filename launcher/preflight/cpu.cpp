@@ -82,7 +82,8 @@ Level level_of(double share) {
 }
 
 constexpr std::string_view slow_fix =
-    "leave the node out and tell the site: heat, a power limit or a failing memory module";
+    "leave the node out and tell the administrators: heat, a power limit or a failing memory "
+    "module";
 
 void compare(const Json& seen, const std::vector<NodeSample>& all, std::size_t which,
              const char* key, const std::string& unit, Fault& fault) {
@@ -127,9 +128,9 @@ void look_at_share(const Json& seen, const std::vector<NodeSample>& all, std::si
   // If all nodes are as busy, or there is only one, the job's request may be the reason.
   const bool stands_out = slowness.usual > 0 && slowness.share < taken;
   worsen(fault, *own < taken && stands_out ? Level::fail : Level::warn,
-         fmt::format("others leave it {:.0f} % of its CPUs", 100 * *own),
-         "processes of dead jobs, or a CPU quota: top, and cpu.max or cpu.cfs_quota_us of the "
-         "job's cgroup");
+         fmt::format("other processes leave it {:.0f} % of its CPUs", 100 * *own),
+         "look for processes of dead jobs (top) and a CPU quota (cpu.max or cpu.cfs_quota_us of "
+         "the job's cgroup)");
 }
 
 std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
@@ -138,15 +139,15 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
     const auto& seen = samples[i].seen;
     Fault fault;
     if (seen.is_object() && seen.contains("sums_agree") && !flag_of(seen, "sums_agree"))
-      worsen(fault, Level::fail, "the same sum, computed again, came out differently",
-             "leave the node out and tell the site: its CPU or memory is broken");
+      worsen(fault, Level::fail, "the same sum, computed twice, gave different results",
+             "leave the node out and tell the administrators: its CPU or memory is broken");
     compare(seen, samples, i, "gflops", "GFLOP/s", fault);
     compare(seen, samples, i, "gb_per_s", "GB/s of memory", fault);
     look_at_share(seen, samples, i, fault);
     look_at_clocks(seen, fault);
     if (const auto events = number_of(seen, "throttled"); events && *events > 0)
       worsen(fault, Level::warn, "heat slowed it down while it was measured",
-             "tell the site: cooling or fan");
+             "tell the administrators: cooling or fan");
     PreflightResult result{.level = fault.level, .why = fault.why, .fix = fault.fix};
     const double cpus = number_of(seen, "cpus").value_or(0);
     result.value =

@@ -187,7 +187,7 @@ Result<Answer> talk(const Shared& shared, const std::string& through, int port, 
   const double clock = unix_seconds();
   const auto begin = Clock::now();
   if (!line.say(seal(plan.secret, "call", "", question)))
-    return Error{ErrorKind::unavailable, "it hung up", ""};
+    return Error{ErrorKind::unavailable, "it closed the connection", ""};
   const auto heard = line.hear();
   const std::chrono::duration<double> took = Clock::now() - begin;
   if (heard.empty()) return Error{ErrorKind::timeout, "connected, but no answer came", ""};
@@ -199,7 +199,9 @@ Result<Answer> talk(const Shared& shared, const std::string& through, int port, 
     line.wait_at_most(left_of(shared));
     const auto start = Clock::now();
     if (!line.say(std::string(parcel_bytes, 'x')) || line.hear() != "done")
-      return Error{ErrorKind::timeout, "a line arrived, but 1 MiB did not: is the MTU alike?", ""};
+      return Error{
+          ErrorKind::timeout,
+          "a short message arrived, but 1 MiB did not: check that both ends have the same MTU", ""};
     const std::chrono::duration<double> sent = Clock::now() - start;
     call.mb_per_s = static_cast<double>(parcel_bytes) / 1e6 / std::max(1e-9, sent.count());
   }

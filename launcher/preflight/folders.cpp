@@ -94,7 +94,8 @@ struct Fault {
 
 std::string_view fix_of(int error) {
   if (error == EROFS)
-    return "tell the site: a file system that became read-only lost its storage; until then leave "
+    return "tell the administrators: a file system that became read-only lost its storage; until "
+           "then leave "
            "the node out";
   if (error == ENOSPC) return make_room;
   if (error == EDQUOT) return "free some of your quota there";

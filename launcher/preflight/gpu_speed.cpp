@@ -197,7 +197,7 @@ bool put_speed(const Cuda& cuda, Json& gpu, const char* key, double bytes,
 std::string put_arithmetic(const Cuda& cuda, Json& gpu, Address sums) {
   Pointer module(cuda.unload);
   void* kernel = nullptr;
-  if (cuda.load(&module.handle, kernel_text) != 0) return "the driver does not take the kernel";
+  if (cuda.load(&module.handle, kernel_text) != 0) return "the driver rejects the kernel";
   if (cuda.function(&kernel, module.handle, kernel_name) != 0) return "the kernel is not found";
   unsigned count = rounds;
   std::array<void*, 2> arguments = {&sums, &count};
@@ -242,7 +242,7 @@ std::string measure_one(const Cuda& cuda, Json& gpu, const Device& own,
   if (cuda.pinned(&host.handle, parcel_bytes) != 0) return "no page-locked memory";
   if (cuda.allocate(&one.handle, parcel_bytes) != 0 ||
       cuda.allocate(&two.handle, parcel_bytes) != 0)
-    return "128 MiB of its memory are not to be had";
+    return "128 MiB of its memory cannot be allocated";
   if (!put_speed(cuda, gpu, "to_gpu", parcel_bytes,
                  [&] { return cuda.to_gpu(one.handle, host.handle, parcel_bytes); }))
     return "a copy to it fails";

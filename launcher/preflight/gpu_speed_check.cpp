@@ -128,13 +128,14 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
       const auto fault = fault_of(all, i);
       if (fault.level == Level::ok) continue;
       all_well = false;
-      results.push_back({sample.node,
-                         {.item = all[i].item,
-                          .level = fault.level,
-                          .value = value_of(all[i].gpu),
-                          .why = fault.why,
-                          .fix = "leave the node out and tell the site: heat, power, a card that "
-                                 "does not sit well, or one that fails"}});
+      results.push_back(
+          {sample.node,
+           {.item = all[i].item,
+            .level = fault.level,
+            .value = value_of(all[i].gpu),
+            .why = fault.why,
+            .fix = "leave the node out and tell the administrators: heat, power, or a badly "
+                   "seated or failing card"}});
     }
     if (all_well) results.push_back({sample.node, std::move(well)});
   }

@@ -104,15 +104,16 @@ void look_at_memory(const Json& gpu, bool surely_ours, Fault& fault) {
   worsen(fault, surely_ours ? Level::fail : Level::warn,
          fmt::format("{:.1f} of {:.1f} GiB are taken{}", used / (1 << 30), total / (1 << 30),
                      processes > 0 ? fmt::format(", by {:.0f} processes", processes) : ""),
-         "nvidia-smi or rocm-smi --showpids names them: processes of dead jobs are to be ended, by "
-         "you or by the site");
+         "nvidia-smi or rocm-smi --showpids lists them: end processes of dead jobs, or ask the "
+         "administrators to");
 }
 
 void look_at_clock(const Json& gpu, Fault& fault) {
   constexpr std::uint64_t hardware = 0x8 | 0x40 | 0x80;  // slowdown, thermal, power brake
   constexpr std::uint64_t software_heat = 0x20;
   constexpr double low = 0.7;
-  constexpr std::string_view cooling = "leave the node out and tell the site: cooling or power";
+  constexpr std::string_view cooling =
+      "leave the node out and tell the administrators: cooling or power";
   const auto reasons = static_cast<std::uint64_t>(
       std::clamp(number_of(gpu, "slowed").value_or(0), 0.0, 4294967295.0));
   if ((reasons & hardware) != 0)
@@ -122,14 +123,14 @@ void look_at_clock(const Json& gpu, Fault& fault) {
   const auto clock = number_of(gpu, "clock_mhz");
   const auto most = number_of(gpu, "most_mhz");
   if (clock && most && *clock > 0 && *clock < low * *most)
-    worsen(fault, Level::warn,
-           fmt::format("its clock is set to {:.0f} MHz of {:.0f}", *clock, *most),
-           "nvidia-smi --reset-applications-clocks; where that is refused, tell the site");
+    worsen(
+        fault, Level::warn, fmt::format("its clock is set to {:.0f} MHz of {:.0f}", *clock, *most),
+        "nvidia-smi --reset-applications-clocks; where that is refused, tell the administrators");
 }
 
 void look_at_health(const Json& gpu, Fault& fault) {
   constexpr std::string_view replace =
-      "leave the node out and tell the site: the GPU needs a reset";
+      "leave the node out and tell the administrators: the GPU needs a reset";
   if (const auto errors = number_of(gpu, "ecc_errors"); errors && *errors > 0)
     worsen(fault, Level::fail,
            fmt::format("{:.0f} memory errors that could not be corrected", *errors), replace);
@@ -142,7 +143,7 @@ void look_at_health(const Json& gpu, Fault& fault) {
   if (width && most && *width > 0 && *width < *most)
     worsen(fault, Level::warn,
            fmt::format("its PCIe link has {:.0f} lanes of {:.0f}", *width, *most),
-           "tell the site: the card may not sit well in its slot");
+           "tell the administrators: the card may be badly seated in its slot");
 }
 
 /// Reports a library that other nodes have and this one lacks, or that failed.
@@ -154,13 +155,14 @@ std::string driver_trouble(const Json& seen, const std::vector<NodeSample>& samp
   const bool others = std::any_of(samples.begin(), samples.end(), [](const NodeSample& sample) {
     return flag_of(part_of(sample.seen, "nvml"), "found");
   });
-  return others ? "the other nodes have NVIDIA's library, this one has not" : "";
+  return others ? "the other nodes have NVIDIA's library, and this one does not" : "";
 }
 
 Fault look_at_number(const Json& seen, int wanted, const std::vector<NodeSample>& samples) {
   constexpr std::string_view fix =
-      "leave the node out and tell the site: nvidia-smi and dmesg (Xid) there say what became of "
-      "it";
+      "leave the node out and tell the administrators: nvidia-smi and dmesg (Xid) there show what "
+      "happened "
+      "to it";
   Fault fault;
   const int have = count_of(seen);
   if (wanted <= 0) return fault;

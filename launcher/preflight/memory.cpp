@@ -52,8 +52,8 @@ std::vector<NodeResult> judge(const PreflightRequest& request,
     result.value = fmt::format("{:.1f} of {:.1f} GiB available", *available / gib, *total / gib);
     const auto wanted = static_cast<double>(request.memory_bytes);
     const std::string taken =
-        "find who has it: ps aux --sort=-rss | head; processes of dead jobs are the "
-        "site's to end";
+        "find which processes use it: ps aux --sort=-rss | head; ask the administrators to end "
+        "those of dead jobs";
     if (wanted > 0 && *available < most_of_it * wanted) {
       result.level = Level::fail;
       result.why = fmt::format("the job asked for {:.1f} GiB", wanted / gib);
@@ -65,7 +65,7 @@ std::vector<NodeResult> judge(const PreflightRequest& request,
     } else if (*total < less_than_others * usual) {
       result.level = Level::warn;
       result.why = fmt::format("the other nodes have {:.1f} GiB", usual / gib);
-      result.fix = "a memory module may have failed: tell the site";
+      result.fix = "a memory module may have failed: tell the administrators";
     }
     results.push_back({node, std::move(result)});
   }
@@ -77,7 +77,7 @@ std::vector<NodeResult> judge(const PreflightRequest& request,
 extern const PreflightCheck memory_check;
 const PreflightCheck memory_check{
     .name = "memory",
-    .about = "memory that is there and not taken; as much as on the other nodes",
+    .about = "free memory, and as much in total as on the other nodes",
     .limit = std::chrono::milliseconds(1500),
     .observe = observe,
     .judge = judge};

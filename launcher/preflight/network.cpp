@@ -19,7 +19,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   if (hosts.size() < 2) return seen;
   if (own == hosts.end())
     return Error{ErrorKind::unavailable,
-                 fmt::format("this node calls itself {}, which is none of the job's", view.node),
+                 fmt::format("this node's name is {}, which is not a node of the job", view.node),
                  ""};
   // If Slurm does not pass on the environment, the mark is all that the nodes share.
   const auto secret = view.system.environment(preflight_secret).value_or("");
@@ -165,7 +165,8 @@ std::vector<NodeResult> judge(const PreflightRequest& request,
     } else if (found != guilty.end()) {
       result.level = Level::fail;
       result.why = words_of(sample.node, found->second);
-      result.fix = "leave the node out; its cable, its switch port, or a firewall between nodes";
+      result.fix =
+          "leave the node out; check its cable, its switch port and firewalls between nodes";
     }
     results.push_back({sample.node, std::move(result)});
   }

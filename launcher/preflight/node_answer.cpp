@@ -95,7 +95,7 @@ Result<NodeAnswer> node_answer_from_json(const Json& document) {
   if (problem.empty() && answer.node.empty()) problem = "it has no name";
   if (!problem.empty())
     return Error{ErrorKind::bad_request, "no node's answer: " + problem,
-                 "all nodes need the same dllaunch"};
+                 "use the same dllaunch on all nodes"};
   for (auto& [name, samples] : answer.samples)
     for (auto& sample : samples) sample.node = answer.node;
   return answer;

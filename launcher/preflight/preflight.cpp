@@ -23,9 +23,9 @@ std::string own_name(System& system) {
 }
 
 Result<Ok> check_request(const PreflightRequest& request) {
-  if (request.hosts.empty()) return Error{ErrorKind::bad_request, "no node to look at", ""};
+  if (request.hosts.empty()) return Error{ErrorKind::bad_request, "no node to check", ""};
   if (request.hosts.size() > 1 && request.job_id.empty())
-    return Error{ErrorKind::bad_request, "several nodes, but no Slurm job to look at them from",
+    return Error{ErrorKind::bad_request, "checking several nodes needs a Slurm job",
                  "call it in a batch script or in salloc"};
   std::vector<std::string_view> names;
   for (const auto* check : preflight_checks()) names.push_back(check->name);
@@ -33,8 +33,8 @@ Result<Ok> check_request(const PreflightRequest& request) {
     if (std::ranges::find(names, name) != names.end()) continue;
     std::string all;
     for (const auto known : names) all += (all.empty() ? "" : ", ") + std::string(known);
-    return Error{ErrorKind::bad_request, fmt::format("there is no check `{}`", name),
-                 "they are: " + all};
+    return Error{ErrorKind::bad_request, fmt::format("there is no check '{}'", name),
+                 "use one of: " + all};
   }
   return Ok{};
 }
@@ -74,7 +74,7 @@ Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   if (gathered.answers.empty())
     return Error{ErrorKind::unavailable,
                  fmt::format("no node of job {} answered: {}", request.job_id, survey->complaint),
-                 "all nodes need this dllaunch under the same path"};
+                 "dllaunch must have the same path on all nodes"};
   return gathered;
 }
 

@@ -28,9 +28,9 @@ std::vector<NodeSample> samples_of(const std::vector<NodeAnswer>& answers, std::
 PreflightResult failed_to_look(const PreflightCheck& check, const NodeSample& sample) {
   return {.item = sample.item,
           .level = Level::fail,
-          .value = "nothing was seen",
+          .value = "no result",
           .why = sample.trouble,
-          .fix = fmt::format("look at it on that node by hand; without this check: --skip {}",
+          .fix = fmt::format("check it on that node by hand, or skip this check: --skip {}",
                              check.name)};
 }
 

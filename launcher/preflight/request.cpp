@@ -111,7 +111,7 @@ Result<PreflightRequest> preflight_request_from_json(const Json& document) {
   PreflightRequest request;
   if (const auto problem = read_fields(document, request); !problem.empty())
     return Error{ErrorKind::bad_request, "no request for a pre-flight: " + problem,
-                 "all nodes need the same dllaunch"};
+                 "use the same dllaunch on all nodes"};
   return request;
 }
 

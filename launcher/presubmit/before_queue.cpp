@@ -60,7 +60,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   const auto& error = *tested.refusal;
   if (error.kind == ErrorKind::timeout) {
     add_as(QueueCheck::sbatch, report.findings, [&] {
-      add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
+      add_warning(report.findings, error.what, "Slurm is busy; it may still accept the job");
     });
     return;
   }
@@ -107,17 +107,28 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
   return report;
 }
 
+std::string text_with_id(const CheckFinding& finding) {
+  return fmt::format("{} [{}]", finding.problem.what, to_string(finding.check));
+}
+
 Error as_error(const QueueReport& report) {
-  std::vector<const Error*> fatal;
+  std::vector<const CheckFinding*> fatal;
   for (const auto& finding : report.findings)
-    if (finding.fatal) fatal.push_back(&finding.problem);
-  if (fatal.size() == 1) return *fatal[0];
+    if (finding.fatal) fatal.push_back(&finding);
+  if (fatal.size() == 1) {
+    const Error& one = fatal[0]->problem;
+    const auto explain = fmt::format("dllaunch explain {}", to_string(fatal[0]->check));
+    return {one.kind, text_with_id(*fatal[0]),
+            one.hint.empty() ? explain : one.hint + "\n  explain: " + explain};
+  }
   Error all{ErrorKind::unsatisfiable,
-            fmt::format("{} problems, nothing was submitted", fatal.size()), ""};
-  for (const auto* problem : fatal) {
-    if (problem->kind == ErrorKind::bad_request) all.kind = ErrorKind::bad_request;
-    all.what += fmt::format("\n  {}", problem->what);
-    if (!problem->hint.empty()) all.what += fmt::format("\n    try: {}", problem->hint);
+            fmt::format("{} problems, nothing was submitted", fatal.size()),
+            "`dllaunch explain ID` explains what is in brackets"};
+  for (const auto* finding : fatal) {
+    const Error& problem = finding->problem;
+    if (problem.kind == ErrorKind::bad_request) all.kind = ErrorKind::bad_request;
+    all.what += "\n  " + text_with_id(*finding);
+    if (!problem.hint.empty()) all.what += fmt::format("\n    try: {}", problem.hint);
   }
   return all;
 }
@@ -126,13 +137,12 @@ std::string render_report(const QueueReport& report) {
   std::string text;
   for (const auto& finding : report.findings) {
     const auto& problem = finding.problem;
-    text += fmt::format("  {:8}{} [{}]\n", finding.fatal ? "error" : "warning", problem.what,
-                        to_string(finding.check));
+    text += fmt::format("  {:8}{}\n", finding.fatal ? "error" : "warning", text_with_id(finding));
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
   if (!report.estimate.empty())
     text += fmt::format("  {:8}Slurm expects it to {}\n", "", report.estimate);
-  if (text.empty()) text = "  nothing speaks against it\n";
+  if (text.empty()) text = "  no problem found\n";
   return "checks before the queue\n" + text;
 }
 

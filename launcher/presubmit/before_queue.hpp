@@ -27,12 +27,15 @@ struct QueueReport {
 QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& paths,
                                const Result<LaunchPlan>& made, bool recorded, System& system);
 
-/// All fatal findings as one error; bad_request if any is the job file's fault.
+/// "asked for 9 nodes, partition gpu has 2 [nodes]"
+std::string text_with_id(const CheckFinding& finding);
+
+/// All fatal findings, with their ids, as one error; bad_request if any is the job file's fault.
 Error as_error(const QueueReport& report);
 
 /// Lines for people: "  ok    ..." and "  error ...", with what to do next.
 std::string render_report(const QueueReport& report);
-/// [{"fatal", "what", "hint"}], and the estimate or null.
+/// [{"fatal", "id", "what", "hint"}], and the estimate or null.
 Json to_json(const QueueReport& report);
 
 }  // namespace dllaunch

@@ -31,7 +31,7 @@ bool lists_in_any_case(const Names& names, std::string_view name) {
 
 /// "use physics", or the whole list if no name is near.
 std::string suggestion(const char* key, const std::string& given, const Names& known) {
-  if (known.empty()) return fmt::format("leave out {}", key);
+  if (known.empty()) return fmt::format("remove {}", key);
   const auto nearest = nearest_name(given, known);
   return nearest ? fmt::format("set {}: {}", key, *nearest)
                  : fmt::format("set {} to one of: {}", key, fmt::join(known, " "));
@@ -101,9 +101,9 @@ void check_default_partition(const Resources& resources, const SlurmFacts& slurm
 void check_state(const Partition& partition, CheckFindings& found) {
   if (partition.state == "DRAIN" || partition.state == "INACTIVE")
     add_error(found, ErrorKind::unsatisfiable,
-              fmt::format("partition {} is {} and takes no jobs", partition.name,
+              fmt::format("partition {} is {} and accepts no jobs", partition.name,
                           partition.state == "DRAIN" ? "being drained" : "inactive"),
-              "name another resources.partition, or ask the site when it is back");
+              "name another resources.partition, or ask the administrators when it is back");
   else if (!partition.up)
     add_warning(
         found, fmt::format("partition {} is down: it accepts jobs but starts none", partition.name),
@@ -113,7 +113,7 @@ void check_state(const Partition& partition, CheckFindings& found) {
 void check_size(const Partition& partition, int nodes, CheckFindings& found) {
   if (partition.max_nodes && nodes > *partition.max_nodes)
     add_wrong_node_count(found,
-                         fmt::format("asked for {} nodes, partition {} gives a job at most {}",
+                         fmt::format("asked for {} nodes, but partition {} gives a job at most {}",
                                      nodes, partition.name, *partition.max_nodes),
                          fmt::format("use --set resources.nodes={}", *partition.max_nodes));
   if (nodes < partition.min_nodes)
@@ -132,7 +132,7 @@ void check_default_time(const Resources& resources, const Partition& partition,
   add_warning(found,
               fmt::format("no resources.time: partition {} ends the job after {} minutes",
                           partition.name, *partition.default_minutes),
-              "set resources.time: 00:30:00, or what it needs");
+              "set resources.time to what the job needs, such as 00:30:00");
 }
 
 /// The account that the job would be charged to, if known.
@@ -165,7 +165,7 @@ void check_admission(const Resources& resources, const SlurmFacts& slurm,
         found, ErrorKind::unsatisfiable,
         fmt::format("partition {} is only for the groups {}, and {} is in none of them",
                     partition.name, fmt::join(partition.groups.allowed, " "), slurm.user->name),
-        "name another resources.partition, or ask the site to let you in");
+        "name another resources.partition, or ask the administrators for access");
 }
 
 std::vector<GpuGres> kinds_of(const NodeType& type) {
@@ -190,7 +190,7 @@ void check_gpu_type(const Resources& resources, const std::vector<const Partitio
         found, ErrorKind::unsatisfiable,
         fmt::format("resources.sbatch_extra: {} asks for GPUs of type {}, partition {} has {}",
                     extra, type, partitions[0]->name, have),
-        types.empty() ? "take it out, or name another resources.partition"
+        types.empty() ? "remove it, or name another resources.partition"
                       : fmt::format("use {}, or name another resources.partition", *types.begin()));
   }
 }
@@ -235,12 +235,13 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
         found, ErrorKind::unavailable,
         fmt::format("Slurm accounting has no account for user {}, and rejects jobs without one",
                     user.name),
-        "ask the site to add you to a project's account");
+        "ask the administrators to add you to a project's account");
     return;
   }
   const auto account = account_of(resources, slurm);
   if (account.empty()) {
-    add_error(found, ErrorKind::unsatisfiable, "no resources.account, and you have no default one",
+    add_error(found, ErrorKind::unsatisfiable,
+              "resources.account is not set, and you have no default account",
               suggestion("resources.account", "", accounts));
     return;
   }
@@ -303,7 +304,7 @@ void check_access(const Reservation& reservation, const Resources& resources,
             fmt::format("reservation {} is not for {}{} (it is for: {})", reservation.name,
                         slurm.user->name, account.empty() ? "" : " with account " + account,
                         fmt::join(open_to, " ")),
-            "leave out resources.reservation, or set the resources.account it is for");
+            "remove resources.reservation, or set the resources.account it is for");
 }
 
 void check_reservation_times(const Reservation& reservation, const Resources& resources,
@@ -312,14 +313,14 @@ void check_reservation_times(const Reservation& reservation, const Resources& re
     add_error(
         found, ErrorKind::unsatisfiable,
         fmt::format("reservation {} ended at {}", reservation.name, local_time(reservation.end)),
-        "leave out resources.reservation");
+        "remove resources.reservation");
     return;
   }
   if (reservation.start > now)
     add_warning(found,
                 fmt::format("reservation {} is not active: the job waits until it begins at {}",
                             reservation.name, local_time(reservation.start)),
-                "leave out resources.reservation to start sooner");
+                "remove resources.reservation to start sooner");
   const auto minutes = resources.time ? parse_slurm_minutes(*resources.time) : std::optional<int>();
   const auto begin = std::max(now, reservation.start);
   if (minutes && reservation.end != 0 && begin + std::int64_t{*minutes} * 60 > reservation.end &&
@@ -327,7 +328,7 @@ void check_reservation_times(const Reservation& reservation, const Resources& re
     add_warning(found,
                 fmt::format("reservation {} ends at {}, before {} have passed", reservation.name,
                             local_time(reservation.end), *resources.time),
-                "lower resources.time, or it may never start");
+                "lower resources.time: otherwise the job may never start");
 }
 
 void check_reservation(const Resources& resources, const SlurmFacts& slurm, std::int64_t now,

@@ -41,7 +41,7 @@ void check_program_file(const std::string& named, const std::string& path, Syste
   const auto state = system.look_at(path);
   if (!state.exists && belongs_to_system(path))
     add_warning(found, fmt::format("run: {} is not on this machine", path),
-                "make sure that the nodes have it");
+                "check that the nodes have it");
   else if (!state.exists)
     add_error(found, ErrorKind::bad_request, fmt::format("run: no file {}", path),
               named == path
@@ -163,12 +163,14 @@ void check_shared(const Job& job, const Paths& paths, System& system, CheckFindi
   for (const auto& place : places)
     if (is_of_one_machine(place, system)) local.push_back(place);
   if (local.empty()) return;
-  add_warning(found,
-              fmt::format("{} {} in a folder that each machine usually has for itself: the nodes "
-                          "may not find {}",
-                          fmt::join(local, ", "), local.size() == 1 ? "lies" : "lie",
-                          local.size() == 1 ? "it" : "them"),
-              "use a home or scratch folder that all nodes see, for a run --run-dir DIR");
+  add_warning(
+      found,
+      fmt::format(
+          "{} {} in a folder that is usually local to each machine: the nodes may not find {}",
+          fmt::join(local, ", "), local.size() == 1 ? "lies" : "lie",
+          local.size() == 1 ? "it" : "them"),
+      "use a folder that all nodes share, such as home or scratch; --run-dir DIR moves the run "
+      "directory");
 }
 
 void check_exists(std::string_view key, const std::string& named, const Paths& paths,
@@ -187,9 +189,9 @@ void check_prefix(const Job& job, const Paths& paths, System& system, CheckFindi
   const bool exists = system.look_at(path).exists;
   add_error(found, ErrorKind::bad_request,
             fmt::format("environment.activate: {} {}", path,
-                        exists ? "is neither a venv nor a conda prefix" : "is not there"),
+                        exists ? "is neither a venv nor a conda prefix" : "does not exist"),
             exists ? "name the folder that holds bin/activate or conda-meta"
-                   : fmt::format("correct it, or make it: python3 -m venv {}", path));
+                   : fmt::format("correct the path, or create it: python3 -m venv {}", path));
 }
 
 /// "docker://...", "nvcr.io#nvidia/pytorch:24.01-py3", "library://..."
@@ -211,7 +213,7 @@ void check_container(const Job& job, const Paths& paths, System& system, CheckFi
   if (!system.find_program(container->runtime) && path_is_known(job) &&
       container->runtime != "enroot")
     add_warning(found, fmt::format("{} is not on this machine", container->runtime),
-                "make sure that the nodes have it, or load it with environment.modules");
+                "check that the nodes have it, or load it with environment.modules");
 }
 
 /// A run with checkpoints resumes from them, unless it is to start over. A dependency may write the
@@ -244,8 +246,8 @@ void check_trainer(const Job& job, const Paths& paths, System& system, CheckFind
   if (job.train.is_null() || system.find_program(paths.dltrain) || system.find_program("dltrain"))
     return;
   add_error(found, ErrorKind::unavailable,
-            fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
-            "build it, or put it beside dllaunch");
+            fmt::format("the trainer dltrain is neither at {} nor on PATH", paths.dltrain),
+            "build it (cmake --build --preset release), or put it in the folder of dllaunch");
 }
 
 void check_stage(const Job& job, const Paths& paths, System& system, CheckFindings& found) {

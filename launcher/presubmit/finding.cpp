@@ -6,8 +6,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view ask_the_site =
-    "Name another in the job file, or ask the site. `sinfo` and `scontrol show partition` show "
-    "what there is.";
+    "Name another one in the job file, or ask the cluster's administrators. `sinfo` and `scontrol "
+    "show partition` show what there is.";
 
 constexpr Explanation queue_check_table[] = {
     {"plan", "No plan can be made for the job on this cluster.",
@@ -16,13 +16,13 @@ constexpr Explanation queue_check_table[] = {
     {"partition", "The partition does not take the job.",
      "It does not exist, is drained or down, or is closed to your account, QOS or groups.",
      ask_the_site},
-    {"nodes", "The number or kind of nodes cannot be had.",
+    {"nodes", "That number or kind of nodes is not available.",
      "More nodes than there are with these GPUs, features and exclusions, outside the partition's "
      "limits, or too many of them out of order now.",
      "Lower resources.nodes, or loosen gpus_per_node, constraint or exclude."},
     {"gpus", "GPUs of that type are not in the partition.",
      "resources.sbatch_extra asks for a type (--gres=gpu:TYPE:N) that no node there has.",
-     "Take it out, or name a partition that has them."},
+     "Remove it, or name a partition that has them."},
     {"time", "The time limit does not fit.",
      "It is above the limit of every partition named, or none is given and the default is short.",
      "Set resources.time to what the job needs."},
@@ -39,12 +39,12 @@ constexpr Explanation queue_check_table[] = {
      "Correct the path: it is relative to the folder in which dllaunch is called."},
     {"trainer", "The trainer dltrain is missing.",
      "A job with train: runs it on every rank, and it is neither beside dllaunch nor on PATH.",
-     "Build it, or put it beside dllaunch."},
+     "Build it, or put it in the folder of dllaunch."},
     {"data", "Data that training reads is missing.",
      "train.dataset.path or train.init_from names what does not exist.",
      "Correct the path; `dllaunch data get NAME` fetches a published data set."},
     {"stage", "A source of stage: is missing.", "It does not exist on this machine.",
-     "Correct the path, or take it out of stage:."},
+     "Correct the path, or remove it from stage:."},
     {"environment", "The environment to activate is missing.",
      "environment.activate names no virtual or conda environment.",
      "Name its folder, the one that holds bin/."},

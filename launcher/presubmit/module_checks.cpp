@@ -41,14 +41,15 @@ CheckFindings check_modules(const std::vector<std::string>& modules, System& sys
   if (output && output->exit_code == no_module_command) {
     add_error(found, ErrorKind::unavailable,
               "environment.modules: this machine has no `module` command",
-              "take environment.modules out, or call dllaunch where `module avail` works");
+              "remove environment.modules, or call dllaunch where `module avail` works");
     return found;
   }
   if (!output || output->out.find("done\n") == std::string::npos) {
-    add_warning(found,
-                fmt::format("environment.modules could not be checked: {}",
-                            output ? "the shell that loads them ended early" : output.error().what),
-                "see whether `module load` of each works in a shell");
+    add_warning(
+        found,
+        fmt::format("environment.modules could not be checked: {}",
+                    output ? "the shell that loads the modules ended early" : output.error().what),
+        "try `module load` of each one in a shell");
     return found;
   }
   for (const auto& name : modules) {

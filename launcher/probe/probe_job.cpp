@@ -74,7 +74,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
     return Error{ErrorKind::unsatisfiable,
                  partition.empty() ? "no partition that accepts jobs has a node"
                                    : fmt::format("partition {} has no node", partition),
-                 "look at sinfo"};
+                 "`sinfo` lists partitions and nodes"};
   return targets;
 }
 

@@ -37,7 +37,7 @@ std::string with_suffix(const std::string& host, const std::string& suffix) {
 Result<Ok> make_own_folder(const std::string& path) {
   const auto refuse = [&path](std::string_view why) {
     return Error{ErrorKind::unavailable, fmt::format("folder {}: {}", path, why),
-                 "name another in environment.variables"};
+                 "name another one in environment.variables"};
   };
   std::error_code problem;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);

@@ -20,7 +20,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::time_limit:
       return "ended before its time limit";
     case Cause::preempted:
-      return "had to make room for another job";
+      return "was preempted by another job";
     case Cause::requeued:
       return "requeued by scontrol";
     case Cause::lost_node:
@@ -29,7 +29,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::storage:
       return attempt.detail;
     case Cause::unproven:
-      return attempt.detail.empty() ? "the ranks left with code 0 before the work was done"
+      return attempt.detail.empty() ? "the ranks exited with code 0 before the work was done"
                                     : attempt.detail;
     case Cause::cut_short:
       return attempt.detail.empty() ? "its supervisor was killed" : attempt.detail;
@@ -43,7 +43,7 @@ std::string describe(const Attempt& attempt) {
   }
   const bool named = attempt.dead.signal != 0 || attempt.dead.exit_code != 0;
   if (named) return describe(attempt.dead);
-  return fmt::format("the ranks ended with code {}", attempt.exit_code);
+  return fmt::format("the ranks exited with code {}", attempt.exit_code);
 }
 
 bool is_final(int code) {

@@ -128,7 +128,7 @@ std::string describe(const DeadRank& dead) {
   if (dead.signal == 0) return text + fmt::format(" exited with code {}", dead.exit_code);
   text += fmt::format(" was killed by signal {} ({})", dead.signal, signal_name(dead.signal));
   // Not the cause: the peer's end is, and Slurm may report its node only later.
-  return dead.signal == SIGPIPE ? text + ": it wrote to a process that was gone" : text;
+  return dead.signal == SIGPIPE ? text + ": it wrote to a process that had ended" : text;
 }
 
 std::string signal_name(int signal) {

@@ -87,8 +87,8 @@ void History::resume(const RestartEvent& event, bool accounted) {
 void History::open_restart(double time) {
   std::string reason = std::exchange(note_, {});
   if (reason.empty()) {
-    reason = ended_.empty() ? "the previous incarnation died without a message"
-                            : "the previous incarnation ended as " + ended_;
+    reason = ended_.empty() ? "the previous start ended without a message"
+                            : "the previous start ended as " + ended_;
   }
   ended_.clear();
   ++restart_count_;

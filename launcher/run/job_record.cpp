@@ -83,7 +83,7 @@ Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& h
   return Error{ErrorKind::unavailable,
                fmt::format("job {} of {} was submitted on cluster {}, this is cluster {}", id,
                            run.path, theirs, here.name()),
-               fmt::format("log in to {} and repeat it there", theirs)};
+               fmt::format("log in to {} and repeat the command there", theirs)};
 }
 
 Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& id) {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 Error cannot(const std::string& what, const std::string& path, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("cannot {} {}: {}", what, path, why),
-          "choose another place with --run-dir DIR"};
+          "choose another folder with --run-dir DIR"};
 }
 
 std::string time_stamp() {

@@ -16,7 +16,7 @@ namespace {
 
 Error holds_another(const RunDir& run, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),
-          "choose another --run-dir, or take the changes back"};
+          "choose another --run-dir, or undo the changes to the job file"};
 }
 
 }  // namespace

@@ -73,13 +73,16 @@ std::optional<std::string> run_index_folder(System& system) {
 
 Result<Ok> remember_run(System& system, const RunDir& run) {
   const auto folder = run_index_folder(system);
-  if (!folder) return Error{ErrorKind::unavailable, "no HOME to remember the run in", ""};
+  if (!folder)
+    return Error{ErrorKind::unavailable, "HOME is not set, so `dllaunch ps` will not list the run",
+                 ""};
   std::error_code error(make_private_folder(*folder), std::generic_category());
   auto written = error ? Result<Ok>(Error{ErrorKind::unavailable, error.message(), ""})
                        : write_file(*folder + "/" + entry_name(run.path), run.path + "\n");
   if (!written)
     return Error{ErrorKind::unavailable,
-                 fmt::format("cannot remember the run in {}: {}", *folder, written.error().what),
+                 fmt::format("`dllaunch ps` will not list the run: cannot write {}: {}", *folder,
+                             written.error().what),
                  ""};
   forget_the_oldest(*folder);
   return Ok{};

@@ -35,7 +35,7 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   if (!document) return document.error();
   if (document->is_null())
     return Error{ErrorKind::bad_request, fmt::format("{} holds no run: no plan.json in it", path),
-                 "dllaunch ps lists the runs"};
+                 "`dllaunch ps` lists the runs"};
   run.plan = outline_from_json(*document);
   run.plan.paths.run_dir = run.dir.path;
   const auto train = read_json(system, run.dir.train_json());

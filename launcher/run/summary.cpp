@@ -180,6 +180,8 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
     text += fmt::format("  next        {}   {}\n", places.next,
                         places.checkpoint.empty() ? "starts again" : "resumes from the checkpoint");
   }
+  if (summary.status != RunStatus::completed)
+    text += fmt::format("  explain     dllaunch explain {}\n", to_string(summary.status));
   return text;
 }
 

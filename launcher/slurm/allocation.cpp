@@ -42,7 +42,8 @@ std::string doubt_in(System& system, const std::string& nodes, const NodesInDoub
   for (const auto& node : *states) {
     const bool silent = std::ranges::find(doubt.silent, node.name) != doubt.silent.end();
     if (is_in_doubt(node.state) || (silent && !is_gone(node.state)))
-      return fmt::format("node {} does not answer, and Slurm has not given it up", node.name);
+      return fmt::format("node {} does not answer, and Slurm has not marked it down yet",
+                         node.name);
   }
   return "";
 }
@@ -101,7 +102,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   if (!record) return Error{ErrorKind::timeout, "Slurm's controller does not answer", ""};
   if (record->restarts != allocation.restarts)
     return Error{ErrorKind::bad_request,
-                 fmt::format("job {} is back in the queue already, or runs again", name), ""};
+                 fmt::format("job {} is already back in the queue, or is running again", name), ""};
   if (record->state.starts_with("CANCELLED"))
     return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
   const bool waits = nodes.wait && record->state == "RUNNING";

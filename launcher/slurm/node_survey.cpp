@@ -97,7 +97,7 @@ Result<std::optional<Allocation>> observe_allocation(System& system) {
   auto hosts = expand_hosts(list.value_or(""));
   if (!hosts) return std::move(hosts).error().within("SLURM_JOB_NODELIST");
   if (hosts->empty())
-    return Error{ErrorKind::bad_request, "SLURM_JOB_ID is set, but no SLURM_JOB_NODELIST",
+    return Error{ErrorKind::bad_request, "SLURM_JOB_ID is set, but SLURM_JOB_NODELIST is not",
                  "run it inside the allocation, or `env -u SLURM_JOB_ID dllaunch doctor`"};
   return std::optional(Allocation{*job, *std::move(hosts)});
 }

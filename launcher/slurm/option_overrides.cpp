@@ -80,7 +80,7 @@ class Edit {
     Strings known;
     for (const auto& option : edited_.ours) known.push_back(option.first);
     const auto nearest = nearest_name(name, known);
-    edited_.warnings.push_back(fmt::format("{}: there is no {} to take out{}", where_, name,
+    edited_.warnings.push_back(fmt::format("{}: there is no {} to remove{}", where_, name,
                                            nearest ? fmt::format("; write !{}", *nearest) : ""));
   }
 

@@ -40,7 +40,7 @@ std::string limit_in_words(std::string_view reason) {
       return fmt::format("the limit on a job's time {} is exceeded", whose);
     for (const auto& [key, name] : resources) {
       if (what.find(key) == std::string_view::npos) continue;
-      if (owner == "QOSMin") return fmt::format("it asks for fewer {} than the QOS wants", name);
+      if (owner == "QOSMin") return fmt::format("it asks for fewer {} than the QOS requires", name);
       if (what.find("Minutes") != std::string_view::npos)
         return fmt::format("the {} {} are used up for this period", name, whose);
       return fmt::format("the limit on {} {} is reached", name, whose);
@@ -55,13 +55,14 @@ std::string limit_in_words(std::string_view reason) {
 std::string explain_reason(const std::string& reason) {
   static const std::map<std::string_view, std::string_view> words = {
       {"AccountNotAllowed", "its account may not use the partition"},
-      {"AccountingPolicy", "a limit of accounting is reached"},
-      {"BadConstraints", "no nodes can ever be what it asks for: cancel it and change the job"},
-      {"BeginTime", "not before its start time"},
+      {"AccountingPolicy", "a limit of its account or QOS is reached"},
+      {"BadConstraints",
+       "no nodes of the cluster can ever meet its request: cancel it and change its resources"},
+      {"BeginTime", "waiting for the start time it asked for"},
       {"BurstBufferOperation", "its burst buffer failed"},
       {"BurstBufferResources", "waiting for room in the burst buffer"},
       {"BurstBufferStageIn", "its data are being copied to the burst buffer"},
-      {"Cleaning", "back in the queue, its last run is still being cleaned up"},
+      {"Cleaning", "back in the queue; Slurm still cleans up after its last start"},
       {"DeadLine", "it cannot end before its deadline"},
       {"Dependency", "waiting for another job"},
       {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
@@ -70,11 +71,11 @@ std::string explain_reason(const std::string& reason) {
       {"InactiveLimit", "it was inactive for too long"},
       {"InvalidAccount", "its account is not valid: cancel it and change resources.account"},
       {"InvalidQOS", "its QOS is not valid: cancel it and change resources.qos"},
-      {"JobArrayTaskLimit", "as many tasks of its array run as the array allows"},
+      {"JobArrayTaskLimit", "the array's limit on tasks at once is reached"},
       {"JobHeldAdmin", "held by an administrator: only they can release it"},
-      {"JobHeldUser", "held; scontrol release lets it go"},
-      {"JobHoldMaxRequeue", "held: it went back to the queue too often"},
-      {"JobLaunchFailure", "it could not be started: a node may be ill"},
+      {"JobHeldUser", "held: `scontrol release JOBID` releases it"},
+      {"JobHoldMaxRequeue", "held: it was requeued too often"},
+      {"JobLaunchFailure", "it could not be started: a node may be faulty"},
       {"Licenses", "waiting for a licence"},
       {"NodeDown", "a node that it needs is down"},
       {"NonZeroExitCode", "it ended with an error"},
@@ -89,7 +90,7 @@ std::string explain_reason(const std::string& reason) {
       {"QOSJobLimit", "the QOS has reached its limit of jobs"},
       {"QOSNotAllowed", "its QOS may not be used with this account or partition"},
       {"QOSResourceLimit", "the QOS has reached a limit on resources"},
-      {"QOSTimeLimit", "the QOS has used up its time"},
+      {"QOSTimeLimit", "the QOS has used up its compute time"},
       {"QOSUsageThreshold", "the QOS has used more than its share"},
       {"ReqNodeNotAvail", "nodes it needs are not available"},
       {"ReqNodesNotAvailable", "nodes it needs are not available"},
@@ -98,11 +99,11 @@ std::string explain_reason(const std::string& reason) {
        "its reservation was deleted: cancel it and change "
        "resources.reservation"},
       {"Resources", "next in line, waiting for nodes to become free"},
-      {"SchedDefer", "Slurm waits before it looks at new jobs"},
+      {"SchedDefer", "Slurm delays new jobs for a moment"},
       {"SystemFailure", "Slurm, a file system or the network failed"},
       {"TimeLimit", "it reached its time limit"},
   };
-  if (reason.empty() || reason == "None") return "waiting for Slurm to look at it";
+  if (reason.empty() || reason == "None") return "waiting for Slurm to consider it";
   // "ReqNodeNotAvail, UnavailableNodes:n2", "(Resources)", "AssocGrpGRES"
   const auto begin = reason.find_first_not_of("( ");
   const auto end = reason.find_first_of(",) ", begin == std::string::npos ? 0 : begin);

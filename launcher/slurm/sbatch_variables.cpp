@@ -89,10 +89,10 @@ std::vector<std::string> notes_on(const std::vector<Overriding>& variables) {
   for (const auto& [name, value, option] : variables) {
     const auto* known = known_variable(name);
     if (known == nullptr || option == option_word({std::string(known->option), value})) continue;
-    const auto against = !option.empty() ? "sbatch would take it for " + option
+    const auto against = !option.empty() ? "sbatch would use it instead of " + option
                          : name == "SBATCH_WAIT"
                              ? std::string("sbatch would wait for the job's end")
-                             : "resources.exclusive: false says otherwise";
+                             : "resources.exclusive: false contradicts it";
     notes.push_back(fmt::format("{}={} is set here, and {}: dllaunch submits without it", name,
                                 value, against));
   }

@@ -53,7 +53,7 @@ TestedSubmission test_submission(System& system, const std::vector<std::string>&
   if (output->exit_code == 0) return {.message = std::move(message)};
   Error refusal{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
                 "sbatch refused the job: " + message,
-                "nothing was submitted; dllaunch script shows what would be"};
+                "nothing was submitted; `dllaunch script JOB.yaml` shows the script"};
   return {.refusal = std::move(refusal), .message = std::move(message)};
 }
 
@@ -69,7 +69,8 @@ Submitted submit_job(System& system, const std::string& script,
   if (!output) {
     auto error = std::move(output).error();
     const bool began = error.kind != ErrorKind::unavailable;
-    if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";
+    if (error.kind == ErrorKind::timeout)
+      error.hint = "check with `squeue --me` whether the job is queued";
     return {.id = std::move(error), .refused = !began};
   }
   if (output->exit_code != 0) {
@@ -77,12 +78,12 @@ Submitted submit_job(System& system, const std::string& script,
     const bool bad_option = is_option_error(message);
     return {.id = Error{bad_option ? ErrorKind::bad_request : ErrorKind::unavailable,
                         "sbatch refused the job: " + message,
-                        "dllaunch script shows what was submitted"},
+                        "`dllaunch script JOB.yaml` shows what was submitted"},
             .refused = bad_option || is_refusal_of_controller(message)};
   }
   if (auto id = job_id_in(output->out)) return {.id = *std::move(id)};
-  return {.id =
-              Error{ErrorKind::unavailable, "sbatch named no job id: " + message_of(*output), ""}};
+  return {
+      .id = Error{ErrorKind::unavailable, "sbatch printed no job id: " + message_of(*output), ""}};
 }
 
 std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool* silent) {

@@ -210,7 +210,7 @@ class Fetch {
       case 22:  // HTTP error
         return {ErrorKind::unavailable, why, "try another mirror with --from, or try later"};
       case 23:  // writing
-        return {ErrorKind::unavailable, why, "make room; " + again};
+        return {ErrorKind::unavailable, why, "free disk space; " + again};
       case 1:   // protocol
       case 3:   // form
       case 37:  // file:

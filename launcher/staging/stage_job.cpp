@@ -185,7 +185,7 @@ std::vector<std::string> missing_sources(const std::vector<std::string>& sources
   std::vector<std::string> problems;
   for (const auto& source : sources) {
     if (access(source.c_str(), F_OK) != 0)
-      problems.push_back(source + " is not there");
+      problems.push_back(source + " does not exist");
     else if (access(source.c_str(), R_OK) != 0)
       problems.push_back(source + " cannot be read");
   }

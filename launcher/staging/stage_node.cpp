@@ -151,7 +151,7 @@ Result<std::string> own_parcel(System& system, const StageRequest& request,
   const auto checksum = file_checksum(path);
   if (!checksum) return failed(system, "stage " + name, checksum.error().what, request.folder);
   if (*checksum == sent->checksum) return path;
-  return failed(system, "stage " + name, "what arrived is not what was sent", request.folder);
+  return failed(system, "stage " + name, "the copy differs from the source", request.folder);
 }
 
 /// A parcel holds a source: an archive, a packed directory, or a plain file.
@@ -230,7 +230,7 @@ Result<Ok> check_ours(const std::string& folder) {
   close(file);
   constexpr mode_t others = 077;
   if (!known || info.st_uid != geteuid()) return not_ours(folder, "it is another user's");
-  if ((info.st_mode & others) != 0) return not_ours(folder, "it is open to other users");
+  if ((info.st_mode & others) != 0) return not_ours(folder, "other users can read or write it");
   return Ok{};
 }
 

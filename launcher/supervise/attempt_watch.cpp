@@ -206,7 +206,7 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_at_ || !end_.stall.empty()) return;
   end_.stall = liveness_.wedged(now);
   if (end_.stall.empty()) return;
-  system_.log(fmt::format("dllaunch: {}: the ranks are ended\n", end_.stall));
+  system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
   end_by(Clock::now());
 }

@@ -131,7 +131,7 @@ std::string Liveness::wedged(Time now) const {
   if (limit_s_ <= 0) return "";
   const double silent = duration<double>(now - moved_at_).count();
   if (silent <= allowed_s()) return "";
-  return fmt::format("nothing moved for {:.0f} s", silent);
+  return fmt::format("no progress for {:.0f} s", silent);
 }
 
 }  // namespace dllaunch

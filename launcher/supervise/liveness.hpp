@@ -33,7 +33,7 @@ class Liveness {
   /// progress.
   double silent_s(Time now);
 
-  /// Returns the reason, such as "nothing moved for 630 s"; empty: the run is live.
+  /// Returns the reason, such as "no progress for 630 s"; empty: the run is live.
   std::string wedged(Time now) const;
 
  private:

@@ -67,7 +67,8 @@ void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness) {
     std::erase(fitness.fit, node);
     if (has(fitness.unfit, node)) continue;
     fitness.unfit.push_back(node);
-    fitness.why += fmt::format("{}{}: lost, says Slurm", fitness.why.empty() ? "" : "; ", node);
+    fitness.why +=
+        fmt::format("{}{}: Slurm reports it lost", fitness.why.empty() ? "" : "; ", node);
   }
 }
 

@@ -58,7 +58,7 @@ void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& al
   const auto steps = steps_of_run(run, allocation);
   const auto pids = pids_here(run, allocation);
   if (pids.empty()) return;
-  system.log(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
+  system.log(fmt::format("dllaunch: {} processes of an earlier start were still running: ended\n",
                          pids.size()));
   kill_ranks_here(run, allocation);
   end_steps(system, steps);

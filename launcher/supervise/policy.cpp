@@ -214,7 +214,7 @@ Decision wait_for_slurm(const Situation& now) {
     return requeue(last, reason + "; requeueing", true);
   if (too_often || !in_time) return stop(status_of(last), reason, exit_code::environment);
   return {.next = Next::restart,
-          .reason = describe(last) + "; that costs no restart",
+          .reason = describe(last) + "; this does not count as a restart",
           .backoff = backoff,
           .status = RunStatus::failed,
           .exit_code = exit_code::environment};
@@ -226,7 +226,7 @@ Decision requeue_if(bool wanted, const char* word, const Situation& now) {
   // A command not declared restartable is left to Slurm.
   if (wanted) return requeue(last, describe(last) + "; requeueing", now.settings.asks_ranks);
   return stop(status_of(last),
-              fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
+              fmt::format("{}; recovery.requeue_on does not list {}", describe(last), word),
               exit_code::job_failed);
 }
 
@@ -293,7 +293,7 @@ constexpr std::array rules = {
     Rule{[](const Situation& now) { return now.left_with(exit_code::bad_request); },
          [](const Situation& now) {
            return stop(status_of(now.last),
-                       describe(now.last) + ": another try would find the same",
+                       describe(now.last) + ": another start would end the same way",
                        exit_code::bad_request);
          }},
     Rule{[](const Situation& now) { return ignored_stop(now.incarnations) >= most_ignored_stop; },
@@ -330,9 +330,10 @@ constexpr std::array rules = {
          stop_without_restarts},
     Rule{[](const Situation& now) { return same_mistake_again(now.incarnations); },
          [](const Situation& now) {
-           return stop(status_of(now.last),
-                       describe(now.last) + ", the same as before: another try would find the same",
-                       exit_code_of(now.last));
+           return stop(
+               status_of(now.last),
+               describe(now.last) + ", the same as before: another start would end the same way",
+               exit_code_of(now.last));
          }},
     Rule{[](const Situation& now) {
            return failures_in_a_row(now.incarnations) > now.most_restarts;

@@ -32,7 +32,7 @@ class ScriptWatch {
   bool end_job() {
     const auto lost = fmt::format("lost node {}, where the job's script ran", script_.host);
     if (!script_.requeue_on.node_fail)
-      return cancel(lost + "; recovery.requeue_on does not have node_fail");
+      return cancel(lost + "; recovery.requeue_on does not list node_fail");
     // Log first: the requeue ends this process too.
     if (!said_) write(Next::requeue, lost + "; requeueing");
     if (!said_) gone_since_ = std::chrono::steady_clock::now();

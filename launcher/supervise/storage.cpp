@@ -25,8 +25,8 @@ Result<Ok> RunStorage::check() const {
   const auto id = read_run_id(run_.path);
   if (id.empty() || id == run_.id) return Ok{};
   return Error{ErrorKind::unavailable,
-               fmt::format("run directory {} holds another run by now", run_.path),
-               "dllaunch run continues the run where its directory is"};
+               fmt::format("run directory {} now holds another run", run_.path),
+               "`dllaunch run` continues the run where its directory is"};
 }
 
 std::string RunStorage::trouble() const {
@@ -35,7 +35,7 @@ std::string RunStorage::trouble() const {
   // An unmounted file system leaves its mount point, which is often writable. Files written there
   // vanish when it is mounted again.
   if (had_plan_ && !fs::exists(run_.plan_json(), error))
-    return fmt::format("run directory {} is not there{}", run_.path,
+    return fmt::format("run directory {} does not exist{}", run_.path,
                        error ? ": " + error.message() : "");
   if (const auto same = check(); !same) return same.error().what;
   const auto trouble = write_trial_file(run_.path).what;

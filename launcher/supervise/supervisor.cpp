@@ -90,7 +90,7 @@ class Supervisor {
       const bool watched = journal.decided && journal.last->next == Next::requeue;
       if (!same_allocation) {
         last.detail =
-            watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
+            watched ? journal.last->reason : "ended by Slurm, or with its node, without a message";
         append(line_of(last, unix_seconds()));  // `status` reads it there
       }
     }

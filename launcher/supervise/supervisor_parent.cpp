@@ -86,7 +86,7 @@ int run_under_parent(const SupervisorSignals& signals, const std::function<int()
       child = start(work);
     }
     if (child < 0) {
-      std::fprintf(stderr, "dllaunch: no second process: %s\n", std::strerror(errno));
+      std::fprintf(stderr, "dllaunch: cannot start a second process: %s\n", std::strerror(errno));
       return exit_code::environment;
     }
     const int status = end_of(child, signals, told);

@@ -52,8 +52,8 @@ void WatchdogStep::keep(Time now) {
     const auto code = step_->poll();
     if (!code) return;
     step_.reset();
-    log_once(
-        fmt::format("the job's watcher left with code {} (watcher.log); another follows", *code));
+    log_once(fmt::format("the job's watcher exited with code {} (watcher.log); another one starts",
+                         *code));
   }
   start();
   pause_ = std::clamp(2 * pause_, first_pause, longest_pause);

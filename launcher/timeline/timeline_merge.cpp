@@ -312,14 +312,14 @@ std::string render_merged(const MergedTimeline& merged) {
     text += "\n";
   }
   if (merged.hosts > 1) {
-    text += fmt::format("  clocks     of {} hosts, brought together to {:.0f} us\n", merged.hosts,
+    text += fmt::format("  clocks     of {} hosts, aligned to within {:.0f} us\n", merged.hosts,
                         static_cast<double>(merged.clock_error_ns) / 1e3);
   }
   if (merged.overwritten > 0) {
     text += fmt::format("  older      {} spans: the files keep the latest\n", merged.overwritten);
   }
   if (merged.dropped > 0) {
-    text += fmt::format("  dropped    {} spans that came faster than they could be written\n",
+    text += fmt::format("  dropped    {} spans, recorded faster than they could be written\n",
                         merged.dropped);
   }
   for (const auto& line : merged.left_out) text += "  left out   " + line + "\n";

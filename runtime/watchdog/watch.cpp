@@ -280,7 +280,7 @@ void Watch::tell(StallState state, const Verdict& verdict, std::string line) {
 
 void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>& own) {
   if (death_ns_ != 0 && now_ns - death_ns_ > death_to_end_ns) {
-    return end_.order(GiveUp::death, "a rank of this node has died, the job cannot go on");
+    return end_.order(GiveUp::death, "a rank of this node has died, the job cannot continue");
   }
   if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
   // A rank never heard from must not be taken for one that has not arrived.

@@ -60,7 +60,8 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
             "  try: one of: auto, solo, hierarchical, mpi, nccl, ring, parameter-server\n");
   const auto odd = work.run({"bench", "allreduce", "--min-bytes", "3"});
   EXPECT_EQ(odd.exit_code, 2);
-  EXPECT_EQ(odd.err, "dllaunch: --min-bytes is 3, not a multiple of 4: fp32 is reduced\n");
+  EXPECT_EQ(odd.err,
+            "dllaunch: --min-bytes is 3, but must be a multiple of 4: an fp32 value has 4 bytes\n");
   EXPECT_EQ(work.run({"bench", "allreduce", "--max-bytes", "2"}).exit_code, 2);
   EXPECT_EQ(work.run({"bench", "allreduce", "--communicator", "solo"}).exit_code, 2);
 }

@@ -95,7 +95,8 @@ TEST_F(DaemonTest, StartsAnswersAndStops) {
 
   const auto again = start();
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.err, HasSubstr("a daemon runs already: process " + std::to_string(pid())));
+  EXPECT_THAT(again.err,
+              HasSubstr("a daemon is already running: process " + std::to_string(pid())));
 
   const auto stopped = work_.run({"daemon", "stop"});
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
@@ -118,7 +119,7 @@ TEST_F(DaemonTest, OfSeveralAtOnceOneWins) {
       won += ended.exit_code == 0 ? 1 : 0;
       if (ended.exit_code == 0) continue;
       EXPECT_EQ(ended.exit_code, 2);
-      EXPECT_THAT(ended.err, HasSubstr("a daemon runs already"));
+      EXPECT_THAT(ended.err, HasSubstr("a daemon is already running"));
     }
     EXPECT_EQ(won, 1);
     EXPECT_EQ(work_.run({"daemon", "stop"}).exit_code, 0);

@@ -98,7 +98,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 std::string comparable(std::string text, bool numbers_vary) {
   static const std::regex passing(
       "[^\n]*, ETA [^\n]*\n|job [0-9]+: [^\n]*\n|rank [0-9]+ on [^\n]*\n|"
-      "[^\n]* lies? in a folder that each machine usually has for itself[^\n]*\n[^\n]*\n");
+      "[^\n]* lies? in a folder that is usually local to each machine[^\n]*\n[^\n]*\n");
   static const std::regex quoted_path("'(/home/me[^' ]*)'");  // a clone's path may have blanks
   static const std::regex run_id("-[0-9]{8}-[0-9]{6}-[a-z0-9]{4}");
   static const std::regex number("[0-9]+([.,:][0-9]+)*");

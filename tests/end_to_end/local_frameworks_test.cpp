@@ -113,7 +113,7 @@ TEST(LocalFrameworks, ARankThatDoesNotComeIsSaidAndNotWaitedForForEver) {
       60s);
   if (!output) GTEST_SKIP() << output.error().what;
   EXPECT_NE(output->exit_code, 0);
-  EXPECT_THAT(output->err, HasSubstr("1 of the 1 it waits for did not come within 2 s"));
+  EXPECT_THAT(output->err, HasSubstr("1 of the 1 ranks it waits for did not connect within 2 s"));
   EXPECT_THAT(output->err, HasSubstr("--rendezvous-seconds 0"));
 }
 

@@ -149,7 +149,8 @@ TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
   place_->start({"run", place_->file("job.yaml", good), "--run-dir", run_dir, "--set",
                  "resources.sbatch_extra=[--begin=now+1hour]"});
   ASSERT_TRUE(happens_within(40s, [] {
-    return place_->text_of("stderr").find("not before its start time") != std::string::npos;
+    return place_->text_of("stderr").find("waiting for the start time it asked for") !=
+           std::string::npos;
   })) << place_->text_of("stderr");
   as_root("scancel --user=alice");
   const auto ended = place_->wait(60s);
@@ -163,7 +164,7 @@ TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
 TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
   const auto shut = plan(good, {"--set", "resources.partition=shut"});
   EXPECT_EQ(shut.exit_code, 3) << shut.out;
-  EXPECT_THAT(shut.out, HasSubstr("partition shut is being drained and takes no jobs"));
+  EXPECT_THAT(shut.out, HasSubstr("partition shut is being drained and accepts no jobs"));
   const auto pairs =
       plan(good, {"--set", "resources.partition=pairs", "--set", "resources.nodes=1"});
   EXPECT_EQ(pairs.exit_code, 3) << pairs.out;

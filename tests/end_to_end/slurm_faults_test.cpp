@@ -103,7 +103,7 @@ class SlurmFaults : public testing::Test {
     EXPECT_THAT(kept.err, HasSubstr("Slurm does not answer: nothing was cancelled"));
     const auto refused = other[2].wait();
     EXPECT_EQ(refused.exit_code, 3) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("slurm is configured here, but"));
+    EXPECT_THAT(refused.err, HasSubstr("Slurm is configured here, but"));
   }
 
   static std::unique_ptr<TestCluster> cluster_;
@@ -175,7 +175,7 @@ TEST_F(SlurmFaults, ADependencyThatFailedIsNotWaitedForForEver) {
 
 TEST_F(SlurmFaults, CancelledInTheQueueByOthers) {
   work_->start(args("hostname", {"resources.sbatch_extra=[--begin=now+1hour]"}));
-  EXPECT_TRUE(is_said("not before its start time")) << work_->text_of("stderr");
+  EXPECT_TRUE(is_said("waiting for the start time it asked for")) << work_->text_of("stderr");
   cluster_->on_head({"scancel", job()});
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
@@ -201,7 +201,7 @@ TEST_F(SlurmFaults, APreemptedJobThatMayNot) {
   preempt();
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("make room for another job"));
+  EXPECT_THAT(ended.err, HasSubstr("preempted by another job"));
   EXPECT_EQ(status(), "preempted");
 }
 

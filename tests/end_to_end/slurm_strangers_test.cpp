@@ -109,7 +109,8 @@ TEST_F(SlurmStrangers, HomesThatDifferAreSaidWithTheRemedy) {
   const auto failed = alice(step(job, own_home + "4") + say_where);
   EXPECT_NE(failed.exit_code, 0);
   EXPECT_THAT(failed.err, ContainsRegex("rank 0 on n1: [0-9.]+ claims to be rank 2 of this start"));
-  EXPECT_THAT(failed.err, HasSubstr("homes or DLLAUNCH_START_TOKEN that differ between the nodes"));
+  EXPECT_THAT(failed.err,
+              HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ between the nodes"));
   EXPECT_THAT(failed.err, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
   expect_all_meet_at_n1(alice("export DLLAUNCH_START_TOKEN=0123456789abcdef; " +
                               step(job, own_home + "60") + say_where));

@@ -172,7 +172,7 @@ TEST(SlurmRunDirectory, AJobWorksInTheRunThatItWasSubmittedFor) {
   cluster.on_head({"scontrol", "release", former});
   const auto log = "c/slurm-" + former + ".out";
   EXPECT_TRUE(happens_within(60s, [&] {
-    return work.text_of(log).find("holds another run by now") != std::string::npos;
+    return work.text_of(log).find("now holds another run") != std::string::npos;
   })) << work.text_of(log);
   EXPECT_TRUE(happens_within(90s, [&] { return attempts("a") == 2; }));
   EXPECT_NE(id_in("c"), former);
@@ -268,8 +268,9 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   ASSERT_TRUE(first.tell("start-controller"));
   // The user's own, of the same name: only the token tells them apart.
   take(first, number, "one");
-  expect_left_alone(work, first, number,
-                    "Slurm job " + number + " is a different job now; left alone");
+  expect_left_alone(
+      work, first, number,
+      "Slurm now uses job id " + number + " for another job, which was not cancelled");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST_P(PyTorchFaults, AScriptLosesARank) {
 TEST_P(PyTorchFaults, ARankOfAScriptIsStopped) {
   start_script(150, {"runtime.stall_abort_seconds=10"});
   kill(rank(GetParam() % 2), SIGSTOP);
-  expect_script_healed(HasSubstr("nothing moved for"));
+  expect_script_healed(HasSubstr("no progress for"));
 }
 
 /// A minute less 35 seconds of grace: asked after 25 seconds, start by start.

@@ -56,7 +56,7 @@ TEST_P(SupervisedFaults, AnotherJobComesFirst) {
   start_training();
   cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n2", "--exclusive",
                      "--output=/dev/null", "--wrap", "sleep 1"});
-  expect_healed(HasSubstr("had to make room for another job"));
+  expect_healed(HasSubstr("was preempted by another job"));
 }
 
 /// Ranks cannot be started without it: that costs none of the restarts.
@@ -146,7 +146,7 @@ TEST_P(SupervisedFaults, ANodeIsPoweredOff) {
   start_training();
   lost_.emplace_back("n2");
   ASSERT_TRUE(cluster_->tell("kill-node", {"n2"}));
-  expect_healed(AnyOf(HasSubstr("lost"), HasSubstr("with its node"), HasSubstr("that was gone")),
+  expect_healed(AnyOf(HasSubstr("lost"), HasSubstr("with its node"), HasSubstr("that had ended")),
                 Ge(1), 150s);
 }
 
@@ -222,7 +222,7 @@ TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
           "runtime: {stall_seconds: 1, stall_abort_seconds: 3}\n"));
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
-  EXPECT_THAT(journal(), HasSubstr("nothing moved for"));
+  EXPECT_THAT(journal(), HasSubstr("no progress for"));
   EXPECT_LT(unix_seconds() - began, 40);
 }
 

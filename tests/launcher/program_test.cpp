@@ -58,8 +58,9 @@ TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
 
 TEST_F(Program, NamesTheKindOfErrorWithDashV) {
   const auto missing = folder_ + "/none.yaml";
-  EXPECT_TRUE(call({"validate", "-v", missing}).err.ends_with("\n  id: bad_request\n"));
-  EXPECT_EQ(call({"validate", missing}).err.find("id:"), std::string::npos);
+  EXPECT_TRUE(call({"validate", "-v", missing})
+                  .err.ends_with("\n  explain: dllaunch explain bad_request\n"));
+  EXPECT_EQ(call({"validate", missing}).err.find("explain:"), std::string::npos);
 }
 
 TEST_F(Program, ExitsWithTwoWhenTheRequestIsWrong) {
@@ -97,9 +98,9 @@ TEST_F(Program, ExitsWithZeroWhenAllIsWell) {
 }
 
 TEST_F(Program, NamesTheFolderThatIsNoJobFile) {
-  EXPECT_EQ(
-      call({"validate", folder_}).err,
-      "dllaunch: cannot read " + folder_ + ": Is a directory\n  try: the name of a job file\n");
+  EXPECT_EQ(call({"validate", folder_}).err,
+            "dllaunch: cannot read " + folder_ +
+                ": Is a directory\n  try: give the path of a job file\n");
 }
 
 TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {

@@ -78,8 +78,8 @@ std::vector<Found> locked_memory(const DiagnosisContext& context) {
               .seen = {},
               .fix =
                   "ulimit -l unlimited before srun (in a job file: environment: {setup: ulimit -l "
-                  "unlimited}); where that is refused, the site sets LimitMEMLOCK=infinity for "
-                  "slurmd"};
+                  "unlimited}); where that is refused, ask the administrators for "
+                  "LimitMEMLOCK=infinity for slurmd"};
   for (int i = 0; i < context.count(); ++i) {
     const auto& limit = context.rank(i).locked_memory_bytes;
     if (limit && *limit < enough)

@@ -21,7 +21,7 @@ constexpr std::string_view prefix = ".tmp-";
 
 Error cannot_write(const fs::path& path, const std::string& why) {
   return {ErrorKind::unavailable, fmt::format("cannot write {}: {}", path.string(), why),
-          "make room or write access there, then run again: it resumes"};
+          "free disk space or make the folder writable, then run again: it resumes"};
 }
 
 }  // namespace

@@ -31,12 +31,12 @@ Result<Json> read_state(const fs::path& file) {
   const std::size_t found = text.rfind(checksum_of_itself);
   const std::size_t own = found + checksum_of_itself.size();
   if (found == std::string::npos || text.size() < own + no_checksum.size()) {
-    return unsound("state.json is truncated or damaged: its checksum is gone");
+    return unsound("state.json is truncated or damaged: it has no checksum");
   }
   const std::string written = text.substr(own, no_checksum.size());
   text.replace(own, no_checksum.size(), no_checksum);
   if (checksum(std::as_bytes(std::span(text))) != written) {
-    return unsound("state.json is damaged: its checksum does not hold");
+    return unsound("state.json is damaged: its checksum does not match");
   }
   Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!state.is_object()) return unsound("state.json is not a JSON object");
@@ -58,7 +58,7 @@ Result<TensorFile> read_tensors(const fs::path& file, const Json& state) {
   auto content = read_whole_file(file, judge);
   if (!content) return std::move(content).error();
   if (checksum(*content) != state.at("checksums").at(name).get<std::string>()) {
-    return unsound(name + " is damaged: its checksum does not hold");
+    return unsound(name + " is damaged: its checksum does not match");
   }
   auto tensors = parse_safetensors(*content);
   if (!tensors) return std::move(tensors).error().within(name);
@@ -106,7 +106,7 @@ Result<std::map<std::string, double>> read_metrics(const fs::path& step_director
     if (!state) return std::move(state).error();
     return metrics_of(*state);
   } catch (const JsonError& problem) {
-    return unsound(std::string("state.json lacks something: ") + problem.what());
+    return unsound(std::string("state.json is incomplete: ") + problem.what());
   }
 }
 
@@ -123,7 +123,7 @@ Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
     checkpoint.states = *std::move(states);
     return checkpoint;
   } catch (const JsonError& problem) {
-    return unsound(std::string("state.json lacks something: ") + problem.what());
+    return unsound(std::string("state.json is incomplete: ") + problem.what());
   }
 }
 
@@ -153,7 +153,7 @@ namespace {
 
 Error unreadable(const fs::path& path, const std::string& why) {
   return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path.string(), why),
-          "see that its file system works and that you may read it, then run again: it resumes"};
+          "check that its file system works and that you can read it, then run again: it resumes"};
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using Bytes = std::span<const std::byte>;
 Error refused(const fs::path& path, int why) {
   return {ErrorKind::unavailable,
           fmt::format("cannot write {}: {}", path.string(), std::strerror(why)),
-          "make room or write access there, then run again: it resumes"};
+          "free disk space or make the folder writable, then run again: it resumes"};
 }
 
 /// Closes the file on every path.

@@ -105,8 +105,11 @@ Result<BenchCommand> parse_bench(const std::vector<std::string>& words) {
   auto iterations = number(words[3], "ITERATIONS", 1, most_iterations);
   if (!iterations) return std::move(iterations).error();
   if (*least % sizeof(float) != 0) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("MIN_BYTES is {}, not a multiple of 4: fp32 is reduced", *least), ""};
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("MIN_BYTES is {}, but must be a multiple of 4: an fp32 value has 4 bytes",
+                    *least),
+        ""};
   }
   command.bench = {*least, *most, static_cast<int>(*iterations)};
   if (words.size() == 5) return command;

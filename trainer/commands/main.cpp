@@ -69,7 +69,7 @@ Options:
 SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
 SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
 Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
-lacks something, 70 a peer, device or library is gone, 93 a later incarnation of the run took over
+lacks something, 70 a peer, device or library is gone, 93 a later start of the run took over
 its directory (DLLAUNCH_GENERATION is this one's fencing token): nothing more was written.
 )";
 

@@ -167,7 +167,7 @@ Result<std::string> make_data(const MakeData& what, const Say& say) {
   }
   for (const char* name : {"train_images.npy", "val_images.npy"}) {
     if (!fs::exists(what.folder / name, failed)) continue;
-    return Error{ErrorKind::bad_request, (what.folder / name).string() + " is there already",
+    return Error{ErrorKind::bad_request, (what.folder / name).string() + " exists already",
                  "name another folder"};
   }
   auto dataset = find_dataset("synthetic")->open(what.options);

@@ -277,11 +277,11 @@ class Reader {
           fmt::format("runtime.gradient_lag must be 0 or 1, not {}", config_.runtime.gradient_lag));
     }
     if (config_.precision == Precision::fp64 && config_.runtime.compression != Compression::none) {
-      problems_.push_back("runtime.compression: gradients of precision fp64 travel as they are");
+      problems_.push_back("runtime.compression: not supported with precision fp64");
     }
     if (config_.precision == Precision::fp16 && config_.runtime.compression != Compression::none) {
       problems_.push_back(
-          "runtime.compression: gradients of precision fp16 are scaled as they travel");
+          "runtime.compression: not supported with precision fp16, whose gradients are scaled");
     }
     if (config_.precision == Precision::fp16 && config_.runtime.gradient_lag > 0) {
       problems_.push_back(
@@ -294,7 +294,7 @@ class Reader {
   Result<TrainConfig> finish() && {
     if (problems_.empty()) return std::move(config_);
     return Error{ErrorKind::bad_request, fmt::format("{}", fmt::join(problems_, "\n")),
-                 "dltrain --describe lists every key"};
+                 "`dltrain --describe` lists every key"};
   }
 
  private:

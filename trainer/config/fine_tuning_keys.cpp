@@ -37,13 +37,12 @@ std::vector<std::string> check_fine_tuning(const TrainConfig& config) {
   const FineTuningConfig& tuning = config.fine_tuning;
   if (!tuning.init_skip.empty() && tuning.init_from.empty()) {
     problems.emplace_back(
-        "init_skip: there is no init_from to leave anything out of; name a file there, or take "
-        "init_skip out");
+        "init_skip needs init_from, the file that it skips names of; set init_from, or remove "
+        "init_skip");
   }
   const bool elsewhere = config.resume != "auto" && config.resume != "none";
   if (!tuning.init_from.empty() && elsewhere) {
-    problems.emplace_back(
-        "init_from: resume names a checkpoint to begin with already; leave one of them out");
+    problems.emplace_back("init_from and resume both give the first weights; remove one of them");
   }
   return problems;
 }

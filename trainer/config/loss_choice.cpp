@@ -47,7 +47,7 @@ Result<LossChoice> choose_loss(const TrainConfig& config, std::string_view model
   if (choice.name == "auto") {
     if (models_own.empty() && targets == TargetKind::values) {
       return Error{ErrorKind::bad_request, "the labels are real numbers",
-                   "say loss: mean_squared_error, or save classes .astype('int64')"};
+                   "set loss: mean_squared_error, or save classes .astype('int64')"};
     }
     const bool sets = targets == TargetKind::class_set;
     choice.name = sets ? "sigmoid_cross_entropy" : "softmax_cross_entropy";
@@ -58,7 +58,7 @@ Result<LossChoice> choose_loss(const TrainConfig& config, std::string_view model
   if (!fits(*loss, targets)) return does_not_fit(*loss, targets);
   if (choice.label_smoothing > 0 && !loss->smooths) {
     return Error{ErrorKind::bad_request, fmt::format("loss {} has no label_smoothing", loss->name),
-                 "leave label_smoothing out"};
+                 "remove label_smoothing"};
   }
   return choice;
 }

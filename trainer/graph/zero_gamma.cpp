@@ -22,7 +22,7 @@ Result<Ok> zero_last_gammas(Graph& graph) {
   return Error{
       ErrorKind::bad_request,
       fmt::format("zero_gamma: no block of model {} ends with batch normalisation", graph.model),
-      "leave zero_gamma out"};
+      "remove zero_gamma"};
 }
 
 }  // namespace dllaunch

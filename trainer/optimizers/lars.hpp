@@ -29,7 +29,7 @@ struct Lars {
   }
   static std::string_view problem(const OptimizerOptions& given) {
     return given.momentum_correction && !given.lr_in_momentum
-               ? "momentum_correction is for lr_in_momentum: true; outside it, the rate needs none"
+               ? "momentum_correction needs lr_in_momentum: true"
                : "";
   }
 

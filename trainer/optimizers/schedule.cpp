@@ -119,11 +119,11 @@ double learning_rate(const ScheduleOptions& options, double base, int ranks,
 std::string schedule_problem(const ScheduleOptions& options) {
   if (options.decay != "piecewise") return "";
   if (!std::ranges::is_sorted(options.milestones, std::less_equal<>())) {
-    return fmt::format("lr_schedule.milestones must rise, not {}",
+    return fmt::format("lr_schedule.milestones must ascend, not {}",
                        fmt::join(options.milestones, ", "));
   }
   if (options.factors.empty() || options.factors.size() == options.milestones.size()) return "";
-  return fmt::format("lr_schedule.factors must be one a milestone: {} for {}",
+  return fmt::format("lr_schedule.factors needs one per milestone: {} for {}",
                      options.factors.size(), options.milestones.size());
 }
 

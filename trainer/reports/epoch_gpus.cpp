@@ -264,9 +264,10 @@ std::vector<std::string> GpuNews::of(std::int64_t epoch, const EpochGpus& gpus,
   if (!slowed.empty() && !std::exchange(told_slowed_, true)) {
     const bool usual =
         std::ranges::all_of(slowed, [&](std::size_t i) { return only_by_power(gpus.ranks[i]); });
-    lines.push_back(slowed_words(gpus, slowed.front(), epoch) + more(slowed) +
-                    (usual ? "; at full load a power limit is usual"
-                           : "; `dllaunch doctor` shows it now, the site knows about cooling"));
+    lines.push_back(
+        slowed_words(gpus, slowed.front(), epoch) + more(slowed) +
+        (usual ? "; at full load a power limit is usual"
+               : "; `dllaunch doctor` shows its state now; ask the administrators about cooling"));
   }
   if (!silent.empty() && !std::exchange(told_silent_, true)) {
     const double silence = gpus.ranks[silent.front()].unanswered;

@@ -12,7 +12,7 @@ Result<Ok> check_batch_norm(const Graph& graph) {
   if (found) return Ok{};
   return Error{ErrorKind::bad_request,
                fmt::format("sync_batch_norm: model {} has no batch normalisation", graph.model),
-               "leave sync_batch_norm out"};
+               "remove sync_batch_norm"};
 }
 
 SumOverRanks sum_over_ranks(Communicator& communicator, Activity* activity) {

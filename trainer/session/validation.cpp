@@ -45,7 +45,7 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
   measured.metrics.sum_over_ranks(communicator);
   measured.errors.sum_over_ranks(communicator);
   if (measured.images == 0) {
-    return Error{ErrorKind::bad_request, "all validation images are bad", ""};
+    return Error{ErrorKind::bad_request, "all validation images are damaged", ""};
   }
   measured.loss /= static_cast<double>(measured.images);
   return measured;

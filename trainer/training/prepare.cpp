@@ -68,11 +68,10 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
     why = setting + " needs gradients on the host";
   }
   const double bytes = static_cast<double>(session.graph.parameter_count()) * sizeof(float);
-  warn(
-      fmt::format("gradients are summed on the host though GPUs compute: {}; every step copies "
-                  "{:.1f} MiB of gradients from each GPU and as many of weights to it, and CPUs "
-                  "run the optimizer",
-                  why, bytes / (1 << 20)));
+  warn(fmt::format(
+      "gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
+      "MiB of gradients from each GPU and as many of weights to it, and CPUs run the optimiser",
+      why, bytes / (1 << 20)));
 }
 
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.

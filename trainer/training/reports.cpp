@@ -156,7 +156,7 @@ void Reports::end(std::string_view status, double seconds) {
 void Reports::note(const Result<Ok>& written, std::string_view file) {
   if (written || std::ranges::find(refused_, file) != refused_.end()) return;
   refused_.emplace_back(file);
-  (*warn_)(fmt::format("{} loses what comes: {}", file, written.error().what));
+  (*warn_)(fmt::format("{} is incomplete from here on: {}", file, written.error().what));
 }
 
 }  // namespace dllaunch

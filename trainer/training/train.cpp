@@ -73,8 +73,8 @@ std::int64_t place_of(const std::string& node, const Graph& graph) {
 /// `node` is a result of first_non_finite().
 std::string origin_of_loss(const std::string& node) {
   if (node.empty()) return "";
-  if (node == "input") return ": the images hold such numbers already";
-  return fmt::format(": {} is the first layer that gave such a number", node);
+  if (node == "input") return ": the images already contain such numbers";
+  return fmt::format(": {} is the first layer whose output has such a number", node);
 }
 
 /// Exchanged in every step, summed over ranks.
@@ -337,7 +337,7 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
                              std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
                              session_.position.step + 1, session_.position.epoch + 1,
                              origin_of_loss(culprit_)),
-                 culprit_ == "input" ? "look at the data set"
+                 culprit_ == "input" ? "check the data set"
                                      : "use a smaller optimizer.lr, or a longer warm-up"};
   } else if (!infected && communicator_.rank() == communicator_.size() - 1) {
     // Every rank's loss is finite but the sum is not; the last rank reports it.

@@ -55,7 +55,7 @@ Result<Ok> check_communicator(const std::string& name) {
   return Error{ErrorKind::bad_request,
                fmt::format("unknown communicator '{}'{}", name,
                            nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""),
-               fmt::format("one of: {}", fmt::join(known, ", "))};
+               fmt::format("use one of: {}", fmt::join(known, ", "))};
 }
 
 /// Checked here for the same reason. fp32 is reduced, so sizes are multiples of 4.
@@ -63,7 +63,8 @@ Result<Ok> check_sizes(const Options& options) {
   if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
     return Error{
         ErrorKind::bad_request,
-        fmt::format("--min-bytes is {}, not a multiple of 4: fp32 is reduced", options.min_bytes),
+        fmt::format("--min-bytes is {}, but must be a multiple of 4: an fp32 value has 4 bytes",
+                    options.min_bytes),
         ""};
   }
   if (options.max_bytes < options.min_bytes) {
@@ -73,7 +74,7 @@ Result<Ok> check_sizes(const Options& options) {
                  ""};
   }
   if (options.communicator == "solo" && options.ranks.value_or(2) > 1) {
-    return Error{ErrorKind::bad_request, "communicator solo serves one rank", "--ranks 1"};
+    return Error{ErrorKind::bad_request, "communicator solo is for one rank only", "--ranks 1"};
   }
   return Ok{};
 }
@@ -124,7 +125,9 @@ void prepare_environment(bool in_allocation) {
 Result<int> become(const std::vector<std::string>& argv, System& system) {
   if (!system.find_program(argv[0])) {
     return Error{ErrorKind::unavailable, argv[0] + " is not installed",
-                 argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
+                 argv[0] == "mpirun"
+                     ? "install it (apt-get install openmpi-bin) or load it (module load openmpi)"
+                     : ""};
   }
   std::vector<char*> arguments;
   arguments.reserve(argv.size() + 1);
@@ -136,7 +139,7 @@ Result<int> become(const std::vector<std::string>& argv, System& system) {
 
 Result<int> bench(const Options& options, System& system) {
   if (options.what != "allreduce") {
-    return Error{ErrorKind::bad_request, fmt::format("unknown benchmark \"{}\"", options.what),
+    return Error{ErrorKind::bad_request, fmt::format("unknown benchmark '{}'", options.what),
                  "dllaunch bench allreduce"};
   }
   if (auto known = check_communicator(options.communicator); !known)

@@ -44,7 +44,7 @@ Result<PlacementRequest> request_from(const Options& options) {
   if (!policy) return std::move(policy).error();
   if (*policy == BindPolicy::explicit_masks) {
     return Error{ErrorKind::bad_request, "policy explicit takes its masks from a job file",
-                 "--policy closest, or `dllaunch plan` with binding.masks in the job file"};
+                 "use --policy closest, or `dllaunch plan` with binding.masks in the job file"};
   }
   auto mode = parse_bind_mode(options.mode);
   if (!mode) return std::move(mode).error();

@@ -45,11 +45,12 @@ bool lives(pid_t pid) {
 Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
-    return Error{ErrorKind::unavailable, "no record of the process that owns the run", ""};
+    return Error{ErrorKind::unavailable, "nothing records which process runs it", ""};
   if (owner->host != system.host_name())
-    return Error{ErrorKind::unavailable,
-                 fmt::format("the run is on {}, this is {}", owner->host, system.host_name()),
-                 fmt::format("ssh {} dllaunch cancel {}", owner->host, run_state.run.dir.path)};
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("the run is on host {}, and this is host {}", owner->host, system.host_name()),
+        fmt::format("ssh {} dllaunch cancel {}", owner->host, run_state.run.dir.path)};
   for (int i = 0; i < (options.now ? 2 : 1); ++i) {
     if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
@@ -159,7 +160,8 @@ Result<int> cancel_run(const Options& options, System& system) {
     system.print(fmt::format("{} has already ended: {}\n", *path, run_state.state));
     if (run_state.number_taken)
       system.print(
-          fmt::format("Slurm job {} is a different job now; left alone\n", run_state.run.job_id));
+          fmt::format("Slurm now uses job id {} for another job, which was not cancelled\n",
+                      run_state.run.job_id));
     return exit_code::success;
   }
   if (slurm && task) return cancel_task(options, run_state.run, *task, system);

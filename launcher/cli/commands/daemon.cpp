@@ -47,7 +47,8 @@ struct Options {
 
 Result<DaemonPaths> paths_of(System& system) {
   if (auto paths = daemon_paths(system)) return *std::move(paths);
-  return Error{ErrorKind::unavailable, "HOME is not set: no place for the daemon's files",
+  return Error{ErrorKind::unavailable,
+               "HOME is not set, so there is no folder for the daemon's files",
                "set XDG_STATE_HOME"};
 }
 
@@ -125,8 +126,8 @@ Error not_running() {
 
 Error elsewhere(const LockHolder& holder, System& system) {
   return {ErrorKind::unavailable,
-          fmt::format("the daemon is process {} on {}, this is {}", holder.pid, holder.host,
-                      system.host_name()),
+          fmt::format("the daemon is process {} on host {}, and this is host {}", holder.pid,
+                      holder.host, system.host_name()),
           fmt::format("ssh {}", holder.host)};
 }
 

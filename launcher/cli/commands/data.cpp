@@ -60,7 +60,7 @@ Result<int> get(const Options& options, System& system) {
   return Error{ErrorKind::bad_request,
                fmt::format("no published data set '{}'{}", options.name,
                            nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""),
-               fmt::format("one of: {}", fmt::join(known, ", "))};
+               fmt::format("use one of: {}", fmt::join(known, ", "))};
 }
 
 /// Replaces this process by the trainer, which generates the images.
@@ -70,7 +70,7 @@ Result<int> make(const Options& options, const System& system) {
                  "dllaunch data make synthetic"};
   }
   if (options.name != "synthetic") {
-    return Error{ErrorKind::bad_request, fmt::format("cannot make \"{}\"", options.name),
+    return Error{ErrorKind::bad_request, fmt::format("cannot make '{}'", options.name),
                  "dllaunch data make synthetic"};
   }
   auto paths = program_paths("");
@@ -97,7 +97,7 @@ Result<int> data(const Options& options, System& system) {
   if (options.what == "get") return get(options, system);
   if (options.what == "make") return make(options, system);
   return Error{ErrorKind::bad_request,
-               fmt::format("data: expected get or make, not \"{}\"", options.what),
+               fmt::format("data: expected get or make, not '{}'", options.what),
                "dllaunch data get cifar10"};
 }
 

@@ -38,7 +38,7 @@ lint::Surroundings surroundings(System& system, const std::string& script) {
 Result<int> check_script(System& system, const Options& options) {
   auto text = system.read_file(options.script);
   if (!text)
-    return Error{ErrorKind::bad_request, text.error().what, "the path of an sbatch script"};
+    return Error{ErrorKind::bad_request, text.error().what, "give the path of an sbatch script"};
   lint::Surroundings around = surroundings(system, options.script);
   if (!options.topology.empty()) {
     auto topology = named_topology(system, options.topology);

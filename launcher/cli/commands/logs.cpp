@@ -56,7 +56,7 @@ Result<Selection> selection_of(const Options& options) {
     if (!selection.since_s)
       return Error{ErrorKind::bad_request,
                    fmt::format("--since: '{}' is not a time", options.since),
-                   "10m, 2h, 1d, 08:30, 2026-11-24 or 2026-11-24T08:30"};
+                   "write 10m, 2h, 1d, 08:30, 2026-11-24 or 2026-11-24T08:30"};
   }
   if (!options.grep.empty()) {
     auto pattern = LinePattern::compile(options.grep);

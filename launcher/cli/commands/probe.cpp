@@ -116,7 +116,7 @@ Result<int> probe(const Options& options, System& system) {
   if (!facts) return facts.error();
   if (!facts->slurm)
     return Error{ErrorKind::unavailable, "no Slurm here: " + facts->why_no_slurm,
-                 "dllaunch topo shows this machine"};
+                 "`dllaunch topo` shows this machine"};
   const auto targets = probe_targets(*facts->slurm, options.partition);
   if (!targets) return targets.error();
   const auto paths = program_paths("");
@@ -125,7 +125,7 @@ Result<int> probe(const Options& options, System& system) {
   if (scratch.path().empty() || scratch.path().find('\\') != std::string::npos)
     return Error{ErrorKind::bad_request,
                  fmt::format("cannot write the jobs' output to {}", paths->work_dir),
-                 "run it in a writable folder on a shared file system"};
+                 "call dllaunch in a writable folder of a shared file system"};
   const auto outcome = execute_probes(*facts->slurm, *targets, system,
                                       {.options = options.probe,
                                        .program = paths->dllaunch,
@@ -137,15 +137,14 @@ Result<int> probe(const Options& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("PARTITION", options->partition, "the partition [all]");
-  app.add_option("--within", options->within_minutes,
-                 "give up on jobs that have not finished by then")
+  app.add_option("--within", options->within_minutes, "how long to wait for the jobs")
       ->type_name("MINUTES")
       ->range(1, 10080)
       ->capture_default_str();
-  app.add_option("--account", options->probe.account, "if the site requires one")
+  app.add_option("--account", options->probe.account, "account to charge")->type_name("NAME");
+  app.add_option("--qos", options->probe.qos, "quality of service")->type_name("NAME");
+  app.add_option("--reservation", options->probe.reservation, "reservation to use")
       ->type_name("NAME");
-  app.add_option("--qos", options->probe.qos, "the same")->type_name("NAME");
-  app.add_option("--reservation", options->probe.reservation, "the same")->type_name("NAME");
   app.add_flag("--list", options->list, "list known node types; submit nothing");
   app.add_flag("--capture", options->capture)->group("");
   app.add_flag("--json", options->json, "one JSON document");

@@ -38,7 +38,7 @@ Result<int> merge(const Options& options, const std::string& run, System& system
     auto list = parse_id_list(options.ranks);
     if (!list || list->empty())
       return Error{ErrorKind::bad_request, "--ranks is not a list of ranks: " + options.ranks,
-                   "write it as 0-7,64"};
+                   "write numbers and ranges, such as 0-7,64"};
     ranks = *std::move(list);
   }
   const std::string output = options.output.empty() ? run + "/timeline.json" : options.output;

@@ -59,8 +59,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
   if (!paths || !trains || system.find_program(paths->dltrain)) return paths;
   const auto found = system.find_program("dltrain");
   if (!found) {
-    return Error{ErrorKind::unavailable, "no dltrain at " + paths->dltrain + " nor on PATH",
-                 "build it, or put it beside dllaunch"};
+    return Error{ErrorKind::unavailable,
+                 "the trainer dltrain is neither at " + paths->dltrain + " nor on PATH",
+                 "build it (cmake --build --preset release), or put it in the folder of dllaunch"};
   }
   paths->dltrain = *found;
   return paths;
@@ -71,7 +72,7 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
     const auto& problem = finding.problem;
-    system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
+    system.log(fmt::format("dllaunch: warning: {}\n", text_with_id(finding)));
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
   if (!report.passed()) return as_error(report);
@@ -112,7 +113,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
         ErrorKind::bad_request,
         fmt::format("after: job {} has not completed, and a run without Slurm does not wait",
                     job->after.front()),
-        "start this one when it is done"};
+        "start this run when that job has completed"};
   if (!options.local && !facts->slurm) {
     system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));

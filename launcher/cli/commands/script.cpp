@@ -26,8 +26,8 @@ Result<int> print_script(System& system, const PlanOptions& options) {
   auto made = plan_job(system, options);
   if (!made) return made.error();
   if (made->launcher != Launcher::slurm)
-    return Error{ErrorKind::unavailable, "no Slurm here to write a script for",
-                 "name a recorded cluster with --facts FILE"};
+    return Error{ErrorKind::unavailable, "this machine has no Slurm, so the cluster is not known",
+                 "give a recorded cluster with --facts FILE"};
   if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
   keep_output_here(*made);
   for (const auto& warning : made->warnings) system.log("warning: " + warning + "\n");

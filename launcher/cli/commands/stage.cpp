@@ -40,7 +40,7 @@ struct StageOptions {
 Result<std::string> job_id(System& system) {
   const auto id = system.environment("SLURM_JOB_ID");
   if (id && !id->empty()) return *id;
-  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging needs a Slurm job",
+  return Error{ErrorKind::unavailable, "staging needs a Slurm job, and SLURM_JOB_ID is not set",
                "use salloc or a batch script"};
 }
 
@@ -102,7 +102,8 @@ Result<int> stage(const StageOptions& options, System& system) {
   }
   if (!options.keep.empty()) return keep(options.keep);
   if (options.job.request.folder.empty())
-    return Error{ErrorKind::bad_request, "stage: no --to", "--to \"$DLLAUNCH_STAGE\""};
+    return Error{ErrorKind::bad_request, "stage: --to FOLDER is missing",
+                 "--to \"$DLLAUNCH_STAGE\""};
   if (!options.here) return stage_all(options, system);
   auto done = stage_here(options, system);
   if (!done) return std::move(done).error();

@@ -107,8 +107,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
   auto* json = app.add_flag("--json", options->json, "one JSON document");
-  app.add_flag("-w,--watch", options->watch, "show it again and again, until the run ends")
-      ->excludes(json);
+  app.add_flag("-w,--watch", options->watch, "refresh until the run ends")->excludes(json);
   return [options](System& system) { return show_status(*options, system); };
 }
 

@@ -58,7 +58,7 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   }
   if (!options.watched.empty()) return watch_from_another_node(options, system);
   if (options.start.empty())
-    return Error{ErrorKind::bad_request, "supervise: no start command",
+    return Error{ErrorKind::bad_request, "supervise: the start command is missing",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
   auto stage_holder = StageHolder::from(options.stage_holder);
   if (!stage_holder) return std::move(stage_holder).error();

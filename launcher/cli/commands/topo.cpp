@@ -37,7 +37,7 @@ Result<int> write_xml(System& system, const std::string& path) {
     return exit_code::success;
   }
   if (auto written = write_file(path, *xml); !written)
-    return Error{ErrorKind::bad_request, written.error().what, "use another file"};
+    return Error{ErrorKind::bad_request, written.error().what, "write to another file: --xml FILE"};
   return exit_code::success;
 }
 

@@ -98,7 +98,7 @@ Result<std::string> read_all(int fd, Clock::time_point deadline) {
       return Error{ErrorKind::timeout, "the daemon does not answer in time",
                    "dllaunch daemon stop; dllaunch daemon start"};
   }
-  return no_daemon("it answers without end");
+  return no_daemon("its answer does not end");
 }
 
 std::optional<DaemonAnswer> parse_answer(const std::string& text) {
@@ -150,7 +150,7 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
   auto text = read_all(socket.fd(), deadline);
   if (!text) return std::move(text).error();
   auto answer = parse_answer(*text);
-  if (!answer) return no_daemon("what listens there speaks no HTTP");
+  if (!answer) return no_daemon("what listens there does not speak HTTP");
   answer->pid = peer.pid;
   return *std::move(answer);
 }

@@ -29,12 +29,12 @@ Result<Ok> make_private(const std::string& folder) {
   struct stat info {};
   if (lstat(folder.c_str(), &info) != 0)
     return Error{ErrorKind::unavailable,
-                 fmt::format("cannot look at {}: {}", folder, std::strerror(errno)), ""};
+                 fmt::format("cannot examine {}: {}", folder, std::strerror(errno)), ""};
   if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid())
-    return Error{ErrorKind::bad_request, fmt::format("{} is not your folder", folder),
-                 "take it away, or set XDG_STATE_HOME"};
+    return Error{ErrorKind::bad_request, fmt::format("{} is not a folder of yours", folder),
+                 "remove it, or set XDG_STATE_HOME"};
   if ((info.st_mode & 0077) != 0 && chmod(folder.c_str(), only_me) != 0)
-    return Error{ErrorKind::bad_request, fmt::format("{} is open to others", folder),
+    return Error{ErrorKind::bad_request, fmt::format("other users can read or write {}", folder),
                  "chmod 700 " + folder};
   return Ok{};
 }

@@ -29,7 +29,7 @@ Result<DaemonSettings> parse_settings(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   DaemonSettings settings;
   if (const auto problem = read_fields(object, settings); !problem.empty())
-    return Error{ErrorKind::bad_request, "these are no settings of the daemon: " + problem,
+    return Error{ErrorKind::bad_request, "invalid settings of the daemon: " + problem,
                  "dllaunch daemon start"};
   return settings;
 }

@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::string_view cost =
     "each rank sees only its own GPU, so NVLink, P2P copies and IPC between the ranks of a node "
-    "are "
-    "off, without a word";
+    "are silently off";
 
 bool says_tasks(const ParsedOptions& options) {
   constexpr std::array<std::string_view, 4> counts = {"ntasks", "ntasks-per-node", "ntasks-per-gpu",
@@ -75,7 +74,7 @@ void check_directives(const Script& script, Report& report) {
     }
     report.add(script.at(*option),
                fmt::format("--gpus-per-task={}: {}", option->value.bytes(), cost),
-               given             ? "remove it, --gpus-per-node is there"
+               given             ? "remove it: --gpus-per-node is already set"
                : instead.empty() ? "write --gpus-per-node=N"
                                  : "write " + instead,
                std::move(edits));
@@ -109,7 +108,7 @@ void check_hidden(const Subject& subject, Report& report) {
       }
       report.add(launch.arguments[option->word].source(option->at),
                  fmt::format("--gpus-per-task={}: {}", option->value.bytes(), cost),
-                 given             ? "remove it, the job has its GPUs per node"
+                 given             ? "remove it: the job already asks for GPUs per node"
                  : instead.empty() ? "write --gpus-per-node=N"
                                    : "write " + instead,
                  std::move(edits));

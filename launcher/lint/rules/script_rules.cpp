@@ -27,7 +27,7 @@ void check_nul(const Subject& subject, Report& report) {
   report.add(at,
              "the script contains a control character (NUL or 0x01): Slurm rejects NULs, and "
              "this does not look like text",
-             "send the script, not a program or an archive");
+             "submit the script, not a program or an archive");
 }
 
 void check_line_ends(const Subject& subject, Report& report) {

@@ -113,8 +113,8 @@ void check_no_srun(const Subject& subject, Report& report) {
   if (starts_workers(last->words)) {
     if (job.nodes < 2) return;
     report.add(at,
-               fmt::format("without srun this runs on the first of {} nodes only: its peers never "
-                           "come, and it waits for them until its time-out",
+               fmt::format("without srun this runs on the first of {} nodes only: it waits for the "
+                           "others, which never start, until it times out",
                            job.nodes),
                "write srun --ntasks-per-node=1 in front of it");
     return;

@@ -68,13 +68,13 @@ std::string to_line(const RendezvousPoint& point, std::string_view start_name) {
 
 Result<RendezvousPoint> parse_rendezvous_point(std::string_view line, std::string_view start_name) {
   const Json object = parse(line);
-  if (!object.is_object()) return damaged("no meeting point in it");
-  if (text_at(object, "start") != start_name) return damaged("of another start");
+  if (!object.is_object()) return damaged("it has no rendezvous address");
+  if (text_at(object, "start") != start_name) return damaged("it belongs to another start");
   const auto address = text_at(object, "address");
   const auto port = number_at(object, "port", last_port);
   const auto server_port = number_at(object, "desk", last_port);
   if (!address || !is_address(*address) || port.value_or(0) == 0 || !server_port) {
-    return damaged("no address and port in it");
+    return damaged("it has no address and port");
   }
   return RendezvousPoint{*address, *port, *server_port, digits_at(object, "secret", secret_digits)};
 }

@@ -221,7 +221,7 @@ Result<RendezvousPoint> ask_own_node(const RendezvousRequest& request, Deadline 
         return std::optional<RendezvousPoint>(*std::move(found));
       });
   if (point && *point) return **point;
-  return within(request, "the first rank of this node did not say where the ranks meet");
+  return within(request, "the first rank of this node did not pass on rank 0's address");
 }
 
 /// Returns the rendezvous point, and answers the other ranks of this node.
@@ -244,11 +244,11 @@ Result<RendezvousPoint> follow(const RendezvousRequest& request, Deadline deadli
   if (!point) return point.error();
   if (!*point && !inquirer.unproven().empty())
     return within(request,
-                  fmt::format("rank 0 did not say where the ranks meet, and who answers at {} does "
-                              "not prove to know the key of this start ({})",
+                  fmt::format("rank 0 did not send its address, and what answers at {} does not "
+                              "prove that it knows the key of this start ({})",
                               inquirer.unproven(), why_keys_differ),
                   token_remedy);
-  if (!*point) return within(request, "rank 0 did not say where the ranks meet");
+  if (!*point) return within(request, "rank 0 did not send its address");
   if (server) {
     auto served = server->serve({.start_name = request.start_name,
                                  .answer = to_line(**point, request.start_name),

@@ -40,11 +40,11 @@ Error not_ours(const std::string& path, const std::string& what, const std::stri
 Result<Ok> check(int fd, const std::string& path, mode_t forbidden) {
   struct stat info {};
   if (fstat(fd, &info) != 0)
-    return Error{ErrorKind::unavailable, fmt::format("cannot look at {}: {}", path, last_error()),
+    return Error{ErrorKind::unavailable, fmt::format("cannot examine {}: {}", path, last_error()),
                  ""};
   if (info.st_uid != geteuid())
     return not_ours(path, fmt::format("belongs to user {}, not to you", info.st_uid),
-                    "take it away, or give another run directory");
+                    "remove it, or use another run directory");
   if ((info.st_mode & forbidden & others_write) != 0)
     return not_ours(path, "can be written by others", "chmod go-w " + path);
   if ((info.st_mode & forbidden) != 0)
@@ -57,7 +57,7 @@ Result<Ok> check(int fd, const std::string& path, mode_t forbidden) {
 Result<int> open_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
-    return not_ours(path, "is a link or no folder", "take it away");
+    return not_ours(path, "is a link, or not a folder", "remove it");
   if (folder < 0) return -1;
   if (auto good = check(folder, path, others_write); !good) {
     close(folder);
@@ -111,7 +111,7 @@ Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
   if (folder.fd < 0) return nothing;
   const Descriptor file(
       openat(folder.fd, start_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.fd < 0 && errno == ELOOP) return not_ours(path, "is a link", "take it away");
+  if (file.fd < 0 && errno == ELOOP) return not_ours(path, "is a link", "remove it");
   if (file.fd < 0) return nothing;
   if (auto good = check(file.fd, path, others_write); !good) return std::move(good).error();
   std::string text(most_bytes, '\0');

@@ -98,7 +98,7 @@ class Service {
   std::string strangers() const {
     std::string text;
     if (strangers_ > 0)
-      text = fmt::format("; {} connection{} of strangers {} refused", strangers_,
+      text = fmt::format("; {} connection{} of unknown processes {} refused", strangers_,
                          strangers_ == 1 ? "" : "s", strangers_ == 1 ? "was" : "were");
     if (of_other_key_ > 0)
       text += fmt::format("; {} of them knew the start's name, but not its key ({})", of_other_key_,
@@ -111,8 +111,8 @@ class Service {
     const int absent = duty_.askers - static_cast<int>(asked_.size());
     std::string what =
         absent > 0 || missing == 0
-            ? fmt::format("{} of the {} it waits for did not come", absent, duty_.askers)
-            : fmt::format("{} of {} workers did not say where they are", missing, workers_.size());
+            ? fmt::format("{} of the {} ranks it waits for did not connect", absent, duty_.askers)
+            : fmt::format("{} of {} workers did not send their address", missing, workers_.size());
     return {ErrorKind::timeout, what + strangers(), of_other_key_ > 0 ? token_remedy : ""};
   }
 
@@ -193,10 +193,10 @@ class Service {
     visitor.done = true;
     if (++strangers_ > 1 || of_other_key_ > 0) return;
     const auto who = visitor.local ? "on this node" : peer_of(visitor.socket);
-    tell(fmt::format(
-        "a stranger, or a rank of another start, asked for the rendezvous address and was "
-        "refused ({}); further ones are only counted",
-        who));
+    tell(
+        fmt::format("an unknown process, or a rank of another start, asked for rank 0's address "
+                    "and was refused ({}); further ones are only counted",
+                    who));
   }
 
   /// Refuses a process that guessed the start's name, or a rank without its key.

@@ -36,9 +36,10 @@ std::optional<Result<std::string>> read_key(const std::string& path) {
   const bool is_whole = looked && S_ISREG(info.st_mode) && info.st_size == key_bytes &&
                         read(file, key.data(), key_bytes) == static_cast<ssize_t>(key_bytes);
   close(file);
-  if (!looked || info.st_uid != geteuid()) return no_key(path + " is not yours");
+  if (!looked || info.st_uid != geteuid()) return no_key(path + " belongs to another user");
   if (!is_whole) return no_key(path + " is not a key; remove it");
-  if ((info.st_mode & 077) != 0) return no_key(path + " is open to others: take it away");
+  if ((info.st_mode & 077) != 0)
+    return no_key(path + " can be read or written by others: remove it");
   return key;
 }
 
@@ -62,7 +63,7 @@ int make_key(const std::string& folder, const std::string& path) {
 }  // namespace
 
 Result<std::string> user_key(const std::string& folder) {
-  if (folder.empty()) return no_key("there is no HOME to keep one in");
+  if (folder.empty()) return no_key("HOME is not set, so there is no folder for it");
   const auto path = folder + "/rendezvous.key";
   if (auto key = read_key(path)) return *std::move(key);
   // NFS may report an error for a call that was retried after it had succeeded.

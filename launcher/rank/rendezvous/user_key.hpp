@@ -12,7 +12,7 @@ constexpr const char* token_remedy =
     "before srun: export DLLAUNCH_START_TOKEN=$(uuidgen), or another text of 16 characters or more";
 
 constexpr const char* why_keys_differ =
-    "a stranger, or homes or DLLAUNCH_START_TOKEN that differ between the nodes";
+    "an unknown process, or home directories or DLLAUNCH_START_TOKEN that differ between the nodes";
 
 /// Returns the content of FOLDER/rendezvous.key; creates it if missing, safely from several nodes
 /// at once. bad_request: the file is invalid or accessible to others, or cannot be created.

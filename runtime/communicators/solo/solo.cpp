@@ -34,9 +34,10 @@ class SoloCommunicator final : public Communicator {
 
 Result<std::unique_ptr<Communicator>> open_solo(const RankEnv& env) {
   if (env.world_size != 1) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("communicator solo serves one rank, this job has {}", env.world_size),
-                 "use runtime.allreduce: auto"};
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("communicator solo is for one rank only, this job has {}", env.world_size),
+        "use runtime.allreduce: auto"};
   }
   return stand_in_for(1);
 }

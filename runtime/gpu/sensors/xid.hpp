@@ -12,7 +12,7 @@ struct XidWords {
 
 /// The advice for a broken GPU.
 inline constexpr std::string_view replace_gpu =
-    "leave the node out and tell the site: the GPU needs a reset";
+    "leave the node out and tell the administrators: the GPU needs a reset";
 
 /// Describes the errors that trainings meet; refers to NVIDIA's list for others.
 XidWords xid_words(unsigned xid);

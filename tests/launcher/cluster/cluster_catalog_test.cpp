@@ -170,7 +170,7 @@ TEST(Recognise, TwoThatFitAlikeAreNone) {
   const std::vector<ClusterProfile> better = {profile("a", "x"), profile("b", "box[0-9]")};
   ASSERT_NE(recognise(better, facts), nullptr);
   EXPECT_EQ(recognise(better, facts)->name, "b");
-  EXPECT_EQ(recognised_by(better[1], facts), "it calls itself home, this is box7");
+  EXPECT_EQ(recognised_by(better[1], facts), "its name is home, this is box7");
   EXPECT_EQ(recognised_by(better[1], cluster("other", "y", {})), "");
 }
 

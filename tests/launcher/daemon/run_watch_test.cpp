@@ -65,7 +65,7 @@ TEST_F(RunWatchTest, ATimeoutWithoutIsGivenUp) {
   look(3);
   EXPECT_EQ(ran("sbatch"), 0);
   EXPECT_TRUE(run("r").over);
-  EXPECT_THAT(run("r").decision, HasSubstr("only repeat itself"));
+  EXPECT_THAT(run("r").decision, HasSubstr("would do so again"));
   EXPECT_EQ(ran("sh", "gave_up"), 1);
 }
 

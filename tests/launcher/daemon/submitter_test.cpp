@@ -135,7 +135,7 @@ TEST_F(SubmitterTest, NotWhileTheRunIsFollowedOrAfterItWasResubmitted) {
   std::ofstream(dir_ + "/job.id") << "77\n";
   const auto late = submitter().submit(run_, run_, {"why"}, 100);
   ASSERT_FALSE(late);
-  EXPECT_THAT(late.error().what, HasSubstr("has another job by now, 77"));
+  EXPECT_THAT(late.error().what, HasSubstr("now has another job, 77"));
   EXPECT_EQ(count_sbatch(), 0);
   EXPECT_TRUE(store_->submissions_of(run_.id, 9)->empty());
 }

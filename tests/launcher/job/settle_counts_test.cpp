@@ -1,5 +1,6 @@
 #include "launcher/job/settle_counts.hpp"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "launcher/job/job_file.hpp"
@@ -25,7 +26,7 @@ TEST(SettleCounts, SaysWhatBecameOfALauncher) {
   EXPECT_EQ(parsed.notes[0].line, 2);
   EXPECT_EQ(parsed.notes[0].column, 6);
   EXPECT_EQ(parsed.notes[0].message,
-            "run: 'torchrun --nproc_per_node=4' is taken off: dllaunch starts the ranks itself; as "
+            "run: 'torchrun --nproc_per_node=4' is removed: dllaunch starts the ranks itself; as "
             "if written: resources.ranks_per_node: 4, framework: pytorch");
   EXPECT_TRUE(read("run: python t.py").notes.empty());
 }
@@ -42,17 +43,28 @@ TEST(SettleCounts, LaunchersMayRepeatWhatTheJobSays) {
 
 TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
   EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 2}"),
-            "run: 'torchrun --nproc_per_node=4' asks for 4, and resources.ranks_per_node is 2: "
-            "leave one of them out; dllaunch starts the ranks itself (to start torchrun once a "
+            "run: 'torchrun --nproc_per_node=4' asks for 4 ranks per node, and "
+            "resources.ranks_per_node is 2: remove one of them; dllaunch starts the ranks itself "
+            "(to start torchrun once a "
             "node instead: resources.ranks_per_node: 1)");
   EXPECT_THAT(complaint("run: torchrun --nnodes=2 t.py\nresources: {nodes: 4}"),
-              HasSubstr("asks for 2, and resources.nodes is 4"));
+              HasSubstr("asks for 2 nodes, and resources.nodes is 4"));
   EXPECT_THAT(complaint("run: accelerate launch --num_processes 3 t.py\nresources: {nodes: 2}"),
-              HasSubstr("asks for 3 processes, which do not divide over 2 nodes"));
+              HasSubstr("asks for 3 processes, which 2 nodes cannot share evenly"));
   EXPECT_THAT(complaint("run: torchrun t.py\nframework: mpi"),
               HasSubstr("starts ranks of pytorch, and framework is mpi"));
   EXPECT_THAT(complaint("run: torchrun --max_restarts=2 t.py"),
               HasSubstr("write recovery: {max_restarts: 2}"));
+}
+
+TEST(SettleCounts, ARankStartsNoStep) {
+  for (const char* run :
+       {"srun python3 t.py", "srun -l torchrun --nproc_per_node=4 t.py", "'cd /data && srun ./a'"})
+    EXPECT_THAT(complaint(fmt::format("run: {}", run)),
+                HasSubstr("every rank would wait for its own 'srun'"))
+        << run;
+  for (const char* run : {"srun --overlap nvidia-smi", "python3 srun.py", "'f() { srun x; }'"})
+    EXPECT_EQ(complaint(fmt::format("run: {}", run)), "none") << run;
 }
 
 TEST(SettleCounts, OneRankPerNodeKeepsALauncherOfSeveralWorkers) {
@@ -86,21 +98,22 @@ TEST(SettleCounts, AKeptLauncherReachesEveryNode) {
             "--rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT ...\"");
   EXPECT_THAT(complaint("run: deepspeed --num_nodes=2 t.py" + once),
               HasSubstr("starts workers on one node"));
-  EXPECT_EQ(complaint("run: torchrun --nnodes=3 --nproc_per_node=4 t.py" + once),
-            "run: 'torchrun --nnodes=3 --nproc_per_node=4' asks for 3, and resources.nodes is 2: "
-            "leave one of them out");
+  EXPECT_EQ(
+      complaint("run: torchrun --nnodes=3 --nproc_per_node=4 t.py" + once),
+      "run: 'torchrun --nnodes=3 --nproc_per_node=4' asks for 3 nodes, and resources.nodes is 2: "
+      "remove one of them");
   EXPECT_EQ(complaint("run: torchrun --nproc_per_node=4 t.py\nresources: {ranks_per_node: 1}"),
             "none");
 }
 
 TEST(SettleCounts, GpusOfTheJobDivideByWhatIsGiven) {
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 3}"),
-            "resources.gpus: 8 do not divide by resources.nodes: 3; write 6 or 9");
+            "resources.gpus: 8 cannot be divided by resources.nodes: 3; write 6 or 9");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 2, gpus_per_node: 4}"),
-            "resources.gpus: 2 do not divide by resources.gpus_per_node: 4; write 4");
+            "resources.gpus: 2 cannot be divided by resources.gpus_per_node: 4; write 4");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 2}"),
-            "resources.gpus: 8 are not resources.nodes 2 times resources.gpus_per_node 2; leave "
-            "one of them out");
+            "resources.gpus: 8 is not resources.nodes 2 times resources.gpus_per_node 2; remove "
+            "one of them");
   EXPECT_EQ(complaint("run: x\nresources: {nodes: auto}"),
             "resources.nodes: auto needs resources.gpus, the GPUs of the whole job");
   EXPECT_EQ(complaint("run: x\nresources: {gpus: 8, nodes: 2, gpus_per_node: 4}"), "none");

@@ -152,11 +152,10 @@ TEST(PrepareJob, AProfileWithoutASignHereDoesNotLockItsUserOut) {
   EXPECT_EQ(made->cluster, "lumi-g");
   EXPECT_EQ(made->origin.source, "profile") << "the nodes are as the profile has them";
   EXPECT_EQ(made->node_folders.size(), 2u) << "and what else it knows is used";
-  EXPECT_THAT(
-      made->warnings,
-      testing::Contains("the Slurm here does not look like lumi-g (it calls itself 'home', this "
-                        "host is localhost, it has no partition standard-g or small-g or "
-                        "dev-g): its own partitions and nodes count"));
+  EXPECT_THAT(made->warnings,
+              testing::Contains("the Slurm here does not look like lumi-g (its name is 'home', "
+                                "this host is localhost, it has no partition standard-g or small-g "
+                                "or dev-g): its own partitions and nodes count"));
   EXPECT_TRUE(check_submittable(*find_facts(system, {}, "lumi-g", "ai-g"), *made));
 
   const auto elsewhere = find_facts(system, {}, "lumi-g", "standard-g");

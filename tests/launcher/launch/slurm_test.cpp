@@ -150,7 +150,7 @@ TEST_F(SlurmTest, AJobThatCanNeverStartIsTakenOut) {
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->exit_code, 1);
   EXPECT_EQ(outcome->reason,
-            "job 5 was taken out of the queue: the job it waits for failed: it will never start "
+            "job 5 was removed from the queue: the job it waits for failed: it will never start "
             "(DependencyNeverSatisfied)");
 }
 
@@ -312,8 +312,8 @@ TEST_F(SlurmTest, ARestartThatIsRunningAlreadyIsTold) {
   };
   ASSERT_TRUE(execute());
   EXPECT_EQ(system_.logged,
-            "submitted job 5\njob 5: running on n[1-2]\n"
-            "job 5: was back in the queue, runs again (restart 2)\njob 5: running on n2\n");
+            "submitted job 5\njob 5: running on n[1-2]\njob 5: was back in the queue, is running "
+            "again (restart 2)\njob 5: running on n2\n");
 }
 
 TEST_F(SlurmTest, AnArrayIsToldByNumbers) {

@@ -47,8 +47,7 @@ TEST_F(FindRunTest, ByAPrefixThatOnlyOneHas) {
   EXPECT_EQ(find("cnn-20261120"), old_);
   EXPECT_EQ(find("cnn-20261121-101500-bbbb"), new_);
   EXPECT_EQ(find("cnn-2026"),
-            "none: 'cnn-2026' begins the names of cnn-20261121-101500-bbbb, "
-            "cnn-20261120-101500-aaaa");
+            "none: 'cnn-2026' is ambiguous: cnn-20261121-101500-bbbb, cnn-20261120-101500-aaaa");
 }
 
 TEST_F(FindRunTest, WhatIsNotThereIsSaid) {

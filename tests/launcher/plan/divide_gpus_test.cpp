@@ -37,7 +37,7 @@ TEST(DivideGpus, RefusesWithTheChoices) {
             "asked for 12 GPUs, which do not fill whole nodes of partition standard-g: they have 8 "
             "each (use resources.gpus: 8 or 16, or nodes: 2 and gpus_per_node: 6)");
   EXPECT_EQ(divided("gpus: 2", small_cluster()),
-            "asked for 2 GPUs, nodes of partition batch have none (name another "
+            "asked for 2 GPUs, but nodes of partition batch have none (name another "
             "resources.partition)");
 }
 

@@ -107,8 +107,8 @@ TEST(ExternalScheduler, SaysWhatIsNotDoneThere) {
   const auto plan = planned_on(pbs(), job);
   EXPECT_EQ(plan.recovery.spare_nodes, 0);
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("recovery.spare_nodes has no effect: ")));
-  EXPECT_THAT(plan.warnings, Contains(HasSubstr("array: these lines are one task's")));
-  EXPECT_THAT(plan.warnings, Contains(HasSubstr("after: nothing waits")));
+  EXPECT_THAT(plan.warnings, Contains(HasSubstr("array: these lines start one task")));
+  EXPECT_THAT(plan.warnings, Contains(HasSubstr("after: has no effect")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("is an address")));
   EXPECT_EQ(plan.paths.run_dir, "/scratch/me/runs/job-20261120-200000-ab12");
   EXPECT_THAT(plan.start.argv(), Not(Contains(HasSubstr("%a"))));

@@ -68,7 +68,7 @@ TEST(NodeSelection, SaysWhatToAskForInstead) {
 
 TEST(NodeSelection, APartitionThatIsClosedIsAWarning) {
   EXPECT_THAT(chosen({.partition = "closed"}).warnings,
-              testing::Contains(HasSubstr("closed takes or starts no jobs")));
+              testing::Contains(HasSubstr("closed does not accept or start jobs")));
 }
 
 TEST(NodeSelection, SeveralPartitionsAreOneChoice) {

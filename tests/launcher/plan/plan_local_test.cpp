@@ -45,9 +45,9 @@ TEST(PlanLocal, OneMachineIsOneNode) {
   EXPECT_EQ(problem_of(job, one_machine("cores:2")),
             "asked for 2 nodes, but there is no Slurm here: sinfo is not installed (use --set "
             "resources.nodes=1)");
-  EXPECT_EQ(problem_of(job, small_cluster(), /*local=*/true),
-            "asked for 2 nodes, --local starts on this machine alone (use --set "
-            "resources.nodes=1)");
+  EXPECT_EQ(
+      problem_of(job, small_cluster(), /*local=*/true),
+      "asked for 2 nodes, but --local starts on this machine only (use --set resources.nodes=1)");
 }
 
 TEST(PlanLocal, ADeviceIsDrivenByItsMakersGpus) {
@@ -68,8 +68,8 @@ TEST(PlanLocal, SpareNodesAreNotLeftOutInSilence) {
   const auto made = planned(job, one_machine("cores:2"), true);
   EXPECT_EQ(made.recovery.spare_nodes, 0);
   EXPECT_THAT(made.warnings,
-              testing::Contains("recovery.spare_nodes has no effect: the ranks start "
-                                "on this machine alone"));
+              testing::Contains(
+                  "recovery.spare_nodes has no effect: the ranks start on this machine only"));
 }
 
 }  // namespace

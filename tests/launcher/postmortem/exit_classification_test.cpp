@@ -48,7 +48,7 @@ TEST(ExitClassification, TheRankThatDiedIsNamed) {
   EXPECT_EQ(attempt.dead.host, "n2");
   EXPECT_EQ(attempt.dead.signal, SIGKILL);
   EXPECT_EQ(describe(attempt), "rank 1 on n2 was killed by signal 9 (SIGKILL)");
-  EXPECT_EQ(describe(classify_exit(command(5))), "the ranks ended with code 5");
+  EXPECT_EQ(describe(classify_exit(command(5))), "the ranks exited with code 5");
 }
 
 TEST(ExitClassification, WithoutAControllerNoRankIsStarted) {
@@ -198,9 +198,9 @@ TEST(ExitClassification, AnOlderCopyOfTheRunHasNoSay) {
 
 TEST(ExitClassification, AStallIsAStall) {
   auto end = training(137);
-  end.stall = "nothing moved for 630 s";
+  end.stall = "no progress for 630 s";
   EXPECT_EQ(cause(end), Cause::stalled);
-  EXPECT_EQ(describe(classify_exit(end)), "nothing moved for 630 s");
+  EXPECT_EQ(describe(classify_exit(end)), "no progress for 630 s");
 }
 
 }  // namespace

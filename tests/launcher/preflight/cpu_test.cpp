@@ -39,16 +39,16 @@ TEST(PreflightCpu, NamesTheBusyNode) {
   EXPECT_EQ(judged("cpu", {},
                    {sample("n1", cpu(20, 10, 0.98)), sample("n2", cpu(20, 10, 0.05)),
                     sample("n3", cpu(20, 10, 0.97))}),
-            (Words{"n1 ok", "n2 fail: others leave it 5 % of its CPUs", "n3 ok"}));
+            (Words{"n1 ok", "n2 fail: other processes leave it 5 % of its CPUs", "n3 ok"}));
   EXPECT_EQ(judged("cpu", {},
                    {sample("n1", cpu(20, 10, 0.1)), sample("n2", cpu(20, 10, 0.1)),
                     sample("n3", cpu(20, 10, 0.1))}),
-            (Words{"n1 warn: others leave it 10 % of its CPUs",
-                   "n2 warn: others leave it 10 % of its CPUs",
-                   "n3 warn: others leave it 10 % of its CPUs"}))
+            (Words{"n1 warn: other processes leave it 10 % of its CPUs",
+                   "n2 warn: other processes leave it 10 % of its CPUs",
+                   "n3 warn: other processes leave it 10 % of its CPUs"}))
       << "where all are as busy it is no node's fault";
   EXPECT_EQ(judged("cpu", {}, {sample("n1", cpu(20, 10, 0.1))}),
-            Words{"n1 warn: others leave it 10 % of its CPUs"})
+            Words{"n1 warn: other processes leave it 10 % of its CPUs"})
       << "no other node to compare with";
 }
 
@@ -73,7 +73,7 @@ TEST(PreflightCpu, ThatMiscalculatesFails) {
   auto broken = cpu(20, 10);
   broken["sums_agree"] = false;
   EXPECT_EQ(judged("cpu", {}, {sample("n1", broken)}),
-            Words{"n1 fail: the same sum, computed again, came out differently"});
+            Words{"n1 fail: the same sum, computed twice, gave different results"});
 }
 
 TEST(PreflightCpu, IsMeasuredHere) {

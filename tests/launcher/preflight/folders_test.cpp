@@ -56,7 +56,7 @@ TEST(PreflightFolders, TheFixIsByTheErrorNotByItsText) {
     seen["errno"] = error;
     return check_named("folders").judge({}, {sample("n1", seen, "TMPDIR")}).at(0).result.fix;
   };
-  EXPECT_THAT(fix(EROFS), HasSubstr("tell the site"));
+  EXPECT_THAT(fix(EROFS), HasSubstr("tell the administrators"));
   EXPECT_THAT(fix(ENOSPC), HasSubstr("remove what is not needed"));
   EXPECT_THAT(fix(EDQUOT), HasSubstr("your quota"));
   EXPECT_THAT(fix(EACCES), HasSubstr("make the folder writable"));

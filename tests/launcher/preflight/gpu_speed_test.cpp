@@ -40,8 +40,8 @@ TEST(GpuSpeed, SaysWhatIsRefused) {
   const auto second = [](const char* behaviour) {
     return measured(DLLAUNCH_FAKE_CUDA_SPEED, behaviour)["gpus"][1];
   };
-  EXPECT_EQ(text_of(second("no-memory"), "why"), "128 MiB of its memory are not to be had");
-  EXPECT_EQ(text_of(second("no-kernel"), "why"), "the driver does not take the kernel");
+  EXPECT_EQ(text_of(second("no-memory"), "why"), "128 MiB of its memory cannot be allocated");
+  EXPECT_EQ(text_of(second("no-kernel"), "why"), "the driver rejects the kernel");
   EXPECT_EQ(number_of(second("wrong"), "wrong"), 1);
   EXPECT_FALSE(second("no-peer").contains("peer"));
   EXPECT_EQ(text_of(measured(DLLAUNCH_FAKE_CUDA_SPEED, "no-driver"), "why"),

@@ -49,8 +49,9 @@ TEST(PreflightGpus, ThatTheLibraryMissesAreNamed) {
             Words{"n1 fail: 1 GPU where the job has 2 (GPU 1: GPU is lost)"});
   EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in("no-driver"))}),
             Words{"n1 fail: nvmlInit: Driver Not Loaded"});
-  EXPECT_EQ(judged("gpus", in_job, {sample("n1", stand_in("")), sample("n2", files_only(2, 2))}),
-            (Words{"n1 ok", "n2 fail: the other nodes have NVIDIA's library, this one has not"}));
+  EXPECT_EQ(
+      judged("gpus", in_job, {sample("n1", stand_in("")), sample("n2", files_only(2, 2))}),
+      (Words{"n1 ok", "n2 fail: the other nodes have NVIDIA's library, and this one does not"}));
 }
 
 TEST(PreflightGpus, AreFreeWellAndNotSlowedDown) {

@@ -89,7 +89,7 @@ TEST(PreflightNetwork, OfOneNodeIsNothingToLookAt) {
   EXPECT_EQ(judged("network", request, {sample("n1", *seen)}), Words{"n1 ok"});
   const PreflightRequest others{.hosts = {"n7", "n8"}};
   EXPECT_THAT(check_named("network").observe({others, system, "n1"}, "").error().what,
-              HasSubstr("none of the job's"));
+              HasSubstr("not a node of the job"));
 }
 
 }  // namespace

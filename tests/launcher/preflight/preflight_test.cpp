@@ -80,9 +80,10 @@ TEST(Preflight, WithoutAnyAnswerQuotesSrun) {
 TEST(Preflight, RefusesWhatMakesNoSense) {
   FakeSystem system;
   EXPECT_THAT(preflight(system, {}).error().what, HasSubstr("no node"));
-  EXPECT_THAT(preflight(system, {.hosts = {"n1", "n2"}}).error().what, HasSubstr("no Slurm job"));
+  EXPECT_THAT(preflight(system, {.hosts = {"n1", "n2"}}).error().what,
+              HasSubstr("needs a Slurm job"));
   const auto wrong = preflight(system, {.hosts = {"n1"}, .skip = {"cpus"}});
-  EXPECT_EQ(wrong.error().what, "there is no check `cpus`");
+  EXPECT_EQ(wrong.error().what, "there is no check 'cpus'");
   EXPECT_THAT(wrong.error().hint, HasSubstr("network, clock"));
 }
 

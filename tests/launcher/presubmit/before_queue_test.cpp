@@ -70,21 +70,24 @@ TEST(BeforeQueue, EverythingInOneMessage) {
   EXPECT_EQ(error.kind, ErrorKind::bad_request) << "part of it is the job file's";
   EXPECT_EQ(error.what,
             "4 problems, nothing was submitted\n"
-            "  asked for 7 nodes, partition batch has 2\n"
+            "  asked for 7 nodes, partition batch has 2 [nodes]\n"
             "    try: use --set resources.nodes=2\n"
-            "  asked for 99, the limit of partition batch is 60 minutes\n"
+            "  asked for 99, the limit of partition batch is 60 minutes [time]\n"
             "    try: use --set resources.time=1:00:00\n"
-            "  run: no file /home/me/project/missing\n"
+            "  run: no file /home/me/project/missing [command]\n"
             "    try: correct the path: it is relative to the folder dllaunch was called in\n"
-            "  stage: no file or folder /home/me/project/data\n"
+            "  stage: no file or folder /home/me/project/data [stage]\n"
             "    try: correct the path");
+  EXPECT_EQ(error.hint, "`dllaunch explain ID` explains what is in brackets");
 }
 
 TEST(BeforeQueue, OneProblemIsToldAsItIs) {
   auto system = login_node({1, "", "allocation failure: Invalid account\n"});
   const auto report = report_on(run_job(), system);
   ASSERT_FALSE(report.passed());
-  EXPECT_EQ(as_error(report).what, "sbatch refused the job: allocation failure: Invalid account");
+  EXPECT_EQ(as_error(report).what,
+            "sbatch refused the job: allocation failure: Invalid account [sbatch]");
+  EXPECT_TRUE(as_error(report).hint.ends_with("\n  explain: dllaunch explain sbatch"));
   EXPECT_EQ(as_error(report).kind, ErrorKind::unavailable);
 }
 

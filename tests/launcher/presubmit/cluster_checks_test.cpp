@@ -158,7 +158,7 @@ TEST(ClusterChecks, ThePartitionsOwnRules) {
   asked.resources.partition = "gpu";
   asked.resources.qos = "fast";
   const auto all = found(asked, slurm);
-  EXPECT_THAT(all, HasSubstr("!asked for 3 nodes, partition gpu gives a job at most 2"));
+  EXPECT_THAT(all, HasSubstr("!asked for 3 nodes, but partition gpu gives a job at most 2"));
   EXPECT_THAT(all, HasSubstr("!partition gpu is closed to account physics (open to: bio)"));
   EXPECT_THAT(all, HasSubstr("!partition gpu is closed to QOS fast"));
   EXPECT_THAT(all, HasSubstr("!partition gpu is only for the groups hpc"));
@@ -209,7 +209,8 @@ TEST(ClusterChecks, AccountsAndQosWhereSlurmEnforcesThem) {
               HasSubstr("!QOS fats is not open to account physics (set resources.qos: fast)"));
   slurm.user->default_account.clear();
   asked.resources.account.reset();
-  EXPECT_THAT(found(asked, slurm), HasSubstr("!no resources.account, and you have no default one"));
+  EXPECT_THAT(found(asked, slurm),
+              HasSubstr("!resources.account is not set, and you have no default account"));
   slurm.user->associations->clear();
   EXPECT_THAT(found(asked, slurm), HasSubstr("has no account for user alice"));
   slurm.enforced.clear();
@@ -264,8 +265,8 @@ TEST(ClusterChecks, SpareNodesAreAskedForToo) {
   EXPECT_EQ(found(asked, slurm), "");
   asked.recovery.spare_nodes = 1;
   EXPECT_EQ(found(asked, slurm),
-            "!asked for 3 nodes, partition gpu gives a job at most 2; 1 of them spare ones (lower "
-            "recovery.spare_nodes or resources.nodes)\n");
+            "!asked for 3 nodes, but partition gpu gives a job at most 2; 1 of them spare ones "
+            "(lower recovery.spare_nodes or resources.nodes)\n");
 }
 
 TEST(ClusterChecks, WhatIsNotAboutTheNumberOfNodesDoesNotSpeakOfSpareOnes) {

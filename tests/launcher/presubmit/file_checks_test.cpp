@@ -134,7 +134,7 @@ TEST(FileChecks, SourcesPrefixAndContainer) {
   EXPECT_THAT(all, HasSubstr("!stage: no file or folder /home/me/project/data.tar"));
   EXPECT_THAT(all, Not(HasSubstr("project/programs"))) << "words, no paths";
   EXPECT_THAT(all, Not(HasSubstr("$HOME")));
-  EXPECT_THAT(all, HasSubstr("!environment.activate: /home/me/venv is not there"));
+  EXPECT_THAT(all, HasSubstr("!environment.activate: /home/me/venv does not exist"));
   EXPECT_THAT(all, HasSubstr("!environment.container.image: no file or folder"));
   EXPECT_THAT(all, HasSubstr("!environment.container.mounts: no file or folder /data ("));
   EXPECT_THAT(all, HasSubstr("apptainer is not on this machine"));
@@ -154,7 +154,8 @@ TEST(FileChecks, TheTrainersDataAndItsProgram) {
   auto job = train_job();
   job.train["dataset"]["path"] = "/data/none";
   const auto all = found(job, system);
-  EXPECT_THAT(all, HasSubstr("!no dltrain at /opt/dllaunch/bin/dltrain nor on PATH"));
+  EXPECT_THAT(
+      all, HasSubstr("!the trainer dltrain is neither at /opt/dllaunch/bin/dltrain nor on PATH"));
   EXPECT_THAT(all, HasSubstr("!train.dataset.path: no file or folder /data/none"));
   system.programs.insert("dltrain");
   system.folders.insert("/data/none");

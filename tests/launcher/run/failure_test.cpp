@@ -143,7 +143,7 @@ TEST(Failure, ARankThatWroteToADeadOneIsAnEcho) {
       "srun: error: n1: task 0: Terminated\nsrun: error: n2: task 3: Broken pipe\n");
   ASSERT_TRUE(alone);
   EXPECT_EQ(describe(*alone),
-            "rank 3 on n2 was killed by signal 13 (SIGPIPE): it wrote to a process that was gone");
+            "rank 3 on n2 was killed by signal 13 (SIGPIPE): it wrote to a process that had ended");
 }
 
 TEST(Failure, ExcerptKeepsErrorsAndTheEnd) {

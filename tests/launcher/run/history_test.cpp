@@ -61,14 +61,13 @@ TEST(History, WhatWasTrainedBeyondTheCheckpointIsLost) {
   history.take(step(121, 6));
   history.take(step(124, 9));
   EXPECT_DOUBLE_EQ(history.step_seconds(), 9) << "once, and in the time of the second incarnation";
-  EXPECT_EQ(restart.reason, "the previous incarnation died without a message");
+  EXPECT_EQ(restart.reason, "the previous start ended without a message");
   EXPECT_EQ(restart.step, 5);
   EXPECT_EQ(restart.lost_steps, 4);
   EXPECT_EQ(restart.down_seconds, 12);
   EXPECT_DOUBLE_EQ(restart.time, 120);
   EXPECT_EQ(restart_words(restart),
-            "the previous incarnation died without a message; from step 5, 4 steps lost, down "
-            "12.0 s");
+            "the previous start ended without a message; from step 5, 4 steps lost, down 12.0 s");
   EXPECT_DOUBLE_EQ(history.span_seconds(), 24);
 }
 
@@ -118,9 +117,9 @@ TEST(History, WithoutAResumeALifeBeginsBeforeItsFirstStep) {
   EXPECT_EQ(history.step(), 1);
   EXPECT_EQ(history.lost_steps(), 2);
   EXPECT_EQ(history.restarts().at(0).step, 0);
-  EXPECT_EQ(restart_words(history.restarts()[0]),
-            "the previous incarnation died without a message; from the beginning, 2 steps lost, "
-            "down 8.0 s");
+  EXPECT_EQ(
+      restart_words(history.restarts()[0]),
+      "the previous start ended without a message; from the beginning, 2 steps lost, down 8.0 s");
 }
 
 TEST(History, ALifeThatDiedBeforeItsFirstStepIsARestartThatLostNothing) {
@@ -155,7 +154,7 @@ TEST(History, ARestartHasItsReasonAndQueueTime) {
   history.take(EndEvent{.time = 304, .status = "failed", .fencing_token = 2});
   history.take(StartEvent{.time = 310, .fencing_token = 3});
   history.take(resume(310, 4, 3));
-  EXPECT_EQ(history.restarts()[1].reason, "the previous incarnation ended as failed");
+  EXPECT_EQ(history.restarts()[1].reason, "the previous start ended as failed");
 }
 
 TEST(History, WhatAnEarlierRunDidIsKnownButNotAccountedFor) {
@@ -170,7 +169,7 @@ TEST(History, WhatAnEarlierRunDidIsKnownButNotAccountedFor) {
   history.take(resume(1000, 40));
   history.take(step(1002, 41));
   EXPECT_EQ(history.restart_count(), 1) << "by hand";
-  EXPECT_EQ(history.restarts()[0].reason, "the previous incarnation ended as cancelled");
+  EXPECT_EQ(history.restarts()[0].reason, "the previous start ended as cancelled");
   EXPECT_EQ(history.restarts()[0].lost_steps, 10);
   EXPECT_FALSE(history.restarts()[0].down_seconds) << "the time between is not counted as downtime";
   EXPECT_DOUBLE_EQ(history.step_seconds(), 2);

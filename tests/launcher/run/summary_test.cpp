@@ -201,6 +201,7 @@ TEST(Summary, AnArrayIsToldByItsTasks) {
   const auto text = render_summary(summary, places);
   EXPECT_TRUE(text.starts_with("failed: 10 tasks (8 completed, 1 failed, 1 timeout), 2.0 s\n"))
       << text;
+  EXPECT_TRUE(text.ends_with("\n  explain     dllaunch explain failed\n")) << text;
   EXPECT_FALSE(to_json(Summary()).contains("tasks"));
 }
 

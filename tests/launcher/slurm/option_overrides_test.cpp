@@ -59,11 +59,11 @@ TEST(OptionOverrides, AnExclamationMarkTakesALineOut) {
 }
 
 TEST(OptionOverrides, WhatIsNotThereIsNamedWithItsNeighbour) {
-  EXPECT_THAT(override_sbatch(written(), {"!--requeu"}).warnings,
-              ElementsAre("resources.sbatch_extra: there is no --requeu to take out; write "
-                          "!--requeue"));
+  EXPECT_THAT(
+      override_sbatch(written(), {"!--requeu"}).warnings,
+      ElementsAre("resources.sbatch_extra: there is no --requeu to remove; write !--requeue"));
   EXPECT_THAT(override_srun({{"--mpi", "pmix"}}, {"!-p"}).warnings,
-              ElementsAre("resources.srun_extra: there is no --partition to take out"));
+              ElementsAre("resources.srun_extra: there is no --partition to remove"));
 }
 
 TEST(OptionOverrides, WhatThePlanCountsOnIsSaid) {

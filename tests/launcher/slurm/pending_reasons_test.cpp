@@ -12,8 +12,8 @@ TEST(PendingReasons, InWordsAndAsSlurmHasThem) {
   EXPECT_EQ(explain_reason("ReqNodeNotAvail, UnavailableNodes:n2"),
             "nodes it needs are not available (ReqNodeNotAvail, UnavailableNodes:n2)");
   EXPECT_EQ(explain_reason("ReqNodeNotAvail,_UnavailableNodes:n2").rfind("nodes it needs", 0), 0U);
-  EXPECT_EQ(explain_reason(""), "waiting for Slurm to look at it");
-  EXPECT_EQ(explain_reason("None"), "waiting for Slurm to look at it");
+  EXPECT_EQ(explain_reason(""), "waiting for Slurm to consider it");
+  EXPECT_EQ(explain_reason("None"), "waiting for Slurm to consider it");
   EXPECT_EQ(explain_reason("SomethingNew"), "SomethingNew");
   EXPECT_EQ(explain_reason("("), "(");
 }
@@ -28,7 +28,7 @@ TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
   EXPECT_EQ(explain_reason("QOSMaxNodePerUserLimit"),
             "the limit on nodes of the QOS is reached (QOSMaxNodePerUserLimit)");
   EXPECT_EQ(explain_reason("QOSMinGRES"),
-            "it asks for fewer GPUs and other devices than the QOS wants (QOSMinGRES)");
+            "it asks for fewer GPUs and other devices than the QOS requires (QOSMinGRES)");
   EXPECT_EQ(explain_reason("QOSMaxWallDurationPerJobLimit"),
             "the limit on a job's time of the QOS is exceeded (QOSMaxWallDurationPerJobLimit)");
   EXPECT_EQ(explain_reason("QOSGrpSomethingNew"),

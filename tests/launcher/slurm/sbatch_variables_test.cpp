@@ -26,8 +26,8 @@ TEST(SbatchVariables, ThatWouldCountBeforeTheScript) {
   const auto notes = notes_on(found);
   ASSERT_EQ(notes.size(), 5U);
   EXPECT_EQ(notes[0],
-            "SBATCH_PARTITION=other is set here, and sbatch would take it for --partition=gpu: "
-            "dllaunch submits without it");
+            "SBATCH_PARTITION=other is set here, and sbatch would use it instead of "
+            "--partition=gpu: dllaunch submits without it");
   EXPECT_THAT(notes[2], HasSubstr("resources.exclusive"));
   EXPECT_THAT(notes[3], HasSubstr("wait"));
   EXPECT_THAT(notes_on(overriding({"--qos=long"}, {{"SBATCH_QOS", "long"}})), IsEmpty())

@@ -121,7 +121,7 @@ TEST_F(StageOnAllNodes, AMissingSourceIsSeenFirst) {
   fs::remove(at("a.tar"));
   const auto failed = stage_on_all_nodes(system_, job_);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().what, "stage: " + at("a.tar") + " is not there");
+  EXPECT_EQ(failed.error().what, "stage: " + at("a.tar") + " does not exist");
   EXPECT_TRUE(system_.ran.empty());
 }
 

@@ -143,7 +143,7 @@ TEST_F(StageNode, AParcelThatArrivedOtherwiseThanItWasSentIsRefused) {
   shell("echo more >> 'dllaunch-stage-7-ab/.parcels/source-data set'");
   const auto done = stage_on_this_node(system_, request);
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().what, HasSubstr("what arrived is not what was sent"));
+  EXPECT_THAT(done.error().what, HasSubstr("the copy differs from the source"));
   EXPECT_FALSE(fs::exists(folder()));
 }
 
@@ -161,7 +161,7 @@ TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
     EXPECT_TRUE(!removed && removed.error().what.find(why) != std::string::npos) << why;
   };
   fs::permissions(folder(), fs::perms::owner_all | fs::perms::others_read);
-  refused("it is open to other users");
+  refused("other users can read or write it");
   fs::permissions(folder(), fs::perms::owner_all);
   if (geteuid() == 0) {
     ASSERT_EQ(chown(folder().c_str(), 65534, 65534), 0);

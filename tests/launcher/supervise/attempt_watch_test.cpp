@@ -71,7 +71,7 @@ TEST_F(Attempting, SilenceIsEndedWhateverItTakes) {
   recovery.plan.stall_abort_seconds = 1;
   const auto end = watch(place_.run("trap '' TERM; while :; do sleep 0.2; done", recovery));
   ASSERT_TRUE(end);
-  EXPECT_THAT(end->stall, HasSubstr("nothing moved for"));
+  EXPECT_THAT(end->stall, HasSubstr("no progress for"));
   EXPECT_EQ(end->code, 128 + SIGKILL);
   EXPECT_GT(seconds_since_start(), 1);
   EXPECT_LT(seconds_since_start(), 16);

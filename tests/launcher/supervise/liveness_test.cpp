@@ -38,7 +38,7 @@ TEST_F(LivenessTest, OutputIsASign) {
   }
   liveness.look(start_ + seconds(80));
   EXPECT_EQ(liveness.wedged(start_ + seconds(80)), "");
-  EXPECT_EQ(liveness.wedged(start_ + seconds(81)), "nothing moved for 21 s");
+  EXPECT_EQ(liveness.wedged(start_ + seconds(81)), "no progress for 21 s");
 }
 
 /// A program that prints while it is stuck says nothing by that, once it has a heart.
@@ -94,7 +94,7 @@ TEST_F(LivenessTest, ATrainingMustStepWhereItSteps) {
   step(41);
   liveness.look(start_ + seconds(200));
   EXPECT_EQ(liveness.wedged(start_ + seconds(240)), "") << "its own watchdog comes first";
-  EXPECT_EQ(liveness.wedged(start_ + seconds(241)), "nothing moved for 41 s");
+  EXPECT_EQ(liveness.wedged(start_ + seconds(241)), "no progress for 41 s");
   step(98);
   liveness.look(start_ + seconds(300));
   EXPECT_EQ(liveness.wedged(start_ + seconds(400)), "") << "it may validate";

@@ -82,7 +82,7 @@ TEST(NodeFitness, WhoIsGoneIsOutAndNamedOnce) {
   leave_out({"n2", "n3"}, fitness);
   EXPECT_THAT(fitness.fit, ElementsAre("n1"));
   EXPECT_THAT(fitness.unfit, ElementsAre("n3", "n2"));
-  EXPECT_EQ(fitness.why, "n3: folders: gone; n2: lost, says Slurm");
+  EXPECT_EQ(fitness.why, "n3: folders: gone; n2: Slurm reports it lost");
   leave_out({}, fitness);
   EXPECT_THAT(fitness.fit, ElementsAre("n1"));
 }

@@ -15,7 +15,8 @@ const Attempt away = ended(Cause::not_started, 1);
 TEST(PolicyWaits, ForTheControllerAndThatCostsNothing) {
   const auto decision = decide({killed(1), away}, training, {});
   EXPECT_EQ(decision.next, Next::restart);
-  EXPECT_THAT(decision.reason, HasSubstr("controller does not answer; that costs no restart"));
+  EXPECT_THAT(decision.reason,
+              HasSubstr("controller does not answer; this does not count as a restart"));
   EXPECT_EQ(decide({away}, unprepared, {}).next, Next::restart) << "nothing has begun";
   const auto after = decide({killed(1), away, away, killed(0)}, training, {});
   EXPECT_EQ(after.next, Next::restart);
@@ -46,7 +47,8 @@ TEST(PolicyWaits, NearTheTimeLimitItGoesBackIntoTheQueue) {
 TEST(PolicyWaits, ForSlurmToMissANode) {
   const auto decision = decide({killed(1), unreachable()}, training, {});
   EXPECT_EQ(decision.next, Next::restart);
-  EXPECT_THAT(decision.reason, HasSubstr("node n3 does not answer; that costs no restart"));
+  EXPECT_THAT(decision.reason,
+              HasSubstr("node n3 does not answer; this does not count as a restart"));
   const std::vector<Attempt> many(16, unreachable());
   const auto back = decide(many, training, {});
   EXPECT_EQ(back.next, Next::requeue);

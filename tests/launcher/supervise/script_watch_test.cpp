@@ -114,7 +114,7 @@ TEST_F(Watching, OneThatMayNotComeBackIsCancelled) {
   EXPECT_EQ(requeues_, 0);
   EXPECT_TRUE(cancelled());
   EXPECT_EQ(written()->next, Next::stop);
-  EXPECT_THAT(written()->reason, HasSubstr("recovery.requeue_on does not have node_fail"));
+  EXPECT_THAT(written()->reason, HasSubstr("recovery.requeue_on does not list node_fail"));
 }
 
 TEST_F(Watching, NorDoesOneThatSlurmRefusesHoldItsNodes) {

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 NodeFitness two_of_three() {
-  return {.fit = {"n1", "n3"}, .unfit = {"n2"}, .why = "n2: lost, says Slurm", .seconds = 1};
+  return {.fit = {"n1", "n3"}, .unfit = {"n2"}, .why = "n2: Slurm reports it lost", .seconds = 1};
 }
 
 TEST(StartNodes, WhoIsNotFitIsLeftOutWhereThereAreOthers) {
@@ -82,7 +82,7 @@ TEST_F(Allocated, WhomSlurmHasTakenOutGetsNoRanks) {
   const auto nodes = choose_start_nodes(system_, run(1), /*preflight=*/false, /*again=*/true);
   EXPECT_EQ(nodes.list, "n[1,3]");
   EXPECT_THAT(nodes.fitness.unfit, ElementsAre("n2"));
-  EXPECT_EQ(nodes.fitness.why, "n2: lost, says Slurm");
+  EXPECT_EQ(nodes.fitness.why, "n2: Slurm reports it lost");
 }
 
 TEST_F(Allocated, NorWhoIsSilent) {

@@ -21,9 +21,9 @@ TEST(RunStorage, AFolderWithoutThePlanIsAnother) {
   const RunStorage storage(run);
   EXPECT_EQ(storage.trouble(), "");
   fs::rename(run.path, place.path() + "/away");
-  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " is not there");
+  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " does not exist");
   fs::create_directory(run.path);
-  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " is not there");
+  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " does not exist");
   fs::remove(run.path);
   fs::rename(place.path() + "/away", run.path);
   EXPECT_EQ(storage.trouble(), "");

@@ -81,7 +81,7 @@ TEST(Supervisor, ACommandWithoutRecoveryIsNot) {
   Supervised place;
   EXPECT_EQ(supervise(place.system, place.run("exit 7", unprepared)), 7);
   EXPECT_EQ(place.starts(), 1);
-  EXPECT_EQ(last_of(place).reason, "the ranks ended with code 7");
+  EXPECT_EQ(last_of(place).reason, "the ranks exited with code 7");
 }
 
 TEST(Supervisor, NeverAgainIsNeverAgain) {
@@ -153,7 +153,7 @@ TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(history[1].cause, Cause::completed);
   EXPECT_EQ(history[0].cause, Cause::storage);
-  EXPECT_EQ(history[0].detail, "run directory " + here + " is not there");
+  EXPECT_EQ(history[0].detail, "run directory " + here + " does not exist");
 }
 
 TEST(Supervisor, ARunDirectoryThatDoesNotComeBackEndsTheRun) {

@@ -100,7 +100,7 @@ TEST_F(WatchedRun, ItsNodeMayFailAndAnotherOneTakesOver) {
   }));
   EXPECT_TRUE(within(10s, [&] { return !log().empty(); }));
   EXPECT_THAT(log(), HasSubstr("--nodelist=n2 "));
-  EXPECT_THAT(system_.logged, HasSubstr("the job's watcher left with code 1 (watcher.log)"));
+  EXPECT_THAT(system_.logged, HasSubstr("the job's watcher exited with code 1 (watcher.log)"));
 }
 
 TEST_F(WatchedRun, WithoutSpareNodesThereIsNone) {

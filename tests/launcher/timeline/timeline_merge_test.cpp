@@ -167,14 +167,11 @@ TEST_F(TimelineMergeTest, IsToldInWords) {
   merged->output = "run/timeline.json";
   merged->bytes = 1'234'567;
   EXPECT_EQ(render_merged(*merged),
-            "run/timeline.json: 2 of 2 ranks, 2 spans in 0.003 s, 1.2 MB\n"
-            "  open it in https://ui.perfetto.dev or chrome://tracing; both read it in your "
-            "browser\n"
-            "  steps      10 to 10: FORWARD 100 %\n"
-            "  clocks     of 2 hosts, brought together to 7 us\n"
-            "  older      60 spans: the files keep the latest\n"
-            "  dropped    8 spans that came faster than they could be written\n"
-            "  left out   rank-00009.json: no timeline of a rank\n");
+            "run/timeline.json: 2 of 2 ranks, 2 spans in 0.003 s, 1.2 MB\n  open it in "
+            "https://ui.perfetto.dev or chrome://tracing; both read it in your browser\n  steps    "
+            "  10 to 10: FORWARD 100 %\n  clocks     of 2 hosts, aligned to within 7 us\n  older   "
+            "   60 spans: the files keep the latest\n  dropped    8 spans, recorded faster than "
+            "they could be written\n  left out   rank-00009.json: no timeline of a rank\n");
   EXPECT_EQ(to_json(*merged)["left_out"].size(), 1u);
 }
 

@@ -43,7 +43,7 @@ TEST(BenchCommand, NamesTheInvalidArgument) {
   EXPECT_EQ(refusal({"mpi", "8", "16", "0", "json"}),
             "ITERATIONS is \"0\", not a number from 1 to 1000000");
   EXPECT_EQ(refusal({"mpi", "6", "16", "1", "json"}),
-            "MIN_BYTES is 6, not a multiple of 4: fp32 is reduced");
+            "MIN_BYTES is 6, but must be a multiple of 4: an fp32 value has 4 bytes");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(MakeData, WritesWhatNpyReads) {
   }
   auto again = make_data(what, [](std::string_view) {});
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().what, HasSubstr("train_images.npy is there already"));
+  EXPECT_THAT(again.error().what, HasSubstr("train_images.npy exists already"));
 }
 
 TEST(MakeData, LeavesNothingOnAFullDisk) {

@@ -105,7 +105,7 @@ TEST(ConfigChoices, RejectsIncompatibleSettings) {
               HasSubstr("optimizer.nesterov needs a momentum above 0"));
   EXPECT_THAT(
       parse_blocks(R"("lr_schedule": {"decay": "piecewise", "milestones": [3, 1]})").error().what,
-      HasSubstr("lr_schedule.milestones must rise, not 3, 1"));
+      HasSubstr("lr_schedule.milestones must ascend, not 3, 1"));
 }
 
 TEST(ConfigChoices, ListsAreCheckedItemByItem) {

@@ -222,8 +222,8 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
     "runtime": {"compression": "fp16", "gradient_lag": 2}})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
-            "runtime.gradient_lag must be 0 or 1, not 2\n"
-            "runtime.compression: gradients of precision fp64 travel as they are");
+            "runtime.gradient_lag must be 0 or 1, not 2\nruntime.compression: not supported with "
+            "precision fp64");
 }
 
 TEST(Config, RejectsWhatALossScaleWouldBreak) {
@@ -231,8 +231,8 @@ TEST(Config, RejectsWhatALossScaleWouldBreak) {
     "runtime": {"compression": "bf16", "gradient_lag": 1}})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
-            "runtime.compression: gradients of precision fp16 are scaled as they travel\n"
-            "runtime.gradient_lag: not supported with precision fp16, whose loss scale may "
+            "runtime.compression: not supported with precision fp16, whose gradients are "
+            "scaled\nruntime.gradient_lag: not supported with precision fp16, whose loss scale may "
             "change between steps");
 }
 

@@ -44,10 +44,10 @@ TEST(FineTuningKeys, AListHoldsNamesOnly) {
 
 TEST(FineTuningKeys, GoTogether) {
   EXPECT_EQ(parse(R"("init_skip": ["fc"])").error().what,
-            "init_skip: there is no init_from to leave anything out of; name a file there, or take "
-            "init_skip out");
+            "init_skip needs init_from, the file that it skips names of; set init_from, or remove "
+            "init_skip");
   EXPECT_EQ(parse(R"("init_from": "/a", "resume": "/other")").error().what,
-            "init_from: resume names a checkpoint to begin with already; leave one of them out");
+            "init_from and resume both give the first weights; remove one of them");
   for (const char* resume : {"auto", "none"}) {
     EXPECT_TRUE(parse(R"("init_from": "/a", "resume": ")" + std::string(resume) + "\""));
   }

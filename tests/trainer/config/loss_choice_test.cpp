@@ -27,7 +27,7 @@ TEST(LossChoice, AutoIsTheModelsLossElseTheOneThatFits) {
 
 TEST(LossChoice, RealNumbersAndClassesAreNotConfused) {
   EXPECT_EQ(chosen("auto", "", TargetKind::values),
-            "the labels are real numbers | say loss: mean_squared_error, or save classes "
+            "the labels are real numbers | set loss: mean_squared_error, or save classes "
             ".astype('int64')");
   EXPECT_EQ(chosen("softmax_cross_entropy", "", TargetKind::values),
             "loss softmax_cross_entropy does not fit a data set with real numbers | use loss: "
@@ -39,7 +39,7 @@ TEST(LossChoice, RealNumbersAndClassesAreNotConfused) {
 
 TEST(LossChoice, SmoothingIsForLossesThatHaveIt) {
   EXPECT_EQ(chosen("mean_squared_error", "", TargetKind::values, 0.1),
-            "loss mean_squared_error has no label_smoothing | leave label_smoothing out");
+            "loss mean_squared_error has no label_smoothing | remove label_smoothing");
   EXPECT_EQ(chosen("auto", "", TargetKind::class_index, 0.1), "softmax_cross_entropy");
 }
 

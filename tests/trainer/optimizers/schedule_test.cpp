@@ -215,10 +215,10 @@ TEST(Schedule, EveryDecayKeepsItsPromises) {
 TEST(Schedule, MilestonesMustRiseAndFactorsFit) {
   EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {1, 2}}), "");
   EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {3, 2}}),
-            "lr_schedule.milestones must rise, not 3, 2");
+            "lr_schedule.milestones must ascend, not 3, 2");
   EXPECT_NE(schedule_problem({.decay = "piecewise", .milestones = {2, 2}}), "");
   EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {2, 3}, .factors = {1}}),
-            "lr_schedule.factors must be one a milestone: 1 for 2");
+            "lr_schedule.factors needs one per milestone: 1 for 2");
   EXPECT_EQ(schedule_problem({.decay = "cosine", .milestones = {3, 2}}), "");
 }
 

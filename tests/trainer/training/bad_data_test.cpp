@@ -117,7 +117,7 @@ TEST_F(BadData, NothingGoodIsAnError) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(data() / "val")) {
     if (entry.is_regular_file()) write_text(entry.path(), "no picture");
   }
-  EXPECT_THAT(failure(), HasSubstr("all validation images are bad"));
+  EXPECT_THAT(failure(), HasSubstr("all validation images are damaged"));
   std::filesystem::remove_all(data() / "train");
   EXPECT_THAT(failure(), HasSubstr("train: no such folder"));
 }

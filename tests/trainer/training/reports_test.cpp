@@ -312,7 +312,8 @@ TEST(Reports, TrainingContinuesWithoutThemAndReportsItOnce) {
   for (const std::string what : {"metrics.csv", "confusion.csv", "tensorboard"}) {
     EXPECT_EQ(std::ranges::count_if(trained->said,
                                     [&](const std::string& line) {
-                                      return line.starts_with(what + " loses what comes: cannot ");
+                                      return line.starts_with(
+                                          what + " is incomplete from here on: cannot ");
                                     }),
               1)
         << what;

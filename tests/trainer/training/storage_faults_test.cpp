@@ -154,7 +154,8 @@ TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
     EXPECT_TRUE(fs::exists(away / file)) << file;
   EXPECT_TRUE(fs::is_empty(run));
   kill(running.pid(), SIGKILL);
-  EXPECT_THAT(running.wait().output, HasSubstr("metrics.csv loses what comes: cannot write into "));
+  EXPECT_THAT(running.wait().output,
+              HasSubstr("metrics.csv is incomplete from here on: cannot write into "));
 }
 
 /// Killed at any moment: while it writes, syncs, renames or prunes. The newest checkpoint is valid

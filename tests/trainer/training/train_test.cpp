@@ -172,9 +172,10 @@ TEST(Train, ANonFiniteLossEndsItAndNamesStepRankAndLayer) {
   auto trained = train_alone(config, folder.path());
   ASSERT_TRUE(trained);
   EXPECT_EQ(trained->report.status, TrainStatus::failed);
-  EXPECT_THAT(trained->report.error->what,
-              testing::ContainsRegex("the loss is .* on rank 0 at step [0-9]+ \\(epoch 1\\): "
-                                     "[a-z0-9]+ is the first layer that gave such a number"));
+  EXPECT_THAT(
+      trained->report.error->what,
+      testing::ContainsRegex("the loss is .* on rank 0 at step [0-9]+ \\(epoch 1\\): [a-z0-9]+ is "
+                             "the first layer whose output has such a number"));
   EXPECT_EQ(events_of(folder.path(), "end")[0]["status"], "failed");
   EXPECT_TRUE(events_of(folder.path(), "checkpoint").empty());
 }

@@ -31,7 +31,7 @@ Result<RandomAccessFile> RandomAccessFile::open(const std::filesystem::path& fil
   struct stat status {};
   if (::fstat(opened, &status) != 0) return refused(file, errno);
   if (!S_ISREG(status.st_mode)) {
-    return Error{ErrorKind::bad_request, file.string() + ": no regular file", ""};
+    return Error{ErrorKind::bad_request, file.string() + ": not a regular file", ""};
   }
   owned.size_ = static_cast<std::uint64_t>(status.st_size);
   return owned;

@@ -159,10 +159,10 @@ std::vector<fs::path> matching_files(const fs::path& folder, const std::string& 
 Result<std::unique_ptr<Dataset>> open_cifar_dataset(const CifarFamily& family,
                                                     const DatasetOptions& options) {
   const std::string hint = fmt::format(
-      "name the folder with {} and {} in train.dataset.path; dllaunch data get {} fetches them",
+      "name the folder with {} and {} in train.dataset.path; `dllaunch data get {}` fetches them",
       family.train_files, family.validation_file, family.name);
   if (options.path.empty()) {
-    return Error{ErrorKind::bad_request, "dataset.path is missing: where " + family.name + " lies",
+    return Error{ErrorKind::bad_request, "dataset.path is missing: the folder of " + family.name,
                  hint};
   }
   fs::path folder = options.path;

@@ -7,7 +7,9 @@ namespace {
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   static const IdxFamily family{
       .default_path = "/usr/share/datasets/fashion-mnist",
-      .hint = "apt-get install dataset-fashion-mnist, or name the folder in train.dataset.path",
+      .hint =
+          "install it (apt-get install dataset-fashion-mnist), or name its folder in "
+          "train.dataset.path",
       .class_names = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",
                       "Sneaker", "Bag", "Ankle boot"}};
   return open_idx_dataset(family, options);

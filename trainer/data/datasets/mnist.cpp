@@ -7,7 +7,7 @@ namespace {
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   static const IdxFamily family{
       .default_path = "/usr/share/datasets/mnist",
-      .hint = "dllaunch data get mnist, then name the folder in train.dataset.path",
+      .hint = "fetch it with `dllaunch data get mnist`, then name its folder in train.dataset.path",
       .class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}};
   return open_idx_dataset(family, options);
 }

@@ -33,7 +33,7 @@ constexpr Explanation status_table[] = {
      "By `dllaunch cancel`, Ctrl-C, scancel or an administrator.",
      "`dllaunch run JOB.yaml --run-dir DIR` continues from the last checkpoint."},
     {"timeout", "The run reached its time limit.",
-     "resources.time, or the partition's limit, was too short for the work left.",
+     "resources.time, or the partition's limit, was shorter than the remaining work needs.",
      "Raise resources.time, or continue with --run-dir. With timeout in recovery.requeue_on the "
      "job is requeued instead."},
     {"preempted", "Slurm gave the nodes to another job.", "That job has a higher priority or QOS.",
@@ -68,7 +68,7 @@ void add_lint_rules(std::vector<ExplainedId>& all) {
       all.push_back({error ? "lint rule, an error" : "lint rule, a warning", std::string(rule.id),
                      std::string(rule.summary), std::string(area.cause),
                      "Write what the finding suggests; `dllaunch lint SCRIPT --fix` prints the "
-                     "corrections that are certain."});
+                     "corrections that are safe."});
     }
   }
 }

@@ -45,7 +45,7 @@ TEST(ScriptCommand, NeedsASlurmOrItsFacts) {
   const auto code = call(system, {"script", "job.yaml"});
   ASSERT_FALSE(code);
   EXPECT_EQ(exit_code_of(code.error().kind), 3);
-  EXPECT_THAT(code.error().what, HasSubstr("no Slurm here"));
+  EXPECT_THAT(code.error().what, HasSubstr("this machine has no Slurm"));
   EXPECT_THAT(code.error().hint, HasSubstr("--facts"));
 }
 

@@ -52,7 +52,7 @@ TEST(DaemonPathsTest, IsNeitherALinkNorAnotherUsers) {
   ASSERT_EQ(chown((folder.path() + "/theirs").c_str(), 65534, 65534), 0);
   const auto made = make_private(folder.path() + "/theirs");
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().what.find("is not your folder"), std::string::npos);
+  EXPECT_NE(made.error().what.find("is not a folder of yours"), std::string::npos);
 }
 
 }  // namespace

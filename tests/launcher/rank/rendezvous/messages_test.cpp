@@ -21,7 +21,7 @@ TEST(Messages, WhatAnEarlierStartLeftIsRefused) {
   const auto line = to_line({.address = "n1", .port = 1, .server_port = 2}, "slurm-1.0-r0");
   const auto stale = parse_rendezvous_point(line, "slurm-1.0-r1");
   ASSERT_FALSE(stale);
-  EXPECT_EQ(stale.error().what, "of another start");
+  EXPECT_EQ(stale.error().what, "it belongs to another start");
 }
 
 TEST(Messages, RefusesWhatIsNoMeetingPoint) {

@@ -92,7 +92,7 @@ TEST_F(RendezvousFile, LinksAreNotFollowed) {
   expect_refused("start is a link");
   fs::rename(folder(), run() + "/other");
   fs::create_symlink(run() + "/other", folder());
-  expect_refused(".rendezvous is a link or no folder");
+  expect_refused(".rendezvous is a link, or not a folder");
   EXPECT_FALSE(publish(run(), "start", point_));
 }
 

@@ -118,8 +118,8 @@ TEST_F(RendezvousServerTest, StrangersAreToldOnceAndCounted) {
   const auto served = server->serve(watched, after(1s));
   strangers.join();
   ASSERT_FALSE(served);
-  EXPECT_THAT(served.error().what, EndsWith("; 2 connections of strangers were refused"));
-  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked for the rendezvous address and was refused")));
+  EXPECT_THAT(served.error().what, EndsWith("; 2 connections of unknown processes were refused"));
+  ASSERT_THAT(told_, ElementsAre(HasSubstr("asked for rank 0's address and was refused")));
   EXPECT_THAT(told_.front(), testing::ContainsRegex("refused \\((127.0.0.1|::1)\\)"));
 }
 
@@ -132,9 +132,10 @@ TEST_F(RendezvousServerTest, ARankWithAnotherKeyIsToldAtOnceWithTheRemedy) {
   const auto served = server->serve(duty(1), after(1s));
   other.join();
   ASSERT_FALSE(served);
-  EXPECT_THAT(told_, ElementsAre(AllOf(HasSubstr("rank 1 of this start"),
-                                       HasSubstr("homes or DLLAUNCH_START_TOKEN that differ"),
-                                       HasSubstr("export DLLAUNCH_START_TOKEN="))));
+  EXPECT_THAT(told_,
+              ElementsAre(AllOf(HasSubstr("rank 1 of this start"),
+                                HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"),
+                                HasSubstr("export DLLAUNCH_START_TOKEN="))));
   EXPECT_THAT(served.error().what, HasSubstr("; 3 of them knew the start's name, but not its key"));
   EXPECT_THAT(served.error().hint, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
 }
@@ -280,7 +281,7 @@ TEST_F(RendezvousServerTest, SaysHowManyDidNotCome) {
       server->serve({.start_name = name_, .answer = "here\n", .askers = 2}, after(50ms));
   ASSERT_FALSE(served);
   EXPECT_EQ(served.error().kind, ErrorKind::timeout);
-  EXPECT_EQ(served.error().what, "2 of the 2 it waits for did not come");
+  EXPECT_EQ(served.error().what, "2 of the 2 ranks it waits for did not connect");
 }
 
 TEST_F(RendezvousServerTest, HandsOutTheTableWhenAllWorkersAreKnown) {
@@ -337,7 +338,7 @@ TEST_F(RendezvousServerTest, SaysHowManyWorkersAreMissing) {
   const auto served = server->serve(
       {.start_name = name_, .answer = "here\n", .workers = {"n1:9", "", ""}}, after(50ms));
   ASSERT_FALSE(served);
-  EXPECT_EQ(served.error().what, "2 of 3 workers did not say where they are");
+  EXPECT_EQ(served.error().what, "2 of 3 workers did not send their address");
 }
 
 TEST_F(RendezvousServerTest, TakesTheNextPortWhereOneIsTaken) {

@@ -232,13 +232,14 @@ TEST_F(RendezvousTest, DifferentHomesAreSaidWithTheRemedy) {
   const auto remedy = testing::HasSubstr("before srun: export DLLAUNCH_START_TOKEN=");
   // Ranks of another start on this machine may have come to the same port before.
   EXPECT_THAT(told, testing::Contains(testing::AllOf(
-                        testing::HasSubstr("homes or DLLAUNCH_START_TOKEN that differ"), remedy)));
+                        testing::HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"),
+                        remedy)));
   ASSERT_FALSE(*led);
   EXPECT_THAT((*led).error().what, testing::HasSubstr("knew the start's name, but not its key"));
   EXPECT_THAT((*led).error().hint, remedy);
   ASSERT_FALSE(followed);
   EXPECT_THAT(followed.error().what,
-              testing::HasSubstr("homes or DLLAUNCH_START_TOKEN that differ"));
+              testing::HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ"));
   EXPECT_THAT(followed.error().hint, remedy);
 }
 
@@ -319,7 +320,7 @@ TEST_F(RendezvousTest, WhoDoesNotComeIsNotWaitedForForEver) {
   ASSERT_FALSE(led);
   EXPECT_EQ(led.error().kind, ErrorKind::timeout);
   EXPECT_EQ(led.error().what,
-            "rank 0 on localhost: 2 of the 2 it waits for did not come within 1 s");
+            "rank 0 on localhost: 2 of the 2 ranks it waits for did not connect within 1 s");
   EXPECT_THAT(led.error().hint, testing::HasSubstr("--rendezvous-seconds 0"));
 
   auto follower = request(shape, 2);
@@ -327,7 +328,7 @@ TEST_F(RendezvousTest, WhoDoesNotComeIsNotWaitedForForEver) {
   const auto followed = join_rendezvous(follower);
   ASSERT_FALSE(followed);
   EXPECT_EQ(followed.error().what,
-            "rank 2 on localhost: the first rank of this node did not say where the ranks meet "
+            "rank 2 on localhost: the first rank of this node did not pass on rank 0's address "
             "within 1 s");
 }
 

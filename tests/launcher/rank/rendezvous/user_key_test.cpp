@@ -67,7 +67,7 @@ TEST_F(UserKey, IsTheSameForAllThatRaceToMakeIt) {
 TEST_F(UserKey, WhatOthersCanReadOrPutThereIsNoKey) {
   ASSERT_TRUE(user_key(folder()));
   fs::permissions(file(), fs::perms::group_read, fs::perm_options::add);
-  expect_refused("is open to others");
+  expect_refused("can be read or written by others");
   fs::remove(file());
   std::ofstream(file()) << "short";
   fs::permissions(file(), fs::perms::owner_all);
@@ -88,13 +88,13 @@ TEST_F(UserKey, AnotherUsersIsNotTaken) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(user_key(folder()));
   ASSERT_EQ(chown(file().c_str(), other_user, other_user), 0);
-  expect_refused("is not yours");
+  expect_refused("belongs to another user");
 }
 
 TEST_F(UserKey, WithoutAPlaceForItTheRemedyIsSaid) {
   const auto none = user_key("");
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("no HOME"));
+  EXPECT_THAT(none.error().what, HasSubstr("HOME is not set"));
   EXPECT_THAT(none.error().hint, HasSubstr("export DLLAUNCH_START_TOKEN="));
   chmod(temporary_.path().c_str(), 0755);
   if (!can_be_others()) chmod(temporary_.path().c_str(), 0500);

@@ -33,7 +33,7 @@ TEST(Solo, RefusesSeveralRanks) {
   const auto opened = open_solo(RankEnv{.world_size = 4});
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_request);
-  EXPECT_EQ(opened.error().what, "communicator solo serves one rank, this job has 4");
+  EXPECT_EQ(opened.error().what, "communicator solo is for one rank only, this job has 4");
 }
 
 }  // namespace

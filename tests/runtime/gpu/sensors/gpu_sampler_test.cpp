@@ -67,7 +67,7 @@ TEST(GpuSampler, ReportsErrorsOnceAndAtOnce) {
   }
   const std::lock_guard<std::mutex> lock(heard->mutex);
   ASSERT_EQ(heard->lines.size(), 2u);
-  EXPECT_THAT(heard->lines[0], HasSubstr("GPU 0000:0f:00.0: XID 31, a kernel touched memory"));
+  EXPECT_THAT(heard->lines[0], HasSubstr("GPU 0000:0f:00.0: XID 31, a kernel accessed memory"));
   EXPECT_THAT(heard->lines[1], HasSubstr("XID 79, it has fallen off the bus; leave the node out"));
 }
 
