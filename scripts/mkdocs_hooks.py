@@ -1,4 +1,9 @@
-"""What the site has beyond the files in docs/: pages made from tables, links to the source tree."""
+"""What the site has beyond the files in docs/: pages made from tables, links to the source tree.
+
+A warning of these hooks ends the build, as one of MkDocs does: a link to nothing, a request to another server.
+"""
+import logging
+import os
 import pathlib
 import re
 
@@ -6,6 +11,7 @@ from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HELP = ROOT / "tests/golden/launcher/help"
+LOG = logging.getLogger("mkdocs.hooks.site")
 
 
 def verbs():
@@ -74,15 +80,41 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """A link that leaves docs/ becomes the name of its target: the site has no source tree."""
+    """A link that leaves docs/ becomes the name of its target: the site has no source tree. In the page that a
+    program prints, the name of a page, (docs/explanation/recovery.md), becomes a link.
+    """
     docs = pathlib.Path(config.docs_dir)
     folder = (docs / page.file.src_uri).parent
 
     def within_the_site(match):
         target = match.group(2)
         path = (folder / target).resolve()
+        if path == docs / "decisions":
+            return f"[{match.group(1)}]({target}/index.md)"
         if re.match(r"#|[a-z]+:", target) or path.is_relative_to(docs):
             return match.group(0)
+        if not path.exists():
+            LOG.warning("%s links to %s, which does not exist", page.file.src_uri, target)
         return f"`{path.relative_to(ROOT)}`"
 
+    def link(match):
+        title = (docs / match.group(1)).read_text().splitlines()[0].lstrip("# ")
+        return f"([{title}]({os.path.relpath(docs / match.group(1), folder)}))"
+
+    if page.file.src_uri == "reference/job-file.md":
+        markdown = re.sub(r"\(docs/([a-z-]+/[a-z-]+\.md)\)", link, markdown)
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", within_the_site, markdown)
+
+
+def on_post_page(output, page, config):
+    """The reader's browser asks no other server for a part of a page."""
+    for request in re.findall(r"<(?:script|img|link|iframe|source)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^>]*>", output):
+        LOG.warning("%s asks another server: %s", page.file.src_uri, request)
+    return output
+
+
+def on_post_build(config):
+    """Nor do the style sheets."""
+    for sheet in pathlib.Path(config.site_dir).rglob("*.css"):
+        for request in re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\s]*", sheet.read_text()):
+            LOG.warning("%s asks another server: %s", sheet.name, request)

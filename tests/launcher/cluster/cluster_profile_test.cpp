@@ -214,9 +214,11 @@ INSTANTIATE_TEST_SUITE_P(Profiles, Shipped, testing::ValuesIn([] {
 TEST(ClusterProfile, TheGuidesExampleIsOne) {
   std::ifstream file(std::string(DLLAUNCH_SOURCE_DIR) + "/docs/how-to/clusters.md");
   const std::string guide(std::istreambuf_iterator<char>(file), {});
-  const auto begin = guide.find("```yaml\n");
-  ASSERT_NE(begin, std::string::npos);
-  const auto example = guide.substr(begin + 8, guide.find("```", begin + 8) - begin - 8);
+  const std::string mark = "```yaml title=\"home.yaml\"\n";
+  const auto fence = guide.find(mark);
+  ASSERT_NE(fence, std::string::npos);
+  const auto begin = fence + mark.size();
+  const auto example = guide.substr(begin, guide.find("```", begin) - begin);
   const auto parsed = parse_cluster_profile(example, "docs/how-to/clusters.md");
   ASSERT_TRUE(parsed.profile) << render(parsed.problems, false);
   for (const auto& [key, rules] : cluster_profile_schema()["properties"].items())
