@@ -1,6 +1,7 @@
 #include "launcher/cli/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -59,6 +60,28 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
+/// What people type who know another tool, and the command for it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_words = {{
+    {"attach", "dllaunch logs -f RUN"},
+    {"check", "dllaunch plan --check JOB.yaml"},
+    {"convert", "dllaunch init --from JOB.sbatch"},
+    {"history", "dllaunch ps"},
+    {"kill", "dllaunch cancel RUN"},
+    {"launch", "dllaunch run JOB.yaml"},
+    {"list", "dllaunch ps"},
+    {"ls", "dllaunch ps"},
+    {"resume", "dllaunch status RUN, whose last line continues it"},
+    {"show", "dllaunch status RUN"},
+    {"start", "dllaunch run JOB.yaml"},
+    {"stop", "dllaunch cancel RUN"},
+    {"submit", "dllaunch run JOB.yaml"},
+    {"tail", "dllaunch logs -f RUN"},
+    {"top", "dllaunch status --watch RUN"},
+    {"version", "dllaunch --version"},
+    {"wait", "dllaunch status --watch RUN"},
+    {"watch", "dllaunch status --watch RUN"},
+}};
+
 Error unknown_word(Commands known, const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
@@ -66,6 +89,10 @@ Error unknown_word(Commands known, const std::string& word) {
             "give the path of a job file, or one of: " + join(command_names(known))};
   }
   std::string what = "unknown command '" + word + "'";
+  const auto* const other =
+      std::ranges::find(other_words, word, &decltype(other_words)::value_type::first);
+  if (other != other_words.end())
+    return {ErrorKind::bad_request, what, "use " + std::string(other->second)};
   const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};

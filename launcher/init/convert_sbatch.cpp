@@ -193,6 +193,8 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   append(converted.dropped, ranks.dropped);
   if (!origin.framework.empty()) ranks.framework = origin.framework;
   converted.framework = ranks.framework;
+  converted.counts_cpus = threads == 1 && ranks.cores > 0 && directives.counts.cpus_per_task > 0 &&
+                          !counts_cores(script);
   if (!ranks.starts_others) converted.program = python_program_in(ranks.run);
   JobDraft draft{.head = head_of(origin, converted.dropped),
                  .name = directives.name.empty() ? stem_of(origin.file) : directives.name};

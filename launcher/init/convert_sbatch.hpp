@@ -17,6 +17,7 @@ struct ConvertedScript {
   std::string job = {};  // the text of the job file; empty: see `reasons`
   std::string framework = "none";
   std::string program = {};               // the Python program of each rank; empty: none is seen
+  bool counts_cpus = false;               // cpus_per_rank holds what Slurm counts for the script
   std::vector<std::string> dropped = {};  // what it does not hold, "line 3: ..."
   std::vector<std::string> reasons = {};  // why the script cannot be converted
 };

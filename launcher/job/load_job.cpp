@@ -2,11 +2,29 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+#include <string_view>
+
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"
 
 namespace dllaunch {
+namespace {
+
+/// What a program or a batch script is instead of a job file; nullopt: it may be one.
+std::optional<Error> error_of_another_kind(const std::string& path, std::string_view text) {
+  if (text.starts_with("#!") && text.find("\n#SBATCH") != std::string_view::npos)
+    return Error{ErrorKind::bad_request, path + " is an sbatch script, not a job file",
+                 "dllaunch init --from " + shell_quote(path)};
+  if (path.ends_with(".py"))
+    return Error{ErrorKind::bad_request, path + " is a Python program, not a job file",
+                 "dllaunch init --script " + shell_quote(path)};
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets) {
   auto text = system.read_file(path);
@@ -14,6 +32,7 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
     // A missing job file is a mistake in the command, not a missing resource.
     return Error{ErrorKind::bad_request, text.error().what, "give the path of a job file"};
   }
+  if (auto other = error_of_another_kind(path, *text)) return *std::move(other);
   auto parsed = parse_job(*text, path, sets);
   for (const Diagnostic& note : parsed.notes) {
     system.log(fmt::format("{}:{}:{}: note: {}\n", note.file, note.line, note.column,

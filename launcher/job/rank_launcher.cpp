@@ -301,18 +301,31 @@ class LauncherReader {
   bool silent_ = false;
 };
 
+bool is_straight(const lint::Node& node) {
+  using lint::NodeKind;
+  return node.kind == NodeKind::sequence || node.kind == NodeKind::and_or ||
+         node.kind == NodeKind::pipeline || node.kind == NodeKind::group;
+}
+
+bool starts_a_step_below(const lint::Node& node, std::string_view text) {
+  if (node.kind != lint::NodeKind::command)
+    return is_straight(node) && std::ranges::any_of(node.children, [&](const lint::Node& child) {
+             return starts_a_step_below(child, text);
+           });
+  const auto words = words_of_command(node, text, {});
+  return !words.empty() && last_name(words[0].text) == "srun" &&
+         std::ranges::find(words, "--overlap", &CommandWord::text) == words.end();
+}
+
 std::optional<RankLauncher> launcher_below(const lint::Node& node, std::string_view text,
                                            const KnownNumbers& numbers) {
-  using lint::NodeKind;
-  if (node.kind == NodeKind::command) {
+  if (node.kind == lint::NodeKind::command) {
     const auto words = words_of_command(node, text, numbers);
     auto opening = opening_of(words, text);
     if (!opening) return std::nullopt;
     return LauncherReader(words, *std::move(opening)).read(text);
   }
-  const bool straight = node.kind == NodeKind::sequence || node.kind == NodeKind::and_or ||
-                        node.kind == NodeKind::pipeline || node.kind == NodeKind::group;
-  if (!straight) return std::nullopt;
+  if (!is_straight(node)) return std::nullopt;
   for (const lint::Node& child : node.children) {
     if (auto found = launcher_below(child, text, numbers)) return found;
   }
@@ -330,6 +343,11 @@ std::optional<RankLauncher> rank_launcher_in(std::string_view text, const KnownN
       }))
     return std::nullopt;
   return launcher_below(lint::read_shell(text).root, text, numbers);
+}
+
+bool starts_a_step(std::string_view text) {
+  return text.find("srun") != std::string_view::npos &&
+         starts_a_step_below(lint::read_shell(text).root, text);
 }
 
 }  // namespace dllaunch

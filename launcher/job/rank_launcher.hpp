@@ -33,4 +33,8 @@ using KnownNumbers = std::map<std::string, long, std::less<>>;
 std::optional<RankLauncher> rank_launcher_in(std::string_view text,
                                              const KnownNumbers& numbers = {});
 
+/// True if bash `text` starts a job step of its own, `srun ...` without --overlap, outside loops,
+/// conditions and functions: in a rank it waits for the step that the rank is in. Pure.
+bool starts_a_step(std::string_view text);
+
 }  // namespace dllaunch

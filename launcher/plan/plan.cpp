@@ -246,7 +246,8 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
                  "set resources.device: cpu, or name another resources.partition"};
   if (asked && *asked > have)
     return Error{ErrorKind::unsatisfiable,
-                 fmt::format("asked for {} GPUs per node, {} has {}", *asked, where, have),
+                 fmt::format("asked for {} GPUs per node, {} {} {}", *asked, where,
+                             where.starts_with("nodes") ? "have" : "has", have),
                  fmt::format("use --set resources.gpus_per_node={}", have)};
   return asked.value_or(have);
 }

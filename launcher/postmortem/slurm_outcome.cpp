@@ -133,6 +133,9 @@ Outcome left_by_the_supervisor(const JournalDecision& last) {
   return outcome;
 }
 
+/// Slurm's own code, where a signal stands, for a script whose output file cannot be opened.
+constexpr int slurm_launch_failure = 53;
+
 Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& all_words) {
   const auto last = given_up(run, job);
@@ -153,6 +156,12 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
       outcome.status = RunStatus::out_of_memory;
       outcome.advice = verdicts.at("OUT_OF_MEMORY").advice;
     }
+  } else if (job.signal == slurm_launch_failure) {
+    outcome.reason = fmt::format(
+        ": Slurm could not start the script on its node (0:{}), which perhaps does not see {}",
+        job.signal, run.path);
+    outcome.exit_code = exit_code::job_failed;
+    outcome.advice = "start it in a folder that all nodes share";
   } else if (job.signal != 0) {
     outcome.reason =
         fmt::format(" was killed by signal {} ({})", job.signal, signal_name(job.signal));

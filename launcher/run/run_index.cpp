@@ -45,6 +45,13 @@ std::vector<Dated> newest(std::vector<Dated> entries, std::size_t most) {
   return entries;
 }
 
+/// Returns when a run was last started; `changed`: its folder, which also changes while it runs.
+fs::file_time_type start_time(const std::string& path, fs::file_time_type changed) {
+  std::error_code error;
+  const auto written = fs::last_write_time(path + "/job.yaml", error);
+  return error ? changed : written;
+}
+
 /// Drops the oldest entries of a full index. An entry removed concurrently is fine.
 void forget_the_oldest(const std::string& folder) {
   const auto entries = dated_entries(folder);
@@ -95,22 +102,25 @@ bool holds_a_run(const std::string& path) {
 
 std::vector<std::string> known_runs(System& system, std::size_t most) {
   std::vector<Dated> dated;
+  std::set<std::string> indexed;
   if (const auto folder = run_index_folder(system)) {
     for (auto& [time, entry] : newest(dated_entries(*folder), most)) {
       auto text = system.read_file(entry);
       if (!text) continue;
-      dated.emplace_back(time, text->substr(0, text->find('\n')));
+      auto path = text->substr(0, text->find('\n'));
+      if (path.empty() || !indexed.insert(path).second) continue;
+      dated.emplace_back(time, std::move(path));
     }
   }
   std::error_code ignored;
-  const auto here = newest(dated_entries((fs::current_path(ignored) / "runs").string()), most);
-  dated.insert(dated.end(), here.begin(), here.end());
+  for (auto& [time, path] :
+       newest(dated_entries((fs::current_path(ignored) / "runs").string()), most)) {
+    if (!indexed.contains(path)) dated.emplace_back(start_time(path, time), path);
+  }
   std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;
-  std::set<std::string> seen;
   for (auto& [time, path] : dated) {
-    if (path.empty() || !seen.insert(path).second || !holds_a_run(path)) continue;
-    runs.push_back(std::move(path));
+    if (holds_a_run(path)) runs.push_back(std::move(path));
   }
   return runs;
 }

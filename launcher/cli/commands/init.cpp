@@ -108,9 +108,9 @@ std::string framework_that_fits(System& system, const ConvertedScript& converted
 Result<int> convert(System& system, const Options& options, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a script"};
-  SbatchOrigin origin{.file = path,
-                      .threads_per_core = threads_per_core(facts_here(system)),
-                      .framework = options.framework};
+  const Facts facts = facts_here(system);
+  SbatchOrigin origin{
+      .file = path, .threads_per_core = threads_per_core(facts), .framework = options.framework};
   auto converted = convert_sbatch(*text, origin);
   if (origin.framework.empty() && !converted.program.empty()) {
     origin.framework = framework_that_fits(system, converted);
@@ -121,6 +121,11 @@ Result<int> convert(System& system, const Options& options, const std::string& p
   if (converted.job.empty()) return exit_code::found_problems;
   for (const auto& what : converted.dropped)
     system.log(fmt::format("{}: not taken over: {}\n", path, what));
+  if (converted.counts_cpus && !facts.slurm)
+    system.log(fmt::format(
+        "{}: note: without Slurm here each CPU of the script is taken for a core: halve "
+        "cpus_per_rank if the nodes have two hardware threads per core\n",
+        path));
   return deliver(system, options, path, converted.job);
 }
 

@@ -139,6 +139,8 @@ StopChoice ask_at_terminal() {
   if (ready == 0 || !std::getline(std::cin, answer) || answer.empty()) return StopChoice::go_on;
   if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
   if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
+  if (answer[0] != 'g' && answer[0] != 'G')
+    std::cerr << "dllaunch: '" << answer << "' is none of d, c and g: the job goes on\n";
   return StopChoice::go_on;
 }
 

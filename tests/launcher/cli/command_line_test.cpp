@@ -39,6 +39,7 @@ TEST(CommandLine, AnswersHelpAndVersion) {
 
 TEST(CommandLine, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(failure({"inof"}), "unknown command 'inof'; did you mean 'info'?");
+  EXPECT_EQ(parse({"stop", "x"}).error().hint, "use dllaunch cancel RUN");
   EXPECT_EQ(failure({"missing.yaml"}), "no such file: 'missing.yaml'");
   EXPECT_EQ(failure({"info", "--jsno"}), "info: unknown option '--jsno'; did you mean '--json'?");
   EXPECT_EQ(failure({"info", "more"}), "info: unexpected argument 'more'");

@@ -55,6 +55,16 @@ TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
   EXPECT_EQ(of("FAILED", 0, 9).exit_code, 1);
 }
 
+TEST_F(SlurmOutcomeTest, AScriptThatItsNodeCannotStartIsNoSignal) {
+  const auto outcome = of("FAILED", 0, 53);
+  EXPECT_EQ(outcome.reason,
+            "job 7: Slurm could not start the script on its node (0:53), which "
+            "perhaps does not see " +
+                run_.path);
+  EXPECT_EQ(outcome.advice, "start it in a folder that all nodes share");
+  EXPECT_EQ(outcome.exit_code, 1);
+}
+
 TEST_F(SlurmOutcomeTest, AKillForItsMemoryIsTold) {
   for (const char* log : {"slurmstepd-n1: error: StepId=7.0 exceeded memory limit (6 > 2), being "
                           "killed\nsrun: error: n1: task 1: Killed\n",

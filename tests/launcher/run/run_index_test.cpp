@@ -24,6 +24,21 @@ TEST(RunIndex, RunsFromAnywhereNewestFirst) {
   EXPECT_EQ(known_runs(place.system, 1), Paths({first}));
 }
 
+TEST(RunIndex, ARunIsAsNewAsItsStart) {
+  RunPlace place;
+  const auto first = place.store({.folder = "started-here/runs/first"});
+  const auto second = place.store({.folder = "started-here/runs/second"});
+  place.append(first, "events.jsonl.new", "{}\n");  // the older run's folder changes last
+  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
+  fs::remove_all(*run_index_folder(place.system));
+  const auto later = fs::file_time_type::clock::now() + std::chrono::hours(1);
+  place.append(first, "job.yaml", "");
+  place.append(second, "job.yaml", "");
+  fs::last_write_time(second + "/job.yaml", later);
+  fs::last_write_time(first, later + std::chrono::hours(1));
+  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
+}
+
 TEST(RunIndex, DeletedRunsAreNoRuns) {
   RunPlace place;
   const auto kept = place.store({.folder = "kept"});

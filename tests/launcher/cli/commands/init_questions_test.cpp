@@ -111,7 +111,7 @@ constexpr const char* which_program = "Program to run (empty: the built-in train
 
 TEST_F(InitQuestions, AreAskedAgainWithTheReasonUntilTheAnswerIsValid) {
   Terminal terminal(folder_.path());
-  terminal.answer(which_program, "trian.py\n");
+  terminal.answer(which_program, "tr_ain.py\n");
   terminal.answer(which_program, "train.py\n");
   terminal.answer("Framework [pytorch]: ", "torch\n");
   terminal.answer("Framework [pytorch]: ", "jax\n");
@@ -120,8 +120,8 @@ TEST_F(InitQuestions, AreAskedAgainWithTheReasonUntilTheAnswerIsValid) {
   terminal.answer("Nodes [1]: ", "2\n");
   EXPECT_EQ(terminal.exit_code(), 0);
   EXPECT_EQ(terminal.seen(),
-            "Program to run (empty: the built-in trainer): trian.py\n"
-            "  cannot read trian.py: No such file or directory\n"
+            "Program to run (empty: the built-in trainer): tr_ain.py\n"
+            "  cannot read tr_ain.py: No such file or directory\n"
             "Program to run (empty: the built-in trainer): train.py\n"
             "Framework [pytorch]: torch\n"
             "  it is one of none, pytorch, tensorflow, horovod, jax, deepspeed, mpi\n"
