@@ -57,7 +57,7 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_EQ(unknown.err,
             "dllaunch: unknown communicator 'gloo'\n"
-            "  try: one of: auto, solo, hierarchical, mpi, nccl, ring, parameter-server\n");
+            "  try: use one of: auto, solo, hierarchical, mpi, nccl, ring, parameter-server\n");
   const auto odd = work.run({"bench", "allreduce", "--min-bytes", "3"});
   EXPECT_EQ(odd.exit_code, 2);
   EXPECT_EQ(odd.err,

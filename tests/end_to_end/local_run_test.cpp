@@ -216,7 +216,11 @@ TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {
   EXPECT_EQ(summary()["status"], "cancelled");
   expect_nothing_left();
   EXPECT_NE(kill(-group, 0), 0) << "the process group still has members";
-  EXPECT_EQ(entries_of("/dev/shm"), scratch_before);
+  // Tests that run beside this one have folders there too, which also end.
+  EXPECT_TRUE(happens_within(60s, [&] {
+    const auto scratch_now = entries_of("/dev/shm");
+    return std::ranges::includes(scratch_before, scratch_now);
+  }));
 }
 
 TEST_F(LocalRun, TheSecondSignalEndsAStubbornCommandNow) {

@@ -172,7 +172,7 @@ TEST(SlurmRunDirectory, AJobWorksInTheRunThatItWasSubmittedFor) {
   cluster.on_head({"scontrol", "release", former});
   const auto log = "c/slurm-" + former + ".out";
   EXPECT_TRUE(happens_within(60s, [&] {
-    return work.text_of(log).find("now holds another run") != std::string::npos;
+    return work.text_of(log).find("holds another run") != std::string::npos;
   })) << work.text_of(log);
   EXPECT_TRUE(happens_within(90s, [&] { return attempts("a") == 2; }));
   EXPECT_NE(id_in("c"), former);

@@ -126,7 +126,7 @@ const Case cases[] = {
     {"a cancel of the system counts as a lost node",
      {.status = RunStatus::cancelled, .canceller = Canceller::system},
      RunVerdict::give_up,
-     "has no node_fail",
+     "does not list node_fail",
      {},
      {.requeue_on = {"timeout"}}},
     {"too many jobs",

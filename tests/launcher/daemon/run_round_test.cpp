@@ -236,7 +236,7 @@ TEST_F(RunRoundTest, ADirectoryThatWasRemovedIsAskedForNoMore) {
   now_s_ += 8 * 86400;
   look();
   EXPECT_TRUE(run("r").over);
-  EXPECT_THAT(run("r").decision, HasSubstr("gone"));
+  EXPECT_THAT(run("r").decision, HasSubstr("no longer exists"));
 }
 
 TEST_F(RunRoundTest, RecoveryIsReadFromTheRunsFiles) {
