@@ -71,7 +71,7 @@ TEST(StorageFaults, AFullDiskStopsWithItsErrorAndKeepsWhatFits) {
   EXPECT_EQ(run.ended.exit_code, 1) << run.ended.output;
   EXPECT_THAT(run.ended.output, HasSubstr("dltrain: error: cannot write "));
   EXPECT_THAT(run.ended.output, HasSubstr("No space left on device"));
-  EXPECT_THAT(run.ended.output, HasSubstr("  try: make room"));
+  EXPECT_THAT(run.ended.output, HasSubstr("  try: free disk space"));
   EXPECT_EQ(events_of(folder / "run", "checkpoint_failed").at(0)["step"], 21);
   expect_sound(folder / "kept", 14);
 }

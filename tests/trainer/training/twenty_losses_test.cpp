@@ -23,11 +23,15 @@ TrainConfig twenty_steps(const std::string& backend, Precision precision) {
   return config;
 }
 
+/// Empty if this CPU or GPU does not have the precision, which fp32 always is.
 std::vector<double> losses_of(const std::string& backend, Precision precision) {
   const ScratchFolder folder;
   const auto trained = train_alone(twenty_steps(backend, precision), folder.path());
-  EXPECT_TRUE(trained) << (trained ? "" : trained.error().what);
-  return trained ? trained->losses : std::vector<double>();
+  if (trained) return trained->losses;
+  const bool lacking = trained.error().kind == ErrorKind::unavailable;
+  EXPECT_TRUE(lacking && precision != Precision::fp32) << trained.error().what;
+  std::printf("skipped: %s\n", trained.error().what.c_str());
+  return {};
 }
 
 class TwentyLosses : public testing::TestWithParam<BackendEntry> {};
@@ -48,6 +52,7 @@ TEST_P(TwentyLosses, MatchReference) {
     }
     SCOPED_TRACE(to_string(precision));
     const std::vector<double> seen = losses_of(std::string(GetParam().name), precision);
+    if (seen.empty()) continue;
     ASSERT_EQ(seen.size(), wanted.size());
     double most = 0;
     for (std::size_t step = 0; step < wanted.size(); ++step) {
