@@ -193,12 +193,12 @@ Result<int> init(System& system, Options options) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--framework", options->framework, "the program's [what it imports]")
-      ->type_name("F")
+      ->type_name("FRAMEWORK")
       ->check(unknown_framework);
   app.add_option("--script", options->script, "the program that every rank runs")
       ->type_name("FILE");
   app.add_option("--from", options->from, "convert this sbatch script")
-      ->type_name("JOB.sbatch")
+      ->type_name("SCRIPT.sbatch")
       ->excludes("--script");
   app.add_option("-o,--output", options->output,
                  "a new job file; -: stdout [named after the script]")

@@ -124,7 +124,13 @@ Candidates values_of(System& system, std::string_view type, std::string_view wor
   if (type == "RUN") return runs(system, word);
   if (type == "X" || type == "CLUSTER") return clusters(system);
   if (type == "JOB.yaml") return job_files(word);
-  if (type == "KEY.PATH=VALUE") return job_keys(word);
+  if (type == "KEY.PATH=VALUE") {
+    constexpr std::string_view key = "cluster=";
+    if (!word.starts_with(key)) return job_keys(word);
+    Candidates found = clusters(system);
+    for (Candidate& cluster : found) cluster.word.insert(0, key);
+    return found;
+  }
   if (type == "COMMUNICATOR")
     return words_of_key({"properties", "runtime", "properties", "allreduce"});
   if (type == "FRAMEWORK") return words_of_key({"properties", "framework"});

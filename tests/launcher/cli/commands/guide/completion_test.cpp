@@ -99,6 +99,10 @@ TEST_F(CompletionScript, Bash) {
             "dllaunch bind --topology lumi-g --policy=closest");
   EXPECT_EQ(bash("dllaunch lint big\t"), "dllaunch lint big job.sbatch");
   EXPECT_EQ(bash("dllaunch lease my\t"), "dllaunch lease my data/");
+  EXPECT_EQ(bash("dllaunch init --from b\t"), "dllaunch init --from big job.sbatch");
+  EXPECT_EQ(bash("dllaunch init --framework py\t"), "dllaunch init --framework pytorch");
+  EXPECT_EQ(bash("dllaunch plan train.yaml --set cluster=leo\t"),
+            "dllaunch plan train.yaml --set cluster=leonardo-booster");
 }
 
 TEST_F(CompletionScript, Zsh) {
