@@ -45,7 +45,8 @@ using Mistake = std::function<std::string(const std::string& answer)>;
 Result<std::string> ask(System& system, const std::string& question, const std::string& otherwise,
                         const Mistake& mistake) {
   for (;;) {
-    system.log(question + (otherwise.empty() ? "" : " [" + otherwise + "]") + ": ");
+    const auto usual = otherwise.empty() ? "" : fmt::format(" [{}]", otherwise);
+    system.log(fmt::format("{}{}: ", question, usual));
     std::string answer;
     if (!std::getline(std::cin, answer)) {
       system.log("\n");
