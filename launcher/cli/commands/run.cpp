@@ -140,7 +140,7 @@ StopChoice ask_at_terminal() {
   if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
   if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
   if (answer[0] != 'g' && answer[0] != 'G')
-    std::cerr << "dllaunch: '" << answer << "' is none of d, c and g: the job goes on\n";
+    std::cerr << "dllaunch: '" << answer << "' is not d, c or g: the job goes on\n";
   return StopChoice::go_on;
 }
 
