@@ -64,7 +64,9 @@ JobDraft first_job(const FirstJob& wanted, const Facts& facts) {
                           "--check` shows what",
                           "would run where; docs/reference/job-file.md lists all keys."},
                  .name = stem_of(wanted.script)};
-  draft.resources.push_back({.key = "nodes", .value = wanted.nodes});
+  draft.resources.push_back({.key = "nodes",
+                             .value = wanted.nodes,
+                             .comment = "each runs one rank per GPU; ranks_per_node: N runs N"});
   if (facts.slurm) add_slurm_keys(*facts.slurm, draft.resources);
   if (wanted.script.empty()) {
     draft.other.push_back(

@@ -15,7 +15,7 @@ namespace {
 
 /// What a program or a batch script is instead of a job file; nullopt: it may be one.
 std::optional<Error> error_of_another_kind(const std::string& path, std::string_view text) {
-  if (text.starts_with("#!") && text.find("\n#SBATCH") != std::string_view::npos)
+  if (is_sbatch_script(text))
     return Error{ErrorKind::bad_request, path + " is an sbatch script, not a job file",
                  "dllaunch init --from " + shell_quote(path)};
   if (path.ends_with(".py"))
@@ -25,6 +25,10 @@ std::optional<Error> error_of_another_kind(const std::string& path, std::string_
 }
 
 }  // namespace
+
+bool is_sbatch_script(std::string_view text) {
+  return text.starts_with("#!") && text.find("\n#SBATCH") != std::string_view::npos;
+}
 
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets) {
   auto text = system.read_file(path);

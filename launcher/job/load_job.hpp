@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
@@ -12,5 +13,8 @@ namespace dllaunch {
 /// Reads and parses `path`; logs every problem. bad_request: no such file, a folder, or the number
 /// of problems.
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets);
+
+/// Whether a text is a script for sbatch, which looks for directives only in a file with a shebang.
+bool is_sbatch_script(std::string_view text);
 
 }  // namespace dllaunch

@@ -19,6 +19,7 @@
 #include "launcher/init/job_draft.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "launcher/job/load_job.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "support/parse_number.hpp"
 
@@ -151,8 +152,7 @@ Result<int> write_first_job(System& system, const Options& options, bool asks) {
   if (!wanted.script.empty()) {
     const auto text = system.read_file(wanted.script);
     if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a program"};
-    if (text->find("\n#SBATCH") != std::string::npos)
-      return convert(system, options, wanted.script);
+    if (is_sbatch_script(*text)) return convert(system, options, wanted.script);
     if (wanted.framework.empty()) wanted.framework = framework_of_program(*text);
     if (asks) {
       auto framework = ask(system, "Framework", wanted.framework, unknown_framework);
