@@ -16,7 +16,8 @@ const Json schema = Json::parse(R"({
                         {"type": "object", "additionalProperties": false, "required": ["kind"],
                          "properties": {"kind": {"type": "integer"}}}], "default": "a"},
     "list": {"type": "array", "default": [],
-             "items": {"type": "object", "properties": {"side": {"type": "integer", "default": 0}}}},
+             "items": {"type": "object", "properties": {"side": {"type": "integer", "default": 0}}}
+            },
     "block": {"type": "object", "additionalProperties": false,
               "properties": {"flag": {"type": "boolean", "default": true, "x-also": ["switch_it"]},
                              "words": {"type": "string", "default": ""}}},
