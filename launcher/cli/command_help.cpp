@@ -143,7 +143,7 @@ Examples:
   text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
                        {"-v, --verbose, -q, --quiet", "more messages; errors only"},
                        {"-h, --help", "this text; after a command: its options"},
-                       {"    --version", "the version of this build"}});
+                       {"-V, --version", "the version of this build"}});
   return text;
 }
 

@@ -41,7 +41,7 @@ void declare_globals(CommandOptions& app, GlobalOptions& options) {
 }
 
 void declare_version(CommandOptions& app, bool& asked) {
-  app.add_flag("--version", asked, "the version of this build")->group(global_group);
+  app.add_flag("-V,--version", asked, "the version of this build")->group(global_group);
 }
 
 using Commands = std::span<const CommandGroup>;

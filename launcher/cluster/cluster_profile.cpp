@@ -7,6 +7,7 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/cluster/profile_topology.hpp"
+#include "launcher/config/key_names.hpp"
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
@@ -204,6 +205,9 @@ ParsedProfile failed(std::vector<YamlProblem> problems, const std::string& file,
                      std::string_view text) {
   const auto lines = lines_of(text);
   ParsedProfile parsed;
+  std::ranges::stable_sort(problems, [](const auto& a, const auto& b) {
+    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+  });
   if (problems.size() > most_problems) {
     problems[most_problems - 1].message +=
         fmt::format(" (and {} more errors)", problems.size() - most_problems);
@@ -227,16 +231,14 @@ ParsedProfile parse_cluster_profile(std::string_view text, const std::string& fi
   if (document.problem) return failed({*document.problem}, file, text);
   if (document.root->kind == YamlKind::null)
     return failed({{{}, "the file is empty; a cluster profile needs 'name:'"}}, file, text);
+  auto wrong = correct_keys(cluster_profile_schema(), *document.root);
   SchemaWalk walk("a cluster profile");
   const Json resolved = walk.complete(cluster_profile_schema(), *document.root);
-  if (auto problems = std::move(walk).problems(); !problems.empty())
-    return failed(std::move(problems), file, text);
+  for (YamlProblem& problem : std::move(walk).problems()) wrong.push_back(std::move(problem));
+  if (!wrong.empty()) return failed(std::move(wrong), file, text);
   Reader reader(*document.root, resolved, file);
   auto profile = reader.read();
   auto problems = std::move(reader).problems();
-  std::ranges::stable_sort(problems, [](const auto& a, const auto& b) {
-    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
-  });
   if (!problems.empty()) return failed(std::move(problems), file, text);
   profile.text = text;
   return {std::move(profile), {}};

@@ -126,6 +126,15 @@ std::optional<Json> accept_scalar(const Json& schema, const YamlNode& node) {
   return value;
 }
 
+const Json& form_for(const Json& schema, const YamlNode& node) {
+  const bool block = node.kind == YamlKind::mapping;
+  if (!schema.contains("anyOf") || (!block && node.kind != YamlKind::sequence)) return schema;
+  for (const Json& form : schema["anyOf"]) {
+    if (form.contains(block ? "properties" : "items")) return form;
+  }
+  return schema;
+}
+
 bool matches(const std::string& pattern, const std::string& text) {
   // A schema has a dozen patterns and is walked for every built-in profile, and compiling one costs
   // more than a walk. One cache per thread, because regexec locks what it shares.

@@ -14,6 +14,9 @@ bool schema_allows(const Json& schema, std::string_view type);
 /// The value of `node` (a scalar or null) under `schema`; nullopt if it does not fit.
 std::optional<Json> accept_scalar(const Json& schema, const YamlNode& node);
 
+/// Of the alternative forms in `schema`, the block or list form if the node is one; else `schema`.
+const Json& form_for(const Json& schema, const YamlNode& node);
+
 /// Whether POSIX extended `pattern` matches anywhere in `text`.
 bool matches(const std::string& pattern, const std::string& text);
 

@@ -61,30 +61,9 @@ std::string suggestion(const Json& schema, const YamlNode& node) {
   return "";
 }
 
-/// Finds the blocks anywhere in `schema` that have a key of this name.
-void find_owners(const Json& schema, const std::string& path, const std::string& key,
-                 std::vector<std::string>& owners) {
-  if (!schema.contains("properties")) return;
-  for (const auto& [name, property] : schema["properties"].items()) {
-    if (name == key && !path.empty()) owners.push_back(path);
-    find_owners(property, below(path, name), key, owners);
-  }
-}
-
-/// Of the alternative forms of a value, the block or list form if the node is one.
-const Json& form_for(const Json& schema, const YamlNode& node) {
-  const bool block = node.kind == YamlKind::mapping;
-  if (!schema.contains("anyOf") || (!block && node.kind != YamlKind::sequence)) return schema;
-  for (const Json& form : schema["anyOf"]) {
-    if (form.contains(block ? "properties" : "items")) return form;
-  }
-  return schema;
-}
-
 }  // namespace
 
 Json SchemaWalk::complete(const Json& schema, const YamlNode& root) {
-  root_schema_ = &schema;
   return value(schema, "", root);
 }
 
@@ -142,12 +121,9 @@ Json SchemaWalk::block(const Json& schema, const std::string& path, const YamlNo
   const auto others = schema.find("additionalProperties");
   for (const YamlEntry& other : node.entries) {
     if (properties.contains(other.key)) continue;
-    if (others != schema.end() && others->is_object()) {
-      check_name(schema, other);
-      result[other.key] = entry(*others, below(path, other.key), other);
-    } else {
-      report_unknown(schema, other);
-    }
+    if (others == schema.end() || !others->is_object()) continue;
+    check_name(schema, other);
+    result[other.key] = entry(*others, below(path, other.key), other);
   }
   for (const Json& name : schema.value("required", Json::array())) {
     if (given.contains(name.get<std::string>())) continue;
@@ -233,23 +209,6 @@ void SchemaWalk::check_name(const Json& schema, const YamlEntry& entry) {
   const Json& names = schema["propertyNames"];
   if (matches(names["pattern"], entry.key)) return;
   report(entry.mark, fmt::format("{} is not {}", in_quotes(entry.key), describe(names)));
-}
-
-void SchemaWalk::report_unknown(const Json& schema, const YamlEntry& entry) {
-  std::string message = "unknown key " + in_quotes(entry.key);
-  std::vector<std::string> known;
-  const Json properties = schema.value("properties", Json::object());
-  for (const auto& [name, property] : properties.items()) known.push_back(name);
-  std::vector<std::string> owners;
-  find_owners(*root_schema_, "", entry.key, owners);
-  if (const auto near = nearest_name(entry.key, known)) {
-    message += fmt::format("; did you mean '{}'?", *near);
-  } else if (!owners.empty()) {
-    message += fmt::format("; it belongs under '{}'", owners.front());
-  } else {
-    message += fmt::format("; keys here: {}", fmt::join(known, ", "));
-  }
-  report(entry.mark, std::move(message));
 }
 
 void SchemaWalk::report_duplicates(const std::string& path, const YamlNode& node) {

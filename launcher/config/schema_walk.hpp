@@ -25,6 +25,7 @@ class SchemaWalk {
  public:
   explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
 
+  /// Passes over unknown keys: correct_keys() reports them.
   Json complete(const Json& schema, const YamlNode& root);
 
   /// Sorted by position.
@@ -39,12 +40,10 @@ class SchemaWalk {
   void choose(const std::string& path, const YamlNode& node, const Json& properties, Json& result);
   Json scalar(const Json& schema, const std::string& path, const YamlNode& node);
   void check_name(const Json& schema, const YamlEntry& entry);
-  void report_unknown(const Json& schema, const YamlEntry& entry);
   void report_duplicates(const std::string& path, const YamlNode& node);
   void report(const Mark& mark, std::string message);
 
   std::string whole_;  // name of the whole document, for messages
-  const Json* root_schema_ = nullptr;
   std::vector<YamlProblem> problems_;
 };
 

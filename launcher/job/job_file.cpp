@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "launcher/base/utf8.hpp"
+#include "launcher/config/key_names.hpp"
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
 #include "launcher/job/job_checks.hpp"
@@ -53,7 +54,9 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
     problems.resize(most_problems);
     problems.back().message += fmt::format(" (and {} more errors)", more);
   }
-  return {.job = {}, .problems = placed(std::move(problems), sources), .notes = {}};
+  ParsedJob parsed;
+  parsed.problems = placed(std::move(problems), sources);
+  return parsed;
 }
 
 /// The value of a key in a mapping; null if there is none.
@@ -88,6 +91,9 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
       problems.push_back(*std::move(problem));
     }
   }
+  auto unknown = correct_keys(job_schema(), root);
+  const bool any_unknown = !unknown.empty();
+  append(problems, std::move(unknown));
   append(problems, expand_short_forms(job_schema(), root));
   auto settled = settle_counts(root);
   append(problems, std::move(settled.problems));
@@ -95,13 +101,20 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   auto resolved = walk.complete(job_schema(), root);
   append(problems, std::move(walk).problems());
   if (root.kind == YamlKind::mapping) append(problems, check_together(root));
-  if (!problems.empty()) return failed(std::move(problems), sources);
+  if (!problems.empty()) {
+    auto all = failed(std::move(problems), sources);
+    all.unknown_keys = any_unknown;
+    return all;
+  }
   auto job = job_from_json(std::move(resolved));
   job.recovery.written = entry_of(root, "recovery") != nullptr;
   const auto* runtime = entry_of(root, "runtime");
   job.stall_abort_written =
       runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
-  return {std::move(job), {}, placed(std::move(settled.notes), sources)};
+  ParsedJob parsed;
+  parsed.job = std::move(job);
+  parsed.notes = placed(std::move(settled.notes), sources);
+  return parsed;
 }
 
 }  // namespace dllaunch

@@ -15,6 +15,7 @@ namespace dllaunch {
 struct ParsedJob {
   std::optional<Job> job;            // nullopt if there is a problem
   std::vector<Diagnostic> problems;  // in file order
+  bool unknown_keys = false;         // whether any problem is a key that job files do not have
   std::vector<Diagnostic> notes;     // what was read differently from how it is written
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "launcher/config/key_names.hpp"
 #include "launcher/job/job_keys.hpp"
 #include "launcher/job/short_forms.hpp"
 #include "launcher/job/train_schema.hpp"
@@ -87,6 +88,60 @@ void allow_short_forms(Json& schema) {
   }
 }
 
+/// A word of Slurm, submitit, SkyPilot or torchrun, and the key for it.
+struct OtherWord {
+  const char* word;
+  const char* path;
+};
+
+constexpr std::array<OtherWord, 38> other_words = {{
+    {"job_name", "name"},
+    {"num_nodes", "resources.nodes"},
+    {"nnodes", "resources.nodes"},
+    {"accelerators", "resources.gpus_per_node"},
+    {"num_gpus", "resources.gpus"},
+    {"gpu", "resources.gpus"},
+    {"ntasks_per_node", "resources.ranks_per_node"},
+    {"tasks_per_node", "resources.ranks_per_node"},
+    {"nproc_per_node", "resources.ranks_per_node"},
+    {"procs_per_node", "resources.ranks_per_node"},
+    {"cpus_per_task", "resources.cpus_per_rank"},
+    {"walltime", "resources.time"},
+    {"time_limit", "resources.time"},
+    {"timeout", "resources.time"},
+    {"timeout_min", "resources.time"},
+    {"mem", "resources.memory"},
+    {"queue", "resources.partition"},
+    {"project", "resources.account"},
+    {"dependency", "after"},
+    {"depends_on", "after"},
+    {"env", "environment.variables"},
+    {"envs", "environment.variables"},
+    {"env_vars", "environment.variables"},
+    {"venv", "environment.activate"},
+    {"virtualenv", "environment.activate"},
+    {"conda", "environment.activate"},
+    {"conda_env", "environment.activate"},
+    {"docker_image", "environment.container.image"},
+    {"image_id", "environment.container.image"},
+    {"command", "run"},
+    {"cmd", "run"},
+    {"script", "run"},
+    {"entrypoint", "run"},
+    {"program", "run"},
+    {"exec", "run"},
+    {"training", "train"},
+    {"max_retries", "recovery.max_restarts"},
+    {"retries", "recovery.max_restarts"},
+}};
+
+void add_other_words(Json& schema) {
+  for (const auto& [word, path] : other_words) {
+    const auto [parent, name] = find_place(schema, path);
+    (*parent)["properties"][name][also_keyword].push_back(word);
+  }
+}
+
 Json compose() {
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "dllaunch job file"},
@@ -103,6 +158,7 @@ Json compose() {
     add_key(schema, key);
   }
   allow_short_forms(schema);
+  add_other_words(schema);
   return schema;
 }
 

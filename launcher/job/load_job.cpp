@@ -51,7 +51,9 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
   const std::size_t count = parsed.problems.size();
   return Error{
       ErrorKind::bad_request, fmt::format("{} has {} error{}", path, count, count == 1 ? "" : "s"),
-      "`dllaunch help job-file` shows the top keys, `dllaunch schema --markdown` all of them"};
+      parsed.unknown_keys
+          ? "`dllaunch help job-file` shows the top keys, `dllaunch schema --markdown` all of them"
+          : ""};
 }
 
 }  // namespace dllaunch

@@ -199,7 +199,7 @@ class LauncherReader {
   }
 
   RankLauncher read(std::string_view script) {
-    while (at_ < words_.size() && read_.refusal.empty() && read_option()) continue;
+    while (at_ < words_.size() && read_option()) continue;
     const std::size_t end = at_ < words_.size() ? words_[at_].begin : words_.back().end;
     read_.written = one_line(script.substr(words_[0].begin, end - words_[0].begin));
     if (read_.refusal.empty() && at_ == words_.size()) refuse("names no program to run");
@@ -219,7 +219,9 @@ class LauncherReader {
     return line;
   }
 
-  void refuse(std::string why) { read_.refusal = std::move(why); }
+  void refuse(const std::string& why) {
+    read_.refusal += (read_.refusal.empty() ? "" : "; ") + why;
+  }
 
   /// False: the word is no option.
   bool read_option() {
@@ -237,6 +239,9 @@ class LauncherReader {
     if (known == opening_.options.end()) {
       refuse(fmt::format("has the option {}, which dllaunch cannot take over",
                          word.text.substr(0, equals)));
+      // The next word may be its value or the program.
+      if (equals == std::string::npos) return false;
+      ++at_;
       return true;
     }
     ++at_;

@@ -19,6 +19,8 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
+#include "launcher/presubmit/before_queue.hpp"
+#include "launcher/presubmit/module_checks.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_ownership.hpp"
@@ -40,8 +42,8 @@ constexpr const char* prepare_script = R"(activate=$1 setup=$2 modules=$3
 shift 3
 if [ "$modules" -gt 0 ]; then
   if ! type module >/dev/null 2>&1; then
-    for init in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh; do
-      if [ -r "$init" ]; then . "$init"; fi
+    for init in /etc/profile.d/{lmod,z00_lmod,modules}.sh; do
+      if [ -r "$init" ]; then . "$init"; break; fi
     done
   fi
   module purge && module load "${@:1:modules}" || exit 3
@@ -247,6 +249,10 @@ Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
 }  // namespace
 
 Result<Ok> check_local(const LaunchPlan& plan, System& system) {
+  QueueReport report;
+  add_as(QueueCheck::modules, report.findings,
+         [&] { report.findings = check_modules(plan.modules, system); });
+  if (!report.passed()) return as_error(report);
   const bool own_path =
       needs_preparation(plan) || std::ranges::any_of(plan.environment, [](const auto& variable) {
         return variable.first == "PATH";

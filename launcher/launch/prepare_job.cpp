@@ -196,6 +196,8 @@ Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
   const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)
     checked.report = check_before_queue(effective, *facts, *paths, checked.plan, elsewhere, system);
+  else if (!elsewhere)
+    checked.report = check_here(effective, *paths, system);
   return checked;
 }
 

@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "launcher/plan/container.hpp"
@@ -19,6 +22,19 @@ void keep_gpus_of(const std::string& device, Topology& topology) {
   });
 }
 
+/// The first key of the job that only Slurm reads; empty: there is none.
+std::string key_for_slurm(const Resources& resources) {
+  using Key = std::pair<const char*, const std::optional<std::string>*>;
+  const std::array<Key, 5> keys = {{{"partition", &resources.partition},
+                                    {"account", &resources.account},
+                                    {"qos", &resources.qos},
+                                    {"reservation", &resources.reservation},
+                                    {"constraint", &resources.constraint}}};
+  const auto given =
+      std::ranges::find_if(keys, [](const Key& key) { return key.second->has_value(); });
+  return given == keys.end() ? "" : given->first;
+}
+
 /// Open MPI counts usable cores as slots, and refuses more ranks than slots.
 int slots(const Topology& topology) {
   return static_cast<int>(std::ranges::count_if(topology.cores, [&topology](const Core& core) {
@@ -30,13 +46,14 @@ int slots(const Topology& topology) {
 
 Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& paths) {
   if (job.resources.nodes > 1)
-    return Error{ErrorKind::unsatisfiable,
-                 facts.slurm
-                     ? fmt::format("asked for {} nodes, but --local starts on this machine only",
-                                   job.resources.nodes)
-                     : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
-                                   job.resources.nodes, facts.why_no_slurm),
-                 "use --set resources.nodes=1"};
+    return Error{
+        ErrorKind::unsatisfiable,
+        facts.slurm ? fmt::format("asked for {} nodes, but --local starts on this machine only",
+                                  job.resources.nodes)
+                    : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
+                                  job.resources.nodes, facts.why_no_slurm),
+        facts.slurm ? "use --set resources.nodes=1"
+                    : "use --set resources.nodes=1, or --set cluster=NAME to plan for a cluster"};
   if (!facts.topology)
     return Error{ErrorKind::unavailable, "the topology of this machine is not known",
                  "facts for --local need a `topology`"};
@@ -48,6 +65,9 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   plan.topology = *facts.topology;
   plan.exact = true;
   plan.origin = {.source = "machine", .host = facts.host};
+  if (const auto key = key_for_slurm(job.resources); !key.empty())
+    plan.warnings.push_back(fmt::format(
+        "resources.{} has no effect on this machine; --set cluster=NAME plans for a cluster", key));
   leave_out_spare_nodes("the ranks start on this machine only", plan);
   keep_gpus_of(job.resources.device, plan.topology);
   const auto gpus =

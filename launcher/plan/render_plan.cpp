@@ -49,6 +49,17 @@ std::string heading(const LaunchPlan& plan) {
                      plan.ranks_per_node, plan.scheduler);
 }
 
+/// Why the start command has an option that reads like a mistake; empty: it has none.
+std::string why_too_many(const LaunchPlan& plan) {
+  const auto has = [&plan](std::string_view option) {
+    return std::ranges::find(plan.start.options, option) != plan.start.options.end();
+  };
+  if (has("--oversubscribe"))
+    return "  --oversubscribe: mpirun refuses more ranks than cores without it\n";
+  if (has("--overcommit")) return "  --overcommit: srun refuses more ranks than CPUs without it\n";
+  return "";
+}
+
 std::string sbatch_words(const LaunchPlan& plan) {
   std::vector<std::string> argv = {"sbatch"};
   for (const auto& [option, value] : plan.sbatch)
@@ -85,7 +96,7 @@ std::string render_plan(const LaunchPlan& plan) {
   if (!plan.suggested_modules.empty())
     text += fmt::format("  environment.modules is empty; the site suggests [{}]\n",
                         fmt::join(plan.suggested_modules, ", "));
-  text += "\n";
+  text += why_too_many(plan) + "\n";
   for (const auto& line : plan.before) text += line.empty() ? "\n" : "  " + line + "\n";
   text += fmt::format("  {}\n", shell_lines(plan.start.argv(), plan.start.shim_position(), "    "));
   if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));

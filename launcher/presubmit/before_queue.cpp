@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
+#include <string_view>
+#include <utility>
 
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/profile_job.hpp"
@@ -28,6 +31,24 @@ bool any_fatal(const CheckFindings& found) {
 bool is_known(const CheckFindings& found, const Error& problem) {
   return std::any_of(found.begin(), found.end(),
                      [&](const CheckFinding& one) { return one.problem.what == problem.what; });
+}
+
+/// The check that an error of plan() belongs to. Its message begins with the key, or says what was
+/// asked for.
+QueueCheck check_of_plan(std::string_view what) {
+  constexpr std::array<std::pair<std::string_view, QueueCheck>, 5> keys = {{
+      {"environment.container", QueueCheck::container},
+      {"environment.modules", QueueCheck::modules},
+      {"environment", QueueCheck::environment},
+      {"stage", QueueCheck::stage},
+      {"the run directory", QueueCheck::run_dir},
+  }};
+  for (const auto& [key, check] : keys)
+    if (what.starts_with(key)) return check;
+  if (!what.starts_with("asked for")) return QueueCheck::plan;
+  const bool of_gpus = what.find(" GPU") != std::string_view::npos ||
+                       what.find(" device ") != std::string_view::npos;
+  return of_gpus ? QueueCheck::gpus : QueueCheck::nodes;
 }
 
 /// Whether some nodes are unavailable because they are drained or reserved.
@@ -88,6 +109,13 @@ bool QueueReport::passed() const {
   return !any_fatal(findings);
 }
 
+QueueReport check_here(const Job& job, const Paths& paths, System& system) {
+  QueueReport report{.findings = check_files(job, paths, system)};
+  add_as(QueueCheck::modules, report.findings,
+         [&] { add(report.findings, check_modules(job.environment.modules, system)); });
+  return report;
+}
+
 QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& paths,
                                const Result<LaunchPlan>& made, bool recorded, System& system) {
   QueueReport report;
@@ -98,12 +126,12 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
       check_cluster(job, slurm, recorded && facts.time > 0 ? facts.time : std::time(nullptr));
   // Report sbatch's refusal only if nothing else explains it: file checks come later.
   if (!made && !is_known(report.findings, made.error()))
-    report.findings.push_back({.problem = made.error(), .fatal = true});
+    report.findings.push_back(
+        {.problem = made.error(), .fatal = true, .check = check_of_plan(made.error().what)});
   if (recorded) return report;
   if (made) try_submission(*made, slurm, system, report);
-  add(report.findings, check_files(with_own_mounts(job, own), paths, system));
-  add_as(QueueCheck::modules, report.findings,
-         [&] { add(report.findings, check_modules(job.environment.modules, system)); });
+  add(report.findings, check_here(with_own_mounts(job, own), paths, system).findings);
+  add(report.findings, check_shared(job, paths, system));
   return report;
 }
 

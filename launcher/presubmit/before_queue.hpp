@@ -22,6 +22,9 @@ struct QueueReport {
   bool passed() const;
 };
 
+/// What the job needs of this machine: its files and modules.
+QueueReport check_here(const Job& job, const Paths& paths, System& system);
+
 /// `made`: the plan, or why there is none; checks that need no plan run anyway. `recorded`: the
 /// facts are of another cluster, so only they are checked.
 QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& paths,

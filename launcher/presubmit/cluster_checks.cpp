@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/plan/node_selection.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -58,6 +59,15 @@ void add_once(CheckFindings& found, QueueCheck check, const Error& problem,
   if (!known) found.push_back({problem, /*fatal=*/true, of_node_count, check});
 }
 
+/// Whether Slurm has every partition that the job names.
+bool all_exist(const Resources& resources, const SlurmFacts& slurm) {
+  if (!resources.partition) return true;
+  const auto named = split_at(*resources.partition, ',');
+  return std::ranges::all_of(named, [&slurm](std::string_view name) {
+    return std::ranges::find(slurm.partitions, name, &Partition::name) != slurm.partitions.end();
+  });
+}
+
 /// select_nodes() stops at the first problem, so it is called once for nodes and once for time.
 void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found) {
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
@@ -66,7 +76,8 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   if (const auto nodes = select_nodes(untimed, slurm, wants_gpus); !nodes) {
     untimed.resources.nodes = 1;
     const bool one_would_do = select_nodes(untimed, slurm, wants_gpus) ? true : false;
-    add_once(found, QueueCheck::nodes, nodes.error(), one_would_do);
+    add_once(found, all_exist(job.resources, slurm) ? QueueCheck::nodes : QueueCheck::partition,
+             nodes.error(), one_would_do);
   }
   auto one = job.resources;
   one.nodes = 1;

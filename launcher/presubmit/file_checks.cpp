@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "launcher/base/split.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -146,31 +148,36 @@ void check_output(const Paths& paths, System& system, CheckFindings& found) {
               "use --run-dir DIR on a shared file system that you can write to");
 }
 
-bool is_of_one_machine(const std::string& path, System& system) {
-  constexpr std::array<std::string_view, 4> folders = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"};
-  const bool named = std::any_of(folders.begin(), folders.end(), [&path](std::string_view folder) {
-    return (path + "/").starts_with(folder);
-  });
-  return named || system.look_at(nearest_that_exists(path, system)).in_memory;
+/// The path in a line of /proc/self/mountinfo, which writes a blank as \040.
+std::string mount_point_in(std::string_view line) {
+  constexpr std::size_t field = 4;
+  constexpr std::string_view blank = "\\040";
+  const auto fields = split_at(line, ' ');
+  if (fields.size() <= field) return "";
+  std::string path(fields[field]);
+  for (auto at = path.find(blank); at != std::string::npos; at = path.find(blank, at + 1))
+    path.replace(at, blank.size(), " ");
+  return path;
 }
 
-/// One message for all: usually the whole project is in one place.
-void check_shared(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
-  std::vector<std::string> local;
-  std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
-  if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
-  if (!job.train.is_null()) places.push_back(paths.dltrain);
-  for (const auto& place : places)
-    if (is_of_one_machine(place, system)) local.push_back(place);
-  if (local.empty()) return;
-  add_warning(
-      found,
-      fmt::format(
-          "{} {} in a folder that is usually local to each machine: the nodes may not find {}",
-          fmt::join(local, ", "), local.size() == 1 ? "lies" : "lie",
-          local.size() == 1 ? "it" : "them"),
-      "use a folder that all nodes share, such as home or scratch; --run-dir DIR moves the run "
-      "directory");
+/// Whether the path is in a mount of its own below `folder`: then it may well be shared.
+bool is_mounted_below(std::string_view folder, const std::string& path, System& system) {
+  const auto mounts = system.read_file("/proc/self/mountinfo");
+  if (!mounts) return false;
+  const auto lines = split_lines(*mounts);
+  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+    const auto point = mount_point_in(line) + "/";
+    return point.size() > folder.size() && point.starts_with(folder) &&
+           (path + "/").starts_with(point);
+  });
+}
+
+bool is_of_one_machine(const std::string& path, System& system) {
+  constexpr std::array<std::string_view, 4> folders = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"};
+  const bool named = std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
+    return (path + "/").starts_with(folder) && !is_mounted_below(folder, path, system);
+  });
+  return named || system.look_at(nearest_that_exists(path, system)).in_memory;
 }
 
 void check_exists(std::string_view key, const std::string& named, const Paths& paths,
@@ -316,10 +323,29 @@ CheckFindings check_files(const Job& job, const Paths& paths, System& system) {
   add_as(QueueCheck::stage, found, [&] { check_stage(job, paths, system, found); });
   add_as(QueueCheck::environment, found, [&] { check_prefix(job, paths, system, found); });
   add_as(QueueCheck::container, found, [&] { check_container(job, paths, system, found); });
-  add_as(QueueCheck::run_dir, found, [&] {
-    check_output(paths, system, found);
-    check_shared(job, paths, system, found);
-  });
+  add_as(QueueCheck::run_dir, found, [&] { check_output(paths, system, found); });
+  return found;
+}
+
+CheckFindings check_shared(const Job& job, const Paths& paths, System& system) {
+  CheckFindings found;
+  // One message for all: usually the whole project is in one place.
+  std::vector<std::string> local;
+  std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
+  if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
+  if (!job.train.is_null()) places.push_back(paths.dltrain);
+  for (const auto& place : places)
+    if (is_of_one_machine(place, system)) local.push_back(place);
+  if (local.empty()) return found;
+  add_warning(
+      found,
+      fmt::format(
+          "{} {} in a folder that is usually local to each machine: the nodes may not find {}",
+          fmt::join(local, ", "), local.size() == 1 ? "lies" : "lie",
+          local.size() == 1 ? "it" : "them"),
+      "use a folder that all nodes share, such as home or scratch; --run-dir DIR moves the run "
+      "directory");
+  found.back().check = QueueCheck::run_dir;
   return found;
 }
 

@@ -11,8 +11,10 @@ constexpr std::string_view ask_the_site =
 
 constexpr Explanation queue_check_table[] = {
     {"plan", "No plan can be made for the job on this cluster.",
-     "The resources asked for and the nodes there do not fit together.",
-     "Change what the message names; `dllaunch plan JOB.yaml` shows the plan once there is one."},
+     "The ranks' cores, masks or reserved CPUs do not fit the nodes, or two keys contradict each "
+     "other.",
+     "Change what the message names; `dllaunch help binding` explains the keys, `dllaunch plan "
+     "JOB.yaml` shows the plan once there is one."},
     {"partition", "The partition does not take the job.",
      "It does not exist, is drained or down, or is closed to your account, QOS or groups.",
      ask_the_site},
@@ -20,9 +22,11 @@ constexpr Explanation queue_check_table[] = {
      "More nodes than there are with these GPUs, features and exclusions, outside the partition's "
      "limits, or too many of them out of order now.",
      "Lower resources.nodes, or loosen gpus_per_node, constraint or exclude."},
-    {"gpus", "GPUs of that type are not in the partition.",
-     "resources.sbatch_extra asks for a type (--gres=gpu:TYPE:N) that no node there has.",
-     "Remove it, or name a partition that has them."},
+    {"gpus", "GPUs of that number or type cannot be used.",
+     "resources.gpus_per_node, resources.device or a type in resources.sbatch_extra "
+     "(--gres=gpu:TYPE:N) asks for what no node there has, or for what the trainer of this build "
+     "cannot drive.",
+     "Ask for fewer GPUs or another type, or name a partition that has them."},
     {"time", "The time limit does not fit.",
      "It is above the limit of every partition named, or none is given and the default is short.",
      "Set resources.time to what the job needs."},
@@ -43,11 +47,13 @@ constexpr Explanation queue_check_table[] = {
     {"data", "Data that training reads is missing.",
      "train.dataset.path or train.init_from names what does not exist.",
      "Correct the path; `dllaunch data get NAME` fetches a published data set."},
-    {"stage", "A source of stage: is missing.", "It does not exist on this machine.",
+    {"stage", "A source of stage: cannot be copied.",
+     "It does not exist on this machine, or two sources have the same name.",
      "Correct the path, or remove it from stage:."},
-    {"environment", "The environment to activate is missing.",
-     "environment.activate names no virtual or conda environment.",
-     "Name its folder, the one that holds bin/."},
+    {"environment", "The environment of the ranks cannot be made.",
+     "environment.activate names no virtual or conda environment, or environment.variables has a "
+     "name that bash or srun does not take.",
+     "Name the environment's folder, the one that holds bin/, or correct the variable."},
     {"container", "The container cannot be used.",
      "Its image or a mount does not exist, or its runtime is not on this machine.",
      "Correct the path in environment.container. A missing runtime is no error: nodes may have "

@@ -100,14 +100,26 @@ TEST(Validate, GivesTheTimeAUnit) {
 
 TEST(Validate, PrintsEveryProblemAndFails) {
   FakeSystem system;
-  system.files["a.yaml"] = "name: a\nruns: x\n";
+  system.files["a.yaml"] = "name: a\nruns: x\nshare: all\n";
   const auto code = call(system, {"validate", "a.yaml"});
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().what, "a.yaml has 2 errors");
   EXPECT_EQ(code.error().kind, ErrorKind::bad_request);
+  EXPECT_NE(code.error().hint.find("dllaunch schema --markdown"), std::string::npos);
   EXPECT_EQ(system.printed, "");
   EXPECT_NE(system.logged.find("a.yaml:2:1: error: unknown key 'runs'; did you mean 'run'?"),
             std::string::npos);
+}
+
+TEST(Validate, SpeaksOfKeysOnlyWhereAKeyIsWrong) {
+  for (const char* text : {"name: a\nrun: x\nshare: all\n", "name: a\n",
+                           "name: a\nrun: torchrun --nnodes=2 t.py\nresources: {nodes: 3}\n"}) {
+    FakeSystem system;
+    system.files["a.yaml"] = text;
+    const auto code = call(system, {"validate", "a.yaml"});
+    ASSERT_FALSE(code) << text;
+    EXPECT_EQ(code.error().hint, "") << text;
+  }
 }
 
 TEST(Validate, AnswersInJson) {
@@ -116,9 +128,9 @@ TEST(Validate, AnswersInJson) {
   EXPECT_EQ(*call(system, {"validate", "--json", "a.yaml"}), 2);
   const Json answer = Json::parse(system.printed);
   EXPECT_EQ(answer["ok"], false);
-  ASSERT_EQ(answer["problems"].size(), 2u);
-  EXPECT_EQ(answer["problems"][1]["line"], 2);
-  EXPECT_EQ(answer["problems"][1]["column"], 1);
+  ASSERT_EQ(answer["problems"].size(), 1u);
+  EXPECT_EQ(answer["problems"][0]["line"], 2);
+  EXPECT_EQ(answer["problems"][0]["column"], 1);
 
   FakeSystem fine;
   fine.files["a.yaml"] = "name: a\nrun: x\n";

@@ -72,6 +72,8 @@ boot_space() {
   if [[ $1 != head ]]; then
     new_dev "$stage" "${node_gpus[${1#n}]}"
     new_tmp "$stage"
+  else
+    show_shares
   fi
   for file in passwd group hosts resolv.conf; do
     [[ ! -e $dir/slurm/etc/$file || ! -e /etc/$file ]] ||
@@ -117,6 +119,13 @@ new_tmp() {  # a node's own /tmp, in which DIR, the --share folders and this che
     mount --bind "$path" "$1$path"
   done
   mount --rbind "$1/tmp" /tmp
+}
+
+show_shares() {  # as mounts of their own in the /tmp of the login node: dllaunch warns of the rest of it
+  local path
+  for path in "$dir" "${shares[@]}"; do
+    [[ $path != /tmp/* ]] || mount --bind "$path" "$path"
+  done
 }
 
 # --- network: all of it inside the spaces, the machine's own sees nothing ------------------------

@@ -58,7 +58,7 @@ TEST(SchemaWalk, TakesTheFormThatTheValueHas) {
   EXPECT_EQ(walk("{need: a, forms: {k: 3}}").value["forms"].dump(), R"({"k":3,"d":7})");
   EXPECT_EQ(walk("{need: a, forms: [1, 2]}").value["forms"].dump(), "[1,2]");
   EXPECT_EQ(walk("{need: a, forms: {d: 3, e: 4}}").problems,
-            "1:11 required key 'forms.k' is missing\n1:25 unknown key 'e'; keys here: k, d\n");
+            "1:11 required key 'forms.k' is missing\n");
   EXPECT_EQ(walk("{need: a, forms: [x]}").problems,
             "1:19 forms[0] must be a whole number, got 'x'\n");
   EXPECT_EQ(walk("{need: a, forms: c}").problems,
@@ -165,13 +165,11 @@ TEST(SchemaWalk, SaysThatAQuotedNumberIsText) {
 }
 
 TEST(SchemaWalk, TellsOfAllProblemsInFileOrder) {
-  EXPECT_EQ(walk("block:\n  flga: true\nflag: true\nlist: [a, {}]\nzzz: 1\ncount: 1\ncount: 2\n")
-                .problems,
-            "1:1 required key 'need' is missing\n2:3 unknown key 'flga'; did you mean 'flag'?\n3:1 "
-            "unknown key 'flag'; it belongs under 'block'\n4:8 list[0] must be a whole number, got "
-            "'a'\n4:11 list[1] must be a whole number, got a block of keys\n5:1 unknown key 'zzz'; "
-            "keys here: need, count, rate, either, forms, raw, list, block, maybe, names\n7:1 key "
-            "'count' is given twice, first in line 6\n");
+  EXPECT_EQ(
+      walk("block:\n  flag: 1\nlist: [a, {}]\ncount: 1\ncount: 2\n").problems,
+      "1:1 required key 'need' is missing\n2:9 block.flag must be true or false, got '1'\n3:8 "
+      "list[0] must be a whole number, got 'a'\n3:11 list[1] must be a whole number, got a "
+      "block of keys\n5:1 key 'count' is given twice, first in line 4\n");
   EXPECT_EQ(walk("[]").problems, "1:1 a job file must be a block of keys, got a list\n");
 }
 

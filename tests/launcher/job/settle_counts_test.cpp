@@ -57,6 +57,18 @@ TEST(SettleCounts, LaunchersMustNotContradictTheJob) {
               HasSubstr("write recovery: {max_restarts: 2}"));
 }
 
+TEST(SettleCounts, AllContradictionsAreNamedAtOnce) {
+  std::string all;
+  for (const auto& problem : read("run: torchrun --nproc_per_node=4 --nnodes=3 --max_restarts=1 "
+                                  "--foo=1 --bar=2 t.py\n"
+                                  "resources: {nodes: 2, ranks_per_node: 2}\nframework: mpi")
+                                 .problems)
+    all += problem.message + "\n";
+  for (const char* part : {"has the option --foo, ", "has the option --bar, ", "asks for 3 nodes",
+                           "asks for 4 ranks", "and framework is mpi", "asks for restarts"})
+    EXPECT_THAT(all, HasSubstr(part));
+}
+
 TEST(SettleCounts, ARankStartsNoStep) {
   for (const char* run :
        {"srun python3 t.py", "srun -l torchrun --nproc_per_node=4 t.py", "'cd /data && srun ./a'"})

@@ -210,5 +210,26 @@ TEST(CheckLocal, AsksForMpirunAndTheCommandBeforeAnything) {
   EXPECT_TRUE(check_local(plan, system));
 }
 
+TEST(CheckLocal, AModuleThatCannotBeLoadedIsSaidBeforeAnythingStarts) {
+  FakeSystem system;
+  system.programs = {"mpirun"};
+  LaunchPlan plan;
+  plan.start = {.starter = "mpirun", .options = {"-n", "2"}};
+  plan.modules = {"cuda/12.4"};
+  system.respond = [](const auto&) { return CommandOutput{77, "", ""}; };
+  const auto no_command = check_local(plan, system);
+  ASSERT_FALSE(no_command);
+  EXPECT_EQ(no_command.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(no_command.error().what,
+            "environment.modules: this machine has no `module` command [modules]");
+  system.respond = [](const auto&) { return CommandOutput{0, "missing cuda/12.4\ndone\n", ""}; };
+  const auto no_module = check_local(plan, system);
+  ASSERT_FALSE(no_module);
+  EXPECT_EQ(no_module.error().what,
+            "environment.modules: cuda/12.4 cannot be loaded here [modules]");
+  system.respond = [](const auto&) { return CommandOutput{0, "done\n", ""}; };
+  EXPECT_TRUE(check_local(plan, system));
+}
+
 }  // namespace
 }  // namespace dllaunch

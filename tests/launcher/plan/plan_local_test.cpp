@@ -44,10 +44,20 @@ TEST(PlanLocal, OneMachineIsOneNode) {
   job.resources.nodes = 2;
   EXPECT_EQ(problem_of(job, one_machine("cores:2")),
             "asked for 2 nodes, but there is no Slurm here: sinfo is not installed (use --set "
-            "resources.nodes=1)");
+            "resources.nodes=1, or --set cluster=NAME to plan for a cluster)");
   EXPECT_EQ(
       problem_of(job, small_cluster(), /*local=*/true),
       "asked for 2 nodes, but --local starts on this machine only (use --set resources.nodes=1)");
+}
+
+TEST(PlanLocal, AKeyForSlurmSaysHowToPlanForACluster) {
+  auto job = run_job();
+  EXPECT_THAT(planned(job, one_machine("cores:2")).warnings, testing::IsEmpty());
+  job.resources.partition = "gpu";
+  job.resources.account = "vision";
+  EXPECT_THAT(planned(job, one_machine("cores:2")).warnings,
+              ElementsAre("resources.partition has no effect on this machine; --set cluster=NAME "
+                          "plans for a cluster"));
 }
 
 TEST(PlanLocal, ADeviceIsDrivenByItsMakersGpus) {

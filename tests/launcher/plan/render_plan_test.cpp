@@ -14,6 +14,20 @@ TEST(RenderPlan, OneMachine) {
       matches_golden("launcher/plan_local.txt", render_plan(planned(job, one_machine("cores:2")))));
 }
 
+TEST(RenderPlan, SaysWhyTheStarterIsToldToTakeMoreRanks) {
+  auto job = run_job();
+  job.resources.ranks_per_node = 3;
+  EXPECT_NE(render_plan(planned(job, one_machine("cores:2")))
+                .find("\n  --oversubscribe: mpirun refuses more ranks than cores without it\n"),
+            std::string::npos);
+  EXPECT_NE(render_plan(planned(job, small_cluster()))
+                .find("\n  --overcommit: srun refuses more ranks than CPUs without it\n"),
+            std::string::npos);
+  job.resources.ranks_per_node = 1;
+  EXPECT_EQ(render_plan(planned(job, small_cluster())).find("refuses more ranks"),
+            std::string::npos);
+}
+
 TEST(RenderPlan, TwoNodesByCounts) {
   auto job = train_job();
   job.resources.nodes = 2;

@@ -129,6 +129,29 @@ TEST(BeforeQueue, RecordedFactsAloneAreLookedAt) {
   EXPECT_TRUE(nowhere.ran.empty());
 }
 
+TEST(BeforeQueue, AnErrorOfThePlanHasTheIdOfItsSubject) {
+  const auto id_of = [](const auto& change) {
+    auto system = login_node(starts);
+    auto job = run_job();
+    change(job);
+    const auto report = report_on(job, system);
+    for (const auto& finding : report.findings)
+      if (finding.fatal) return std::string(to_string(finding.check));
+    return std::string("none");
+  };
+  EXPECT_EQ(id_of([](Job& job) {
+              job.resources.gpus_per_node = 1;
+              job.resources.device = "cpu";
+            }),
+            "gpus");
+  EXPECT_EQ(id_of([](Job& job) { job.resources.device = "cuda"; }), "gpus");
+  EXPECT_EQ(id_of([](Job& job) { job.environment.variables = {{"PPID", "1"}}; }), "environment");
+  EXPECT_EQ(id_of([](Job& job) { job.stage = {"/home/me/a", "/scratch/me/a"}; }), "stage");
+  EXPECT_EQ(id_of([](Job& job) { job.resources.partition = "nowhere"; }), "partition");
+  EXPECT_EQ(id_of([](Job& job) { job.recovery.signal = "usr1"; }), "plan");
+  EXPECT_EQ(id_of([](Job& job) { job.resources.cpus_per_rank = 500; }), "plan");
+}
+
 TEST(BeforeQueue, InJson) {
   auto system = login_node(starts);
   auto job = run_job();

@@ -61,6 +61,11 @@ TEST(ClusterChecks, EachFindingNamesItsCheck) {
   for (const auto& finding : check_cluster(asked, cluster(), now))
     names += std::string(to_string(finding.check)) + " ";
   EXPECT_EQ(names, "nodes account reservation ");
+  auto nowhere = job();
+  nowhere.resources.partition = "gpu,gpuu";
+  const auto missing = check_cluster(nowhere, cluster(), now);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].check, QueueCheck::partition) << missing[0].problem.what;
 }
 
 TEST(ClusterChecks, AGoodJobHasNothingAgainstIt) {

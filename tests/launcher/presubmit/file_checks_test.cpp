@@ -31,6 +31,11 @@ std::string found(const Job& job, FakeSystem& system, const Paths& paths = sampl
   return all;
 }
 
+std::string not_shared(FakeSystem& system, const Paths& paths) {
+  const auto found = check_shared(run_job(), paths, system);
+  return found.empty() ? "" : found[0].problem.what + " (" + found[0].problem.hint + ")";
+}
+
 std::string command(std::vector<std::string> argv, FakeSystem system = home()) {
   auto job = run_job();
   job.run_command = std::move(argv);
@@ -117,11 +122,26 @@ TEST(FileChecks, WhatOtherMachinesDoNotSee) {
   system.folders.insert("/tmp");
   auto paths = sample_paths();
   paths.run_dir = "/tmp/run";
-  EXPECT_THAT(found(run_job(), system, paths), testing::StartsWith("/tmp/run lies in a folder"));
+  EXPECT_THAT(not_shared(system, paths), testing::StartsWith("/tmp/run lies in a folder"));
   paths = sample_paths();
   system.paths["/scratch/me"] = {
       .exists = true, .folder = true, .executable = true, .writable = true, .in_memory = true};
-  EXPECT_THAT(found(run_job(), system, paths), HasSubstr("--run-dir"));
+  EXPECT_THAT(not_shared(system, paths), HasSubstr("--run-dir"));
+}
+
+TEST(FileChecks, AMountBelowTmpMayBeShared) {
+  auto system = home();
+  auto paths = sample_paths();
+  paths.run_dir = "/tmp/my project/runs/a";
+  system.files["/proc/self/mountinfo"] =
+      "30 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n31 30 0:9 / /tmp rw - tmpfs tmp rw\n"
+      "32 31 0:52 / /tmp/other rw - nfs4 server:/other rw\n";
+  EXPECT_THAT(not_shared(system, paths), HasSubstr("/tmp/my project/runs/a lies"))
+      << "/tmp itself is a mount on many machines";
+  system.files["/proc/self/mountinfo"] += "33 31 0:53 / /tmp/my\\040project rw - nfs4 s:/p rw\n";
+  EXPECT_EQ(not_shared(system, paths), "");
+  paths.run_dir = "/tmp/my project2";
+  EXPECT_THAT(not_shared(system, paths), HasSubstr("/tmp/my project2 lies"));
 }
 
 TEST(FileChecks, SourcesPrefixAndContainer) {

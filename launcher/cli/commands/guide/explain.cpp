@@ -1,6 +1,7 @@
 // Explains an id that dllaunch printed: what it means, why it happens, what to do.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "launcher/base/nearest_name.hpp"
@@ -31,9 +32,16 @@ std::string render(const ExplainedId& one) {
   return text;
 }
 
+/// One row for each id; an id of several kinds has all their meanings.
 std::string render_all() {
   std::vector<HelpRow> rows;
-  for (const ExplainedId& one : explained_ids()) rows.push_back({one.id, one.meaning});
+  for (const ExplainedId& one : explained_ids()) {
+    const auto known = std::ranges::find(rows, one.id, &HelpRow::name);
+    if (known == rows.end())
+      rows.push_back({one.id, one.meaning});
+    else
+      known->what += " Or: " + one.meaning;
+  }
   return render_rows(rows);
 }
 

@@ -45,6 +45,20 @@ TEST(PlanCommand, PrintsOneJsonDocument) {
   EXPECT_EQ(document.at("binding").at("ranks").at(0).at("cpus"), "49-55");
 }
 
+TEST(PlanCommand, ChecksWhatTheJobNeedsOfThisMachine) {
+  auto system = laptop();
+  system.folders = {"/"};
+  system.files["job.yaml"] = "name: j\nrun: [pyton3, t.py]\nenvironment: {activate: venv}\n";
+  EXPECT_EQ(*call(system, {"plan", "job.yaml", "--check"}), 2);
+  EXPECT_THAT(system.printed, HasSubstr("run: no command 'pyton3' on PATH"));
+  EXPECT_THAT(system.printed, HasSubstr("[environment]"));
+  system.printed.clear();
+  system.files["job.yaml"] = "name: j\nrun: [/bin/sh]\nenvironment: {modules: [cuda]}\n";
+  system.respond = [](const auto&) { return CommandOutput{77, "", ""}; };
+  EXPECT_EQ(*call(system, {"plan", "job.yaml", "--check"}), 3);
+  EXPECT_THAT(system.printed, HasSubstr("this machine has no `module` command [modules]"));
+}
+
 TEST(PlanCommand, ShowsShortFormsInFull) {
   auto system = laptop();
   system.files["short.yaml"] =

@@ -60,6 +60,11 @@ TEST(Explain, SaysWhatWhyAndWhatToDo) {
 TEST(Explain, ListsEveryIdInEightyColumns) {
   const std::string all = explain({});
   for (const ExplainedId& one : explained_ids()) EXPECT_THAT(all, HasSubstr("  " + one.id));
+  std::set<std::string_view> listed;
+  for (const std::string_view line : split_lines(all)) {
+    const std::string_view id = line.substr(2, line.find(' ', 2) - 2);
+    EXPECT_TRUE(id.empty() || listed.insert(id).second) << id << " is listed twice";
+  }
   std::vector<std::string> texts = {all};
   for (const ExplainedId& one : explained_ids()) texts.push_back(explain({one.id}));
   for (const std::string& text : texts) {
