@@ -3,6 +3,12 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
+# Debian's mpicc names a folder of links. The library itself lies where the loader looks, so the programs need no
+# search path of their own, which a package may not have.
+if(MPI_C_LIB_NAMES STREQUAL "mpi")
+  file(REAL_PATH ${MPI_mpi_LIBRARY} real_mpi_library)
+  set_target_properties(MPI::MPI_C PROPERTIES INTERFACE_LINK_LIBRARIES ${real_mpi_library})
+endif()
 find_package(ZLIB REQUIRED)
 find_package(JPEG REQUIRED)  # libjpeg-turbo
 find_package(yaml-cpp REQUIRED)

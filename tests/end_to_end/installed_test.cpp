@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "launcher/os/posix_system.hpp"
+#include "launcher/os/scratch_folder.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -71,6 +72,49 @@ TEST_F(Installed, ManPagesCompletionsAndExamplesAreWhereTheyAreLookedFor) {
   std::istringstream modules(DLLAUNCH_MODULES);  // of this build
   for (std::string module; modules >> module;)
     EXPECT_TRUE(fs::exists(prefix_ + "/libexec/dllaunch/lib" + module + ".so")) << module;
+}
+
+/// What cpack makes of this build.
+class Packages : public testing::Test {
+ protected:
+  std::string output_of(std::vector<std::string> command) {
+    const auto output = system_.run(std::move(command), 300s);
+    EXPECT_TRUE(output) << output.error().what;
+    EXPECT_EQ(output->exit_code, 0) << output->out << output->err;
+    return output->out + output->err;
+  }
+  /// The only package, made in a folder without spaces, which rpmbuild needs.
+  std::string package_of(const std::string& generator) {
+    output_of({"cpack", "-G", generator, "-B", folder_.path(), "--config",
+               fs::path(DLLAUNCH_BIN_DIR).parent_path() / "CPackConfig.cmake"});
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      if (entry.is_regular_file()) return entry.path();
+    return "no package";
+  }
+
+  PosixSystem system_{Console{}};
+  Workplace work_;
+  ScratchFolder folder_{"/tmp"};
+};
+
+TEST_F(Packages, ADebianPackageRunsWhereItIsUnpacked) {
+  if (!system_.find_program("dpkg-shlibdeps")) GTEST_SKIP() << "no dpkg-dev on this machine";
+  const std::string package = package_of("DEB");
+  EXPECT_THAT(output_of({"dpkg-deb", "--field", package, "Depends"}), HasSubstr("libhwloc15 ("));
+  output_of({"dpkg-deb", "--extract", package, work_.path() + "/root"});
+  EXPECT_EQ(std::distance(fs::directory_iterator(work_.path() + "/root"), {}), 1) << "only /usr";
+  work_.program = work_.path() + "/root/usr/bin/dllaunch";
+  EXPECT_THAT(work_.run({"--version"}).out, HasSubstr("dllaunch "));
+  EXPECT_TRUE(fs::is_regular_file(work_.path() + "/root/usr/share/man/man1/dllaunch-run.1.gz"));
+  if (!system_.find_program("lintian")) GTEST_SKIP() << "no lintian on this machine";
+  EXPECT_THAT(output_of({"lintian", "--fail-on", "error", package}), Not(HasSubstr("E: ")));
+}
+
+TEST_F(Packages, AnRpmPackageHasNoErrors) {
+  if (!system_.find_program("rpmlint")) GTEST_SKIP() << "no rpm and rpmlint on this machine";
+  const auto found = output_of(
+      {"rpmlint", "--config", DLLAUNCH_SOURCE_DIR "/packaging/rpmlint.toml", package_of("RPM")});
+  EXPECT_THAT(found, HasSubstr(" 0 errors")) << found;
 }
 
 }  // namespace
