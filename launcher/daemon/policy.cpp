@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "launcher/base/exit_code.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -62,8 +63,8 @@ std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, co
   if (ended.status == RunStatus::cancelled && past.system_cancels >= most_system_cancels)
     return give_up("the system cancelled it again: ask an administrator why");
   if (past.submissions >= caps.most_submissions)
-    return give_up(
-        fmt::format("it was submitted again {} times, which is the limit", past.submissions));
+    return give_up(fmt::format("it was submitted again {}, which is the limit",
+                               counted(past.submissions, "time")));
   if (past.refusals >= most_refusals) return give_up("sbatch refused it every time");
   return std::nullopt;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "support/counted.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -37,9 +39,9 @@ void add_slurm_keys(const SlurmFacts& slurm, std::vector<DraftKey>& keys) {
   const int gpus = gpus_of(*partition);
   keys.push_back({.key = "partition",
                   .value = partition->name,
-                  .comment = gpus == 0
-                                 ? "its nodes have no GPUs"
-                                 : fmt::format("its nodes have {} GPUs: one rank each", gpus)});
+                  .comment = gpus == 0 ? "its nodes have no GPUs"
+                                       : fmt::format("its nodes have {}: one rank each",
+                                                     counted(gpus, "GPU"))});
 }
 
 }  // namespace

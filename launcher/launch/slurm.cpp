@@ -149,9 +149,7 @@ class JobWatch {
     }
     running_ = !waits;
     if (!waits) return;
-    std::string text = fmt::format("job {}: {}", id_, explain_reason(job.reason));
-    if (!job.start.empty()) text += ", expected to start " + job.start;
-    follower_.waiting(text);
+    follower_.waiting(fmt::format("job {}: {}", id_, explain_waiting(job.reason, job.start)));
     if (job.reason == "DependencyNeverSatisfied") give_up(explain_reason(job.reason));
   }
 

@@ -127,4 +127,14 @@ Result<std::string> find_run(System& system, const std::string& query) {
   return begun.empty() ? unknown(query, runs) : ambiguous(query, begun);
 }
 
+Result<std::string> find_run_to_read(System& system, const std::string& query) {
+  if (!query.empty()) return find_run(system, query);
+  auto runs = known_runs(system);
+  if (runs.empty())
+    return Error{ErrorKind::bad_request, "there is no run yet", "dllaunch JOB.yaml starts one"};
+  if (system.console().verbosity >= 0)
+    system.log(fmt::format("dllaunch: run {} (the newest)\n", folder_name(runs.front())));
+  return std::move(runs.front());
+}
+
 }  // namespace dllaunch

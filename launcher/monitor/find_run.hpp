@@ -14,6 +14,10 @@ namespace dllaunch {
 /// prefix of exactly one run. bad_request: no match, or a prefix of several, which are named.
 Result<std::string> find_run(System& system, const std::string& query);
 
+/// The same for a command that changes nothing. Without `query` the run that was started last,
+/// whose name goes to stderr.
+Result<std::string> find_run_to_read(System& system, const std::string& query);
+
 /// Returns "NAME" for "NAME-20261120-101500-3f2a"; other text unchanged.
 std::string_view name_in_run(std::string_view folder_name);
 

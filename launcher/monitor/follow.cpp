@@ -11,6 +11,7 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
                  .color = settings.terminal && system.console().color_err,
                  .columns = system.console().columns,
                  .epochs = settings.epochs,
+                 .max_steps = settings.max_steps,
                  .run_dir = run.path}),
       events_(run.events()),
       output_(run.out(), {.skip_present = !settings.attached_at_s, .several = settings.ranks > 1}) {

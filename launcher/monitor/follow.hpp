@@ -17,9 +17,10 @@ namespace dllaunch {
 
 struct FollowSettings {
   int ranks = 1;
-  bool show_logs = false;                   // show the ranks' lines (`run:` commands, -v)
-  bool terminal = false;                    // stderr supports redrawing
-  std::optional<std::int64_t> epochs = {};  // requested
+  bool show_logs = false;                      // show the ranks' lines (`run:` commands, -v)
+  bool terminal = false;                       // stderr supports redrawing
+  std::optional<std::int64_t> epochs = {};     // requested
+  std::optional<std::int64_t> max_steps = {};  // of the training; absent: no limit
   /// Unix seconds. The run started before it was followed; earlier events are shown too.
   std::optional<double> attached_at_s = {};
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
@@ -60,6 +61,18 @@ RunState observe_run(System& system, StoredRun run) {
   auto run_state = run_state_of(std::move(run), queue, unix_seconds());
   OwnCluster here(system);
   look_elsewhere(here, run_state);
+  return run_state;
+}
+
+Result<RunState> observe_end(System& system, const std::string& path) {
+  auto stored = read_stored_run(system, path);
+  if (!stored) return std::move(stored).error();
+  auto run_state = observe_run(system, *std::move(stored));
+  if (run_state.state != "ended") return run_state;
+  auto end = finalize_run(system, run_state.run);
+  if (!end) return std::move(end).error();
+  if (*end) run_state.run.summary = std::move((*end)->summary);
+  if (!run_state.run.summary.is_null()) run_state.state = stored_status(run_state.run);
   return run_state;
 }
 

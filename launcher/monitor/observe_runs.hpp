@@ -18,4 +18,7 @@ std::vector<RunState> observe_runs(System& system, std::size_t most_over);
 /// Returns the state of one run; asks Slurm for its job.
 RunState observe_run(System& system, StoredRun run);
 
+/// The same for a run directory; writes the summary of a run that ended while it was not followed.
+Result<RunState> observe_end(System& system, const std::string& path);
+
 }  // namespace dllaunch

@@ -9,6 +9,7 @@
 #include "launcher/base/format.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -87,7 +88,7 @@ void Progress::on(const StartEvent& event) {
     append(line, ", ", parameters);
   }
   if (event.ranks) {
-    std::string ranks = fmt::format("{} rank{}", *event.ranks, *event.ranks == 1 ? "" : "s");
+    std::string ranks = counted(*event.ranks, "rank");
     if (event.nodes.value_or(1) > 1) ranks += fmt::format(" on {} nodes", *event.nodes);
     append(line, ", ", ranks);
   }
@@ -122,8 +123,8 @@ void Progress::on(const EpochEvent& event) {
   if (style_.terminal) {
     std::string line = fmt::format("{:.1f} s", seconds);
     append(line, "  ", epoch_numbers(event, "  "));
-    if (steps_per_epoch_) {
-      const std::string count = fmt::format("{0}/{0} ", *steps_per_epoch_);
+    if (const auto steps = epoch_steps()) {
+      const std::string count = fmt::format("{0}/{0} ", *steps);
       const std::string full_bar = bar(1, 22) + "  ";
       const bool fits = count.size() + full_bar.size() + line.size() <
                         static_cast<std::size_t>(std::max(0, style_.columns));
@@ -195,21 +196,31 @@ void Progress::on(const EndEvent&) {
 std::string Progress::epoch_title() const {
   const char* word = style_.terminal ? "Epoch" : "epoch";
   if (!style_.epochs) return fmt::format("{} {}", word, epoch_);
-  return fmt::format("{} {}/{}", word, epoch_, *style_.epochs);
+  auto epochs = *style_.epochs;
+  if (style_.max_steps && steps_per_epoch_.value_or(0) > 0)
+    epochs = std::min(epochs, (*style_.max_steps - 1) / *steps_per_epoch_ + 1);
+  return fmt::format("{} {}/{}", word, epoch_, std::max(epochs, epoch_));
+}
+
+std::optional<std::int64_t> Progress::epoch_steps() const {
+  if (!steps_per_epoch_ || !style_.max_steps) return steps_per_epoch_;
+  const auto left = *style_.max_steps - epoch_base_;
+  return left > 0 ? std::min(*steps_per_epoch_, left) : *steps_per_epoch_;
 }
 
 std::string Progress::step_count() const {
   const auto done = step_->step - epoch_base_;
-  if (!steps_per_epoch_) return fmt::format("step {}", done);
-  const auto width = std::to_string(*steps_per_epoch_).size();
-  return fmt::format("{:>{}}/{}", done, width, *steps_per_epoch_);
+  const auto steps = epoch_steps();
+  if (!steps) return fmt::format("step {}", done);
+  return fmt::format("{:>{}}/{}", done, std::to_string(*steps).size(), *steps);
 }
 
 std::optional<double> Progress::epoch_seconds_left() const {
-  if (!steps_per_epoch_ || step_->step <= first_step_) return std::nullopt;
+  const auto steps = epoch_steps();
+  if (!steps || step_->step <= first_step_) return std::nullopt;
   const double per_step =
       (step_->time - first_step_s_) / static_cast<double>(step_->step - first_step_);
-  const auto left = epoch_base_ + *steps_per_epoch_ - step_->step;
+  const auto left = epoch_base_ + *steps - step_->step;
   return per_step * static_cast<double>(std::max<std::int64_t>(0, left));
 }
 
@@ -233,16 +244,17 @@ std::string Progress::live_line() const {
   constexpr std::size_t narrowest_bar = 12;
   constexpr std::size_t widest_bar = 32;
   const std::size_t used = count.size() + text.size() + 1;
-  if (!steps_per_epoch_ || used + narrowest_bar > room) return (count + text).substr(0, room);
+  const auto steps = epoch_steps();
+  if (!steps || used + narrowest_bar > room) return (count + text).substr(0, room);
   const double done = static_cast<double>(step_->step - epoch_base_) /
-                      static_cast<double>(std::max<std::int64_t>(1, *steps_per_epoch_));
+                      static_cast<double>(std::max<std::int64_t>(1, *steps));
   const int width = static_cast<int>(std::min(widest_bar, room - used));
   return count + " " + bar(done, width) + text;
 }
 
 std::string Progress::heartbeat() const {
   std::string line = fmt::format("{}: step {}", epoch_title(), step_->step - epoch_base_);
-  if (steps_per_epoch_) line += fmt::format("/{}", *steps_per_epoch_);
+  if (const auto steps = epoch_steps()) line += fmt::format("/{}", *steps);
   append(line, ", ", named("loss", step_->loss));
   append(line, ", ", images(step_->images_per_s));
   if (const auto left = epoch_seconds_left()) append(line, ", ", "ETA " + clock_time(*left));

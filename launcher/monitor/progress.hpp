@@ -12,9 +12,10 @@ namespace dllaunch {
 struct ProgressStyle {
   bool terminal = false;  // redraw a live line in place
   bool color = false;
-  int columns = 100;                        // of the terminal
-  std::optional<std::int64_t> epochs = {};  // requested in the job file
-  std::string run_dir = {};                 // paths below it are shown relative
+  int columns = 100;                           // of the terminal
+  std::optional<std::int64_t> epochs = {};     // requested in the job file
+  std::optional<std::int64_t> max_steps = {};  // the same; absent: no limit
+  std::string run_dir = {};                    // paths below it are shown relative
 };
 
 /// Pure: the output depends only on the input and the given times. Permanent lines are collected
@@ -53,6 +54,8 @@ class Progress {
 
   void begin_epoch(std::int64_t epoch, double time);
   std::string epoch_title() const;
+  /// The steps of the current epoch, which may be the last and shorter; nullopt: not known.
+  std::optional<std::int64_t> epoch_steps() const;
   std::string step_count() const;
   std::optional<double> epoch_seconds_left() const;
   std::string live_line() const;

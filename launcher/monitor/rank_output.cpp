@@ -143,6 +143,12 @@ std::vector<std::string> RankOutput::poll(double now_s) {
   return shown(merger_.ripe(now_s));
 }
 
+std::vector<std::string> RankOutput::present() {
+  find_logs();
+  read(0);
+  return shown(behind_ ? merger_.ripe(0) : merger_.rest());
+}
+
 std::vector<std::string> RankOutput::finish() {
   find_logs();
   read(0);

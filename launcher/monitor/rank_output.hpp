@@ -35,7 +35,9 @@ class RankOutput {
 
   /// Returns the lines to show at `now_s`, in any clock.
   std::vector<std::string> poll(double now_s);
-  /// Whether poll() or finish() left unread data: call it again at once.
+  /// Returns the next part of what is there, whole lines only, without waiting for equal ones.
+  std::vector<std::string> present();
+  /// Whether poll(), present() or finish() left unread data: call it again at once.
   bool behind() const { return behind_; }
   /// Returns the next part of the rest; the last part includes unfinished lines.
   std::vector<std::string> finish();

@@ -21,9 +21,7 @@ std::string waiting_words(const RunState& run_state) {
       std::find_if(run_state.jobs.begin(), run_state.jobs.end(),
                    [](const QueuedJob& job) { return is_waiting_state(job.state); });
   if (waiting == run_state.jobs.end()) return "";
-  std::string text = explain_reason(waiting->reason);
-  if (!waiting->start.empty()) text += ", expected to start " + waiting->start;
-  return text;
+  return explain_waiting(waiting->reason, waiting->start);
 }
 
 std::string progress_words(const RunState& run_state) {
@@ -32,6 +30,8 @@ std::string progress_words(const RunState& run_state) {
   std::string text = fmt::format("epoch {}", *progress.epoch);
   if (run_state.run.epochs) text += fmt::format("/{}", *run_state.run.epochs);
   if (progress.step) text += fmt::format(" step {}", *progress.step);
+  if (progress.step && run_state.run.max_steps)
+    text += fmt::format("/{}", *run_state.run.max_steps);
   if (progress.val_accuracy) text += fmt::format(" val_accuracy {:.4f}", *progress.val_accuracy);
   return text;
 }
@@ -107,6 +107,7 @@ Json to_json(const RunState& run_state) {
           {"epoch", or_null(run_state.progress.epoch)},
           {"epochs", or_null(run.epochs)},
           {"step", or_null(run_state.progress.step)},
+          {"max_steps", or_null(run.max_steps)},
           {"val_accuracy", or_null(run_state.progress.val_accuracy)},
           {"last_line", or_null(run_state.progress.last_line)},
           {"where", or_null(run_state.where)},

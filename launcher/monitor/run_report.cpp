@@ -1,7 +1,8 @@
 #include "launcher/monitor/run_report.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <string_view>
@@ -12,7 +13,10 @@
 #include "launcher/os/line_tail.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/history.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/summary.hpp"
+#include "support/counted.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -28,6 +32,10 @@ std::string number(const Json& value, std::string_view form) {
   return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>()) : "";
 }
 
+std::string count(const Json& value, std::string_view noun) {
+  return value.is_number_integer() ? counted(value.get<std::int64_t>(), noun) : "";
+}
+
 std::string text_in(const Json& value) {
   return value.is_string() ? shown_line(value.get<std::string>()) : "";
 }
@@ -36,14 +44,24 @@ void append(std::string& line, const std::string& part) {
   if (!part.empty()) line += (line.empty() ? "" : ", ") + part;
 }
 
-std::string summary_lines(const StoredRun& run) {
+/// "  Slurm jobs 7, 9 on n[1-2]"; empty for a local run without ranks.
+std::string place_line(const RunPlaces& places) {
+  std::string line;
+  if (!places.jobs.empty())
+    line = fmt::format("Slurm job{} {}", places.jobs.size() == 1 ? "" : "s",
+                       fmt::join(places.jobs, ", "));
+  if (!places.nodes.empty()) line += (line.empty() ? "on " : " on ") + places.nodes;
+  return line.empty() ? "" : "  " + shown_line(line) + "\n";
+}
+
+std::string summary_lines(const StoredRun& run, const RunPlaces& places) {
   const Json& summary = run.summary;
-  std::string text = shown_line(run.dir.path) + "\n";
+  std::string text = shown_line(run.dir.path) + "\n" + place_line(places);
   if (summary.is_null()) return text + "  no summary yet; see dllaunch status\n";
   std::string line;
   append(line, text_in(at(summary, "status")));
-  append(line, number(at(summary, "ranks"), "{:.0f} ranks"));
-  append(line, number(at(summary, "epochs"), "{:.0f} epochs"));
+  append(line, count(at(summary, "ranks"), "rank"));
+  append(line, count(at(summary, "epochs"), "epoch"));
   append(line, number(at(summary, "seconds"), "{:.1f} s"));
   append(line, number(at(summary, "val_accuracy"), "val_accuracy {:.4f}"));
   if (at(summary, "images_per_s").is_number()) {
@@ -87,8 +105,8 @@ std::string row(const std::string& title, Value value) {
 
 std::string ranks_table(const Json& ranks) {
   std::string text =
-      fmt::format("\nseconds of epoch {} on {} ranks\n", number(at(ranks, "epoch"), "{:.0f}"),
-                  number(at(ranks, "ranks"), "{:.0f}"));
+      fmt::format("\nseconds of epoch {} on {}\n", number(at(ranks, "epoch"), "{:.0f}"),
+                  count(at(ranks, "ranks"), "rank"));
   text += row("", [](const Column& column) { return std::string(column.title); });
   const Json& listed = at(ranks, "slowest");
   const bool all = listed.is_array() && at(ranks, "ranks") == Json(listed.size());
@@ -136,8 +154,20 @@ Json last_ranks_event(const std::string& events_path) {
   return told.empty() ? Json() : json_object_in(told.back().line);
 }
 
-std::string render_run_report(const StoredRun& run, const Json& ranks) {
-  std::string text = summary_lines(run);
+RunPlaces places_of(const StoredRun& run) {
+  RunPlaces places{.jobs = {}, .nodes = hosts_of_ranks(run.dir)};
+  if (run.job_id.empty()) return places;
+  const auto add = [&](const std::string& job) {
+    const bool known = std::ranges::find(places.jobs, job) != places.jobs.end();
+    if (!job.empty() && !known) places.jobs.push_back(job);
+  };
+  for (const auto& attempt : read_journal(run.dir).history) add(attempt.job);
+  add(run.job_id);
+  return places;
+}
+
+std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks) {
+  std::string text = summary_lines(run, places);
   if (!ranks.is_object()) return text;
   text += ranks_table(ranks);
   const Json& notes = at(ranks, "notes");

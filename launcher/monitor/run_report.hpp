@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launcher/run/stored_run.hpp"
 #include "support/json.hpp"
@@ -11,7 +12,14 @@ namespace dllaunch {
 /// Returns the last `ranks` event that counts (history.hpp), as the trainer wrote it; null: none.
 Json last_ranks_event(const std::string& events_path);
 
+/// Where a run ran.
+struct RunPlaces {
+  std::vector<std::string> jobs;  // Slurm's ids, in order; empty: not on Slurm
+  std::string nodes;              // on which its ranks ran last, as a host list; empty: none
+};
+RunPlaces places_of(const StoredRun& run);
+
 /// Renders the report. `ranks`: from last_ranks_event(), may be null. Missing parts are left out.
-std::string render_run_report(const StoredRun& run, const Json& ranks);
+std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks);
 
 }  // namespace dllaunch

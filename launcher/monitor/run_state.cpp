@@ -13,6 +13,7 @@
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
 
@@ -64,12 +65,15 @@ std::string word_of(const std::vector<QueuedJob>& jobs) {
 }
 
 std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
-  std::string nodes;
+  std::vector<std::string> nodes;
   for (const auto& job : jobs) {
-    if (job.nodes.empty() || is_waiting_state(job.state)) continue;
-    nodes += (nodes.empty() ? "" : ",") + job.nodes;
+    if (is_waiting_state(job.state)) continue;
+    if (auto hosts = expand_hosts(job.nodes))
+      std::ranges::move(*hosts, std::back_inserter(nodes));
+    else
+      nodes.push_back(job.nodes);
   }
-  return nodes;
+  return compress_host_set(std::move(nodes));
 }
 
 /// Whether the job has this id; also true for tasks of an array and components of a heterogeneous
@@ -100,9 +104,8 @@ void set_slurm_state(const Queue& queue, RunState& run_state) {
 }
 
 void set_local_state(double now_s, RunState& run_state) {
-  run_state.where =
-      run_state.owner && !run_state.owner->host.empty() ? run_state.owner->host : "this machine";
   if (run_state.owner) {
+    run_state.where = run_state.owner->host;
     run_state.state = "running";
     run_state.seconds = std::max(0.0, now_s - run_state.owner->since_s);
     return;
@@ -163,6 +166,7 @@ RunState run_state_without_progress(StoredRun run, const Queue& queue, double no
 RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
   auto run_state = run_state_without_progress(std::move(run), queue, now_s);
   run_state.progress = read_progress(run_state.run);
+  if (is_over(run_state)) run_state.where = hosts_of_ranks(run_state.run.dir);
   return run_state;
 }
 

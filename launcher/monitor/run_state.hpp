@@ -40,7 +40,9 @@ struct RunState {
   bool number_taken = false;         // the queue has a different job with this id
   std::optional<RunLockHolder> owner = {};
   std::optional<double> seconds = {};  // run time
-  std::string where = {};              // nodes, or this machine
+  /// Its nodes as a host list; of an ended run, those of its ranks; empty: none. A local run's
+  /// host.
+  std::string where = {};
   RunProgress progress = {};
 };
 

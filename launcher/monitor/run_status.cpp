@@ -16,6 +16,7 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -126,14 +127,16 @@ std::string supervisor_words(const StoredRun& run, const Journal& journal) {
 }
 
 /// Returns the commands to type next.
-std::string next_words(const RunStatusView& status) {
+std::string command_lines(const RunStatusView& status) {
   const auto& run = status.run_state.run;
   const std::string dir = shell_quote(run.dir.path);
   if (!is_over(status.run_state))
     return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
            line_of("cancel", "dllaunch cancel " + dir);
   std::string text = line_of("read", "dllaunch logs " + dir);
-  if (status.run_state.state != "completed") text += line_of("go on", command_to_go_on(run));
+  if (status.run_state.state != "completed")
+    text +=
+        line_of("next", next_words(command_to_go_on(run), !status.checkpoint.empty(), run.trains));
   return text;
 }
 
@@ -157,7 +160,7 @@ std::string goodput_words(const RunStatusView& status) {
   const History& history = status.totals.history();
   text += ", " + clock_time(history.step_seconds()) + " of training steps";
   if (history.lost_steps() > 0)
-    text += fmt::format("; {} steps lost, {}", history.lost_steps(),
+    text += fmt::format("; {} lost, {}", counted(history.lost_steps(), "step"),
                         clock_time(history.lost_seconds()));
   return line_of("goodput", text);
 }
@@ -235,7 +238,7 @@ std::string render_status(const RunStatusView& status) {
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
   if (!plan.array) text += log_words(status.logs, is_over(run_state));
-  return text + next_words(status);
+  return text + command_lines(status);
 }
 
 Json to_json(const RunStatusView& status) {

@@ -7,6 +7,7 @@
 #include "launcher/plan/node_selection.hpp"
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -37,9 +38,10 @@ Result<Job> divide_gpus(Job job, const Facts& facts, const SbatchVariables& vari
     if (!chosen) return chosen.error();
     const int have = chosen->shape.gpus;
     if (have == 0)
-      return Error{ErrorKind::unsatisfiable,
-                   fmt::format("asked for {} GPUs, but {} have none", gpus, chosen->where),
-                   "name another resources.partition"};
+      return Error{
+          ErrorKind::unsatisfiable,
+          fmt::format("asked for {}, but {} have none", counted(gpus, "GPU"), chosen->where),
+          "name another resources.partition"};
     if (gpus > have && gpus % have != 0) return does_not_divide(gpus, *chosen);
     nodes = gpus > have ? gpus / have : 1;
   }

@@ -14,6 +14,7 @@
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -226,14 +227,15 @@ Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
   const int gpus = least_gpus(resources, *candidates, wants_gpus);
   const int available = total_hosts(*candidates, gpus);
   if (available < resources.nodes) {
-    const auto kind = gpus > 0 ? fmt::format(" with {} GPUs", gpus) : std::string();
+    const auto kind = gpus > 0 ? " with " + counted(gpus, "GPU") : std::string();
     const auto left = resources.exclude || resources.constraint
                           ? " that resources.constraint and resources.exclude leave"
                           : "";
-    return unsatisfiable(fmt::format("asked for {} node{}{}, {} has {}{}", resources.nodes,
-                                     resources.nodes == 1 ? "" : "s", kind, place, available, left),
-                         available > 0 ? fmt::format("use --set resources.nodes={}", available)
-                                       : "name another resources.partition");
+    return unsatisfiable(
+        fmt::format("asked for {}{}, {} has {}{}", counted(resources.nodes, "node"), kind, place,
+                    available, left),
+        available > 0 ? fmt::format("use --set resources.nodes={}", available)
+                      : "name another resources.partition");
   }
   std::erase_if(*candidates, [gpus](const Candidate& c) { return c.type.gpus < gpus; });
 

@@ -14,6 +14,7 @@
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -225,8 +226,9 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
   const auto asked = job.resources.gpus_per_node;
   if (device == "cpu") {
     if (asked.value_or(0) > 0)
-      return bad_request(fmt::format("asked for {} GPUs per node, but device is cpu", *asked),
-                         "leave out resources.gpus_per_node, or set resources.device: auto");
+      return bad_request(
+          fmt::format("asked for {} per node, but device is cpu", counted(*asked, "GPU")),
+          "leave out resources.gpus_per_node, or set resources.device: auto");
     return 0;
   }
   if (trains(job) && !trainer_drives(job, plan)) {
@@ -237,7 +239,8 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
                                device == "auto" ? "GPUs" : "device " + device, lacks),
                    "set resources.device: cpu, or start a trainer of your own with run:"};
     if (have > 0)
-      plan.warnings.push_back(fmt::format("the {} GPUs of {} stay idle: {}", have, where, lacks));
+      plan.warnings.push_back(
+          fmt::format("{} of {} stay idle: {}", counted(have, "GPU"), where, lacks));
     return 0;
   }
   if (device != "auto" && have == 0)
@@ -246,7 +249,7 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
                  "set resources.device: cpu, or name another resources.partition"};
   if (asked && *asked > have)
     return Error{ErrorKind::unsatisfiable,
-                 fmt::format("asked for {} GPUs per node, {} {} {}", *asked, where,
+                 fmt::format("asked for {} per node, {} {} {}", counted(*asked, "GPU"), where,
                              where.starts_with("nodes") ? "have" : "has", have),
                  fmt::format("use --set resources.gpus_per_node={}", have)};
   return asked.value_or(have);
@@ -278,9 +281,9 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
         "resources.ranks_per_node");
   const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   if (plan.ranks_per_node > cpus)
-    plan.warnings.push_back(
-        fmt::format("{} ranks on {} CPU{}: CPUs are oversubscribed; expect a slowdown",
-                    plan.ranks_per_node, cpus, cpus == 1 ? "" : "s"));
+    plan.warnings.push_back(fmt::format("{} on {}: CPUs are oversubscribed; expect a slowdown",
+                                        counted(plan.ranks_per_node, "rank"),
+                                        counted(cpus, "CPU")));
   plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
                        plan.placement.warnings.end());
   return Ok{};

@@ -14,6 +14,7 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -356,8 +357,8 @@ Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::stri
   }
   if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
   outcome.reason =
-      fmt::format("job {}: {} of {} tasks did not complete: {}; job {}_{}{}", id, failed.size(),
-                  tasks.size(), list, id, first->number, outcome.reason);
+      fmt::format("job {}: {} of {} did not complete: {}; job {}_{}{}", id, failed.size(),
+                  counted(std::ssize(tasks), "task"), list, id, first->number, outcome.reason);
   return outcome;
 }
 

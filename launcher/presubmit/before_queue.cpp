@@ -8,11 +8,13 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/presubmit/cluster_checks.hpp"
 #include "launcher/presubmit/file_checks.hpp"
 #include "launcher/presubmit/module_checks.hpp"
+#include "launcher/slurm/pending_reasons.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 #include "support/json_fields.hpp"
@@ -66,6 +68,18 @@ void leave_to_slurm(CheckFindings& of_cluster) {
   }
 }
 
+void take_estimate(const std::string& estimate, const SlurmFacts& slurm, QueueReport& report) {
+  constexpr std::string_view before = "start at ";
+  const auto time = estimate.substr(std::min(estimate.size(), before.size()));
+  if (is_useful_start(time.substr(0, time.find(' ')), unix_seconds()))
+    report.estimate = estimate;
+  else
+    report.no_estimate =
+        nodes_are_taken(slurm)
+            ? "Slurm cannot tell when it starts: nodes are out of order or reserved"
+            : "Slurm cannot tell when it starts";
+}
+
 void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& system,
                     QueueReport& report) {
   std::vector<std::string> options;
@@ -74,7 +88,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   options.insert(options.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
   const auto tested = test_submission(system, options);
   if (!tested.refusal) {
-    report.estimate = start_estimate_in(tested.message);
+    take_estimate(start_estimate_in(tested.message), slurm, report);
     leave_to_slurm(report.findings);
     return;
   }
@@ -139,6 +153,10 @@ std::string text_with_id(const CheckFinding& finding) {
   return fmt::format("{} [{}]", finding.problem.what, to_string(finding.check));
 }
 
+std::string estimate_words(const QueueReport& report) {
+  return report.estimate.empty() ? report.no_estimate : "Slurm expects it to " + report.estimate;
+}
+
 Error as_error(const QueueReport& report) {
   std::vector<const CheckFinding*> fatal;
   for (const auto& finding : report.findings)
@@ -168,8 +186,8 @@ std::string render_report(const QueueReport& report) {
     text += fmt::format("  {:8}{}\n", finding.fatal ? "error" : "warning", text_with_id(finding));
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
-  if (!report.estimate.empty())
-    text += fmt::format("  {:8}Slurm expects it to {}\n", "", report.estimate);
+  if (const auto words = estimate_words(report); !words.empty())
+    text += fmt::format("  {:8}{}\n", "", words);
   if (text.empty()) text = "  no problem found\n";
   return "checks before the queue\n" + text;
 }

@@ -18,6 +18,9 @@ struct LaunchPlan;
 struct QueueReport {
   CheckFindings findings = {};
   std::string estimate = {};  // sbatch's estimate of start and nodes; empty: none
+  /// Why there is no estimate, though sbatch accepts the job; empty: it did not say or was not
+  /// asked.
+  std::string no_estimate = {};
 
   bool passed() const;
 };
@@ -32,6 +35,9 @@ QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& 
 
 /// "asked for 9 nodes, partition gpu has 2 [nodes]"
 std::string text_with_id(const CheckFinding& finding);
+
+/// What is known of the start, in a sentence; empty: nothing.
+std::string estimate_words(const QueueReport& report);
 
 /// All fatal findings, with their ids, as one error; bad_request if any is the job file's fault.
 Error as_error(const QueueReport& report);

@@ -14,6 +14,7 @@
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -227,8 +228,8 @@ void check_outages(const Resources& resources, const SlurmFacts& slurm,
   const auto left = static_cast<int>(nodes.size() - out.size());
   if (resources.nodes <= left || resources.nodes > static_cast<int>(nodes.size())) return;
   add_warning(found,
-              fmt::format("asked for {} nodes, and {} of the {} there are out of order ({})",
-                          resources.nodes, out.size(), nodes.size(), why),
+              fmt::format("asked for {}, and {} of the {} there are out of order ({})",
+                          counted(resources.nodes, "node"), out.size(), nodes.size(), why),
               left > 0
                   ? fmt::format("use --set resources.nodes={}, or wait until they are back", left)
                   : "name another resources.partition, or wait until they are back");

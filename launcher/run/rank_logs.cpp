@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <utility>
 
+#include "launcher/run/log_line.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "support/regular_file.hpp"
 
 namespace dllaunch {
@@ -60,6 +64,31 @@ std::string host_of_log(const std::string& path) {
 std::string host_of_rank(const RunDir& run, int rank) {
   const auto logs = logs_of(run, fmt::format("rank-{:04}-", rank));
   return logs.empty() ? std::string() : host_of_log(logs.front());
+}
+
+std::string hosts_of_ranks(const RunDir& run) {
+  struct Log {
+    std::string host;
+    std::string path;
+  };
+  std::map<int, Log> newest;  // by rank
+  std::vector<std::string> hosts;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    auto source = log_source(at->path().filename().string());
+    if (!source) continue;
+    if (source->rank < 0) {
+      hosts.push_back(std::move(source->node));
+      continue;
+    }
+    Log log{std::move(source->node), at->path().string()};
+    const auto [known, added] = newest.try_emplace(source->rank, log);
+    // A rank that was restarted on another node has two.
+    if (!added && changed_at_s(log.path) > changed_at_s(known->second.path))
+      known->second = std::move(log);
+  }
+  for (auto& [rank, log] : newest) hosts.push_back(std::move(log.host));
+  return compress_host_set(std::move(hosts));
 }
 
 std::string file_end(const std::string& path, std::size_t most) {

@@ -32,6 +32,9 @@ std::string host_of_log(const std::string& path);
 /// Returns the host in the name of the rank's newest log; empty: none.
 std::string host_of_rank(const RunDir& run, int rank);
 
+/// Returns the hosts on which the ranks ran last, as a host list; empty: no rank has a log.
+std::string hosts_of_ranks(const RunDir& run);
+
 /// Returns "rank-0003-n1.log", with the host made safe for a file name.
 std::string rank_log_name(int rank, const std::string& host);
 

@@ -42,6 +42,7 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   if (!train) return train.error();
   run.trains = !train->is_null();
   run.epochs = value_at<std::optional<std::int64_t>>(*train, "epochs");
+  run.max_steps = value_at<std::optional<std::int64_t>>(*train, "max_steps");
   constexpr std::size_t longest_id = 4096;
   const auto id = read_run_file(system, run.dir.job_id(), longest_id);
   if (!id) return id.error();

@@ -16,10 +16,11 @@ struct StoredRun {
   RunDir dir;
   RunOutline plan;
   bool trains = false;
-  std::optional<std::int64_t> epochs = {};  // requested
-  std::string job_id = {};                  // of the latest Slurm job; empty: none yet
-  double began_at_s = 0;                    // Unix seconds of submission or local start; 0: never
-  Json summary;                             // null: the latest execution has no summary
+  std::optional<std::int64_t> epochs = {};     // requested
+  std::optional<std::int64_t> max_steps = {};  // of the training; absent: no limit
+  std::string job_id = {};                     // of the latest Slurm job; empty: none yet
+  double began_at_s = 0;  // Unix seconds of submission or local start; 0: never
+  Json summary;           // null: the latest execution has no summary
 };
 
 /// bad_request: the directory holds no run, or plan.json is invalid.

@@ -8,6 +8,7 @@
 
 #include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
+#include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -141,26 +142,30 @@ namespace {
 
 /// Returns "2 ranks"; for an array "10 tasks" or "10 tasks (8 completed, 2 failed)".
 std::string what_ended(const Summary& summary) {
-  if (summary.tasks.empty())
-    return fmt::format("{} rank{}", summary.ranks, summary.ranks == 1 ? "" : "s");
+  if (summary.tasks.empty()) return counted(summary.ranks, "rank");
   int all = 0;
   std::string how;
   for (const auto& [status, count] : summary.tasks) {
     all += count;
     how += fmt::format("{}{} {}", how.empty() ? "" : ", ", count, to_string(status));
   }
-  const std::string tasks = fmt::format("{} task{}", all, all == 1 ? "" : "s");
+  const std::string tasks = counted(all, "task");
   return summary.status == RunStatus::completed ? tasks : fmt::format("{} ({})", tasks, how);
 }
 
 }  // namespace
 
+std::string next_words(const std::string& command, bool has_checkpoint, bool trains) {
+  const auto* what = has_checkpoint ? "resumes from the checkpoint"
+                     : trains       ? "starts from the beginning"
+                                    : "starts the program again";
+  return fmt::format("{}   {}", command, what);
+}
+
 std::string render_summary(const Summary& summary, const SummaryPlaces& places) {
   std::string text(to_string(summary.status));
   text += ": " + what_ended(summary);
-  if (summary.epochs) {
-    text += fmt::format(", {} epoch{}", *summary.epochs, *summary.epochs == 1 ? "" : "s");
-  }
+  if (summary.epochs) text += ", " + counted(*summary.epochs, "epoch");
   text += fmt::format(", {:.1f} s", summary.seconds);
   if (summary.queue_seconds) text += fmt::format(" (queued {:.0f} s)", *summary.queue_seconds);
   if (summary.val_accuracy) text += fmt::format(", val_accuracy {:.4f}", *summary.val_accuracy);
@@ -169,7 +174,7 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   }
   if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);
   if (summary.restarts > 0) text += fmt::format(", restarts {}", summary.restarts);
-  if (summary.lost_steps > 0) text += fmt::format(", {} steps lost", summary.lost_steps);
+  if (summary.lost_steps > 0) text += ", " + counted(summary.lost_steps, "step") + " lost";
   if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);
   text += "\n  run         " + places.run_dir + "\n";
   if (!summary.tasks.empty())
@@ -177,8 +182,8 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
                         places.run_dir, shell_quote(places.run_dir));
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
   if (summary.status != RunStatus::completed && !places.next.empty()) {
-    text += fmt::format("  next        {}   {}\n", places.next,
-                        places.checkpoint.empty() ? "starts again" : "resumes from the checkpoint");
+    text += "  next        " +
+            next_words(places.next, !places.checkpoint.empty(), summary.epochs.has_value()) + "\n";
   }
   if (summary.status != RunStatus::completed)
     text += fmt::format("  explain     dllaunch explain {}\n", to_string(summary.status));

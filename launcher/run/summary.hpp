@@ -134,6 +134,10 @@ struct SummaryPlaces {
 /// "5,245 images/s (first epoch excluded)".
 std::string throughput(double images_per_s, bool first_epoch_excluded);
 
+/// Returns the command that continues a run, and what that does: resume from a checkpoint, or start
+/// from the beginning. A program of `run:` (not `trains`) may resume by itself.
+std::string next_words(const std::string& command, bool has_checkpoint, bool trains);
+
 std::string render_summary(const Summary& summary, const SummaryPlaces& places);
 
 }  // namespace dllaunch

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace dllaunch {
@@ -222,6 +223,17 @@ std::string compress_hosts(std::span<const std::string> hosts) {
   }
   finish();
   return text;
+}
+
+std::string compress_host_set(std::vector<std::string> hosts) {
+  const auto key = [](const std::string& host) {
+    const auto [before, digits] = split(host);
+    return std::tuple(before, digits.size(), digits);
+  };
+  std::ranges::sort(hosts, {}, key);
+  const auto repeated = std::ranges::unique(hosts);
+  hosts.erase(repeated.begin(), repeated.end());
+  return compress_hosts(hosts);
 }
 
 }  // namespace dllaunch

@@ -28,4 +28,7 @@ Result<std::vector<std::string>> expand_hosts(std::string_view text);
 /// brackets or blanks.
 std::string compress_hosts(std::span<const std::string> hosts);
 
+/// The same for a set: each host once, in the order that people count in (n2 before n10).
+std::string compress_host_set(std::vector<std::string> hosts);
+
 }  // namespace dllaunch

@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/slurm/slurm_time.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -113,6 +116,19 @@ std::string explain_reason(const std::string& reason) {
   const auto said = found != words.end() ? std::string(found->second) : limit_in_words(key);
   if (said.empty()) return reason;
   return fmt::format("{} ({})", said, reason);
+}
+
+std::string explain_waiting(const std::string& reason, const std::string& start) {
+  auto text = explain_reason(reason);
+  if (start.empty()) return text;
+  return text + (is_useful_start(start, unix_seconds()) ? ", expected to start " + start
+                                                        : ", Slurm cannot tell until when");
+}
+
+bool is_useful_start(std::string_view time, double now_s) {
+  constexpr double thirty_days = 30 * 86400.0;
+  const auto start = parse_slurm_time(time);
+  return !start || static_cast<double>(*start) - now_s <= thirty_days;
 }
 
 }  // namespace dllaunch

@@ -9,6 +9,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/supervise/rank_states.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -58,8 +59,8 @@ void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& al
   const auto steps = steps_of_run(run, allocation);
   const auto pids = pids_here(run, allocation);
   if (pids.empty()) return;
-  system.log(fmt::format("dllaunch: {} processes of an earlier start were still running: ended\n",
-                         pids.size()));
+  system.log(fmt::format("dllaunch: ended {} of an earlier start that still ran\n",
+                         counted(std::ssize(pids), "process")));
   kill_ranks_here(run, allocation);
   end_steps(system, steps);
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "support/counted.hpp"
 #include "support/position.hpp"
 #include "topology/placement/deal_cores.hpp"
 #include "topology/placement/nearest_nic.hpp"
@@ -210,8 +211,8 @@ Result<int> rank_count(const Topology& topology, const PlacementRequest& request
 
 Error too_few_cores(const PlacementRequest& request, int ranks, std::size_t cores) {
   return {ErrorKind::unsatisfiable,
-          fmt::format("asked for {} ranks of {} cores, {} cores are usable on the node", ranks,
-                      request.cores_per_rank, cores),
+          fmt::format("asked for {} of {}, {} are usable on the node", counted(ranks, "rank"),
+                      counted(request.cores_per_rank, "core"), cores),
           fmt::format("ask for at most {} cores per rank",
                       std::max<std::size_t>(1, cores / at(std::max(ranks, 1))))};
 }
@@ -243,7 +244,7 @@ Result<Placement> place_ranks(const Topology& topology, const PlacementRequest& 
   const auto have = static_cast<int>(topology.gpus.size());
   if (request.gpus > have)
     return Error{ErrorKind::unsatisfiable,
-                 fmt::format("asked for {} GPUs, the node has {}", request.gpus, have),
+                 fmt::format("asked for {}, the node has {}", counted(request.gpus, "GPU"), have),
                  fmt::format("ask for at most {}", have)};
   const int gpus = request.gpus < 0 ? have : request.gpus;
   const auto ranks = rank_count(topology, request, gpus);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "support/counted.hpp"
 #include "trainer/graph/frozen_parameters.hpp"
 #include "trainer/session/step_info.hpp"
 
@@ -24,12 +25,12 @@ void announce(const TrainOptions& options, const Session& session, Reports& repo
   if (!session.started_with.empty()) start.init_from = session.config.fine_tuning.init_from;
   reports.start(start);
   options.say(fmt::format(
-      "{} ({} parameters{}) on {}: {} images, {} for validation; {} {}, global batch {}, "
-      "{} steps an epoch, {}",
+      "{} ({} parameters{}) on {}: {} images, {} for validation; {}, global batch {}, "
+      "{} an epoch, {}",
       start.model, start.parameters,
       start.frozen > 0 ? fmt::format(", {} of them frozen", start.frozen) : "",
-      session.config.dataset, start.images, start.val_images, start.ranks,
-      start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
+      session.config.dataset, start.images, start.val_images, counted(start.ranks, "rank"),
+      start.global_batch, counted(start.steps_per_epoch, "step"),
       session.backend + preparation_words(session)));
   if (!session.started_with.empty()) options.say(session.started_with);
   if (session.resumed_from.empty()) return;

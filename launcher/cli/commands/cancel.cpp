@@ -1,13 +1,17 @@
 // Ends a run: its ranks are asked to save first, as Ctrl-C does.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
@@ -89,7 +93,7 @@ Result<Outcome> end_job(const Options& options, const StoredRun& run, const JobI
 }
 
 FollowSettings settings_for(const StoredRun& run) {
-  return {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s};
+  return {.ranks = run.plan.ranks(), .max_steps = run.max_steps, .attached_at_s = run.began_at_s};
 }
 
 /// Writes no summary: the array's other tasks and their followers continue.
@@ -132,7 +136,26 @@ Result<int> cancel_slurm(const Options& options, const StoredRun& run, System& s
   return exit_code::success;
 }
 
+/// Returns the error for a command line without RUN: names the newest runs that it may mean.
+Error which_run(System& system) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names;
+  for (const auto& run_state : observe_runs(system, 0)) {
+    if (!is_over(run_state))
+      names.push_back(std::filesystem::path(run_state.run.dir.path).filename().string());
+  }
+  if (names.empty())
+    return {ErrorKind::bad_request, "RUN is missing, and none of your runs is queued or running",
+            "dllaunch ps"};
+  const auto newest = std::span(names).first(std::min(most, names.size()));
+  return {ErrorKind::bad_request,
+          fmt::format("RUN is missing; queued or running: {}{}", fmt::join(newest, ", "),
+                      names.size() > most ? fmt::format(" and {} more", names.size() - most) : ""),
+          "dllaunch cancel " + names.front()};
+}
+
 Result<int> cancel_run(const Options& options, System& system) {
+  if (options.run.empty()) return which_run(system);
   auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
   auto stored = read_stored_run(system, *path);
@@ -173,15 +196,15 @@ Result<int> cancel_run(const Options& options, System& system) {
   const auto checkpoint = newest_checkpoint(run_state.run.dir);
   system.print(fmt::format("{} {}\n", *path, status.empty() ? "ended" : status));
   if (!checkpoint.empty())
-    system.print(fmt::format("  checkpoint  {}\n  next        {}   resumes from the checkpoint\n",
-                             checkpoint, command_to_go_on(run_state.run)));
+    system.print(fmt::format("  checkpoint  {}\n  next        {}\n", checkpoint,
+                             next_words(command_to_go_on(run_state.run), true, true)));
   return exit_code::success;
 }
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
-      ->required();
+  app.add_option("RUN", options->run,
+                 "a run directory, a run's or job's name, a job id; it has no default");
   app.add_flag("--now", options->now, "do not wait for a checkpoint");
   return [options](System& system) { return cancel_run(*options, system); };
 }

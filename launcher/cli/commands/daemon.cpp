@@ -21,6 +21,7 @@
 #include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/client/unit.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -109,8 +110,9 @@ std::string render(const Json& status, const DaemonPaths& paths) {
                       number(status, "submissions"));
   const auto slurm = status.value("slurm", Json::object());
   if (slurm.value("answers", true))
-    text += fmt::format("  Slurm       asked {} times, every {} s while a run is in the queue\n",
-                        number(slurm, "questions"), number(status, "interval_seconds"));
+    text += fmt::format("  Slurm       asked {}, every {} s while a run is in the queue\n",
+                        counted(static_cast<std::int64_t>(figure(slurm, "questions")), "time"),
+                        number(status, "interval_seconds"));
   else
     text += fmt::format("  Slurm       does not answer: {}\n", slurm.value("last_error", "?"));
   text += fmt::format("  socket      {}\n", paths.socket());

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,10 +17,14 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/line_pattern.hpp"
+#include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/rank_output.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "support/counted.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,6 +36,7 @@ constexpr std::string_view examples =
     R"(  dllaunch logs resnet50            all ranks of its newest run, equal lines once
   dllaunch logs -f 4711             of a Slurm job, until it ends; the exit code is the job's
   dllaunch logs resnet50 --rank 3   one rank, as it wrote it
+  dllaunch logs -fn 20              the newest run: its last 20 lines, and what follows
   dllaunch logs resnet50 --since 1h --grep 'loss|error'
   dllaunch logs 4711_2              one task of a job array
 )";
@@ -39,6 +45,7 @@ struct Options {
   std::string run;
   bool follow = false;
   std::optional<int> rank;
+  std::optional<int> tail;
   std::string since;
   std::string grep;
 };
@@ -101,6 +108,23 @@ class Output {
     if (printed) std::fflush(stdout);
   }
 
+  /// The last `most` of what is there, of each task; `over`: with unfinished lines.
+  void print_last(std::size_t most, bool over, System& system) {
+    find_tasks();
+    for (auto& [task, output] : outputs_) {
+      std::deque<std::string> last;
+      do {
+        for (auto& line : over ? output.finish() : output.present()) {
+          silent_ = false;
+          if (is_selected(line)) last.push_back(std::move(line));
+          if (last.size() > most) last.pop_front();
+        }
+      } while (output.behind());
+      print_lines(task, {last.begin(), last.end()}, system);
+    }
+    std::fflush(stdout);
+  }
+
   void finish(System& system) {
     print(system);
     for (auto& [task, output] : outputs_) {
@@ -109,6 +133,9 @@ class Output {
       } while (output.behind());
     }
   }
+
+  /// Whether there was no line so far, selected or not.
+  bool silent() const { return silent_; }
 
  private:
   void add(const std::string& task, const RunDir& dir) {
@@ -134,10 +161,15 @@ class Output {
     }
   }
 
+  bool is_selected(const std::string& line) const {
+    return !selection_.pattern || selection_.pattern->matches(line);
+  }
+
   bool print_lines(const std::string& task, const std::vector<std::string>& lines, System& system) {
     const bool named = !task.empty() && only_task_.empty();
+    silent_ = silent_ && lines.empty();
     for (const auto& line : lines) {
-      if (selection_.pattern && !selection_.pattern->matches(line)) continue;
+      if (!is_selected(line)) continue;
       system.print(named ? fmt::format("task {}: {}\n", task, line) : line + "\n");
     }
     return !lines.empty();
@@ -148,6 +180,7 @@ class Output {
   Selection selection_;
   std::string only_task_;
   bool behind_ = false;
+  bool silent_ = true;
   std::map<std::string, RankOutput> outputs_;
 };
 
@@ -211,21 +244,53 @@ Result<int> tell_end(const std::string& path, System& system) {
   return exit_code_of(stored_status(*stored));
 }
 
+/// Says what a run without output waits for or how it ended, with the end of a file that tells
+/// more.
+Result<int> explain_silence(const std::string& path, const Options& options, System& system) {
+  auto run_state = observe_end(system, path);
+  if (!run_state) return std::move(run_state).error();
+  const auto& run = run_state->run;
+  const auto waits = waiting_words(*run_state);
+  system.log(fmt::format("dllaunch: {}; the run is {}{}\n",
+                         options.rank ? fmt::format("rank {} has written nothing", *options.rank)
+                                      : "no rank has written anything",
+                         run_state->state, waits.empty() ? "" : ": " + waits));
+  Outcome outcome{.reason = value_at<std::string>(run.summary, "reason"),
+                  .first_error = value_at<std::string>(run.summary, "first_error"),
+                  .advice = value_at<std::string>(run.summary, "advice")};
+  SlurmJob job;
+  job.id = run.job_id;
+  for (const auto& file : {run.job_id.empty() ? "" : slurm_log(run.plan, job),
+                           run.dir.out() + "/mpirun.log", run.dir.path + "/dllaunch.log"}) {
+    constexpr std::size_t most_bytes = 65536;
+    constexpr std::size_t most_lines = 10;
+    outcome.excerpt = log_excerpt(file_end(file, most_bytes), most_lines);
+    outcome.log = file;
+    if (!outcome.excerpt.empty()) break;
+  }
+  system.log(render_failure(outcome));
+  return exit_code::success;
+}
+
 Result<int> show_logs(const Options& options, System& system) {
-  auto path = find_run(system, options.run);
+  auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   auto stored = read_stored_run(system, *path);
   if (!stored) return std::move(stored).error();
   if (options.rank && *options.rank >= stored->plan.ranks())
     return Error{ErrorKind::bad_request,
-                 fmt::format("the run has {} ranks, 0 to {}: no rank {}", stored->plan.ranks(),
-                             stored->plan.ranks() - 1, *options.rank),
+                 fmt::format("the run has {}, numbered from 0: no rank {}",
+                             counted(stored->plan.ranks(), "rank"), *options.rank),
                  ""};
   auto selection = selection_of(options);
   if (!selection) return std::move(selection).error();
   Output output(*stored, options, *std::move(selection));
+  if (options.tail)
+    output.print_last(static_cast<std::size_t>(*options.tail), !options.follow, system);
   if (!options.follow) {
     output.finish(system);
+    // With --since, lines that are older are not looked at.
+    if (output.silent() && options.since.empty()) return explain_silence(*path, options, system);
     return exit_code::success;
   }
   for (Watch watch(system, *stored); !watch.over();) {
@@ -239,9 +304,12 @@ Result<int> show_logs(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
-      ->required();
+  app.add_option("RUN", options->run,
+                 "a run directory, a run's or job's name, a job id [the newest run]");
   app.add_flag("-f,--follow", options->follow, "continue until the run ends");
+  app.add_option("-n,--tail", options->tail, "only the last N lines; with -f also what follows")
+      ->type_name("N")
+      ->range(0, 1 << 30);
   app.add_option("--rank", options->rank, "only this rank, without a prefix")
       ->type_name("N")
       ->range(0, 1 << 24);

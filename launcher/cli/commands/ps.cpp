@@ -13,7 +13,9 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch ps          queued and running ones, and the last that ended
+    R"(  dllaunch ps          queued and running ones, and the last that ended; WHERE
+                       is a host list, n[1-2], of Slurm's nodes, or without Slurm
+                       the host; for an ended run, where its ranks ran last
   dllaunch ps --all    all recorded runs
   dllaunch ps --json   for programs
 )";

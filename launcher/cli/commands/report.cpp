@@ -9,6 +9,7 @@
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
 #include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -53,24 +54,28 @@ Result<int> merge(const Options& options, const std::string& run, System& system
 }
 
 Result<int> report(const Options& options, System& system) {
-  auto path = find_run(system, options.run);
+  auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   if (options.timeline) return merge(options, *path, system);
   auto run = read_stored_run(system, *path);
   if (!run) return std::move(run).error();
   const auto ranks = last_ranks_event(run->dir.events());
+  const auto places = places_of(*run);
   if (options.json) {
-    print(system, {{"summary", run->summary}, {"ranks", ranks}});
+    print(system, {{"summary", run->summary},
+                   {"ranks", ranks},
+                   {"jobs", places.jobs},
+                   {"nodes", or_null(places.nodes)}});
   } else {
-    system.print(render_run_report(*run, ranks));
+    system.print(render_run_report(*run, places, ranks));
   }
   return exit_code::success;
 }
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
-      ->required();
+  app.add_option("RUN", options->run,
+                 "a run directory, a run's or job's name, a job id [the newest run]");
   auto* timeline =
       app.add_flag("--timeline", options->timeline, "merge the ranks' timelines, on one clock");
   app.add_option("-o,--output", options->output, "the merged timeline [RUN/timeline.json]")

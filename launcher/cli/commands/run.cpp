@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/plan/divide_gpus.hpp"
@@ -26,7 +28,9 @@
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/staging/stage_job.hpp"
+#include "support/counted.hpp"
 #include "support/held_folder.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -76,13 +80,27 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
   if (!report.passed()) return as_error(report);
-  if (!report.estimate.empty())
-    system.log(fmt::format("dllaunch: Slurm expects it to {}\n", report.estimate));
+  if (const auto words = estimate_words(report); !words.empty())
+    system.log(fmt::format("dllaunch: {}\n", words));
   return Ok{};
+}
+
+/// Returns the error for a run in the place of a job file, with the command that continues it;
+/// nullopt: it is none.
+std::optional<Error> error_of_a_run(const std::string& word, System& system) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(word, ignored)) return std::nullopt;
+  const auto path = find_run(system, word);
+  const auto run = path ? read_stored_run(system, *path) : path.error();
+  if (!run) return std::nullopt;
+  return Error{
+      ErrorKind::bad_request, word + " is a run, not a job file",
+      next_words(command_to_go_on(*run), !newest_checkpoint(run->dir).empty(), run->trains)};
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, System& system) {
+  if (auto run = error_of_a_run(options.job_file, system)) return *std::move(run);
   auto job = load_job(system, options.job_file, options.sets);
   if (!job) return std::move(job).error();
   auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
@@ -196,14 +214,13 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   FollowSettings settings{.ranks = plan.ranks(),
                           .show_logs = job.train.is_null() || system.console().verbosity > 0,
                           .terminal = system.console().terminal_err && !background};
-  if (job.train.contains("epochs") && job.train["epochs"].is_number_integer()) {
-    settings.epochs = job.train["epochs"].get<std::int64_t>();
-  }
+  settings.epochs = value_at<std::optional<std::int64_t>>(job.train, "epochs");
+  settings.max_steps = value_at<std::optional<std::int64_t>>(job.train, "max_steps");
   if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(system, run, settings);
-  follower.log(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
-                           plan.array ? fmt::format("array {} of ", *plan.array) : "", plan.ranks(),
-                           plan.ranks() == 1 ? "" : "s", plan.array ? " per task" : "",
+  follower.log(fmt::format("{}: {}{}{} {}, {}", plan.name,
+                           plan.array ? fmt::format("array {} of ", *plan.array) : "",
+                           counted(plan.ranks(), "rank"), plan.array ? " per task" : "",
                            slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,

@@ -13,7 +13,6 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
-#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -52,18 +51,10 @@ void add_ended_tasks(System& system, RunStatusView& status) {
   status.tasks.insert(status.tasks.end(), outcome.others.begin(), outcome.others.end());
 }
 
-/// Writes the summary of a run that ended while it was not followed.
 Result<RunStatusView> look(const std::string& path, System& system) {
-  auto stored = read_stored_run(system, path);
-  if (!stored) return std::move(stored).error();
-  auto run_state = observe_run(system, *std::move(stored));
-  if (run_state.state == "ended") {
-    auto final_state = finalize_run(system, run_state.run);
-    if (!final_state) return std::move(final_state).error();
-    if (*final_state) run_state.run.summary = std::move((*final_state)->summary);
-    if (!run_state.run.summary.is_null()) run_state.state = stored_status(run_state.run);
-  }
-  auto status = status_of(std::move(run_state), unix_seconds());
+  auto run_state = observe_end(system, path);
+  if (!run_state) return std::move(run_state).error();
+  auto status = status_of(*std::move(run_state), unix_seconds());
   add_ended_tasks(system, status);
   return status;
 }
@@ -86,7 +77,7 @@ Result<int> watch(const std::string& path, System& system) {
 }
 
 Result<int> show_status(const Options& options, System& system) {
-  auto path = find_run(system, options.run);
+  auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   if (options.watch) return watch(*path, system);
   auto status = look(*path, system);
@@ -104,8 +95,8 @@ Result<int> show_status(const Options& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
-      ->required();
+  app.add_option("RUN", options->run,
+                 "a run directory, a run's or job's name, a job id [the newest run]");
   auto* json = app.add_flag("--json", options->json, "one JSON document");
   app.add_flag("-w,--watch", options->watch, "refresh until the run ends")->excludes(json);
   return [options](System& system) { return show_status(*options, system); };

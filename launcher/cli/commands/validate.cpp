@@ -11,6 +11,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
+#include "support/counted.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -65,7 +66,7 @@ std::string summary(const Job& job) {
   const auto& gpus = job.resources.gpus;
   return fmt::format("  {}: {}\n  nodes {}, ranks per node {}, device {}, time {}\n", job.name,
                      what_it_does(job),
-                     gpus ? fmt::format("for {} GPUs", *gpus) : std::to_string(job.resources.nodes),
+                     gpus ? "for " + counted(*gpus, "GPU") : std::to_string(job.resources.nodes),
                      count_or_auto(job.resources.ranks_per_node), job.resources.device,
                      job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }

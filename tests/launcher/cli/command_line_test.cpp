@@ -47,7 +47,7 @@ TEST(CommandLine, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(failure({"info", "--color", "blue"}),
             "info: --color: 'blue' is not auto, always or never");
   EXPECT_EQ(failure({}), "nothing to do: no command and no job file");
-  EXPECT_EQ(failure({"status"}), "status: RUN is required");
+  EXPECT_EQ(failure({"validate"}), "validate: JOB.yaml is required");
   EXPECT_EQ(failure({"--frobnicate"}), "unknown option '--frobnicate'");
 }
 

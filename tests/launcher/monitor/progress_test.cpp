@@ -176,5 +176,25 @@ TEST(Progress, AResumedRunCountsFromTheEpochsBeginning) {
   EXPECT_NE(text.find("4/10"), std::string::npos) << text;
 }
 
+/// With max_steps 14 of 10 steps an epoch, the second epoch is the last, and has four steps.
+TEST(Progress, MaxStepsIsTheEnd) {
+  Progress plain({.epochs = 3, .max_steps = 14});
+  plain.take(start_of_three());
+  plain.draw(100);
+  plain.take(step(1, 10, 110));
+  EXPECT_EQ(plain.draw(150), "epoch 1/2: step 10/10, loss 0.2000, 12,800 images/s\n");
+  plain.take(step(2, 14, 151));
+  EXPECT_EQ(plain.draw(200), "epoch 2/2: step 4/4, loss 0.1429, 17,920 images/s\n");
+  Progress terminal({.terminal = true, .epochs = 3, .max_steps = 14});
+  terminal.take(start_of_three());
+  for (int i = 11; i <= 14; ++i) terminal.take(step(2, i, 100 + i));
+  const auto live = terminal.draw(200);
+  EXPECT_NE(live.find("Epoch 2/2\n4/4 [===="), std::string::npos) << live;
+  EXPECT_NE(live.find("ETA 0:00"), std::string::npos) << live;
+  terminal.take(epoch(2, 201));
+  const auto end = terminal.draw(202);
+  EXPECT_NE(end.find("4/4  10.0 s"), std::string::npos) << end;
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -42,6 +42,15 @@ TEST_F(RankOutputTest, OneLogANodeHasItsLabels) {
             Lines({"ranks 0-1,300: hello", "[n1:1] bye", "[n1] slurmstepd: error: x"}));
 }
 
+TEST_F(RankOutputTest, WhatIsThereDoesNotWaitForMore) {
+  append("rank-0000-n1.log", "zero\nhalf");
+  append("rank-0001-n1.log", "zero\none\n");
+  RankOutput output(folder_.path(), {});
+  EXPECT_EQ(output.present(), Lines({"ranks 0-1: zero", "[n1:1] one"}));
+  append("rank-0000-n1.log", " a line\n");
+  EXPECT_EQ(output.finish(), Lines({"[n1:0] half a line"}));
+}
+
 TEST_F(RankOutputTest, OneRankAlone) {
   append("rank-0000-n1.log", "zero\n");
   append("rank-0001-n1.log", "one\nhalf");

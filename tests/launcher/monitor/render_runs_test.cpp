@@ -28,26 +28,26 @@ std::vector<RunState> three() {
   auto ended = view_of("short", "completed");
   ended.run.job_id.clear();
   ended.seconds = 5;
-  ended.where = "this machine";
+  ended.where = "login-1";
   ended.progress.last_line = "a last line that is much too long for a narrow terminal, and goes on";
   return {running, pending, ended};
 }
 
 TEST(RenderRuns, ATableForPeople) {
   EXPECT_EQ(render_runs(three(), 1000),
-            "RUN                       JOB  STATE      TIME     NODESxRANKS  WHERE         "
+            "RUN                       JOB  STATE      TIME     NODESxRANKS  WHERE    "
             "PROGRESS\n"
-            "cnn-20261121-101500-aaaa  12   running    1:02:05  2x4          n[1-2]        "
+            "cnn-20261121-101500-aaaa  12   running    1:02:05  2x4          n[1-2]   "
             "epoch 3/10 step 450 val_accuracy 0.9120\n"
-            "größer                    12   pending    -        2x4          -             "
+            "größer                    12   pending    -        2x4          -        "
             "jobs with higher priority are ahead (Priority), expected to start "
             "2026-11-21T12:00:00\n"
-            "short                     -    completed  0:05     2x4          this machine  "
+            "short                     -    completed  0:05     2x4          login-1  "
             "a last line that is much too long for a narrow terminal, and goes on\n");
 }
 
 TEST(RenderRuns, OnANarrowTerminalTheProgressIsCut) {
-  const auto text = render_runs(three(), 100);
+  const auto text = render_runs(three(), 95);
   EXPECT_NE(text.find("epoch 3/10 step 450..."), std::string::npos) << text;
   EXPECT_NE(text.find("cnn-20261121-101500-aaaa"), std::string::npos);
 }

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "launcher/run/journal.hpp"
 #include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -30,7 +32,7 @@ constexpr const char* two_ranks =
 "stragglers":[],"stragglers_total":1,"notes":["rank 1 on n1: computes 1.36 x the median"]})";
 
 TEST(RunReport, TellsSummaryAndRanks) {
-  EXPECT_EQ(render_run_report(finished_run(), Json::parse(two_ranks)),
+  EXPECT_EQ(render_run_report(finished_run(), {}, Json::parse(two_ranks)),
             R"(/runs/x
   failed, 2 ranks, 3 epochs, 61.2 s, 12,346 images/s, goodput 91 %
   rank 1 on n1 exited with code 1
@@ -43,21 +45,51 @@ seconds of epoch 2 on 2 ranks
 )");
 }
 
+TEST(RunReport, OneIsSingular) {
+  auto run = finished_run();
+  run.summary["ranks"] = 1;
+  run.summary["epochs"] = 1;
+  const auto text = render_run_report(run, {}, {{"epoch", 1}, {"ranks", 1}});
+  EXPECT_NE(text.find("  failed, 1 rank, 1 epoch, 61.2 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("seconds of epoch 1 on 1 rank\n"), std::string::npos) << text;
+}
+
+TEST(RunReport, TellsJobsAndNodes) {
+  const TemporaryFolder folder;
+  StoredRun run;
+  run.dir.path = folder.path();
+  std::filesystem::create_directory(run.dir.out());
+  for (const char* log : {"rank-0000-n1.log", "rank-0001-n2.log"})
+    std::ofstream(run.dir.out() + "/" + log) << "hello\n";
+  const auto shown = [&] {
+    const auto text = render_run_report(run, places_of(run), Json());
+    return text.substr(text.find('\n') + 1);
+  };
+  EXPECT_EQ(shown(), "  on n[1-2]\n  no summary yet; see dllaunch status\n");
+  run.job_id = "9";
+  EXPECT_TRUE(shown().starts_with("  Slurm job 9 on n[1-2]\n")) << shown();
+  for (const char* job : {"7", "7", "9"})
+    ASSERT_TRUE(append_to_journal(run.dir, line_of(JournalAttempt{.time = 1, .job = job})));
+  EXPECT_TRUE(shown().starts_with("  Slurm jobs 7, 9 on n[1-2]\n")) << shown();
+}
+
 TEST(RunReport, SaysWhetherThroughputHasTheFirstEpoch) {
   auto run = finished_run();
   run.summary["first_epoch_excluded"] = true;
-  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch excluded), goodput"),
-            std::string::npos);
+  EXPECT_NE(
+      render_run_report(run, {}, Json()).find("12,346 images/s (first epoch excluded), goodput"),
+      std::string::npos);
   run.summary["first_epoch_excluded"] = false;
-  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch included), goodput"),
-            std::string::npos);
+  EXPECT_NE(
+      render_run_report(run, {}, Json()).find("12,346 images/s (first epoch included), goodput"),
+      std::string::npos);
 }
 
 TEST(RunReport, OfManyRanksTellsQuantilesAndTheSlowest) {
   auto ranks = Json::parse(two_ranks);
   ranks["ranks"] = 4000;
   ranks["notes"] = Json::array();
-  const auto text = render_run_report(finished_run(), ranks);
+  const auto text = render_run_report(finished_run(), {}, ranks);
   EXPECT_NE(text.find("  median                    1.000  "), std::string::npos) << text;
   EXPECT_NE(text.find("  most                      2.000  "), std::string::npos);
   EXPECT_NE(text.find("no rank held up the others"), std::string::npos);
@@ -66,10 +98,10 @@ TEST(RunReport, OfManyRanksTellsQuantilesAndTheSlowest) {
 TEST(RunReport, MissesNothingThatIsMissing) {
   StoredRun run;
   run.dir.path = "/runs/y";
-  EXPECT_EQ(render_run_report(run, Json()), "/runs/y\n  no summary yet; see dllaunch status\n");
+  EXPECT_EQ(render_run_report(run, {}, Json()), "/runs/y\n  no summary yet; see dllaunch status\n");
   for (const char* odd : {"[]", "{}", "{\"slowest\":3,\"notes\":7,\"seconds\":[]}",
                           "{\"slowest\":[1,null],\"notes\":[null],\"epoch\":\"x\",\"ranks\":2}"}) {
-    EXPECT_TRUE(render_run_report(run, Json::parse(odd)).starts_with("/runs/y\n"));
+    EXPECT_TRUE(render_run_report(run, {}, Json::parse(odd)).starts_with("/runs/y\n"));
   }
 }
 

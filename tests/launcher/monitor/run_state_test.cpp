@@ -46,8 +46,33 @@ TEST_F(RunStateTest, AnArrayIsAllItsTasks) {
                                     "74_1|RUNNING|N/A|1:05|n2|None\n"));
   EXPECT_EQ(seen.state, "running");
   EXPECT_EQ(seen.jobs.size(), 3u);
-  EXPECT_EQ(seen.where, "n1,n2");
+  EXPECT_EQ(seen.where, "n[1-2]");
   EXPECT_EQ(seen.seconds, 65);
+}
+
+TEST_F(RunStateTest, MaxStepsIsTheTotal) {
+  const auto path = place_.store({.folder = "r", .status = "completed"});
+  place_.append(path, "train.json", R"({"epochs": 3, "max_steps": 200})");
+  place_.append(path, "events.jsonl",
+                R"({"time":9e9,"event":"step","epoch":1,"step":200})"
+                "\n");
+  const auto seen = run_state_of(*read_stored_run(place_.system, path), {}, 1e10);
+  EXPECT_EQ(progress_words(seen), "epoch 1/3 step 200/200");
+  EXPECT_EQ(to_json(seen)["max_steps"], 200);
+}
+
+TEST_F(RunStateTest, AnEndedRunIsWhereItsRanksWere) {
+  const RunToStore slurm{.folder = "r", .job_id = "7", .status = "completed"};
+  const auto path = place_.store(slurm);
+  EXPECT_EQ(run_state(slurm, queue("")).where, "");
+  for (const char* name : {"rank-0000-n1", "rank-0001-n1", "rank-0002-n2", "rank-0003-n2"})
+    place_.append(path, std::string("out/") + name + ".log", "");
+  EXPECT_EQ(run_state(slurm, queue("")).where, "n[1-2]");
+  // A job that waits again has no nodes.
+  EXPECT_EQ(run_state(slurm, queue("7|PENDING|N/A|0:00||Priority\n")).where, "");
+  const RunToStore local{.folder = "s", .status = "failed"};
+  place_.append(place_.store(local), "out/rank-0000-login.log", "");
+  EXPECT_EQ(run_state(local, {}).where, "login");
 }
 
 TEST_F(RunStateTest, TheLockSaysWhatALocalRunDoes) {

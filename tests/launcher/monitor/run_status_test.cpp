@@ -74,8 +74,10 @@ TEST_F(RunStatusTest, AFailedOneSaysWhy) {
             "sleepy: failed, 1:00\n"
             "  first error boom\n"
             "  why         rank 3 died\n");
-  EXPECT_NE(text.find("  go on       dllaunch run RUN/job.yaml --run-dir RUN\n"),
-            std::string::npos);
+  EXPECT_NE(text.find("  next        dllaunch run RUN/job.yaml --run-dir RUN   starts the program "
+                      "again\n"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(to_json(status(path, ""))["reason"], "rank 3 died");
 }
 

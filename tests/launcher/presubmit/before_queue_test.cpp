@@ -54,6 +54,20 @@ TEST(BeforeQueue, PassesWithSlurmsEstimate) {
   EXPECT_EQ(asked.back(), "--wrap=true");
 }
 
+TEST(BeforeQueue, AnEstimateYearsAheadIsNone) {
+  auto said = starts;
+  said.err.replace(said.err.find("2026"), 4, "2537");
+  auto system = login_node(said);
+  const auto report = report_on(run_job(), system);
+  EXPECT_TRUE(report.passed());
+  EXPECT_EQ(estimate_words(report), "Slurm cannot tell when it starts");
+  EXPECT_TRUE(to_json(report)["estimate"].is_null());
+  auto facts = small_cluster();
+  facts.slurm->outages = {{{"n9"}, "DOWN*", ""}};
+  EXPECT_EQ(estimate_words(report_on(run_job(), system, facts)),
+            "Slurm cannot tell when it starts: nodes are out of order or reserved");
+}
+
 TEST(BeforeQueue, EverythingInOneMessage) {
   auto system =
       login_node({1, "", "allocation failure: More processors requested than permitted\n"});

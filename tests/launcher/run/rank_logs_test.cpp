@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -32,6 +33,20 @@ TEST_F(RankLogsTest, NamesGoBothWays) {
   log("rank-0003-n7.log", "");
   EXPECT_EQ(host_of_rank(run_, 3), "n7");
   EXPECT_EQ(host_of_rank(run_, 4), "");
+}
+
+TEST_F(RankLogsTest, TheHostsAreThoseOfEachRanksNewestLog) {
+  EXPECT_EQ(hosts_of_ranks(run_), "");
+  const auto before = log("rank-0001-n9.log", "");
+  std::filesystem::last_write_time(
+      before, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  log("rank-0001-n2.log", "");
+  log("rank-0000-n1.log", "");
+  log("mpirun.log", "");
+  EXPECT_EQ(hosts_of_ranks(run_), "n[1-2]");
+  // Of hundreds of ranks, one log a node.
+  log("n3.log", "");
+  EXPECT_EQ(hosts_of_ranks(run_), "n[1-3]");
 }
 
 TEST_F(RankLogsTest, APipeInALogsPlaceIsNotWaitedFor) {

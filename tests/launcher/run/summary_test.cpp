@@ -268,6 +268,13 @@ TEST(Summary, CountsStallsAndKnowsTheOneThatIsNotOver) {
   EXPECT_FALSE(totals.stall());
 }
 
+TEST(Summary, NextIsWhatTheCommandDoes) {
+  EXPECT_EQ(next_words("go", true, true), "go   resumes from the checkpoint");
+  EXPECT_EQ(next_words("go", true, false), "go   resumes from the checkpoint");
+  EXPECT_EQ(next_words("go", false, true), "go   starts from the beginning");
+  EXPECT_EQ(next_words("go", false, false), "go   starts the program again");
+}
+
 TEST(Summary, ForPeople) {
   auto done = summarize(two_epochs(), RunStatus::completed, 24, 2);
   done.epochs = 2;

@@ -207,6 +207,11 @@ TEST_F(AsSlurm, SlurmReadsWhatWeCompress) {
   }
 }
 
+TEST(HostList, ASetIsInTheOrderThatPeopleCountIn) {
+  EXPECT_EQ(compress_host_set({"n10", "login", "n2", "n1", "n2", "b7"}), "b7,login,n[1-2,10]");
+  EXPECT_EQ(compress_host_set({}), "");
+}
+
 TEST(HostList, SurvivesAnyText) {
   std::mt19937 random(2);
   const std::string alphabet = "n1209[]-,,: \tx\x80";

@@ -37,5 +37,18 @@ TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
             "the limit on memory of the QOS is reached (MaxMemPerAccount)");
 }
 
+TEST(PendingReasons, AStartYearsAheadIsNone) {
+  EXPECT_EQ(explain_waiting("Resources", ""), explain_reason("Resources"));
+  EXPECT_EQ(explain_waiting("Priority", "2016-11-20T20:07:21"),
+            "jobs with higher priority are ahead (Priority), expected to start "
+            "2016-11-20T20:07:21");
+  EXPECT_EQ(explain_waiting("Reservation", "2537-04-14T05:00:00"),
+            "waiting for its reservation to begin (Reservation), Slurm cannot tell until when");
+  const double now = 1'479'600'000;  // 2016-11-20
+  EXPECT_TRUE(is_useful_start("2016-12-18T00:00:00", now));
+  EXPECT_FALSE(is_useful_start("2016-12-23T00:00:00", now));
+  EXPECT_TRUE(is_useful_start("soon", now));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -51,7 +51,7 @@ TEST_F(OrphanRanks, AreEndedWithTheirSteps) {
   EXPECT_EQ(system_.ran.size(), 2u);
   for (auto* process : {&*first, &*second, &*third}) EXPECT_EQ(end_of(*process), 128 + SIGKILL);
   EXPECT_THAT(system_.logged,
-              HasSubstr("3 processes of an earlier start were still running: ended"));
+              HasSubstr("ended 3 processes of an earlier start that still ran"));
   EXPECT_THAT(system_.logged,
               HasSubstr("scancel --signal=KILL 17.4: scancel: error: no such step"));
 }

@@ -148,7 +148,7 @@ TEST(Placement, TakesAsManyCoresAsAsked) {
   const auto node = machine("numa:2 l3:2 cores:4 gpus:2");
   EXPECT_EQ(lists(placed(node, {.cores_per_rank = 4})), (Lists{"0-3", "8-11"}));
   EXPECT_EQ(refusal(node, {.cores_per_rank = 9}),
-            "asked for 2 ranks of 9 cores, 16 cores are usable on the node");
+            "asked for 2 ranks of 9 cores, 16 are usable on the node");
 }
 
 TEST(Placement, PolicyNoneBindsNoRank) {

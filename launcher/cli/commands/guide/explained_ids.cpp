@@ -31,7 +31,7 @@ constexpr Explanation status_table[] = {
      see_logs},
     {"cancelled", "The run was ended on request.",
      "By `dllaunch cancel`, Ctrl-C, scancel or an administrator.",
-     "`dllaunch run JOB.yaml --run-dir DIR` continues from the last checkpoint."},
+     "`dllaunch run JOB.yaml --run-dir DIR` resumes from the last checkpoint."},
     {"timeout", "The run reached its time limit.",
      "resources.time, or the partition's limit, was shorter than the remaining work needs.",
      "Raise resources.time, or continue with --run-dir. With timeout in recovery.requeue_on the "

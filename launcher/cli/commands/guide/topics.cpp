@@ -53,7 +53,7 @@ Keys of the job file, under recovery: max_restarts, requeue_on, signal,
 grace_seconds, preflight, spare_nodes. To turn it off:
   recovery: {max_restarts: 0, requeue_on: []}
 
-Training continues from the newest checkpoint whose checksums hold. A program of
+Training resumes from the newest checkpoint whose checksums hold. A program of
 run: resumes by itself: its run directory is in $DLLAUNCH_RUN_DIR.
 
   dllaunch status RUN                  restarts, their reasons, and steps lost
