@@ -21,6 +21,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
+#include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 
 namespace {
@@ -146,7 +147,7 @@ int run(int argc, char** argv) {
   const auto shared = ours.allocate(most);
   std::vector<std::byte> own(most);
 
-  const auto node = Peers::world()->on_this_node();
+  const auto node = (*open_mpi_peers(*env))->on_this_node();
   const auto buffers = NodeMemory::make(*node, most);
   const auto flags = NodeMemory::make(*node, 4096);
   std::unique_ptr<BareLoop> loop;

@@ -15,9 +15,9 @@
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 #include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
-#include "runtime/communicators/mpi/eager_limit.hpp"
 #include "runtime/rank/measured.hpp"
 #include "support/fatal.hpp"
+#include "topology/discovery/network_of_node.hpp"
 
 namespace dllaunch {
 namespace {
@@ -93,7 +93,7 @@ InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
                           InterNode* inter_node) {
   const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
   const std::string key = fmt::format("{}/{}/{}x{}/{}", cpu_model(), network_of_node(), nodes,
-                                      map.size() / nodes, mpi_version());
+                                      map.size() / nodes, world.transport());
   std::array<std::int64_t, 2> words = {};  // whole_bytes, known
   if (world.rank() == 0 && file) {
     const auto kept = recall(*file, key);
@@ -114,19 +114,20 @@ InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
   return *measured;
 }
 
-/// Collective over `world`. Returns the limit for messages between nodes in bytes. InfiniBand needs
-/// none: its adapters read a large message from the sender's memory directly.
+/// Collective over `world`. Returns the limit for messages between nodes in bytes.
 std::size_t message_limit(const Peers& world) {
-  const bool has_adapter = network_of_node().starts_with("infiniband");
-  const std::size_t limit =
-      has_adapter ? Peers::most_bytes_of_mpi : eager_limit_over_tcp(process_environment());
-  const std::array<std::int64_t, 1> mine = {static_cast<std::int64_t>(limit)};
+  const std::array<std::int64_t, 1> mine = {static_cast<std::int64_t>(world.best_message_bytes())};
   return static_cast<std::size_t>(std::ranges::min(world.gather_all(mine)));
 }
 
-/// Opens it among the ranks of `world`. `ranks_per_node` 0: the real nodes.
-Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
-                                           std::unique_ptr<Peers> world, int ranks_per_node) {
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> open_hierarchical(std::unique_ptr<Peers> world) {
+  return open_hierarchical_in_nodes_of(std::move(world), 0);
+}
+
+Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(std::unique_ptr<Peers> world,
+                                                                    int ranks_per_node) {
   std::shared_ptr<Peers> node = ranks_per_node == 0
                                     ? world->on_this_node()
                                     : world->split(world->rank() / ranks_per_node, world->rank());
@@ -152,27 +153,7 @@ Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
   }
   const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);
   return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(
-      std::move(map), share_over(std::move(node)), std::move(inter_node), staging,
-      std::move(library)));
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env) {
-  return open_hierarchical_in_nodes_of(env, 0);
-}
-
-Result<std::unique_ptr<Communicator>> open_hierarchical_within_node(const RankEnv& env) {
-  auto library = start_mpi(env);
-  if (!library) return std::move(library).error();
-  return open(*std::move(library), Peers::world()->on_this_node(), 0);
-}
-
-Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
-                                                                    int ranks_per_node) {
-  auto library = start_mpi(env);
-  if (!library) return std::move(library).error();
-  return open(*std::move(library), Peers::world(), ranks_per_node);
+      std::move(map), share_over(std::move(node)), std::move(inter_node), staging));
 }
 
 }  // namespace dllaunch

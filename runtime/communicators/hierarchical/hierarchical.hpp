@@ -1,24 +1,22 @@
 // Hierarchical communicator: shared memory within a node, messages between nodes.
-// Includes no mpi.h (it uses mpi/peers.hpp) and knows no GPU.
+// Knows no transport (it uses peers/peers.hpp) and no GPU.
 #pragma once
 
 #include <memory>
 
 #include "runtime/communicators/communicator.hpp"
-#include "runtime/rank/rank_env.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
 
-/// unavailable, on all ranks alike, also if the ranks of a node cannot share memory.
-Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env);
-
-/// Connects the ranks of this node only: rank() and size() are within the node.
-Result<std::unique_ptr<Communicator>> open_hierarchical_within_node(const RankEnv& env);
+/// Collective: opens it among the ranks of `world`, a whole job or one node. unavailable, on all
+/// ranks alike, if the ranks of a node cannot share memory.
+Result<std::unique_ptr<Communicator>> open_hierarchical(std::unique_ptr<Peers> world);
 
 /// As open_hierarchical, but treats each `ranks_per_node` consecutive ranks as a node: several
-/// nodes on one machine.
-Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
+/// nodes on one machine. 0: the real nodes.
+Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(std::unique_ptr<Peers> world,
                                                                     int ranks_per_node);
 
 }  // namespace dllaunch

@@ -30,10 +30,8 @@ NodeGroup HierarchicalCommunicator::make_group(const NodeMap& map, const SharedP
 
 HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory share,
                                                    std::unique_ptr<InterNode> inter_node,
-                                                   std::size_t staging_bytes,
-                                                   std::shared_ptr<void> library)
-    : library_(std::move(library)),
-      map_(std::move(map)),
+                                                   std::size_t staging_bytes)
+    : map_(std::move(map)),
       nodes_(1 + *std::ranges::max_element(map_.node)),
       share_(std::move(share)),
       areas_(share_(NodeGroup::area_bytes(staging_bytes))),

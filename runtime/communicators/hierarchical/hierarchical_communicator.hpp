@@ -43,9 +43,8 @@ using ShareMemory = std::function<SharedPieces(std::size_t bytes)>;
 class HierarchicalCommunicator final : public Communicator {
  public:
   /// `inter_node` is null on a rank outside the inter-node groups, and if there is one node.
-  /// `library` outlives everything else.
   HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<InterNode> inter_node,
-                           std::size_t staging_bytes, std::shared_ptr<void> library);
+                           std::size_t staging_bytes);
   ~HierarchicalCommunicator() override { finish_all(); }
   HierarchicalCommunicator(const HierarchicalCommunicator&) = delete;
   HierarchicalCommunicator& operator=(const HierarchicalCommunicator&) = delete;
@@ -129,7 +128,6 @@ class HierarchicalCommunicator final : public Communicator {
   }
   bool is_here(int world_rank) const { return node_of(world_rank) == node_of(map_.rank); }
 
-  std::shared_ptr<void> library_;  // first, so that MPI outlives the members below
   NodeMap map_;
   int nodes_;
   ShareMemory share_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/communicators/hierarchical/inter_node_limits.hpp"
-#include "runtime/communicators/mpi/peers.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {

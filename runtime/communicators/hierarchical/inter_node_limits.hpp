@@ -8,7 +8,7 @@ namespace dllaunch {
 /// Messages up to `whole_bytes` go whole to every node, and all nodes reduce alike: one round of
 /// M - 1 messages. Larger ones go in parts: each node reduces its 1/M and sends it to all: two
 /// rounds, 2 (M - 1)/M n bytes in and out, the minimum. Both give the same bits. Beyond
-/// `most_nodes` nodes so many messages cost more than MPI's own algorithm.
+/// `most_nodes` nodes so many messages cost more than the transport's own algorithm.
 struct InterNodeLimits {
   static constexpr std::size_t most_whole_bytes = std::size_t{64} << 10;  // whatever was measured
 

@@ -1,17 +1,12 @@
 #include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 
-#include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <string>
-#include <system_error>
 #include <vector>
 
 namespace dllaunch {
@@ -100,22 +95,6 @@ std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* int
   InterNodeLimits limits;
   limits.whole_bytes = choose_whole_bytes(times);
   return limits;
-}
-
-std::string network_of_node() {
-  namespace fs = std::filesystem;
-  std::error_code unreadable;
-  std::ptrdiff_t adapters = 0;
-  for (const auto& each : fs::directory_iterator("/sys/class/infiniband", unreadable)) {
-    adapters += each.path().empty() ? 0 : 1;
-  }
-  if (adapters > 0) return fmt::format("infiniband-{}", adapters);
-  int fastest = 0;
-  for (const auto& each : fs::directory_iterator("/sys/class/net", unreadable)) {
-    int speed = 0;
-    if (std::ifstream(each.path() / "speed") >> speed) fastest = std::max(fastest, speed);
-  }
-  return fmt::format("ethernet-{}", fastest);
 }
 
 }  // namespace dllaunch

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "runtime/communicators/hierarchical/inter_node.hpp"
 
@@ -24,9 +23,5 @@ std::size_t choose_whole_bytes(std::span<const WayTimes> times);
 /// Collective over `world`. `inter_node` is nullptr on ranks without one, and has no exchange in
 /// progress. nullopt if half a second did not suffice, as on a busy network.
 std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* inter_node);
-
-/// Returns the node's network as a cache key: "infiniband-4" for four adapters, else the fastest
-/// link's Mbit/s, "ethernet-10000".
-std::string network_of_node();
 
 }  // namespace dllaunch

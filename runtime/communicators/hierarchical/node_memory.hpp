@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/communicators/mpi/peers.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 #include "support/result.hpp"
 #include "support/shared_memory.hpp"
 

@@ -1,5 +1,5 @@
 // MPI communicator: the collectives of the MPI library. Only this room includes mpi.h.
-// Does not share memory or overlap copies itself; hierarchical does, over this room's peers.hpp.
+// Does not share memory or overlap copies itself; hierarchical does, over mpi_peers.hpp.
 #pragma once
 
 #include <cstddef>

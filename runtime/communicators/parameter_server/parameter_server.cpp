@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/communicators/aligned_memory.hpp"
-#include "runtime/communicators/mpi/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
@@ -16,8 +15,7 @@ constexpr int server = 0;
 
 class ParameterServer final : public Communicator {
  public:
-  explicit ParameterServer(std::shared_ptr<MpiLibrary> library)
-      : library_(std::move(library)), peers_(Peers::world()) {}
+  explicit ParameterServer(std::unique_ptr<Peers> world) : peers_(std::move(world)) {}
 
   std::string_view name() const override { return "parameter-server"; }
   int rank() const override { return peers_->rank(); }
@@ -97,7 +95,6 @@ class ParameterServer final : public Communicator {
   void reduce_all(std::byte* data, const Brought& brought, const Reduction& reduction,
                   std::size_t count) const;
 
-  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
   AlignedMemory memory_;  // before peers_, whose destructor waits for operations on it
   std::unique_ptr<Peers> peers_;
   std::uint64_t round_ = 0;
@@ -157,10 +154,8 @@ void ParameterServer::reduce_all(std::byte* data, const Brought& brought,
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> open_parameter_server(const RankEnv& env) {
-  auto library = start_mpi(env);
-  if (!library) return std::move(library).error();
-  return std::unique_ptr<Communicator>(std::make_unique<ParameterServer>(*std::move(library)));
+std::unique_ptr<Communicator> open_parameter_server(std::unique_ptr<Peers> world) {
+  return std::make_unique<ParameterServer>(std::move(world));
 }
 
 }  // namespace dllaunch

@@ -5,13 +5,12 @@
 #include <memory>
 
 #include "runtime/communicators/communicator.hpp"
-#include "runtime/rank/rank_env.hpp"
-#include "support/result.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 
 namespace dllaunch {
 
 /// With p ranks and n bytes: two steps, and (p - 1) n bytes into and out of the server, whose link
-/// is the bottleneck (Li et al. 2014, OSDI). Errors as in start_mpi().
-Result<std::unique_ptr<Communicator>> open_parameter_server(const RankEnv& env);
+/// is the bottleneck (Li et al. 2014, OSDI).
+std::unique_ptr<Communicator> open_parameter_server(std::unique_ptr<Peers> world);
 
 }  // namespace dllaunch

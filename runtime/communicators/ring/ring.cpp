@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/communicators/aligned_memory.hpp"
-#include "runtime/communicators/mpi/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
@@ -14,8 +13,7 @@ namespace {
 
 class Ring final : public Communicator {
  public:
-  explicit Ring(std::shared_ptr<MpiLibrary> library)
-      : library_(std::move(library)), peers_(Peers::world()) {}
+  explicit Ring(std::unique_ptr<Peers> world) : peers_(std::move(world)) {}
 
   std::string_view name() const override { return "ring"; }
   int rank() const override { return peers_->rank(); }
@@ -87,7 +85,6 @@ class Ring final : public Communicator {
   void gather_step(Pending pending, const std::shared_ptr<Turn>& turn, std::size_t step);
   void divide(const Turn& turn) const;
 
-  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
   AlignedMemory memory_;  // before peers_, whose destructor waits for operations on it
   std::unique_ptr<Peers> peers_;
   std::uint64_t round_ = 0;
@@ -175,10 +172,8 @@ Pending Ring::barrier() {
 
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> open_ring(const RankEnv& env) {
-  auto library = start_mpi(env);
-  if (!library) return std::move(library).error();
-  return std::unique_ptr<Communicator>(std::make_unique<Ring>(*std::move(library)));
+std::unique_ptr<Communicator> open_ring(std::unique_ptr<Peers> world) {
+  return std::make_unique<Ring>(std::move(world));
 }
 
 }  // namespace dllaunch

@@ -5,14 +5,12 @@
 #include <memory>
 
 #include "runtime/communicators/communicator.hpp"
-#include "runtime/rank/rank_env.hpp"
-#include "support/result.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 
 namespace dllaunch {
 
 /// With p ranks and n bytes: 2 (p - 1) steps of n/p bytes each, the minimum traffic, with a latency
-/// that grows with p (Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). Errors as in
-/// start_mpi().
-Result<std::unique_ptr<Communicator>> open_ring(const RankEnv& env);
+/// that grows with p (Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002).
+std::unique_ptr<Communicator> open_ring(std::unique_ptr<Peers> world);
 
 }  // namespace dllaunch

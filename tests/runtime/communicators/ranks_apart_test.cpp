@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
-#include "runtime/communicators/hierarchical/hierarchical.hpp"
-#include "runtime/communicators/opening/communicators.hpp"
+#include "tests/runtime/communicators/on_ranks.hpp"
 
 namespace dllaunch {
 namespace {
@@ -29,11 +28,8 @@ class RanksApart : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(env) << env.error().what;
     const std::string& name = GetParam();
     if (name == "solo" && env->world_size > 1) GTEST_SKIP() << "solo is for one rank";
-    auto opened = name.starts_with("nodes_of_")
-                      ? open_hierarchical_in_nodes_of(*env, name.back() - '0')
-                      : open_communicator(name, *env);
-    ASSERT_TRUE(opened) << opened.error().what;
-    communicator_ = *std::move(opened);
+    communicator_ =
+        name.starts_with("nodes_of_") ? in_nodes_of(name.back() - '0') : all_ranks(name);
   }
   std::unique_ptr<Communicator> communicator_;
 };

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
 
@@ -261,11 +260,6 @@ TEST(Scatter, GivesEachRankItsPartOfEveryBucket) {
       }
     }
   }
-}
-
-std::unique_ptr<Communicator> in_nodes_of(int ranks_per_node) {
-  auto env = read_rank_env(process_environment());
-  return *open_hierarchical_in_nodes_of(*env, ranks_per_node);
 }
 
 struct Way {

@@ -38,7 +38,7 @@ class Node {
         std::iota(map.local_index.begin(), map.local_index.end(), 0);
         HierarchicalCommunicator communicator(
             std::move(map), [=, this](std::size_t bytes) { return share(rank, bytes); }, nullptr,
-            staging_bytes, nullptr);
+            staging_bytes);
         body(communicator);
       });
     }

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/runtime/communicators/on_ranks.hpp"
+
 namespace dllaunch {
 namespace {
 
 TEST(NodeMemory, IsZeroedAndSeenByAll) {
-  const auto node = Peers::world();
+  const auto node = all_peers();
   constexpr std::size_t bytes = 100'001;
   const auto memory = *NodeMemory::make(*node, bytes);
   ASSERT_EQ(memory->pieces().size(), static_cast<std::size_t>(node->size()));
@@ -32,7 +34,7 @@ TEST(NodeMemory, IsZeroedAndSeenByAll) {
 }
 
 TEST(NodeMemory, LeavesNoFileAndNoDescriptor) {
-  const auto node = Peers::world();
+  const auto node = all_peers();
   const auto count = [](const char* folder) {
     return std::distance(std::filesystem::directory_iterator(folder), {});
   };
@@ -51,7 +53,7 @@ TEST(NodeMemory, LeavesNoFileAndNoDescriptor) {
 }
 
 TEST(NodeMemory, RefusesMoreThanThereIsOnAllRanksAlike) {
-  const auto node = Peers::world();
+  const auto node = all_peers();
   const auto memory = NodeMemory::make(*node, std::size_t{1} << 60);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().kind, ErrorKind::unavailable);

@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/numerics/float16.hpp"
+#include "tests/runtime/communicators/on_ranks.hpp"
 
 namespace dllaunch {
 namespace {
@@ -29,6 +29,11 @@ struct Opener {
   std::string name;
   Result<std::unique_ptr<Communicator>> (*open)(const RankEnv& env);
 };
+
+template <int ranks_per_node>
+Result<std::unique_ptr<Communicator>> open_in_nodes_of(const RankEnv&) {
+  return in_nodes_of(ranks_per_node);
+}
 
 std::vector<Opener> openers() {
   std::vector<Opener> all;
@@ -39,12 +44,9 @@ std::vector<Opener> openers() {
   all.push_back(
       {"mpi_in_chunks_of_501", [](const RankEnv& env) { return open_mpi_in_chunks(env, 501); }});
   // Several nodes, of equal and unequal sizes, on one machine.
-  all.push_back({"hierarchical_in_nodes_of_1",
-                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 1); }});
-  all.push_back({"hierarchical_in_nodes_of_2",
-                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 2); }});
-  all.push_back({"hierarchical_in_nodes_of_3",
-                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 3); }});
+  all.push_back({"hierarchical_in_nodes_of_1", open_in_nodes_of<1>});
+  all.push_back({"hierarchical_in_nodes_of_2", open_in_nodes_of<2>});
+  all.push_back({"hierarchical_in_nodes_of_3", open_in_nodes_of<3>});
   return all;
 }
 

@@ -1,9 +1,11 @@
 // Runs on 1 to 4 real ranks.
-#include "runtime/communicators/mpi/peers.hpp"
+#include "runtime/communicators/mpi/mpi_peers.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "tests/runtime/communicators/on_ranks.hpp"
 
 namespace dllaunch {
 namespace {
@@ -36,12 +38,12 @@ void expect_arrives(Peers& peers, std::size_t bytes) {
 }
 
 TEST(Peers, AMessageOfAnySizeArrivesWhole) {
-  const auto peers = Peers::world();
+  const auto peers = all_peers();
   for (const std::size_t bytes : {0, 1, 1000, 100'000}) expect_arrives(*peers, bytes);
 }
 
 TEST(Peers, AMessageInPiecesArrivesWhole) {
-  const auto peers = Peers::world();
+  const auto peers = all_peers();
   for (const std::size_t limit : {1, 7, 1000}) {
     peers->limit_messages(limit);
     for (const std::size_t bytes : {std::size_t{0}, limit - 1, limit, limit + 1, 5 * limit + 3}) {
@@ -51,7 +53,7 @@ TEST(Peers, AMessageInPiecesArrivesWhole) {
 }
 
 TEST(Peers, AGroupKnowsItsRanks) {
-  const auto peers = Peers::world();
+  const auto peers = all_peers();
   const auto halves = peers->split(peers->rank() % 2, -peers->rank());
   EXPECT_EQ(halves->size(), (peers->size() + 1 - peers->rank() % 2) / 2);
   EXPECT_EQ(halves->rank(), halves->size() - 1 - peers->rank() / 2) << "in the order of the key";
