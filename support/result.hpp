@@ -24,11 +24,16 @@ struct Error {
   ErrorKind kind = ErrorKind::bad_request;
   std::string what =
       {};  // a fact, lower case, no full stop: "asked for 16 GPUs per node, node has 8"
-  std::string hint = {};  // one thing to try: "use --gpus-per-node=8"; may be empty
+  std::string hint = {};     // one thing to try: "use --gpus-per-node=8"; may be empty
+  std::string_view id = {};  // a literal that `dllaunch explain` knows: "gpus"; empty: its kind
 
   /// Prefixes the error with its context: "placement: asked for 16 GPUs ...".
   Error within(std::string_view place) && {
     what = std::string(place) + ": " + what;
+    return std::move(*this);
+  }
+  Error with_id(std::string_view its_id) && {
+    id = its_id;
     return std::move(*this);
   }
 };

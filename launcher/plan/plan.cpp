@@ -316,7 +316,8 @@ bool tells_ranks_nothing(const LaunchPlan& plan) {
 }
 
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local) {
-  if (auto good = check_variables(job); !good) return std::move(good).error();
+  if (auto good = check_variables(job); !good)
+    return std::move(good).error().with_id("environment");
   if (auto good = check_signal(job); !good) return std::move(good).error();
   const bool by_slurm = facts.slurm && !local;
   const bool known = by_slurm && facts.profile;
@@ -328,8 +329,8 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
     warn_of_another_cluster(facts, *made);
     finish_plan(job, *facts.profile, *made);
   }
-  if (auto good = check_texts(*made); !good) return std::move(good).error();
-  if (auto good = check_stage(made->stage); !good) return std::move(good).error();
+  if (auto good = check_texts(*made); !good) return std::move(good).error().with_id("environment");
+  if (auto good = check_stage(made->stage); !good) return std::move(good).error().with_id("stage");
   return made;
 }
 

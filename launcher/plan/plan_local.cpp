@@ -70,14 +70,13 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
         "resources.{} has no effect on this machine; --set cluster=NAME plans for a cluster", key));
   leave_out_spare_nodes("the ranks start on this machine only", plan);
   keep_gpus_of(job.resources.device, plan.topology);
-  const auto gpus =
-      gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
-  if (!gpus) return gpus.error();
+  auto gpus = gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
+  if (!gpus) return std::move(gpus).error().with_id("gpus");
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
   if (!plan.placement.idle.empty()) plan.warnings.push_back(idle_words(plan.placement));
 
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
-    return std::move(good).error();
+    return std::move(good).error().with_id("container");
 
   // The shim binds the ranks as planned; mpirun's default of one core per rank would not.
   plan.start.starter = "mpirun";

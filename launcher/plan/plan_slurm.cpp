@@ -276,7 +276,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                  fmt::format("the run directory '{}' has a backslash in its name, which Slurm's "
                              "--output cannot have",
                              paths.run_dir),
-                 "use --run-dir with another name"};
+                 "use --run-dir with another name", "run-dir"};
   const bool wants_gpus =
       job.resources.device != "cpu" && (!trains(job) || !trainer_gpus(job, paths).empty());
   auto nodes = select_nodes(job, *facts.slurm, wants_gpus);
@@ -287,13 +287,13 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   plan.warnings = nodes->warnings;
   if (facts.profile) plan.mpi = mpi_of_profile(*facts.profile, *facts.slurm);
   choose_topology(facts, *nodes, plan);
-  const auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
-  if (!gpus) return gpus.error();
+  auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
+  if (!gpus) return std::move(gpus).error().with_id("gpus");
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
   check_other_kinds(job, facts, *nodes, plan);
   plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
-    return std::move(good).error();
+    return std::move(good).error().with_id("container");
 
   TaskCpus cpus{.counting = cpus_per_task_unit(job, facts.profile.get(), nodes->shape)};
   cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);

@@ -3,10 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
-#include <string_view>
-#include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/plan/plan.hpp"
@@ -35,22 +32,11 @@ bool is_known(const CheckFindings& found, const Error& problem) {
                      [&](const CheckFinding& one) { return one.problem.what == problem.what; });
 }
 
-/// The check that an error of plan() belongs to. Its message begins with the key, or says what was
-/// asked for.
-QueueCheck check_of_plan(std::string_view what) {
-  constexpr std::array<std::pair<std::string_view, QueueCheck>, 5> keys = {{
-      {"environment.container", QueueCheck::container},
-      {"environment.modules", QueueCheck::modules},
-      {"environment", QueueCheck::environment},
-      {"stage", QueueCheck::stage},
-      {"the run directory", QueueCheck::run_dir},
-  }};
-  for (const auto& [key, check] : keys)
-    if (what.starts_with(key)) return check;
-  if (!what.starts_with("asked for")) return QueueCheck::plan;
-  const bool of_gpus = what.find(" GPU") != std::string_view::npos ||
-                       what.find(" device ") != std::string_view::npos;
-  return of_gpus ? QueueCheck::gpus : QueueCheck::nodes;
+/// The check that explains an error of plan().
+QueueCheck check_of(const Error& problem) {
+  const auto checks = queue_checks();
+  const auto found = std::ranges::find(checks, problem.id, &Explanation::id);
+  return found == checks.end() ? QueueCheck::plan : static_cast<QueueCheck>(found - checks.begin());
 }
 
 /// Whether some nodes are unavailable because they are drained or reserved.
@@ -141,7 +127,7 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
   // Report sbatch's refusal only if nothing else explains it: file checks come later.
   if (!made && !is_known(report.findings, made.error()))
     report.findings.push_back(
-        {.problem = made.error(), .fatal = true, .check = check_of_plan(made.error().what)});
+        {.problem = made.error(), .fatal = true, .check = check_of(made.error())});
   if (recorded) return report;
   if (made) try_submission(*made, slurm, system, report);
   add(report.findings, check_here(with_own_mounts(job, own), paths, system).findings);
