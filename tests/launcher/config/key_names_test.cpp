@@ -82,8 +82,8 @@ TEST(KeyNames, WhatIsGivenUnderItsOwnNameCounts) {
 
 TEST(KeyNames, AnOpenBlockTakesAnyName) {
   EXPECT_EQ(problems_of("{need: a, names: {count: a, zzz: b}}"), "");
-  EXPECT_EQ(problems_of("{need: a, nodes: {one: {corse: 1}}}"),
-            "unknown key 'corse'; did you mean 'cores'?\n");
+  EXPECT_EQ(problems_of("{need: a, nodes: {one: {coresz: 1}}}"),
+            "unknown key 'coresz'; did you mean 'cores'?\n");
 }
 
 TEST(KeyNames, AnAliasIsCorrectedToo) {
