@@ -53,10 +53,14 @@ std::vector<std::string> names_in(const Json& schema) {
   return names;
 }
 
-/// Whether the schema lists the keys of its blocks; a block of NAME: VALUE takes any.
-bool is_open(const Json& schema) {
+bool lists(const Json& schema, const std::string& key) {
+  return schema.contains("properties") && schema["properties"].contains(key);
+}
+
+/// The schema of the keys that a block takes under any name; null: it lists its keys.
+const Json* schema_of_others(const Json& schema) {
   const auto others = schema.find("additionalProperties");
-  return others != schema.end() && others->is_object();
+  return others != schema.end() && others->is_object() ? &*others : nullptr;
 }
 
 class KeyNames {
@@ -76,10 +80,13 @@ class KeyNames {
       for (YamlPointer& item : node.items) visit_value(schema["items"], path + "[]", item);
     }
     const bool is_block = schema.contains("properties") || schema.contains("additionalProperties");
-    if (node.kind != YamlKind::mapping || !is_block || is_open(schema)) return;
-    name_keys(schema, path, node);
-    for (YamlEntry& entry : node.entries)
-      visit_value(schema["properties"][entry.key], path_to(path, entry.key), entry.value);
+    if (node.kind != YamlKind::mapping || !is_block) return;
+    const Json* others = schema_of_others(schema);
+    if (others == nullptr) name_keys(schema, path, node);
+    for (YamlEntry& entry : node.entries) {
+      const Json& own = lists(schema, entry.key) ? schema["properties"][entry.key] : *others;
+      visit_value(own, path_to(path, entry.key), entry.value);
+    }
   }
 
   void visit_value(const Json& schema, const std::string& path, YamlPointer& value) {
@@ -89,11 +96,10 @@ class KeyNames {
   }
 
   void name_keys(const Json& schema, const std::string& path, YamlNode& node) {
-    const Json properties = schema.value("properties", Json::object());
     std::vector<YamlEntry> kept;
     std::vector<YamlEntry> unknown;
     for (YamlEntry& entry : node.entries)
-      (properties.contains(entry.key) ? kept : unknown).push_back(std::move(entry));
+      (lists(schema, entry.key) ? kept : unknown).push_back(std::move(entry));
     for (YamlEntry& entry : unknown) {
       const auto meant = report(schema, path, entry);
       if (!meant) continue;
@@ -106,7 +112,7 @@ class KeyNames {
     node.entries = std::move(kept);
   }
 
-  /// Reports an unknown key; the key that it probably means.
+  /// The key that an unknown key probably means. Reports the unknown one.
   std::optional<Place> report(const Json& schema, const std::string& path, const YamlEntry& entry) {
     const auto is_called = [word = as_word(entry.key)](const auto&, const Json& property) {
       const Json also = property.value(also_keyword, Json::array());
@@ -134,7 +140,8 @@ class KeyNames {
     return meant;
   }
 
-  /// Into a block that the file has: one that it lacks would be incomplete without its other keys.
+  /// Puts the entry into a block that the file has: one that it lacks would be incomplete without
+  /// its other keys.
   static void move(YamlNode& root, const Place& place, YamlEntry entry) {
     YamlNode* block = &root;
     for (const auto step : split_at(place.block, '.')) {

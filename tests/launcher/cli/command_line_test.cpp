@@ -33,8 +33,8 @@ TEST(CommandLine, TakesGlobalOptionsOnBothSidesOfTheVerb) {
 
 TEST(CommandLine, AnswersHelpAndVersion) {
   EXPECT_EQ(std::get<Answer>(*parse({"--help"})).text, render_help(command_groups()));
-  EXPECT_EQ(std::get<Answer>(*parse({"--version"})).text,
-            "dllaunch " + std::string(version()) + "\n");
+  for (const char* option : {"--version", "-V"})
+    EXPECT_EQ(std::get<Answer>(*parse({option})).text, "dllaunch " + std::string(version()) + "\n");
 }
 
 TEST(CommandLine, NamesWhatItDoesNotKnow) {

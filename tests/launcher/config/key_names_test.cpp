@@ -21,7 +21,9 @@ const Json schema = Json::parse(R"({
     "block": {"type": "object", "additionalProperties": false,
               "properties": {"flag": {"type": "boolean", "default": true, "x-also": ["switch_it"]},
                              "words": {"type": "string", "default": ""}}},
-    "names": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}}
+    "names": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}},
+    "nodes": {"type": "object", "default": {}, "additionalProperties": {
+                "type": "object", "properties": {"cores": {"type": "integer", "default": 0}}}}
   }})");
 
 /// The problems of the keys, then those that the schema finds after the correction.
@@ -80,6 +82,8 @@ TEST(KeyNames, WhatIsGivenUnderItsOwnNameCounts) {
 
 TEST(KeyNames, AnOpenBlockTakesAnyName) {
   EXPECT_EQ(problems_of("{need: a, names: {count: a, zzz: b}}"), "");
+  EXPECT_EQ(problems_of("{need: a, nodes: {one: {coresz: 1}}}"),
+            "unknown key 'coresz'; did you mean 'cores'?\n");
 }
 
 TEST(KeyNames, AnAliasIsCorrectedToo) {
