@@ -8,7 +8,13 @@ if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     execute_process(COMMAND ${CCACHE} --show-stats RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   endif()
   if(ccache_status EQUAL 0)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "env;CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR};CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_PCH_EXTSUM=1;${CCACHE}"
+    # ccache does not shorten an escaped path in a dependency file. Another clone that got such a file from the cache
+    # would not see its own changes, so a clone whose path has a space shares nothing.
+    set(ccache_namespace "")
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES " ")
+      string(MD5 ccache_namespace "${CMAKE_CURRENT_SOURCE_DIR}")
+    endif()
+    set(CMAKE_CXX_COMPILER_LAUNCHER "env;CCACHE_NAMESPACE=${ccache_namespace};CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR};CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_PCH_EXTSUM=1;${CCACHE}"
       CACHE STRING "what starts the compiler")
   endif()
 endif()
