@@ -106,7 +106,7 @@ Result<Facts> observe_local(System& system) {
   if (!topology) return std::move(topology).error();
   return Facts{.host = system.host_name(),
                .slurm = {},
-               .why_no_slurm = "Slurm was not asked",
+               .why_no_slurm = {},
                .topology = *std::move(topology),
                .probed = {},
                .time = std::time(nullptr)};

@@ -72,7 +72,7 @@ struct ClusterProfile;
 struct Facts {
   std::string host = {};
   std::optional<SlurmFacts> slurm = {};   // nullopt: no Slurm here
-  std::string why_no_slurm = {};          // "sinfo is not installed", for messages
+  std::string why_no_slurm = {};          // "sinfo is not installed"; empty also if not asked
   std::optional<Topology> topology = {};  // of the node where ranks would run, if known
   std::vector<ProbedNode> probed = {};    // nodes of this cluster, newest first
   std::int64_t time = 0;                  // when this was observed, in Unix seconds

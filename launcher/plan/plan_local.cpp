@@ -45,15 +45,16 @@ int slots(const Topology& topology) {
 }  // namespace
 
 Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& paths) {
+  const bool chosen = facts.slurm || facts.why_no_slurm.empty();
   if (job.resources.nodes > 1)
-    return Error{
-        ErrorKind::unsatisfiable,
-        facts.slurm ? fmt::format("asked for {} nodes, but --local starts on this machine only",
-                                  job.resources.nodes)
-                    : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
-                                  job.resources.nodes, facts.why_no_slurm),
-        facts.slurm ? "use --set resources.nodes=1"
-                    : "use --set resources.nodes=1, or --set cluster=NAME to plan for a cluster"};
+    return Error{ErrorKind::unsatisfiable,
+                 chosen ? fmt::format("asked for {} nodes, but --local starts on this machine only",
+                                      job.resources.nodes)
+                        : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
+                                      job.resources.nodes, facts.why_no_slurm),
+                 chosen
+                     ? "use --set resources.nodes=1"
+                     : "use --set resources.nodes=1, or --set cluster=NAME to plan for a cluster"};
   if (!facts.topology)
     return Error{ErrorKind::unavailable, "the topology of this machine is not known",
                  "facts for --local need a `topology`"};
