@@ -28,7 +28,9 @@ std::string progress_words(const RunState& run_state) {
   const auto& progress = run_state.progress;
   if (!progress.epoch) return progress.last_line;
   std::string text = fmt::format("epoch {}", *progress.epoch);
-  if (run_state.run.epochs) text += fmt::format("/{}", *run_state.run.epochs);
+  // Of the two limits, max_steps is usually met first, and then not all epochs are trained.
+  if (run_state.run.epochs && !run_state.run.max_steps)
+    text += fmt::format("/{}", *run_state.run.epochs);
   if (progress.step) text += fmt::format(" step {}", *progress.step);
   if (progress.step && run_state.run.max_steps)
     text += fmt::format("/{}", *run_state.run.max_steps);

@@ -57,7 +57,7 @@ TEST_F(RunStateTest, MaxStepsIsTheTotal) {
                 R"({"time":9e9,"event":"step","epoch":1,"step":200})"
                 "\n");
   const auto seen = run_state_of(*read_stored_run(place_.system, path), {}, 1e10);
-  EXPECT_EQ(progress_words(seen), "epoch 1/3 step 200/200");
+  EXPECT_EQ(progress_words(seen), "epoch 1 step 200/200");
   EXPECT_EQ(to_json(seen)["max_steps"], 200);
 }
 

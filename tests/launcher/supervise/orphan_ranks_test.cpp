@@ -50,8 +50,7 @@ TEST_F(OrphanRanks, AreEndedWithTheirSteps) {
   end_orphan_ranks(system_, run_, {.job = "17"});
   EXPECT_EQ(system_.ran.size(), 2u);
   for (auto* process : {&*first, &*second, &*third}) EXPECT_EQ(end_of(*process), 128 + SIGKILL);
-  EXPECT_THAT(system_.logged,
-              HasSubstr("ended 3 processes of an earlier start that still ran"));
+  EXPECT_THAT(system_.logged, HasSubstr("ended 3 processes of an earlier start that still ran"));
   EXPECT_THAT(system_.logged,
               HasSubstr("scancel --signal=KILL 17.4: scancel: error: no such step"));
 }
