@@ -206,14 +206,18 @@ TEST_F(Program, LinksNeitherMpiNorAVendorLibrary) {
 }
 
 TEST_F(Program, AnswersHelpAtOnce) {
-  auto fastest = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < 10; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    call({"--help"});
-    fastest = std::min(fastest, std::chrono::steady_clock::now() - begin);
-  }
-  // Single-digit milliseconds on a quiet machine; this one may be busy, or sanitized.
-  EXPECT_LT(fastest, 100ms);
+  if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer takes longer to start than the program";
+  const auto fastest = [this](const std::vector<std::string>& command) {
+    auto least = std::chrono::steady_clock::duration::max();
+    for (int i = 0; i < 10; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_TRUE(system_.run(command, 60s));
+      least = std::min(least, std::chrono::steady_clock::now() - begin);
+    }
+    return least;
+  };
+  // Both start in single-digit milliseconds on a quiet machine; Python takes some ten times that.
+  EXPECT_LT(fastest({program_, "--help"}), 10 * fastest({"bash", "-c", "true"}));
 }
 
 TEST_F(Program, ARankMakesItsFoldersOnTheNode) {
