@@ -83,12 +83,12 @@ class Packages : public testing::Test {
     EXPECT_EQ(output->exit_code, 0) << output->out << output->err;
     return output->out + output->err;
   }
-  /// The only package, made in a folder without spaces, which rpmbuild needs.
-  std::string package_of(const std::string& generator) {
+  /// Made in a folder without spaces, which rpmbuild needs.
+  std::string package_of(const std::string& generator, const std::string& extension) {
     output_of({"cpack", "-G", generator, "-B", folder_.path(), "--config",
                fs::path(DLLAUNCH_BIN_DIR).parent_path() / "CPackConfig.cmake"});
     for (const auto& entry : fs::directory_iterator(folder_.path()))
-      if (entry.is_regular_file()) return entry.path();
+      if (entry.path().extension() == extension) return entry.path();
     return "no package";
   }
 
@@ -99,7 +99,7 @@ class Packages : public testing::Test {
 
 TEST_F(Packages, ADebianPackageRunsWhereItIsUnpacked) {
   if (!system_.find_program("dpkg-shlibdeps")) GTEST_SKIP() << "no dpkg-dev on this machine";
-  const std::string package = package_of("DEB");
+  const std::string package = package_of("DEB", ".deb");
   EXPECT_THAT(output_of({"dpkg-deb", "--field", package, "Depends"}), HasSubstr("libhwloc15 ("));
   output_of({"dpkg-deb", "--extract", package, work_.path() + "/root"});
   EXPECT_EQ(std::distance(fs::directory_iterator(work_.path() + "/root"), {}), 1) << "only /usr";
@@ -112,8 +112,9 @@ TEST_F(Packages, ADebianPackageRunsWhereItIsUnpacked) {
 
 TEST_F(Packages, AnRpmPackageHasNoErrors) {
   if (!system_.find_program("rpmlint")) GTEST_SKIP() << "no rpm and rpmlint on this machine";
-  const auto found = output_of(
-      {"rpmlint", "--config", DLLAUNCH_SOURCE_DIR "/packaging/rpmlint.toml", package_of("RPM")});
+  const auto found =
+      output_of({"rpmlint", "--config", DLLAUNCH_SOURCE_DIR "/packaging/rpmlint.toml",
+                 package_of("RPM", ".rpm")});
   EXPECT_THAT(found, HasSubstr(" 0 errors")) << found;
 }
 
