@@ -20,5 +20,8 @@ file(WRITE ${documents}/changelog.Debian "dllaunch (${CPACK_PACKAGE_VERSION}-1) 
 
  -- ${CPACK_PACKAGE_CONTACT}  ${now}
 ")
+# NVIDIA's own packages put CUDA where no loader looks.
+file(WRITE ${staged}/lintian/overrides/dllaunch
+  "dllaunch: custom-library-search-path RUNPATH /usr/local/cuda/lib64 *\n")
 file(GLOB compressed ${staged}/man/man*/* ${documents}/changelog ${documents}/changelog.Debian)
 execute_process(COMMAND gzip --best --no-name ${compressed} COMMAND_ERROR_IS_FATAL ANY)
