@@ -70,7 +70,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> other_wo
     {"launch", "dllaunch run JOB.yaml"},
     {"list", "dllaunch ps"},
     {"ls", "dllaunch ps"},
-    {"resume", "dllaunch status RUN, whose last line continues it"},
+    {"resume", "dllaunch run RUN"},
     {"show", "dllaunch status RUN"},
     {"start", "dllaunch run JOB.yaml"},
     {"stop", "dllaunch cancel RUN"},

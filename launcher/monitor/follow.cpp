@@ -18,8 +18,9 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
   for (auto events = events_.read(); !events.empty(); events = events_.read()) {
     for (const auto& event : events) {
       const bool ours = settings.attached_at_s && time_of(event) >= *settings.attached_at_s;
-      if (ours) take(event);
       if (!ours) totals_.recall(event);
+      if (ours && settings.show_past) take(event);
+      if (ours && !settings.show_past) totals_.take(event);
     }
   }
   if (!settings.attached_at_s) events_.drop_rest();

@@ -26,6 +26,10 @@ std::string waiting_words(const RunState& run_state) {
 
 std::string progress_words(const RunState& run_state) {
   const auto& progress = run_state.progress;
+  // The last line of a failed command is often that of a rank that lost the one that failed.
+  if (const auto cause = value_at<std::string>(run_state.run.summary, "first_error");
+      !progress.epoch && !cause.empty())
+    return cause;
   if (!progress.epoch) return progress.last_line;
   std::string text = fmt::format("epoch {}", *progress.epoch);
   // Of the two limits, max_steps is usually met first, and then not all epochs are trained.

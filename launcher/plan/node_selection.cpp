@@ -28,7 +28,8 @@ Error no_such_partition(const std::string& name, const SlurmFacts& slurm) {
   for (const auto& partition : slurm.partitions) known.push_back(partition.name);
   const auto nearest = nearest_name(name, known);
   return unsatisfiable(
-      fmt::format("no partition '{}'{}", name, slurm.cluster.empty() ? "" : " on " + slurm.cluster),
+      fmt::format("no partition '{}'{}", name,
+                  slurm.cluster.empty() ? "" : fmt::format(" on cluster '{}'", slurm.cluster)),
       nearest ? fmt::format("use {}", *nearest)
               : fmt::format("use one of: {}", fmt::join(known, " ")));
 }

@@ -172,9 +172,9 @@ std::string render_report(const QueueReport& report) {
     text += fmt::format("  {:8}{}\n", finding.fatal ? "error" : "warning", text_with_id(finding));
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
-  if (const auto words = estimate_words(report); !words.empty())
-    text += fmt::format("  {:8}{}\n", "", words);
   if (text.empty()) text = "  no problem found\n";
+  if (const auto words = estimate_words(report); !words.empty())
+    text += fmt::format("  {}{}\n", report.findings.empty() ? "" : std::string(8, ' '), words);
   return "checks before the queue\n" + text;
 }
 

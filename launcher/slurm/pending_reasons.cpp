@@ -61,7 +61,7 @@ std::string explain_reason(const std::string& reason) {
       {"AccountingPolicy", "a limit of its account or QOS is reached"},
       {"BadConstraints",
        "no nodes of the cluster can ever meet its request: cancel it and change its resources"},
-      {"BeginTime", "waiting for the start time it asked for"},
+      {"BeginTime", "waiting for its start time: --begin, or Slurm's delay after a requeue"},
       {"BurstBufferOperation", "its burst buffer failed"},
       {"BurstBufferResources", "waiting for room in the burst buffer"},
       {"BurstBufferStageIn", "its data are being copied to the burst buffer"},

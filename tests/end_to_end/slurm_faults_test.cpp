@@ -175,7 +175,7 @@ TEST_F(SlurmFaults, ADependencyThatFailedIsNotWaitedForForEver) {
 
 TEST_F(SlurmFaults, CancelledInTheQueueByOthers) {
   work_->start(args("hostname", {"resources.sbatch_extra=[--begin=now+1hour]"}));
-  EXPECT_TRUE(is_said("waiting for the start time it asked for")) << work_->text_of("stderr");
+  EXPECT_TRUE(is_said("waiting for its start time")) << work_->text_of("stderr");
   cluster_->on_head({"scancel", job()});
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;

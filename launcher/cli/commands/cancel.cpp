@@ -93,7 +93,10 @@ Result<Outcome> end_job(const Options& options, const StoredRun& run, const JobI
 }
 
 FollowSettings settings_for(const StoredRun& run) {
-  return {.ranks = run.plan.ranks(), .max_steps = run.max_steps, .attached_at_s = run.began_at_s};
+  return {.ranks = run.plan.ranks(),
+          .max_steps = run.max_steps,
+          .attached_at_s = run.began_at_s,
+          .show_past = false};
 }
 
 /// Writes no summary: the array's other tasks and their followers continue.

@@ -77,7 +77,7 @@ Result<Ok> write_new_file(const std::string& path, const std::string& text) {
 }
 
 Result<int> deliver(System& system, const Options& options, const std::string& from,
-                    const std::string& text) {
+                    const std::string& text, std::string_view next) {
   const std::string path = options.output.empty() ? stem_of(from) + ".yaml" : options.output;
   if (path == "-") {
     system.print(text);
@@ -86,7 +86,7 @@ Result<int> deliver(System& system, const Options& options, const std::string& f
   if (auto written = write_new_file(path, text); !written) return std::move(written).error();
   system.print(fmt::format("{}: written\n", path));
   if (system.console().verbosity >= 0)
-    system.log(fmt::format("next: dllaunch plan --check {}\n", path));
+    system.log(fmt::format("{}: dllaunch plan --check {}\n", next, path));
   return exit_code::success;
 }
 
@@ -125,10 +125,11 @@ Result<int> convert(System& system, const Options& options, const std::string& p
     system.log(fmt::format("{}: not taken over: {}\n", path, what));
   if (converted.counts_cpus && !facts.slurm)
     system.log(fmt::format(
-        "{}: note: without Slurm here each CPU of the script is taken for a core: halve "
-        "cpus_per_rank if the nodes have two hardware threads per core\n",
+        "{}: note: cpus_per_rank counts cores; the script's CPUs are taken for cores, as there is "
+        "no Slurm here to ask: halve it if a core has two hardware threads\n",
         path));
-  return deliver(system, options, path, converted.job);
+  const char* next = facts.slurm ? "next" : "next, on the cluster";
+  return deliver(system, options, path, converted.job, next);
 }
 
 /// Those of the job file.
@@ -171,7 +172,7 @@ Result<int> write_first_job(System& system, const Options& options, bool asks) {
   if (!parsed.job)
     return Error{ErrorKind::bad_request, parsed.problems.front().message,
                  "see dllaunch init --help"};
-  return deliver(system, options, wanted.script, text);
+  return deliver(system, options, wanted.script, text, "next");
 }
 
 /// Asks on a terminal what no option says.

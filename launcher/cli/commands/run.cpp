@@ -37,6 +37,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
+  dllaunch run train                            continue the newest run of that name
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
   dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
@@ -85,22 +86,43 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   return Ok{};
 }
 
-/// Returns the error for a run in the place of a job file, with the command that continues it;
-/// nullopt: it is none.
-std::optional<Error> error_of_a_run(const std::string& word, System& system) {
+/// The run that a word names; nullopt: none, or a file has that name.
+std::optional<StoredRun> run_named(const std::string& word, System& system) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(word, ignored)) return std::nullopt;
+  if (word.empty() || std::filesystem::is_regular_file(word, ignored)) return std::nullopt;
   const auto path = find_run(system, word);
-  const auto run = path ? read_stored_run(system, *path) : path.error();
+  auto run = path ? read_stored_run(system, *path) : path.error();
   if (!run) return std::nullopt;
-  return Error{
-      ErrorKind::bad_request, word + " is a run, not a job file",
-      next_words(command_to_go_on(*run), !newest_checkpoint(run->dir).empty(), run->trains)};
+  return *std::move(run);
+}
+
+/// Takes job file and directory from a run that is named in the job file's place: the run
+/// continues. bad_request: --run-dir is a run's name, which would become a new directory.
+Result<RunOptions> resolve_runs(RunOptions options, System& system) {
+  const bool is_folder = std::filesystem::exists(options.run_dir);
+  if (options.run_dir.find('/') == std::string::npos && !is_folder) {
+    if (const auto named = run_named(options.run_dir, system))
+      return Error{ErrorKind::bad_request,
+                   fmt::format("--run-dir {}: there is no such directory, but a run of that name",
+                               options.run_dir),
+                   fmt::format("dllaunch run {0} continues it; --run-dir ./{0} is a new directory",
+                               shell_quote(options.run_dir))};
+  }
+  const auto run = run_named(options.job_file, system);
+  if (!run) return options;
+  if (!options.run_dir.empty())
+    return Error{ErrorKind::bad_request,
+                 options.job_file + " is a run, which has its directory already",
+                 "leave out --run-dir, or give the path of a job file"};
+  system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
+  options.job_file = run->dir.job_yaml();
+  options.run_dir = run->dir.path;
+  options.local = options.local || run->plan.launcher == Launcher::local;
+  return options;
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, System& system) {
-  if (auto run = error_of_a_run(options.job_file, system)) return *std::move(run);
   auto job = load_job(system, options.job_file, options.sets);
   if (!job) return std::move(job).error();
   auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
@@ -250,7 +272,10 @@ Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunD
   return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 
-Result<int> run_job(const RunOptions& options, System& system) {
+Result<int> run_job(const RunOptions& given, System& system) {
+  const auto resolved = resolve_runs(given, system);
+  if (!resolved) return resolved.error();
+  const RunOptions& options = *resolved;
   auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
@@ -292,7 +317,8 @@ Result<int> run_job(const RunOptions& options, System& system) {
 
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<RunOptions>();
-  app.add_option("JOB.yaml", options->job_file, "the job file")->required();
+  app.add_option("JOB.yaml", options->job_file, "the job file; or a run, which continues")
+      ->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE")
       ->take_all()

@@ -54,9 +54,9 @@ TEST(NodeSelection, SaysWhatToAskForInstead) {
   EXPECT_EQ(problem({.nodes = 4, .partition = "gpu", .exclude = "h1"}),
             "asked for 4 nodes, partition gpu has 3 that resources.constraint and "
             "resources.exclude leave (use --set resources.nodes=3)");
-  EXPECT_EQ(problem({.partition = "gpo"}), "no partition 'gpo' on cluster (use gpu)");
+  EXPECT_EQ(problem({.partition = "gpo"}), "no partition 'gpo' on cluster 'cluster' (use gpu)");
   EXPECT_EQ(problem({.partition = "zzzzzz"}),
-            "no partition 'zzzzzz' on cluster (use one of: batch gpu closed)");
+            "no partition 'zzzzzz' on cluster 'cluster' (use one of: batch gpu closed)");
   EXPECT_EQ(problem({.time = "02:00:00", .partition = "gpu"}),
             "asked for 02:00:00, the limit of partition gpu is 90 minutes (use --set "
             "resources.time=1:30:00)");

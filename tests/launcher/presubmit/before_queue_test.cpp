@@ -48,7 +48,8 @@ TEST(BeforeQueue, PassesWithSlurmsEstimate) {
   EXPECT_EQ(report.estimate,
             "start at 2026-11-21T11:22:45 using 4 processors on nodes n[1-2] in partition batch");
   EXPECT_EQ(render_report(report),
-            "checks before the queue\n          Slurm expects it to " + report.estimate + "\n");
+            "checks before the queue\n  no problem found\n  Slurm expects it to " +
+                report.estimate + "\n");
   const auto& asked = system.ran.back();
   EXPECT_EQ(asked[1], "--test-only");
   EXPECT_EQ(asked.back(), "--wrap=true");

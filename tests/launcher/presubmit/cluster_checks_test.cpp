@@ -149,7 +149,7 @@ TEST(ClusterChecks, EveryKindOfGpuOfANodeIsThere) {
 TEST(ClusterChecks, AnUnknownPartitionIsSaidOnce) {
   auto bad = job();
   bad.resources.partition = "gpuu";
-  EXPECT_EQ(found(bad, cluster()), "!no partition 'gpuu' on cluster (use gpu)\n");
+  EXPECT_EQ(found(bad, cluster()), "!no partition 'gpuu' on cluster 'cluster' (use gpu)\n");
 }
 
 TEST(ClusterChecks, ThePartitionsOwnRules) {

@@ -110,8 +110,8 @@ std::string code_of_table(const std::string& id) {
 std::vector<ExplainedId> explained_ids() {
   std::vector<ExplainedId> all;
   add(all, "exit code", exit_codes());
-  add(all, "kind of error, printed with -v", error_kinds());
   add(all, "end of a run", status_table);
+  add(all, "kind of error, printed with -v", error_kinds());
   add(all, "check before the queue", queue_checks());
   add_lint_rules(all);
   add_node_checks(all);

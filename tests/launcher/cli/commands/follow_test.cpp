@@ -143,16 +143,25 @@ TEST_F(FollowCommands, CancelNeedsARunAndNamesTheNewest) {
   EXPECT_EQ(error(), "RUN is missing; queued or running: d, c, b and 1 more");
 }
 
-TEST_F(FollowCommands, ARunInTheJobFilesPlaceIsSaid) {
+TEST_F(FollowCommands, ARunInTheJobFilesPlaceContinues) {
   const auto run = place_.store({.folder = "cnn-20261121-101500-bbbb"});
   for (const auto& word : {std::string("cnn"), run}) {
     const auto code = call(place_.system, {"run", word});
-    ASSERT_FALSE(code);
-    EXPECT_EQ(code.error().what, word + " is a run, not a job file");
-    EXPECT_EQ(code.error().hint, "dllaunch run " + run + "/job.yaml --run-dir " + run +
-                                     " --local   starts the program again");
+    ASSERT_FALSE(code) << "the stored run has no job file";
+    EXPECT_THAT(code.error().what, HasSubstr(run + "/job.yaml"));
+    EXPECT_THAT(place_.system.logged, HasSubstr("dllaunch: continues run " + run + "\n"));
+    EXPECT_EQ(call(place_.system, {"run", word, "--run-dir", run}).error().what,
+              word + " is a run, which has its directory already");
   }
   EXPECT_EQ(call(place_.system, {"run", "cnm.yaml"}).error().hint, "give the path of a job file");
+}
+
+TEST_F(FollowCommands, ARunsNameIsNoNewRunDirectory) {
+  place_.store({.folder = "cnn-20261121-101500-bbbb"});
+  const auto code = call(place_.system, {"run", "job.yaml", "--run-dir", "cnn"});
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().what, "--run-dir cnn: there is no such directory, but a run of that name");
+  EXPECT_EQ(code.error().hint, "dllaunch run cnn continues it; --run-dir ./cnn is a new directory");
 }
 
 TEST_F(FollowCommands, LogsOfARunWithoutAnySayWhy) {
