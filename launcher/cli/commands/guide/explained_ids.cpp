@@ -31,15 +31,16 @@ constexpr Explanation status_table[] = {
      see_logs},
     {"cancelled", "The run was ended on request.",
      "By `dllaunch cancel`, Ctrl-C, scancel or an administrator.",
-     "`dllaunch run JOB.yaml --run-dir DIR` resumes from the last checkpoint."},
+     "`dllaunch run RUN` resumes from the last checkpoint."},
     {"timeout", "The run reached its time limit.",
      "resources.time, or the partition's limit, was shorter than the remaining work needs.",
-     "Raise resources.time, or continue with --run-dir. With timeout in recovery.requeue_on the "
-     "job is requeued instead."},
+     "Raise resources.time, or continue with `dllaunch run RUN`. With timeout in "
+     "recovery.requeue_on the job is requeued instead."},
     {"preempted", "Slurm gave the nodes to another job.", "That job has a higher priority or QOS.",
-     "Continue with --run-dir. With preempted in recovery.requeue_on the job is requeued instead."},
+     "Continue with `dllaunch run RUN`. With preempted in recovery.requeue_on the job is requeued "
+     "instead."},
     {"node_fail", "A node of the job failed.", "It crashed, or lost its network or power.",
-     "Continue with --run-dir; recovery.spare_nodes keeps nodes for this case."},
+     "Continue with `dllaunch run RUN`; recovery.spare_nodes keeps nodes for this case."},
     {"out_of_memory", "A rank needed more memory than the job has.",
      "The kernel or Slurm killed it with SIGKILL.",
      "Lower train.batch_size or the number of data workers, or ask for more memory with "

@@ -58,7 +58,7 @@ run: resumes by itself: its run directory is in $DLLAUNCH_RUN_DIR.
 
   dllaunch status RUN                  restarts, their reasons, and steps lost
   dllaunch cancel RUN                  save a checkpoint, then stop
-  dllaunch run JOB.yaml --run-dir DIR  continue a run that ended
+  dllaunch run RUN                     continue a run that ended
   dllaunch daemon start                resubmit runs while you are logged out
 )";
 
@@ -132,7 +132,7 @@ std::string render_files(Keep keep) {
 std::string run_directory() {
   return "A run has a directory, RUN: runs/NAME-DATE-TIME-XXXX where `dllaunch run` was\n"
          "called, or --run-dir DIR. While the run waits or goes on, delete nothing in it.\n"
-         "\nTo keep, if `dllaunch run JOB.yaml --run-dir RUN` may continue the run:\n" +
+         "\nTo keep, if `dllaunch run RUN` may continue the run:\n" +
          render_files(Keep::to_continue) +
          "\nRead by status, logs and report; to delete when their answers are not needed:\n" +
          render_files(Keep::to_look_back) + "\nTo delete at any time after the run has ended:\n" +
