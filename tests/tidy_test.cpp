@@ -80,7 +80,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"spdlog/", {"trainer/commands/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
-    {"sodium", {"launcher/rank/rendezvous/proof.cpp"}},
+    {"sodium", {"support/network/proof.cpp"}},
 };
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.

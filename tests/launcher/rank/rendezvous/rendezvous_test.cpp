@@ -20,8 +20,8 @@
 
 #include "launcher/rank/rendezvous/ask.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
+#include "support/network/proof.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
