@@ -202,6 +202,7 @@ Result<Rendezvous> lead(const RendezvousRequest& request, Deadline deadline) {
                                deadline);
   if (!workers) return within(request, workers.error().what, workers.error().hint);
   rendezvous.workers = *std::move(workers);
+  rendezvous.point.secret = known_here.secret;
   return rendezvous;
 }
 

@@ -79,7 +79,9 @@ class RendezvousTest : public testing::Test {
     for (const auto& rendezvous : meetings) {
       EXPECT_EQ(rendezvous.point.port, meetings.front().point.port);
       EXPECT_EQ(rendezvous.point.address, meetings.front().point.address);
+      EXPECT_EQ(rendezvous.point.secret, meetings.front().point.secret);
     }
+    EXPECT_EQ(meetings.front().point.secret.empty(), meetings.size() == 1);
   }
 
   std::string name_ = "slurm-" + std::to_string(getpid()) + ".0-r0";
