@@ -1,7 +1,8 @@
 // Compares this project's all-reduce with MPI's and with a bare loop, its lower bound, in one run:
 //   mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
-// With more ranks or several nodes there is no loop. Each round measures all of them in turn;
-// prints medians over five rounds, of the ratios too. 1 GB = 1e9 bytes.
+// With more ranks or several nodes there is no loop. "over tcp" is ours without MPI below it; its
+// ranks meet at MASTER_ADDR [127.0.0.1] and MASTER_PORT [29517]. Each round measures all of them in
+// turn; prints medians over five rounds, of the ratios too. 1 GB = 1e9 bytes.
 #include <fmt/core.h>
 #include <mpi.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -20,9 +22,11 @@
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 #include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/communicators/tcp/tcp_peers.hpp"
 
 namespace {
 
@@ -133,6 +137,24 @@ std::size_t argument(int argc, char** argv, int index, std::size_t otherwise) {
   return value;
 }
 
+/// Returns nullptr, with a message, if the ranks cannot meet.
+std::unique_ptr<Communicator> open_over_tcp(const RankEnv& env) {
+  const auto address = process_environment()("MASTER_ADDR").value_or("127.0.0.1");
+  const auto port = process_environment()("MASTER_PORT").value_or("29517");
+  auto peers = open_tcp_peers_at({.rank = env.rank,
+                                  .size = env.world_size,
+                                  .address = address,
+                                  .port = std::atoi(port.c_str()),
+                                  .secret = "of a benchmark",
+                                  .host = "host",
+                                  .patience = std::chrono::seconds(10)});
+  auto opened = peers ? open_hierarchical(*std::move(peers))
+                      : Result<std::unique_ptr<Communicator>>(std::move(peers).error());
+  if (opened) return *std::move(opened);
+  fmt::print(stderr, "{}\n", opened.error().what);
+  return nullptr;
+}
+
 int run(int argc, char** argv) {
   const std::size_t least = argument(argc, argv, 1, 4);
   const std::size_t most = argument(argc, argv, 2, 64u << 20);
@@ -145,6 +167,9 @@ int run(int argc, char** argv) {
   }
   Communicator& ours = **opened;
   const auto shared = ours.allocate(most);
+  const auto over_tcp = open_over_tcp(*env);
+  if (!over_tcp) return 1;
+  const auto shared_over_tcp = over_tcp->allocate(most);
   std::vector<std::byte> own(most);
 
   const auto node = (*open_mpi_peers(*env))->on_this_node();
@@ -164,6 +189,11 @@ int run(int argc, char** argv) {
     std::vector<Contender> contenders = {
         {"hierarchical",
          [&] { ours.wait(ours.all_reduce(shared.data(), count, DType::f32, ReduceOp::sum)); }},
+        {"over tcp",
+         [&] {
+           over_tcp->wait(
+               over_tcp->all_reduce(shared_over_tcp.data(), count, DType::f32, ReduceOp::sum));
+         }},
         {"MPI_Allreduce", [&] {
            MPI_Allreduce(MPI_IN_PLACE, own.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
                          MPI_COMM_WORLD);

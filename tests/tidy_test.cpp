@@ -80,7 +80,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"spdlog/", {"trainer/commands/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
-    {"sodium", {"launcher/rank/rendezvous/proof.cpp"}},
+    {"sodium", {"support/network/proof.cpp"}},
 };
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.
@@ -99,6 +99,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
      "communicators_test.cpp, with nodes of 1, 2 and 3 ranks"},
     {"runtime/communicators/host/host_communicator.cpp",
      "communicator auto in communicators_test.cpp and ranks_apart_test.cpp"},
+    {"runtime/communicators/host/transports.cpp",
+     "every communicator over peers in communicators_test.cpp"},
     {"runtime/communicators/nccl/module.cpp", "loaded and called by nccl_test.cpp"},
     {"runtime/communicators/nccl/nccl_communicator.cpp", "through the module, by nccl_test.cpp"},
     {"runtime/communicators/ring/ring.cpp", "communicators_test.cpp"},

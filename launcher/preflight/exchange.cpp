@@ -20,8 +20,8 @@
 #include <thread>
 
 #include "launcher/base/unix_seconds.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

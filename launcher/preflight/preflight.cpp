@@ -8,9 +8,9 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/os/own_executable.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
+#include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
+#include "runtime/rank/transport.hpp"
 #include "support/json.hpp"
+#include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
@@ -19,7 +21,7 @@ constexpr std::array<std::string_view, 7> frameworks = {
     "none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"};
 
 /// A trailing '*' matches any suffix.
-constexpr std::array<std::string_view, 24> identities = {
+constexpr std::array<std::string_view, 25> identities = {
     "MASTER_ADDR",        "MASTER_PORT",          "NODE_RANK",
     "GROUP_RANK",         "GROUP_WORLD_SIZE",     "ROLE_RANK",
     "ROLE_NAME",          "ROLE_WORLD_SIZE",      "TORCHELASTIC_*",
@@ -27,7 +29,8 @@ constexpr std::array<std::string_view, 24> identities = {
     "JAX_PROCESS_ID",     "JAX_LOCAL_DEVICE_IDS", "HOROVOD_RANK",
     "HOROVOD_SIZE",       "HOROVOD_LOCAL_RANK",   "HOROVOD_LOCAL_SIZE",
     "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE",   "HOROVOD_HOSTNAME",
-    "CROSS_RANK",         "CROSS_SIZE",           "LOCAL_SIZE"};
+    "CROSS_RANK",         "CROSS_SIZE",           "LOCAL_SIZE",
+    start_secret_variable};
 
 constexpr std::array<std::string_view, 10> of_openmpi = {
     "OMPI_COMM_WORLD_*", "OMPI_MCA_orte_*", "OMPI_MCA_ess*",    "OMPI_UNIVERSE_SIZE",
@@ -159,6 +162,10 @@ Variables framework_variables(const FrameworkContext& context, const EnvLookup& 
   if (context.point.port > 0) {
     all.emplace_back("MASTER_ADDR", context.point.address);
     all.emplace_back("MASTER_PORT", text(context.point.port));
+  }
+  // Not the secret itself: what the program says with it proves nothing to `dllaunch exec`.
+  if (!context.point.secret.empty()) {
+    all.emplace_back(start_secret_variable, secret_of(context.point.secret, "program"));
   }
   const auto& name = context.framework;
   if (name == "pytorch") add_pytorch(context, lookup, all);

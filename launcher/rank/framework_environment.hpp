@@ -29,7 +29,7 @@ bool needs_workers(const std::string& framework);
 /// bad_request: unknown framework, with the nearest name as a hint; horovod without MPI started.
 Result<Ok> check_framework(const FrameworkContext& context, const EnvLookup& lookup);
 
-/// Returns MASTER_ADDR, MASTER_PORT and the framework's own variables.
+/// Returns MASTER_ADDR, MASTER_PORT, DLLAUNCH_START_SECRET and the framework's own variables.
 Variables framework_variables(const FrameworkContext& context, const EnvLookup& lookup);
 
 /// Returns those of `names` by which another launcher, an earlier job or a start-up file defines

@@ -23,8 +23,8 @@ struct PlannedBinding {
   PlacementRequest request = {};  // for a new placement if the masks do not fit
   bool exact = true;              // false: this node's topology may differ from the plan's
   std::vector<std::vector<std::string>> gpus = {};  // PCI addresses, by local rank
-  std::string framework = "none";  // empty: the built-in trainer, which finds its peers through MPI
-  SiteSettings site = {};          // settings of the cluster profile for the node
+  std::string framework = "none";                   // empty: the built-in trainer
+  SiteSettings site = {};                           // settings of the cluster profile for the node
 };
 
 /// bad_request: not a plan.

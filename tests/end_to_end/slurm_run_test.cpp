@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -114,6 +115,32 @@ TEST_F(SlurmRun, TwoNodesGiveTheLossesOfOne) {
       EXPECT_NEAR(far[i][loss].get<double>(), expected, 1e-5 * expected) << loss << " " << i;
     }
   }
+}
+
+/// The weights in a run's newest checkpoint.
+std::string weights_in(const Workplace& work) {
+  std::string newest;
+  for (const auto& each : fs::directory_iterator(work.run_dir() + "/checkpoints")) {
+    const std::string file = "run/checkpoints/" + each.path().filename().string();
+    if (fs::exists(each.path() / "model.safetensors")) newest = std::max(newest, file);
+  }
+  return newest.empty() ? "" : work.text_of(newest + "/model.safetensors");
+}
+
+// Its ranks know their number and nothing of each other: they meet over TCP.
+TEST_F(SlurmRun, TwoNodesWithoutMpiGiveTheSameWeights) {
+  const auto by_mpi = work_.run(args());
+  ASSERT_EQ(by_mpi.exit_code, 0) << by_mpi.err;
+  Workplace other{cluster_->share() + "/none"};
+  other.before = work_.before;
+  other.environment = work_.environment;
+  const auto by_tcp = other.run({"run", other.file("job.yaml", job_text), "--run-dir",
+                                 other.run_dir(), "--set", "resources.srun_extra=[--mpi=none]"});
+  ASSERT_EQ(by_tcp.exit_code, 0) << by_tcp.err;
+  EXPECT_THAT(other.text_of("run/job.sbatch"), HasSubstr("--mpi=none"));
+  const auto weights = weights_in(work_);
+  EXPECT_GT(weights.size(), 10'000u);
+  EXPECT_EQ(weights_in(other), weights);
 }
 
 TEST_F(SlurmRun, ARefusalComesInSbatchsWords) {

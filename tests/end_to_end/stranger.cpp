@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace {
 

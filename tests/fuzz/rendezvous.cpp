@@ -4,7 +4,7 @@
 #include "launcher/os/ancestors.hpp"
 #include "launcher/rank/rendezvous/local_listener.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
+#include "support/network/proof.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -7,7 +7,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
-#include "runtime/communicators/mpi/mpi_peers.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "support/parse_number.hpp"
 #include "trainer/commands/allreduce_levels.hpp"
@@ -83,7 +83,7 @@ Result<std::vector<AllReduceRow>> measure_within_node(const Levels& levels,
   const bool is_a_part = levels.rows.front().communicator == "hierarchical" &&
                          levels.shape.nodes > 1 && levels.shape.ranks > 1;
   if (!is_a_part) return rows;
-  auto world = open_mpi_peers(env);
+  auto world = open_peers(env);
   if (!world) return std::move(world).error();
   auto node = open_hierarchical((*world)->on_this_node());
   if (!node) return std::move(node).error();

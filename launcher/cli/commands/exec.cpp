@@ -24,6 +24,7 @@
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
+#include "runtime/rank/transport.hpp"
 #include "support/parse_number.hpp"
 #include "support/run_file.hpp"
 
@@ -129,9 +130,13 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
 Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkContext& context,
                                const SiteSettings& site, const std::string& run_dir,
                                System& system) {
-  // torchrun's workers have their rendezvous point already.
-  const bool own_way = context.framework.empty() || context.rank.launcher == "torchrun";
   const auto lookup = process_environment();
+  const auto transport = transport_of(context.rank, lookup);
+  if (!transport) return transport.error();
+  const bool trains_alone = *transport == Transport::mpi || context.rank.world_size == 1;
+  // torchrun's workers have their rendezvous point already.
+  const bool own_way =
+      (context.framework.empty() && trains_alone) || context.rank.launcher == "torchrun";
   const auto seconds = rendezvous_seconds(options, lookup);
   if (!seconds) return seconds.error();
   if (own_way || *seconds == 0) return Rendezvous{};

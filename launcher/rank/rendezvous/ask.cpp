@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

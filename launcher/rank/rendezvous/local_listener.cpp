@@ -13,8 +13,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,13 +9,13 @@
 #include <thread>
 
 #include "launcher/rank/rendezvous/ask.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/reachable_address.hpp"
 #include "launcher/rank/rendezvous/rendezvous_file.hpp"
 #include "launcher/rank/rendezvous/rendezvous_server.hpp"
 #include "launcher/rank/rendezvous/reserved_port.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
@@ -202,6 +202,7 @@ Result<Rendezvous> lead(const RendezvousRequest& request, Deadline deadline) {
                                deadline);
   if (!workers) return within(request, workers.error().what, workers.error().hint);
   rendezvous.workers = *std::move(workers);
+  rendezvous.point.secret = known_here.secret;
   return rendezvous;
 }
 

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "launcher/rank/rendezvous/sockets.hpp"
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "launcher/rank/rendezvous/local_listener.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

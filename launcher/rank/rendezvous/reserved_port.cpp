@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

@@ -12,7 +12,7 @@ namespace dllaunch {
 namespace {
 
 constexpr int first_port = 61000;  // Linux's ephemeral range is 32768 to 60999
-constexpr int last_port = 65000;
+constexpr int last_agreed_port = 65000;
 constexpr int port_candidates = 24;
 
 /// FNV-1a: identical on every machine, unlike std::hash.
@@ -71,7 +71,8 @@ std::vector<int> agreed_ports(std::string_view start_name) {
   while (std::ssize(ports) < port_candidates) {
     // Knuth's generator: its high bits are good enough to spread jobs over ports.
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-    const int port = first_port + static_cast<int>((state >> 33) % (last_port - first_port + 1));
+    const int port =
+        first_port + static_cast<int>((state >> 33) % (last_agreed_port - first_port + 1));
     if (std::ranges::find(ports, port) == ports.end()) ports.push_back(port);
   }
   return ports;

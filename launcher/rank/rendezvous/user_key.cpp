@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "launcher/os/atomic_file.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,25 +5,29 @@
 #include <cstdio>
 
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
-#include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/solo/solo.hpp"
+#include "runtime/rank/transport.hpp"
 
 namespace dllaunch {
 
 Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env) {
   if (env.world_size == 1) return open_solo(env);
-  auto mpi = open_mpi(env);  // first: keeps MPI alive meanwhile
-  if (!mpi) return mpi;
-  auto world = open_mpi_peers(env);
+  const auto transport = transport_of(env, process_environment());
+  if (!transport) return transport.error();
+  auto kept = open_peers(env);  // keeps the transport alive meanwhile
+  if (!kept) return std::move(kept).error();
+  auto world = open_peers(env);
   if (!world) return std::move(world).error();
   auto hierarchical = open_hierarchical(*std::move(world));
   if (hierarchical) return hierarchical;
+  const bool tcp = *transport == Transport::tcp;
   if (env.rank == 0) {
-    fmt::print(stderr, "dltrain: warning: {}; gradients go through MPI, which is slower\n",
-               hierarchical.error().what);
+    fmt::print(stderr, "dltrain: warning: {}; gradients go through {}, which is slower\n",
+               hierarchical.error().what, tcp ? "TCP" : "MPI");
   }
-  return mpi;
+  return tcp ? open_hierarchical_in_nodes_of(*std::move(kept), 1) : open_mpi(env);
 }
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
 // Host communicator: opens the fastest communicator between CPUs.
-// Has no collectives of its own: it picks solo, hierarchical or mpi.
+// Has no collectives of its own: it picks solo, hierarchical or mpi, and the transport below.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace dllaunch {
 
-/// Opens solo for one rank, else hierarchical. If the ranks of a node cannot share memory, opens
-/// mpi, and rank 0 warns.
+/// Opens solo for one rank, else hierarchical. If the ranks of a node cannot share memory, all data
+/// goes through the transport, and rank 0 warns.
 Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env);
 
 }  // namespace dllaunch

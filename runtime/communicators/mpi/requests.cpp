@@ -1,8 +1,6 @@
 #include "runtime/communicators/mpi/requests.hpp"
 
 #include <array>
-#include <cassert>
-#include <utility>
 
 namespace dllaunch {
 
@@ -14,25 +12,10 @@ void must(int code, std::string_view call, Here here) {
   die(call, std::string_view(text.data(), static_cast<std::size_t>(length)), here);
 }
 
-Pending Requests::open() {
-  const Pending pending{next_id_++};
-  live_[pending.id] = {};
-  return pending;
-}
-
 MPI_Request* Requests::add(Pending pending) {
-  ++live_.at(pending.id).unfinished;
+  operations_.add(pending);
   owners_.push_back(pending.id);
   return &requests_.emplace_back(MPI_REQUEST_NULL);
-}
-
-void Requests::at_end(Pending pending, std::function<void()> action) {
-  live_.at(pending.id).at_end = std::move(action);
-}
-
-bool Requests::is_done(Pending pending) const {
-  assert(pending.id < next_id_);
-  return !live_.contains(pending.id);
 }
 
 void Requests::retire(Call call, std::string_view name) {
@@ -48,17 +31,10 @@ void Requests::retire(Call call, std::string_view name) {
     for (const MPI_Status& status : statuses_) must(status.MPI_ERROR, name);
   }
   must(code, name);
-  for (const int index : finished_) finish_one_of(owners_[static_cast<std::size_t>(index)]);
+  for (const int index : finished_) {
+    operations_.finish_one_of(owners_[static_cast<std::size_t>(index)]);
+  }
   if (!finished_.empty()) drop_null_requests();
-}
-
-void Requests::finish_one_of(std::int64_t id) {
-  const auto found = live_.find(id);
-  assert(found != live_.end());
-  Operation& operation = found->second;
-  if (--operation.unfinished > 0) return;
-  if (const auto action = std::exchange(operation.at_end, nullptr)) action();
-  if (operation.unfinished == 0) live_.erase(id);
 }
 
 void Requests::drop_null_requests() {

@@ -9,8 +9,8 @@
 
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/host/host_communicator.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
-#include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/nccl/nccl.hpp"
 #include "runtime/communicators/parameter_server/parameter_server.hpp"
 #include "runtime/communicators/ring/ring.hpp"
@@ -22,14 +22,14 @@ namespace {
 /// Opens a communicator that sends its messages through Peers.
 template <auto open>
 Result<std::unique_ptr<Communicator>> over_peers(const RankEnv& env) {
-  auto world = open_mpi_peers(env);
+  auto world = open_peers(env);
   if (!world) return std::move(world).error();
   return open(*std::move(world));
 }
 
 constexpr std::array<CommunicatorEntry, 6> table = {{
     {"solo", "one rank, nothing to exchange", open_solo},
-    {"hierarchical", "shared memory within a node, MPI between nodes",
+    {"hierarchical", "shared memory within a node, messages between nodes",
      over_peers<open_hierarchical>},
     {"mpi", "nonblocking collectives of the MPI library", open_mpi},
     {"nccl", "NCCL or RCCL between GPUs", open_nccl},

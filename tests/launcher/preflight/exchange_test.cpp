@@ -8,10 +8,10 @@
 #include <set>
 #include <thread>
 
-#include "launcher/rank/rendezvous/proof.hpp"
-#include "launcher/rank/rendezvous/sockets.hpp"
 #include "support/isolated_call.hpp"
 #include "support/json.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "launcher/rank/rank_shim.hpp"
 #include "support/json.hpp"
+#include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,6 +57,18 @@ TEST(FrameworkEnvironment, EveryFrameworkHasTheMeetingPoint) {
     EXPECT_EQ(set.at("MASTER_PORT"), "40001") << name;
   }
   for (const char* name : {"none", "mpi"}) EXPECT_EQ(set_for(context(name)).size(), 2u) << name;
+}
+
+// With it a program proves nothing to `dllaunch exec`.
+TEST(FrameworkEnvironment, EveryFrameworkHasASecretOfItsOwn) {
+  for (const auto& name : every_framework) {
+    auto secretive = context(name);
+    secretive.point.secret = "the secret of this start";
+    const auto set = set_for(secretive);
+    EXPECT_EQ(set.at("DLLAUNCH_START_SECRET"), secret_of("the secret of this start", "program"));
+  }
+  EXPECT_THAT(contradicting_variables({"DLLAUNCH_START_SECRET"}, in({})),
+              ElementsAre("DLLAUNCH_START_SECRET"));
 }
 
 TEST(FrameworkEnvironment, RanksThatDoNotMeetHaveNoMeetingPoint) {

@@ -4,11 +4,15 @@
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/communicators/tcp/tcp_peers.hpp"
+#include "tests/runtime/communicators/tcp/held_port.hpp"
 
 namespace dllaunch {
 
@@ -27,9 +31,23 @@ inline std::unique_ptr<Peers> all_peers() {
   return or_throw(open_mpi_peers(or_throw(read_rank_env(process_environment()))));
 }
 
+/// The same ranks over TCP; they must be on one machine.
+inline std::unique_ptr<Peers> all_tcp_peers() {
+  const auto env = or_throw(read_rank_env(process_environment()));
+  const HeldPort held;
+  const std::vector<std::int64_t> own = {held.port()};
+  return or_throw(open_tcp_peers_at({.rank = env.rank,
+                                     .size = env.world_size,
+                                     .address = "127.0.0.1",
+                                     .port = static_cast<int>(all_peers()->gather_all(own).front()),
+                                     .secret = "the secret of a test",
+                                     .host = "localhost"}));
+}
+
 /// Each `ranks_per_node` consecutive ranks are a node.
-inline std::unique_ptr<Communicator> in_nodes_of(int ranks_per_node) {
-  return or_throw(open_hierarchical_in_nodes_of(all_peers(), ranks_per_node));
+inline std::unique_ptr<Communicator> in_nodes_of(int ranks_per_node,
+                                                 std::unique_ptr<Peers> peers = all_peers()) {
+  return or_throw(open_hierarchical_in_nodes_of(std::move(peers), ranks_per_node));
 }
 
 }  // namespace dllaunch

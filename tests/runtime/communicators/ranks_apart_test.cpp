@@ -14,7 +14,7 @@ namespace dllaunch {
 namespace {
 
 std::vector<std::string> names() {
-  std::vector<std::string> all = {"nodes_of_1", "nodes_of_2"};
+  std::vector<std::string> all = {"nodes_of_1", "nodes_of_2", "tcp_nodes_of_1", "tcp_nodes_of_2"};
   for (const CommunicatorEntry& entry : communicators()) {
     if (entry.name != "nccl") all.emplace_back(entry.name);  // GPU memory: nccl_test.cpp
   }
@@ -28,8 +28,13 @@ class RanksApart : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(env) << env.error().what;
     const std::string& name = GetParam();
     if (name == "solo" && env->world_size > 1) GTEST_SKIP() << "solo is for one rank";
-    communicator_ =
-        name.starts_with("nodes_of_") ? in_nodes_of(name.back() - '0') : all_ranks(name);
+    if (name.starts_with("nodes_of_")) {
+      communicator_ = in_nodes_of(name.back() - '0');
+    } else if (name.starts_with("tcp_nodes_of_")) {
+      communicator_ = in_nodes_of(name.back() - '0', all_tcp_peers());
+    } else {
+      communicator_ = all_ranks(name);
+    }
   }
   std::unique_ptr<Communicator> communicator_;
 };

@@ -23,6 +23,9 @@ constexpr EnvironmentVariable variable_table[] = {
      "0 to 86400: how long ranks wait for each other; 0: not at all [300]"},
     {SetBy::user, "DLLAUNCH_START_TOKEN", "", "dllaunch exec",
      "a word that ranks of one start share, where home directories differ between nodes"},
+    {SetBy::user, "DLLAUNCH_TRANSPORT", "", "dltrain, dllaunch exec",
+     "auto, tcp or mpi: how ranks of the built-in trainer exchange messages [auto: MPI where they "
+     "were started with it, else tcp]"},
     {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
      "off: each GPU kernel is launched by itself"},
     {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},
@@ -42,6 +45,8 @@ constexpr EnvironmentVariable variable_table[] = {
      "dltrain, your program", "the rank and the number of ranks, for frameworks"},
     {SetBy::dllaunch, "MASTER_ADDR, MASTER_PORT", "dllaunch exec", "your program",
      "where ranks meet; dllaunch chooses a free port"},
+    {SetBy::dllaunch, "DLLAUNCH_START_SECRET", "dllaunch exec", "dltrain, your program",
+     "a secret that the ranks of this start share, by which they can prove themselves"},
     {SetBy::dllaunch, "OMP_NUM_THREADS", "dllaunch exec, unless it is set", "dltrain, your program",
      "the number of the rank's cores"},
 

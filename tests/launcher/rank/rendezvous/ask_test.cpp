@@ -7,7 +7,7 @@
 #include <mutex>
 #include <random>
 
-#include "launcher/rank/rendezvous/proof.hpp"
+#include "support/network/proof.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 
 namespace dllaunch {

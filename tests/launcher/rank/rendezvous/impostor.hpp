@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 

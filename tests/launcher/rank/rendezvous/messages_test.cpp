@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/rank/rendezvous/proof.hpp"
+#include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {

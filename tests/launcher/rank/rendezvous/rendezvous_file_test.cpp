@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/rank/rendezvous/proof.hpp"
+#include "support/network/proof.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -20,8 +20,8 @@
 
 #include "launcher/rank/rendezvous/ask.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
+#include "support/network/proof.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -79,7 +79,9 @@ class RendezvousTest : public testing::Test {
     for (const auto& rendezvous : meetings) {
       EXPECT_EQ(rendezvous.point.port, meetings.front().point.port);
       EXPECT_EQ(rendezvous.point.address, meetings.front().point.address);
+      EXPECT_EQ(rendezvous.point.secret, meetings.front().point.secret);
     }
+    EXPECT_EQ(meetings.front().point.secret.empty(), meetings.size() == 1);
   }
 
   std::string name_ = "slurm-" + std::to_string(getpid()) + ".0-r0";

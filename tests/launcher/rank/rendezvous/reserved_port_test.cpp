@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <set>
 
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/sockets.hpp"
 #include "tests/support/other_process.hpp"
 
 namespace dllaunch {

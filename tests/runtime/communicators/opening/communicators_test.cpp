@@ -19,6 +19,7 @@
 
 #include "runtime/communicators/mpi/mpi.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/communicators/ring/ring.hpp"
 #include "runtime/numerics/float16.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
 
@@ -30,9 +31,12 @@ struct Opener {
   Result<std::unique_ptr<Communicator>> (*open)(const RankEnv& env);
 };
 
-template <int ranks_per_node>
+template <int ranks_per_node, auto peers>
 Result<std::unique_ptr<Communicator>> open_in_nodes_of(const RankEnv&) {
-  return in_nodes_of(ranks_per_node);
+  return in_nodes_of(ranks_per_node, peers());
+}
+Result<std::unique_ptr<Communicator>> open_ring_over_tcp(const RankEnv&) {
+  return open_ring(all_tcp_peers());
 }
 
 std::vector<Opener> openers() {
@@ -44,9 +48,12 @@ std::vector<Opener> openers() {
   all.push_back(
       {"mpi_in_chunks_of_501", [](const RankEnv& env) { return open_mpi_in_chunks(env, 501); }});
   // Several nodes, of equal and unequal sizes, on one machine.
-  all.push_back({"hierarchical_in_nodes_of_1", open_in_nodes_of<1>});
-  all.push_back({"hierarchical_in_nodes_of_2", open_in_nodes_of<2>});
-  all.push_back({"hierarchical_in_nodes_of_3", open_in_nodes_of<3>});
+  all.push_back({"hierarchical_in_nodes_of_1", open_in_nodes_of<1, all_peers>});
+  all.push_back({"hierarchical_in_nodes_of_2", open_in_nodes_of<2, all_peers>});
+  all.push_back({"hierarchical_in_nodes_of_3", open_in_nodes_of<3, all_peers>});
+  all.push_back({"hierarchical_over_tcp_in_nodes_of_1", open_in_nodes_of<1, all_tcp_peers>});
+  all.push_back({"hierarchical_over_tcp_in_nodes_of_2", open_in_nodes_of<2, all_tcp_peers>});
+  all.push_back({"ring_over_tcp", open_ring_over_tcp});
   return all;
 }
 

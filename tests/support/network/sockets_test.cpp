@@ -1,10 +1,11 @@
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/sockets.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <thread>
 
 #include "launcher/rank/rendezvous/local_listener.hpp"
@@ -65,6 +66,42 @@ TEST(Sockets, ALongAnswerComesWhole) {
   EXPECT_EQ(exchange(client, "hello\n", Clock::now() + 30s), text);
   answer.join();
   close(server);
+}
+
+TEST(Sockets, ReadALineAndNothingBeyondIt) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  std::string line;
+  EXPECT_EQ(read_line(ends[0], line), LineState::incomplete);
+  const auto say = [&](const std::string& text) {
+    EXPECT_EQ(send(ends[1], text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  };
+  say("one ");
+  EXPECT_EQ(read_line(ends[0], line), LineState::incomplete);
+  say("line\nand more");
+  EXPECT_EQ(read_line(ends[0], line), LineState::complete);
+  EXPECT_EQ(line, "one line");
+  std::array<char, 100> rest{};
+  EXPECT_EQ(recv(ends[0], rest.data(), rest.size(), 0), 8);
+  EXPECT_STREQ(rest.data(), "and more");
+  close(ends[1]);
+  EXPECT_EQ(read_line(ends[0], line), LineState::closed);
+  close(ends[0]);
+}
+
+TEST(Sockets, KnowBothEnds) {
+  const int server = listen_on(0);
+  const int caller = connect_to("127.0.0.1", port_of(server));
+  ASSERT_GE(caller, 0);
+  EXPECT_EQ(peer_of(caller), "127.0.0.1");
+  EXPECT_EQ(own_address_of(caller), "127.0.0.1");
+  EXPECT_EQ(own_address_of(-1), "an unknown address");
+  close(caller);
+  close(server);
+  for (const char* address : {"127.0.0.1", "127.0.1.1", "::1"}) EXPECT_TRUE(is_loopback(address));
+  for (const char* address : {"10.0.0.1", "fe80::1", "128.0.0.1"}) {
+    EXPECT_FALSE(is_loopback(address));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Socket calls of the rendezvous.
+// Socket calls.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,6 +17,9 @@ int bound_and_listening(int socket, const sockaddr* address, socklen_t size);
 int port_of(int socket);
 /// Returns the peer's address, such as "10.0.0.7".
 std::string peer_of(int socket);
+/// Returns this end's address, as the peer sees it where nothing translates addresses.
+std::string own_address_of(int socket);
+bool is_loopback(const std::string& address);
 std::string last_error();
 /// Closes the socket and returns -1; preserves errno.
 int closed_with_reason(int socket);
@@ -33,6 +36,11 @@ SocketAddress at_port(SocketAddress address, int port);
 int begin_to_connect(const SocketAddress& address);
 /// Tries each address of a name for a few seconds; errno is that of the last one.
 int connect_to(const std::string& host, int port);
+
+/// Reads from a line and adds to `line`, up to the newline, which is left out, and nothing beyond
+/// it. Waits only if the socket blocks and nothing has come. closed: by the peer, or broken.
+enum class LineState { incomplete, complete, closed };
+LineState read_line(int socket, std::string& line);
 
 int milliseconds_until(std::chrono::steady_clock::time_point deadline);
 

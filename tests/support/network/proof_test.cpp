@@ -1,4 +1,4 @@
-#include "launcher/rank/rendezvous/proof.hpp"
+#include "support/network/proof.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/network/sockets.hpp"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -26,6 +26,20 @@ bool wait_for(int socket, short what, int milliseconds) {
     const int ready = poll(&one, 1, milliseconds);
     if (ready >= 0 || errno != EINTR) return ready > 0;
   }
+}
+
+/// Returns the address of an end of a connection; `which`: getsockname or getpeername.
+std::string end_of(int socket, int (*which)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  std::array<char, NI_MAXHOST> host{};
+  if (which(socket, generic, &size) != 0 ||
+      getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "an unknown address";
+  const std::string text = host.data();
+  const std::string four_in_six = "::ffff:";
+  return text.starts_with(four_in_six) ? text.substr(four_in_six.size()) : text;
 }
 
 }  // namespace
@@ -83,16 +97,29 @@ int port_of(int socket) {
 }
 
 std::string peer_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  std::array<char, NI_MAXHOST> host{};
-  if (getpeername(socket, generic, &size) != 0 ||
-      getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
-    return "an unknown address";
-  const std::string text = host.data();
-  const std::string four_in_six = "::ffff:";
-  return text.starts_with(four_in_six) ? text.substr(four_in_six.size()) : text;
+  return end_of(socket, getpeername);
+}
+
+std::string own_address_of(int socket) {
+  return end_of(socket, getsockname);
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+LineState read_line(int socket, std::string& line) {
+  std::array<char, 65536> piece;
+  const ssize_t here = recv(socket, piece.data(), piece.size(), MSG_PEEK);
+  if (here < 0 && (errno == EAGAIN || errno == EINTR)) return LineState::incomplete;
+  if (here <= 0) return LineState::closed;
+  const auto* const end = std::find(piece.data(), piece.data() + here, '\n');
+  const auto text = static_cast<std::size_t>(end - piece.data());
+  const bool complete = end != piece.data() + here;
+  line.append(piece.data(), text);
+  // What was looked at is there to be taken.
+  if (recv(socket, piece.data(), text + (complete ? 1 : 0), 0) < 0) return LineState::closed;
+  return complete ? LineState::complete : LineState::incomplete;
 }
 
 std::vector<SocketAddress> addresses_of(const std::string& host, int port) {

@@ -1,0 +1,301 @@
+#include "runtime/communicators/tcp/links.hpp"
+
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "support/fatal.hpp"
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What an event belongs to.
+constexpr std::uint64_t entrance_key = ~std::uint64_t{0};
+std::uint64_t conversation_key(int rank) {
+  return static_cast<std::uint64_t>(rank) << 1;
+}
+std::uint64_t call_key(int rank) {
+  return conversation_key(rank) | 1;
+}
+
+constexpr std::chrono::milliseconds pause_between_calls{100};
+
+void set_option(int socket, int level, int name, int value) {
+  ::setsockopt(socket, level, name, &value, sizeof value);
+}
+
+constexpr std::chrono::seconds look_interval{10};
+
+/// Messages leave at once, and the kernel notices that the host of an idle connection has gone. Not
+/// by TCP_USER_TIMEOUT: that ends connections to a rank that has only stopped reading.
+void prepare(int socket) {
+  constexpr int probe_seconds = 30;
+  constexpr int probes = static_cast<int>(Links::silence_patience.count()) / probe_seconds - 1;
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, probe_seconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, probe_seconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, probes);
+}
+
+int error_of(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool say(int socket, std::string_view line) {
+  return ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(line.size());
+}
+
+}  // namespace
+
+Links::Links(int rank, std::string secret, Met met)
+    : rank_(rank),
+      secret_(std::move(secret)),
+      entrance_(std::move(met.entrance)),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      last_look_(Clock::now()) {
+  watch_for(entrance_->descriptor(), EPOLL_CTL_ADD, EPOLLIN, entrance_key);
+  for (Whereabouts& where : met.all) {
+    others_.push_back(std::make_unique<Other>());
+    others_.back()->where = std::move(where);
+  }
+  for (std::size_t each = 0; each < met.sockets.size(); ++each) {
+    if (met.sockets[each]) connect(static_cast<int>(each), std::move(met.sockets[each]));
+  }
+}
+
+void Links::give_up(int rank, const std::string& why) const {
+  const Whereabouts& where = others_[static_cast<std::size_t>(rank)]->where;
+  die("messages between ranks",
+      fmt::format("the connection to rank {} on {} has failed: {}", rank, where.host, why));
+}
+
+void Links::watch_for(int socket, int operation, std::uint32_t events, std::uint64_t key) const {
+  epoll_event event{.events = events, .data = {.u64 = key}};
+  if (::epoll_ctl(events_.get(), operation, socket, &event) != 0) {
+    die("epoll_ctl", std::strerror(errno));
+  }
+}
+
+// ---- messages
+
+void Links::send(int to, const MessageName& name, const std::byte* data, Receipt receipt) {
+  if (to == rank_) return to_self(name, data, receipt);
+  other(to).conversation.send(name, data, receipt);
+  start(to);
+}
+
+void Links::receive(int from, const MessageName& name, std::byte* data, Receipt receipt) {
+  if (from == rank_) return take_from_self(name, data, receipt);
+  other(from).conversation.receive(name, data, receipt);
+  start(from);
+}
+
+/// A new message is due: sends it at once where that is possible.
+void Links::start(int rank) {
+  Other& to = other(rank);
+  if (!to.ended.empty()) {
+    // What has come before the end is still there to be received.
+    if (to.conversation.outstanding() > 0) give_up(rank, to.ended);
+    return;
+  }
+  if (to.conversation.is_connected()) return serve(rank, /*readable=*/false);
+  const bool is_retried = std::ranges::find(retries_, rank, &Retry::rank) != retries_.end();
+  if (!to.call && !is_retried) call(rank);
+}
+
+void Links::to_self(const MessageName& name, const std::byte* data, Receipt receipt) {
+  const auto wish = std::ranges::find(wishes_, name, &Wish::name);
+  if (wish == wishes_.end()) {
+    notes_.push_back({name, {data, data + name.bytes}});
+  } else {
+    std::copy_n(data, name.bytes, wish->data);
+    wish->receipt.give();
+    wishes_.erase(wish);
+  }
+  receipt.give();
+}
+
+void Links::take_from_self(const MessageName& name, std::byte* data, Receipt receipt) {
+  const auto note = std::ranges::find(notes_, name, &Note::name);
+  if (note == notes_.end()) return wishes_.push_back({name, data, receipt});
+  std::ranges::copy(note->bytes, data);
+  notes_.erase(note);
+  receipt.give();
+}
+
+// ---- progress
+
+void Links::progress(std::chrono::milliseconds patience) {
+  std::array<epoll_event, 32> events;
+  const int ready = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()),
+                                 static_cast<int>(patience.count()));
+  for (int i = 0; i < ready; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    serve_event(event.data.u64, (event.events & ~std::uint32_t{EPOLLOUT}) != 0);
+  }
+  if (!retries_.empty()) call_again();
+  constexpr unsigned calls_per_clock = 256;
+  if (ready <= 0 && (patience.count() > 0 || ++quiet_ % calls_per_clock == 0)) look_for_silence();
+}
+
+/// For data that is under way the kernel keeps trying for a quarter of an hour.
+void Links::look_for_silence() {
+  const auto now = Clock::now();
+  const auto since = now - last_look_;
+  if (since < look_interval) return;
+  last_look_ = now;
+  constexpr int most_looks = static_cast<int>(silence_patience / look_interval);
+  for (int rank = 0; rank < size(); ++rank) {
+    Other& peer = other(rank);
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (!peer.conversation.is_connected() ||
+        ::getsockopt(peer.conversation.socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
+      continue;
+    }
+    const bool owes = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
+    const bool silent = std::chrono::milliseconds(info.tcpi_last_ack_recv) >= since;
+    peer.silent_looks = owes && silent ? peer.silent_looks + 1 : 0;
+    if (peer.silent_looks >= most_looks) {
+      give_up(rank, fmt::format("no sign of its host for {} s", silence_patience.count()));
+    }
+  }
+}
+
+void Links::serve_event(std::uint64_t key, bool readable) {
+  if (key == entrance_key) {
+    for (Guest& guest : entrance_->attend()) admit(std::move(guest));
+    return;
+  }
+  const int rank = static_cast<int>(key >> 1);
+  if (key == conversation_key(rank)) return serve(rank, readable);
+  // An earlier event of the same round may have ended the call.
+  if (other(rank).call) continue_call(rank);
+}
+
+void Links::serve(int rank, bool readable) {
+  Other& peer = other(rank);
+  Conversation& conversation = peer.conversation;
+  if (!conversation.is_connected()) return;
+  // Reading first: what a rank sent before it ended still counts.
+  std::string ended = readable ? conversation.read() : "";
+  if (ended.empty() && conversation.wants_to_write()) ended = conversation.write();
+  if (ended.empty()) return watch(rank);
+  if (conversation.outstanding() > 0) give_up(rank, ended);
+  conversation.disconnect();
+  peer.ended = std::move(ended);
+}
+
+void Links::watch(int rank) {
+  Other& peer = other(rank);
+  const std::uint32_t events = (peer.conversation.wants_to_read() ? EPOLLIN : 0u) |
+                               (peer.conversation.wants_to_write() ? EPOLLOUT : 0u);
+  if (events == peer.events) return;
+  peer.events = events;
+  watch_for(peer.conversation.socket(), EPOLL_CTL_MOD, events, conversation_key(rank));
+}
+
+// ---- connections
+
+void Links::connect(int rank, FileDescriptor socket) {
+  Other& peer = other(rank);
+  prepare(socket.get());
+  peer.events = EPOLLIN;
+  watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(rank));
+  peer.conversation.connect(std::move(socket));
+  serve(rank, /*readable=*/false);
+}
+
+void Links::call(int rank) {
+  Other& to = other(rank);
+  const auto addresses = addresses_of(to.where.address, to.where.port);
+  to.call = FileDescriptor(addresses.empty() ? -1 : begin_to_connect(addresses.front()));
+  if (!to.call)
+    give_up(rank, fmt::format("{} port {}: {}", to.where.address, to.where.port,
+                              addresses.empty() ? "no address" : last_error()));
+  prepare(to.call.get());
+  to.hello_said = false;
+  to.answer.clear();
+  to.nonce = new_nonce();
+  watch_for(to.call.get(), EPOLL_CTL_ADD, EPOLLOUT, call_key(rank));
+}
+
+void Links::continue_call(int rank) {
+  Other& to = other(rank);
+  if (to.hello_said) return hear_answer(rank);
+  const int error = error_of(to.call.get());
+  if (error != 0 && to.conversation.is_connected()) return static_cast<void>(to.call = {});
+  if (error != 0 && error != ECONNRESET) {
+    give_up(rank,
+            fmt::format("{} port {}: {}", to.where.address, to.where.port, std::strerror(error)));
+  }
+  const Hello hello{.rank = rank_,
+                    .to = rank,
+                    .size = size(),
+                    .port = entrance_->port(),
+                    .nonce = to.nonce,
+                    .host = other(rank_).where.host};
+  to.hello_said = error == 0 && say(to.call.get(), to_line(hello, secret_));
+  if (!to.hello_said) return call_later(rank);
+  watch_for(to.call.get(), EPOLL_CTL_MOD, EPOLLIN, call_key(rank));
+}
+
+void Links::call_later(int rank) {
+  other(rank).call = FileDescriptor();
+  retries_.push_back({rank, Clock::now() + pause_between_calls});
+}
+
+/// The other rank answers when its thread comes here: that may take as long as its computation.
+void Links::hear_answer(int rank) {
+  Other& to = other(rank);
+  const LineState state = read_line(to.call.get(), to.answer);
+  if (state == LineState::incomplete) return;
+  // This rank has answered the other's call meanwhile. It has still said its hello: to the other
+  // rank's entrance it was no stranger.
+  if (to.conversation.is_connected()) return static_cast<void>(to.call = {});
+  if (state == LineState::complete && parse_welcome(to.answer, secret_, to.nonce) == Welcome::yes) {
+    watch_for(to.call.get(), EPOLL_CTL_DEL, 0, 0);
+    return connect(rank, std::move(to.call));
+  }
+  call_later(rank);
+}
+
+void Links::call_again() {
+  const auto now = Clock::now();
+  const auto is_due = [&](const Retry& retry) { return now >= retry.at; };
+  std::vector<Retry> due;
+  std::ranges::copy_if(retries_, std::back_inserter(due), is_due);
+  std::erase_if(retries_, is_due);
+  for (const Retry& retry : due) {
+    if (!other(retry.rank).conversation.is_connected()) call(retry.rank);
+  }
+}
+
+void Links::admit(Guest guest) {
+  const int rank = guest.hello.rank;
+  Other& from = other(rank);
+  if (from.conversation.is_connected() || !from.ended.empty()) return;
+  const bool crossed = from.call && rank_ < rank;
+  const Welcome welcome = crossed ? Welcome::crossed : Welcome::yes;
+  const bool said = say(guest.socket.get(), to_line(welcome, secret_, guest.hello.nonce));
+  if (said && !crossed) connect(rank, std::move(guest.socket));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,106 @@
+// The connections of a rank to all others: opened at first use, served together.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/communicators/tcp/conversation.hpp"
+#include "runtime/communicators/tcp/entrance.hpp"
+#include "runtime/communicators/tcp/meeting.hpp"
+
+namespace dllaunch {
+
+/// Ranks are those of the job. A rank that has died, or a network that is cut, is fatal (die()) as
+/// soon as a message is due over it. One thread at a time.
+class Links {
+ public:
+  /// After that time without a sign of life from a host, its connections have failed. Its kernel
+  /// gives signs: a rank may be stopped, or compute, for as long as it likes.
+  static constexpr std::chrono::seconds silence_patience{300};
+
+  Links(int rank, std::string secret, Met met);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(others_.size()); }
+
+  void send(int to, const MessageName& name, const std::byte* data, Receipt receipt);
+  void receive(int from, const MessageName& name, std::byte* data, Receipt receipt);
+
+  /// Moves messages. Waits up to `patience` until something moves.
+  void progress(std::chrono::milliseconds patience);
+
+  /// The number of a new group. Groups that share a rank differ in it: callers agree on the largest
+  /// of their ranks' and call take_group() with it.
+  std::uint32_t next_group() const { return next_group_; }
+  void take_group(std::uint32_t group) { next_group_ = group + 1; }
+
+  /// Connections of strangers that were refused.
+  long refused() const { return entrance_->refused(); }
+
+ private:
+  /// Another rank.
+  struct Other {
+    Whereabouts where = {};
+    Conversation conversation = {};
+    FileDescriptor call = {};  // this rank's, until it is answered
+    bool hello_said = false;   // in the call
+    std::string nonce = {};    // of the call
+    std::string answer = {};   // so far
+    std::uint32_t events = 0;  // of the conversation, that the kernel watches for
+    std::string ended = {};    // why; empty: it has not
+    int silent_looks = 0;      // in a row, at which its host owed an answer and had given none
+  };
+  /// A call that was dropped before its answer, as under a flood of strangers, or has crossed one
+  /// of the other rank's that is to come. If the other rank has ended instead, the next call says
+  /// so.
+  struct Retry {
+    int rank = 0;
+    std::chrono::steady_clock::time_point at;
+  };
+
+  Other& other(int rank) { return *others_[static_cast<std::size_t>(rank)]; }
+  void to_self(const MessageName& name, const std::byte* data, Receipt receipt);
+  void take_from_self(const MessageName& name, std::byte* data, Receipt receipt);
+  void start(int rank);
+  void call(int rank);
+  void continue_call(int rank);
+  void hear_answer(int rank);
+  void admit(Guest guest);
+  void connect(int rank, FileDescriptor socket);
+  void serve(int rank, bool readable);
+  void serve_event(std::uint64_t key, bool readable);
+  void watch(int rank);
+  void watch_for(int socket, int operation, std::uint32_t events, std::uint64_t key) const;
+  void call_later(int rank);
+  void call_again();
+  void look_for_silence();
+  [[noreturn]] void give_up(int rank, const std::string& why) const;
+
+  int rank_;
+  std::string secret_;
+  std::unique_ptr<Entrance> entrance_;
+  FileDescriptor events_;
+  std::vector<std::unique_ptr<Other>> others_;  // by rank; own included
+  std::vector<Retry> retries_;
+  std::chrono::steady_clock::time_point last_look_;
+  unsigned quiet_ = 0;  // calls of progress() in which nothing moved
+  std::uint32_t next_group_ = 1;
+  // Messages of this rank to itself.
+  struct Note {
+    MessageName name = {};
+    std::vector<std::byte> bytes = {};
+  };
+  struct Wish {
+    MessageName name = {};
+    std::byte* data = nullptr;
+    Receipt receipt = {};
+  };
+  std::vector<Note> notes_;
+  std::vector<Wish> wishes_;
+};
+
+}  // namespace dllaunch

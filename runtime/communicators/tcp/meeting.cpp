@@ -1,0 +1,205 @@
+#include "runtime/communicators/tcp/meeting.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "support/network/proof.hpp"
+#include "support/network/sockets.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t longest_table = std::size_t{16} << 20;
+
+bool wait_for(int socket, short what, Clock::time_point deadline) {
+  pollfd one{socket, what, 0};
+  return ::poll(&one, 1, milliseconds_until(deadline)) > 0;
+}
+
+bool send_line(int socket, std::string_view line, Clock::time_point deadline) {
+  while (!line.empty()) {
+    const ssize_t sent = ::send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) line.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (sent < 0 && errno == EAGAIN && !wait_for(socket, POLLOUT, deadline)) return false;
+  }
+  return true;
+}
+
+/// Reads a line of rank 0's; nothing beyond it, where messages begin.
+std::optional<std::string> receive_line(int socket, Clock::time_point deadline) {
+  std::string line;
+  while (line.size() < longest_table) {
+    switch (read_line(socket, line)) {
+      case LineState::complete:
+        return line;
+      case LineState::closed:
+        return std::nullopt;
+      case LineState::incomplete:
+        if (!wait_for(socket, POLLIN, deadline)) return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+Error too_late(const MeetingPlan& plan, const std::string& what) {
+  return {ErrorKind::timeout,
+          fmt::format("rank {} on {}: {} within {} s", plan.rank, plan.host, what,
+                      plan.patience.count()),
+          ""};
+}
+
+/// For a connection to every rank, beside what the program opens.
+void allow_files_for(int ranks) {
+  constexpr rlim_t of_program = 1024;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  const rlim_t wanted = std::min(files.rlim_max, of_program + static_cast<rlim_t>(ranks));
+  if (files.rlim_cur >= wanted) return;
+  files.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/// Rank 0's part of a meeting.
+class Host {
+ public:
+  Host(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance) : plan_(plan) {
+    met_.entrance = std::move(entrance);
+    met_.all.resize(static_cast<std::size_t>(plan.size));
+    met_.sockets.resize(static_cast<std::size_t>(plan.size));
+    nonces_.resize(static_cast<std::size_t>(plan.size));
+  }
+
+  Result<Met> run(Clock::time_point deadline) {
+    while (came_ < plan_.size - 1) {
+      if (Clock::now() >= deadline) return absent();
+      // Not only by events: the silent are refused by time.
+      wait_for(met_.entrance->descriptor(), POLLIN,
+               std::min(deadline, Clock::now() + milliseconds(1000)));
+      for (Guest& guest : met_.entrance->attend()) take_in(std::move(guest));
+    }
+    fill_in_addresses();
+    for (std::size_t rank = 1; rank < met_.all.size(); ++rank) {
+      const auto line = to_line(met_.all, plan_.secret, nonces_[rank]);
+      if (send_line(met_.sockets[rank].get(), line, deadline)) continue;
+      return too_late(plan_, fmt::format("rank {} on {} did not take the table of ranks", rank,
+                                         met_.all[rank].host));
+    }
+    return std::move(met_);
+  }
+
+ private:
+  /// A rank whose connection failed comes again: the last one counts.
+  void take_in(Guest guest) {
+    const auto rank = static_cast<std::size_t>(guest.hello.rank);
+    if (!met_.sockets[rank]) ++came_;
+    met_.all[rank] = {
+        .address = peer_of(guest.socket.get()), .port = guest.hello.port, .host = guest.hello.host};
+    nonces_[rank] = guest.hello.nonce;
+    met_.sockets[rank] = std::move(guest.socket);
+  }
+
+  /// Ranks of this node may have come over the loopback, where others cannot reach them: they get
+  /// the address by which ranks of other nodes reached this one.
+  void fill_in_addresses() {
+    std::string own = "127.0.0.1";
+    for (std::size_t rank = 1; rank < met_.all.size(); ++rank) {
+      if (!is_loopback(met_.all[rank].address)) own = own_address_of(met_.sockets[rank].get());
+    }
+    met_.all[0] = {.address = own, .port = met_.entrance->port(), .host = plan_.host};
+    for (Whereabouts& rank : met_.all) {
+      if (is_loopback(rank.address)) rank.address = own;
+    }
+  }
+
+  Error absent() const {
+    std::vector<std::size_t> missing;
+    for (std::size_t rank = 1; rank < met_.sockets.size(); ++rank) {
+      if (!met_.sockets[rank]) missing.push_back(rank);
+    }
+    const std::size_t count = missing.size();
+    constexpr std::size_t most_named = 8;
+    if (count > most_named) missing.resize(most_named);
+    std::string what = fmt::format("{} of {} ranks did not connect: {}{}", count, plan_.size,
+                                   fmt::join(missing, ", "), count > most_named ? ", ..." : "");
+    if (met_.entrance->refused() > 0) {
+      what += fmt::format("; {} connections of unknown processes were refused",
+                          met_.entrance->refused());
+    }
+    return too_late(plan_, what);
+  }
+
+  const MeetingPlan& plan_;
+  Met met_;
+  std::vector<std::string> nonces_;  // of the hellos, by rank
+  int came_ = 0;
+};
+
+/// Another rank's part of a meeting: one attempt to get the table from rank 0.
+std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int own_port,
+                                                   Clock::time_point deadline,
+                                                   FileDescriptor& socket) {
+  socket = FileDescriptor(connect_to(plan.address, plan.port));
+  if (!socket) return std::nullopt;
+  const Hello hello{.rank = plan.rank,
+                    .to = 0,
+                    .size = plan.size,
+                    .port = own_port,
+                    .nonce = new_nonce(),
+                    .host = plan.host};
+  if (!send_line(socket.get(), to_line(hello, plan.secret), deadline)) return std::nullopt;
+  const auto line = receive_line(socket.get(), deadline);
+  if (!line) return std::nullopt;
+  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  return parse_table(*line, plan.size, plan.secret, hello.nonce);
+}
+
+Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
+                  Clock::time_point deadline) {
+  Met met;
+  met.entrance = std::move(entrance);
+  met.sockets.resize(static_cast<std::size_t>(plan.size));
+  milliseconds pause(2);
+  constexpr milliseconds longest_pause(1000);
+  while (true) {
+    auto table = ask_rank_0(plan, met.entrance->port(), deadline, met.sockets[0]);
+    if (table) {
+      met.all = *std::move(table);
+      return met;
+    }
+    if (Clock::now() + pause >= deadline) break;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
+  }
+  return too_late(plan,
+                  fmt::format("rank 0 did not answer at {} port {}", plan.address, plan.port));
+}
+
+}  // namespace
+
+Result<Met> meet(const MeetingPlan& plan) {
+  const auto deadline = Clock::now() + plan.patience;
+  allow_files_for(plan.size);
+  auto entrance = Entrance::open(
+      plan.rank == 0 ? plan.port : 0,
+      {.rank = plan.rank, .size = plan.size, .secret = plan.secret, .warn = plan.warn});
+  if (!entrance) return std::move(entrance).error();
+  if (plan.rank == 0) return Host(plan, *std::move(entrance)).run(deadline);
+  return visit(plan, *std::move(entrance), deadline);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,16 @@
+#include "runtime/rank/transport.hpp"
+
+#include <fmt/core.h>
+
+namespace dllaunch {
+
+Result<Transport> transport_of(const RankEnv& env, const EnvLookup& lookup) {
+  const std::string wanted = lookup("DLLAUNCH_TRANSPORT").value_or("auto");
+  if (wanted == "tcp") return Transport::tcp;
+  if (wanted == "mpi") return Transport::mpi;
+  if (wanted == "auto") return env.mpi ? Transport::mpi : Transport::tcp;
+  return Error{ErrorKind::bad_request, fmt::format("DLLAUNCH_TRANSPORT is \"{}\"", wanted),
+               "one of auto, tcp, mpi"};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,139 @@
+#include "runtime/communicators/tcp/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/runtime/communicators/tcp/ranks.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::milliseconds;
+
+void on_links(int size, const std::function<void(Links&, const MeetingPlan&)>& body) {
+  on_plans(size, [&](const MeetingPlan& plan) {
+    auto met = meet(plan);
+    ASSERT_TRUE(met) << met.error().what;
+    Links links(plan.rank, plan.secret, *std::move(met));
+    body(links, plan);
+  });
+}
+
+void wait_for(Links& links, const std::vector<std::int64_t>& list, std::size_t count) {
+  while (list.size() < count) links.progress(milliseconds(10));
+}
+
+/// Every rank sends its number to every other; all call all at once.
+void exchange_with_all(Links& links, std::uint64_t tag) {
+  const auto size = static_cast<std::size_t>(links.size());
+  const std::int64_t mine = links.rank() + 100;
+  std::vector<std::int64_t> got(size);
+  std::vector<std::int64_t> ended;
+  for (int rank = 0; rank < links.size(); ++rank) {
+    const MessageName name{0, tag, sizeof mine};
+    links.send(rank, name, reinterpret_cast<const std::byte*>(&mine), {&ended});
+    links.receive(rank, name, reinterpret_cast<std::byte*>(&got[static_cast<std::size_t>(rank)]),
+                  {&ended});
+  }
+  wait_for(links, ended, 2 * size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    EXPECT_EQ(got[rank], static_cast<std::int64_t>(rank) + 100);
+  }
+}
+
+// Two ranks often call each other at the same moment here.
+TEST(Links, AllRanksCallEachOtherAtOnce) {
+  for (int times = 0; times < 5; ++times) {
+    on_links(8, [](Links& links, const MeetingPlan&) {
+      for (std::uint64_t tag = 0; tag < 20; ++tag) exchange_with_all(links, tag);
+      EXPECT_EQ(links.refused(), 0);
+    });
+  }
+}
+
+TEST(Links, StrangersAreRefusedAndRanksGoOn) {
+  on_links(3, [](Links& links, const MeetingPlan& plan) {
+    std::vector<FileDescriptor> strangers;
+    const auto knock = [&] {
+      if (plan.rank != 2) return;
+      for (int i = 0; i < 10; ++i) {
+        strangers.emplace_back(connect_to(plan.address, plan.port));
+        static_cast<void>(::send(strangers.back().get(), "x\n", 2, MSG_NOSIGNAL));
+      }
+    };
+    for (std::uint64_t tag = 0; tag < 50; ++tag) {
+      knock();
+      exchange_with_all(links, tag);
+    }
+    // Until rank 0 has refused all, the others wait.
+    if (plan.rank == 0) {
+      while (links.refused() < 500) links.progress(milliseconds(10));
+    }
+    exchange_with_all(links, 1000);
+  });
+}
+
+TEST(Links, GroupsGetNumbersThatNoRankHasUsed) {
+  on_links(1, [](Links& links, const MeetingPlan&) {
+    const auto first = links.next_group();
+    links.take_group(first + 7);
+    EXPECT_EQ(links.next_group(), first + 8);
+  });
+}
+
+class LinksDeath : public testing::Test {
+ protected:
+  LinksDeath() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+/// Rank 1 ends, rank 0 still expects a message.
+void lose_a_rank(bool before_its_call) {
+  on_links(3, [=](Links& links, const MeetingPlan& plan) {
+    if (!before_its_call) exchange_with_all(links, 0);
+    if (plan.rank == 1) return;
+    std::int64_t number = 0;
+    std::vector<std::int64_t> ended;
+    // Rank 2 is not connected to rank 1 unless they have exchanged something.
+    if (plan.rank == 2) {
+      std::this_thread::sleep_for(milliseconds(200));
+      links.receive(1, {0, 1, sizeof number}, reinterpret_cast<std::byte*>(&number), {&ended});
+    }
+    while (true) links.progress(milliseconds(10));
+  });
+}
+
+TEST_F(LinksDeath, ARankThatHasEndedIsNamed) {
+  EXPECT_EXIT(lose_a_rank(false), testing::ExitedWithCode(70),
+              "messages between ranks: the connection to rank 1 on n1 has failed: closed by it");
+}
+
+TEST_F(LinksDeath, ARankThatEndedBeforeItsFirstMessageIsNamed) {
+  EXPECT_EXIT(lose_a_rank(true), testing::ExitedWithCode(70),
+              "messages between ranks: the connection to rank 1 on n1 has failed: 127.0.0.1 port "
+              "[0-9]+: Connection refused");
+}
+
+void receive_garbage() {
+  on_plans(2, [](const MeetingPlan& plan) {
+    auto met = meet(plan);
+    ASSERT_TRUE(met);
+    if (plan.rank == 1) {
+      const std::string garbage(100, '\x7f');
+      ::send(met->sockets[0].get(), garbage.data(), garbage.size(), 0);
+      std::this_thread::sleep_for(std::chrono::seconds(60));
+    }
+    Links links(plan.rank, plan.secret, *std::move(met));
+    exchange_with_all(links, 0);
+  });
+}
+
+TEST_F(LinksDeath, GarbageFromARankIsNamed) {
+  EXPECT_EXIT(receive_garbage(), testing::ExitedWithCode(70),
+              "the connection to rank 1 on n1 has failed: it sent a frame of unknown kind");
+}
+
+}  // namespace
+}  // namespace dllaunch
