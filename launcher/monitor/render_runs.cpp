@@ -27,7 +27,7 @@ std::string waiting_words(const RunState& run_state) {
 std::string progress_words(const RunState& run_state) {
   const auto& progress = run_state.progress;
   // The last line of a failed command is often that of a rank that lost the one that failed.
-  if (const auto cause = value_at<std::string>(run_state.run.summary, "first_error");
+  if (auto cause = value_at<std::string>(run_state.run.summary, "first_error");
       !progress.epoch && !cause.empty())
     return cause;
   if (!progress.epoch) return progress.last_line;

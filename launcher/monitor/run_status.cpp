@@ -147,8 +147,8 @@ std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
   if (is_over(run_state) && stored) return stored;
   const History& history = status.totals.history();
   const double span = is_over(run_state) ? history.span_seconds() : history.span_until(now_s);
-  const double most = run_state.run.began_at_s > 0 ? std::max(0.0, now_s - run_state.run.began_at_s)
-                                                   : RunTotals::no_bound;
+  double most = RunTotals::no_bound;
+  if (run_state.run.began_at_s > 0) most = std::max(0.0, now_s - run_state.run.began_at_s);
   return status.totals.goodput(std::max(std::min(span, most), run_state.seconds.value_or(0.0)),
                                most);
 }
