@@ -231,8 +231,7 @@ std::string compress_host_set(std::vector<std::string> hosts) {
     return std::tuple(before, digits.size(), digits);
   };
   std::ranges::sort(hosts, {}, key);
-  const auto repeated = std::ranges::unique(hosts);
-  hosts.erase(repeated.begin(), repeated.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return compress_hosts(hosts);
 }
 

@@ -296,10 +296,10 @@ Result<MergedTimeline> merge_timelines(const std::string& folder, const std::opt
 
 std::string render_merged(const MergedTimeline& merged) {
   const double sum = sum_of(merged.phase_seconds);
-  std::string text =
-      fmt::format("{}: {} of {}, {} in {:.3g} s, {:.1f} MB\n", merged.output, merged.ranks.size(),
-                  counted(merged.ranks_of_job, "rank"), counted(merged.spans, "span"),
-                  merged.seconds, static_cast<double>(merged.bytes) / 1e6);
+  std::string text = fmt::format("{}: {} of {}, {} in {:.3g} s, {:.1f} MB\n", merged.output,
+                                 merged.ranks.size(), counted(merged.ranks_of_job, "rank"),
+                                 counted(static_cast<std::int64_t>(merged.spans), "span"),
+                                 merged.seconds, static_cast<double>(merged.bytes) / 1e6);
   text +=
       "  open it in https://ui.perfetto.dev or chrome://tracing; both read it in your browser\n";
   if (merged.last_step > 0) {
