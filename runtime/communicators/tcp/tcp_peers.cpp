@@ -177,20 +177,16 @@ void TcpPeers::wait_for_some() {
 std::unique_ptr<Peers> TcpPeers::divide(std::int64_t colour, int key) const {
   const std::array<std::int64_t, 3> mine = {colour, key, links_->next_group()};
   const auto all = gather_all(mine);
-  struct Seat {
-    std::int64_t key;
-    std::size_t rank;  // in this group
-    auto operator<=>(const Seat&) const = default;
-  };
-  std::vector<Seat> seats;
+  std::vector<std::pair<std::int64_t, std::size_t>> seats;  // key, and rank in this group
   std::int64_t group = 0;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-    if (all[3 * rank] == colour) seats.push_back({all[3 * rank + 1], rank});
+    if (all[3 * rank] == colour) seats.emplace_back(all[3 * rank + 1], rank);
     group = std::max(group, all[3 * rank + 2]);
   }
   std::ranges::sort(seats);
   std::vector<int> members;
-  for (const Seat& seat : seats) members.push_back(members_[seat.rank]);
+  members.reserve(seats.size());
+  for (const auto& [place, rank] : seats) members.push_back(members_[rank]);
   links_->take_group(static_cast<std::uint32_t>(group));
   return std::make_unique<TcpPeers>(links_, static_cast<std::uint32_t>(group), std::move(members));
 }
@@ -212,7 +208,8 @@ std::vector<std::int64_t> TcpPeers::gather_all(std::span<const std::int64_t> wor
     while (ended.size() < 2) links_->progress(longest_sleep);
     ended.clear();
   }
-  std::ranges::rotate(blocks, blocks.end() - static_cast<std::ptrdiff_t>(words.size()) * rank_);
+  const auto own = blocks.end() - static_cast<std::ptrdiff_t>(words.size()) * rank_;
+  std::rotate(blocks.begin(), own, blocks.end());
   return blocks;
 }
 
