@@ -149,8 +149,7 @@ TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
   place_->start({"run", place_->file("job.yaml", good), "--run-dir", run_dir, "--set",
                  "resources.sbatch_extra=[--begin=now+1hour]"});
   ASSERT_TRUE(happens_within(40s, [] {
-    return place_->text_of("stderr").find("waiting for its start time") !=
-           std::string::npos;
+    return place_->text_of("stderr").find("waiting for its start time") != std::string::npos;
   })) << place_->text_of("stderr");
   as_root("scancel --user=alice");
   const auto ended = place_->wait(60s);

@@ -99,8 +99,9 @@ std::optional<StoredRun> run_named(const std::string& word, System& system) {
 /// Takes job file and directory from a run that is named in the job file's place: the run
 /// continues. bad_request: --run-dir is a run's name, which would become a new directory.
 Result<RunOptions> resolve_runs(RunOptions options, System& system) {
-  const bool is_folder = std::filesystem::exists(options.run_dir);
-  if (options.run_dir.find('/') == std::string::npos && !is_folder) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(options.run_dir, ignored);
+  if (options.run_dir.find('/') == std::string::npos && !is_there) {
     if (const auto named = run_named(options.run_dir, system))
       return Error{ErrorKind::bad_request,
                    fmt::format("--run-dir {}: there is no such directory, but a run of that name",

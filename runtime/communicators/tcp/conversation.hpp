@@ -108,7 +108,7 @@ class Conversation {
   std::byte* target_ = nullptr;  // of the message under way
   std::size_t left_ = 0;         // bytes of it still to come
   bool incoming_ = false;        // a message is under way:
-  Slot slot_ = {};               // for whom; no receipt: for `early_`
+  Slot slot_ = {};               // its receive; without a receipt it goes to `early_`
   Early unexpected_ = {};
   std::array<std::byte, 8192> buffer_;  // heads, and small messages with them
   std::size_t filled_ = 0;
