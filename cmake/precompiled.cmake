@@ -25,21 +25,25 @@ function(dllaunch_precompiled name)
   endif()
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
   # ccache compares this in place of the precompiled file, which is never twice the same.
-  string(SHA1 sum "${ARG_HEADERS} ${ARG_OPTIONS} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${DLLAUNCH_SANITIZE}")
+  string(SHA1 sum "${name} ${ARG_HEADERS} ${ARG_OPTIONS} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${DLLAUNCH_SANITIZE}")
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum "${sum}\n")
 endfunction()
 
+# For rooms. A folder whose options differ from its parent's precompiles them again, or sets DLLAUNCH_ROOM_PCH to "".
+set(DLLAUNCH_ROOM_HEADERS <algorithm> <chrono> <filesystem> <fmt/core.h> <fstream> <functional> <map> <memory> <optional>
+                          <set> <string> <thread> <utility> <variant> <vector>)
+
+# With precompiled headers g++ 12 no longer knows that its wrong warnings of bounds (GCC bug 105651) come from a
+# system header.
 function(dllaunch_precompile target owner)
   if(TARGET ${owner})
     target_precompile_headers(${target} REUSE_FROM ${owner})
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
 endfunction()
 
-# The same for an optimised test that links `libraries`: those of the trainer compile it with OpenMP. With precompiled
-# headers g++ 12 no longer knows that its wrong warnings of bounds (GCC bug 105651) come from a system header.
+# The same for an optimised test that links `libraries`: those of the trainer compile it with OpenMP.
 function(dllaunch_precompile_optimized target)
-  target_compile_options(${target} PRIVATE
-    $<$<BOOL:${DLLAUNCH_PCH}>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
   if("${ARGN}" MATCHES "dllaunch::(compute|trainer)(;|$)")
     dllaunch_precompile(${target} dllaunch_openmp_test_pch)
   else()

@@ -46,6 +46,8 @@ function(dllaunch_room room)
   dllaunch_library(${name} SOURCES ${ARG_APART} ${ARG_SOURCES} LINK ${linked} ${ARG_LINK})
   if(ARG_HOT)
     target_compile_options(dllaunch_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+  else()
+    dllaunch_precompile(dllaunch_${name} "${DLLAUNCH_ROOM_PCH}")
   endif()
 endfunction()
 

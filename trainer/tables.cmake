@@ -70,5 +70,6 @@ function(dllaunch_backend_table)
   dllaunch_table(table FUNCTION backends TYPE BackendEntry HEADER trainer/backends/table/backends.hpp
     SUFFIX backend NAMES ${names})
   list(TRANSFORM names PREPEND dllaunch::trainer_backends_)
+  set(DLLAUNCH_ROOM_PCH "")  # what links oneDNN is compiled with OpenMP
   dllaunch_room(trainer/backends/table SOURCES ${table} LINK ${names})
 endfunction()
