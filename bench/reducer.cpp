@@ -23,11 +23,10 @@
 #include <string_view>
 #include <vector>
 
-#include <dnnl.hpp>
-
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
+#include "trainer/backends/onednn/versions.hpp"
 
 namespace {
 
@@ -77,14 +76,8 @@ class Convolution {
  public:
   Convolution(const dnnl::engine& engine, const ConvolutionShape& shape, int batch)
       : forward_desc_(describe<dnnl::convolution_forward>(engine, shape, batch)),
-        data_desc_({dnnl::algorithm::convolution_direct, any({batch, shape.in, shape.size}),
-                    weights_of(shape), any({batch, shape.out, shape.out_size()}), strides(shape),
-                    padding(shape), padding(shape)},
-                   engine, forward_desc_),
-        weights_desc_({dnnl::algorithm::convolution_direct, any({batch, shape.in, shape.size}),
-                       weights_of(shape), any({batch, shape.out, shape.out_size()}), strides(shape),
-                       padding(shape), padding(shape)},
-                      engine, forward_desc_),
+        data_desc_(backward<dnnl::convolution_backward_data>(engine, shape, batch)),
+        weights_desc_(backward<dnnl::convolution_backward_weights>(engine, shape, batch)),
         forward_(forward_desc_),
         data_(data_desc_),
         weights_(weights_desc_) {
@@ -135,10 +128,17 @@ class Convolution {
   template <typename Forward>
   static typename Forward::primitive_desc describe(const dnnl::engine& engine,
                                                    const ConvolutionShape& s, int batch) {
-    return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
-             any({batch, s.in, s.size}), weights_of(s), any({batch, s.out, s.out_size()}),
-             strides(s), padding(s), padding(s)},
-            engine};
+    return onednn::describe_forward<Forward>(
+        engine, {}, dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
+        any({batch, s.in, s.size}), weights_of(s), any({batch, s.out, s.out_size()}), strides(s),
+        padding(s), padding(s));
+  }
+  template <typename Backward>
+  typename Backward::primitive_desc backward(const dnnl::engine& engine, const ConvolutionShape& s,
+                                             int batch) const {
+    return onednn::describe_backward<Backward>(
+        engine, {}, forward_desc_, dnnl::algorithm::convolution_direct, any({batch, s.in, s.size}),
+        weights_of(s), any({batch, s.out, s.out_size()}), strides(s), padding(s), padding(s));
   }
   static memory filled(const dnnl::engine& engine, const memory::desc& desc) {
     memory made(desc, engine);

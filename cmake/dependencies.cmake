@@ -50,19 +50,21 @@ function(dllaunch_print_summary)
   message(STATUS "dllaunch ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}:${summary}")
 endfunction()
 
-# oneDNN without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
-# must be the compiler's, which libdnnl is linked with.
-find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
-find_library(ONEDNN_LIBRARY dnnl)
+# oneDNN 2 or 3, without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
+# must be the compiler's, which libdnnl is linked with. DNNL_DIR, a variable of either kind, is where one lies
+# that the system does not know.
+if(NOT DNNL_DIR)
+  set(DNNL_DIR $ENV{DNNL_DIR})
+endif()
+find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp HINTS ${DNNL_DIR} PATH_SUFFIXES include)
+find_library(ONEDNN_LIBRARY dnnl HINTS ${DNNL_DIR} PATH_SUFFIXES lib64 lib)
 find_package(OpenMP COMPONENTS CXX)
 set(ONEDNN_VERSION "")
 if(ONEDNN_INCLUDE_DIR AND ONEDNN_LIBRARY)
-  file(STRINGS ${ONEDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h version_lines
-    REGEX "define DNNL_VERSION_(MAJOR|MINOR|PATCH)")
-  string(REGEX MATCHALL "[0-9]+" version_numbers "${version_lines}")
-  list(JOIN version_numbers "." ONEDNN_VERSION)
+  dllaunch_read_version(${ONEDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h "define DNNL_VERSION_(MAJOR|MINOR|PATCH)"
+    ONEDNN_VERSION)
 endif()
-if(ONEDNN_VERSION MATCHES "^2\\." AND OpenMP_CXX_FOUND)
+if(ONEDNN_VERSION MATCHES "^[23]\\." AND OpenMP_CXX_FOUND)
   option(DLLAUNCH_ONEDNN "oneDNN backend" ON)
   if(DLLAUNCH_ONEDNN)
     add_library(dllaunch_onednn_library INTERFACE)
@@ -80,7 +82,7 @@ else()
   elseif(NOT OpenMP_CXX_FOUND)
     dllaunch_capability(DLLAUNCH_ONEDNN off "the compiler has no OpenMP")
   else()
-    dllaunch_capability(DLLAUNCH_ONEDNN off "oneDNN ${ONEDNN_VERSION} is not 2.x, whose interface the backend speaks")
+    dllaunch_capability(DLLAUNCH_ONEDNN off "oneDNN ${ONEDNN_VERSION} is neither 2.x nor 3.x")
   endif()
 endif()
 

@@ -22,8 +22,7 @@
 #include <string>
 #include <vector>
 
-#include <oneapi/dnnl/dnnl.hpp>
-
+#include "trainer/backends/onednn/versions.hpp"
 #include "trainer/graph/graph.hpp"
 #include "trainer/models/models.hpp"
 
@@ -75,7 +74,7 @@ memory filled(const dnnl::engine& engine, const memory::desc& layout) {
   memory made(layout, engine);
   auto* bytes = static_cast<char*>(made.get_data_handle());
   std::fill_n(bytes, layout.get_size(), 0);
-  const bool bf16 = layout.data_type() == memory::data_type::bf16;
+  const bool bf16 = onednn::type_of(layout) == memory::data_type::bf16;
   for (std::size_t i = 1; i < layout.get_size(); i += bf16 ? 2 : 4) bytes[i + (bf16 ? 0 : 2)] = 60;
   return made;
 }
@@ -112,10 +111,10 @@ Ways ways_of(const dnnl::engine& engine, const Case& c, int batch, memory::data_
   using Forward = dnnl::convolution_forward;
   using Weights = dnnl::convolution_backward_weights;
   using Data = dnnl::convolution_backward_data;
+  const dnnl::primitive_attr plain;
   const auto forward = [&](algorithm with) {
-    return Forward::primitive_desc(
-        Forward::desc(dnnl::prop_kind::forward_training, with, x, w, y, stride, padding, padding),
-        engine);
+    return onednn::describe_forward<Forward>(engine, plain, dnnl::prop_kind::forward_training, with,
+                                             x, w, y, stride, padding, padding);
   };
   const Forward::primitive_desc hint = forward(algorithm::convolution_direct);
   Ways ways;
@@ -127,7 +126,8 @@ Ways ways_of(const dnnl::engine& engine, const Case& c, int batch, memory::data_
                              {DNNL_ARG_DST, d.dst_desc()}});
   });
   ways[1] = if_there([&] {
-    const Weights::primitive_desc d({how, x, dw, y, stride, padding, padding}, engine, hint);
+    const auto d = onednn::describe_backward<Weights>(engine, plain, hint, how, x, dw, y, stride,
+                                                      padding, padding);
     return work_of<Weights>(engine, d,
                             {{DNNL_ARG_SRC, d.src_desc()},
                              {DNNL_ARG_DIFF_DST, d.diff_dst_desc()},
@@ -135,7 +135,8 @@ Ways ways_of(const dnnl::engine& engine, const Case& c, int batch, memory::data_
   });
   if (c.first) return ways;
   ways[2] = if_there([&] {
-    const Data::primitive_desc d({how, x, w, y, stride, padding, padding}, engine, hint);
+    const auto d = onednn::describe_backward<Data>(engine, plain, hint, how, x, w, y, stride,
+                                                   padding, padding);
     return work_of<Data>(engine, d,
                          {{DNNL_ARG_DIFF_DST, d.diff_dst_desc()},
                           {DNNL_ARG_WEIGHTS, d.weights_desc()},

@@ -19,14 +19,6 @@ ActivationKind kind_of(const Tanh&) {
   return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd};
 }
 
-eltwise_forward::primitive_desc forward_desc(const Program& program, dnnl::algorithm algorithm,
-                                             const ActivationKind& kind,
-                                             const memory::desc& layout) {
-  return {eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, layout, kind.alpha,
-                                kind.beta),
-          user_scratchpad(), program.engine()};
-}
-
 class Activation final : public Layer {
  public:
   Activation(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
@@ -35,7 +27,8 @@ class Activation final : public Layer {
     const memory& x = xs[0];
     if (context_.forward_fused) return y_ = x;
     const ActivationKind kind = activation_kind(node_.op);
-    const auto desc = forward_desc(program, kind.forward, kind, x.get_desc());
+    const auto desc =
+        describe_activation(program.engine(), user_scratchpad(), kind.forward, kind, x.get_desc());
     y_ = program.allocate(x.get_desc());
     program.add(steps, node_.name + " forward", desc, eltwise_forward(desc),
                 {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y_}});
@@ -75,7 +68,7 @@ dnnl::primitive_attr with_activation(const FusionContext& context) {
   if (context.fuses_activation) {
     dnnl::post_ops after;
     const ActivationKind kind = activation_kind(context.activation);
-    after.append_eltwise(1.F, kind.forward, kind.alpha, kind.beta);
+    append_activation(after, kind);
     attributes.set_post_ops(after);
   }
   return attributes;
@@ -88,9 +81,7 @@ memory add_activation_backward(Program& program, std::vector<Step>& steps, const
   const memory from = program.reorder_to(steps, name + " dy", dy, layout);
   memory dx = program.is_shared(from) ? program.allocate(layout) : from;
   const ActivationKind kind = activation_kind(op);
-  const eltwise_backward::primitive_desc desc(
-      eltwise_backward::desc(kind.backward, layout, layout, kind.alpha, kind.beta),
-      user_scratchpad(), program.engine(), forward_desc(program, kind.backward, kind, layout));
+  const auto desc = describe_activation_backward(program.engine(), user_scratchpad(), kind, layout);
   program.add(steps, name + " backward", desc, eltwise_backward(desc),
               {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}});
   return dx;

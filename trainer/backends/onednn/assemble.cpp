@@ -168,7 +168,7 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
 void add_logits(Assembled& assembled, Program& program, const memory& y) {
   // A flattened image at the end of the graph is still [n,c,h,w] here, which in plain layout equals
   // [n,c*h*w].
-  const memory::desc plain = plain_layout(y.get_desc().dims());
+  const memory::desc plain = plain_layout(dims_of(y.get_desc()));
   assembled.logits = program.allocate_persistent(plain);
   assembled.logit_grads = program.allocate_persistent(plain);
   program.reorder(assembled.forward, "logits", y, assembled.logits);

@@ -75,7 +75,7 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
     const memory::dims& padding = geometry.padding;
     const dnnl::engine& engine = program.engine();
     const memory::data_type type = program.numerics().type;
-    const memory::dims x_dims = x_layout.dims();
+    const memory::dims x_dims = dims_of(x_layout);
     const memory::dims y_dims = joined({x_dims[0]}, node_.shape);
     weight_dims_ = joined({geometry.channels, x_dims[1]}, geometry.kernel);
     const auto x = any_layout(x_dims, type);
@@ -86,18 +86,18 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
     const auto dy = any_layout(y_dims, type);
     const bool winograd = wants_winograd(program.numerics().convolution, y_dims);
     forward_desc_ = described(winograd, [&](dnnl::algorithm how) {
-      return convolution_forward::primitive_desc(
-          {dnnl::prop_kind::forward_training, how, x, w, b, y, strides, padding, padding},
-          with_activation(context_), engine);
+      return describe_forward<convolution_forward>(engine, with_activation(context_),
+                                                   dnnl::prop_kind::forward_training, how, x, w, b,
+                                                   y, strides, padding, padding);
     });
     gradient_desc_ = described(winograd, [&](dnnl::algorithm how) {
-      return convolution_backward_weights::primitive_desc(
-          {how, x, dw, b, dy, strides, padding, padding}, user_scratchpad(), engine, forward_desc_);
+      return describe_backward<convolution_backward_weights>(
+          engine, user_scratchpad(), forward_desc_, how, x, dw, b, dy, strides, padding, padding);
     });
     if (!context_.wants_dx) return;
     backward_desc_ = described(winograd, [&](dnnl::algorithm how) {
-      return convolution_backward_data::primitive_desc({how, x, w, dy, strides, padding, padding},
-                                                       user_scratchpad(), engine, forward_desc_);
+      return describe_backward<convolution_backward_data>(engine, user_scratchpad(), forward_desc_,
+                                                          how, x, w, dy, strides, padding, padding);
     });
   }
 

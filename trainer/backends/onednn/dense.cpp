@@ -17,11 +17,11 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
  private:
   // x [n,f], or an image [n,c,h,w] to be flattened   w [u,f] or [u,c,h,w]   y [n,u]
   void describe_primitives(const Program& program, const memory::desc& x_layout) override {
-    weight_dims_ = x_layout.dims();
+    weight_dims_ = dims_of(x_layout);
     weight_dims_[0] = node_.shape[0];
-    const memory::desc any = any_layout(x_layout.dims(), program.numerics().type);
+    const memory::desc any = any_layout(dims_of(x_layout), program.numerics().type);
     // Read an image in its producer's layout if oneDNN has fast code for that: saves two reorders.
-    const bool image = weight_dims_.size() > 2 && x_layout.data_type() == any.data_type();
+    const bool image = weight_dims_.size() > 2 && type_of(x_layout) == type_of(any);
     describe_for(program, image ? x_layout : any);
     if (image && is_slow()) describe_for(program, any);
   }
@@ -29,19 +29,19 @@ class DenseLayer final : public Weighted<inner_product_forward, inner_product_ba
   void describe_for(const Program& program, const memory::desc& x) {
     const dnnl::engine& engine = program.engine();
     const memory::data_type type = program.numerics().type;
-    const memory::dims y_dims{x.dims()[0], node_.shape[0]};
+    const memory::dims y_dims{dims_of(x)[0], node_.shape[0]};
     const auto w = any_layout(weight_dims_, type);
     const auto dw = any_layout(weight_dims_);
     const auto b = has_bias() ? plain_layout({node_.shape[0]}) : memory::desc();
     const auto y = any_layout(y_dims, output_type(program));
     const auto dy = any_layout(y_dims, type);
-    forward_desc_ = {inner_product_forward::desc(dnnl::prop_kind::forward_training, x, w, b, y),
-                     with_activation(context_), engine};
-    gradient_desc_ = {inner_product_backward_weights::desc(x, dw, b, dy), user_scratchpad(), engine,
-                      forward_desc_};
+    forward_desc_ = describe_forward<inner_product_forward>(
+        engine, with_activation(context_), dnnl::prop_kind::forward_training, x, w, b, y);
+    gradient_desc_ = describe_backward<inner_product_backward_weights>(engine, user_scratchpad(),
+                                                                       forward_desc_, x, dw, b, dy);
     if (!context_.wants_dx) return;
-    backward_desc_ = {inner_product_backward_data::desc(x, w, dy), user_scratchpad(), engine,
-                      forward_desc_};
+    backward_desc_ = describe_backward<inner_product_backward_data>(engine, user_scratchpad(),
+                                                                    forward_desc_, x, w, dy);
   }
 };
 

@@ -13,7 +13,7 @@ using dnnl::memory;
 /// Scales the kept elements, so that the expected sum does not change. Padding becomes zero.
 void drop(const memory& from, const memory& to, const DropoutMask& mask, float scale) {
   const ChannelLayout layout = *channel_layout(from.get_desc());
-  const auto channels = static_cast<std::size_t>(from.get_desc().dims()[1]);
+  const auto channels = static_cast<std::size_t>(dims_of(from.get_desc())[1]);
   const auto* x = static_cast<const float*>(from.get_data_handle());
   auto* y = static_cast<float*>(to.get_data_handle());
   const auto blocks = static_cast<std::int64_t>(layout.rows * layout.groups);
@@ -33,9 +33,8 @@ void drop(const memory& from, const memory& to, const DropoutMask& mask, float s
 
 /// Returns the layout in f32 if it is a ChannelLayout, else the plain one.
 memory::desc layout_for(const memory::desc& layout) {
-  memory::desc single = layout;
-  single.data.data_type = dnnl_f32;
-  return channel_layout(single) ? single : plain_layout(layout.dims());
+  const auto single = retyped(layout, memory::data_type::f32);
+  return single && channel_layout(*single) ? *single : plain_layout(dims_of(layout));
 }
 
 /// Regenerates the mask in the backward pass instead of keeping it.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/numerics/vectors.hpp"
+#include "trainer/backends/onednn/versions.hpp"
 
 namespace dllaunch::onednn {
 namespace {
@@ -42,7 +43,7 @@ void add_elements(const dnnl::memory& a, const dnnl::memory& b, const dnnl::memo
   auto* to = static_cast<std::byte*>(total.get_data_handle());
   const dnnl::memory::desc layout = total.get_desc();
   const auto bytes = static_cast<std::int64_t>(layout.get_size());
-  if (layout.data_type() == dnnl::memory::data_type::bf16) {
+  if (type_of(layout) == dnnl::memory::data_type::bf16) {
     add_all<BFloat16>(x, y, to, bytes / 2);
   } else {
     add_all<float>(x, y, to, bytes / 4);

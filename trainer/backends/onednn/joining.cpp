@@ -40,8 +40,8 @@ class ZeroPadLayer final : public Layer {
   ZeroPadLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
-    x_dims_ = xs[0].get_desc().dims();
-    type_ = xs[0].get_desc().data_type();
+    x_dims_ = dims_of(xs[0].get_desc());
+    type_ = type_of(xs[0].get_desc());
     const memory x =
         program.reorder_to(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
     memory y = program.allocate(plain_layout(y_dims(), type_));
@@ -100,7 +100,7 @@ class FlattenLayer final : public Layer {
   explicit FlattenLayer(Node node) : node_(std::move(node)) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
-    image_ = plain_layout(xs[0].get_desc().dims(), xs[0].get_desc().data_type());
+    image_ = plain_layout(dims_of(xs[0].get_desc()), type_of(xs[0].get_desc()));
     const memory x = program.reorder_to(steps, node_.name + " x", xs[0], image_);
     return copy(program, steps, " forward", x, vector());
   }
@@ -112,7 +112,7 @@ class FlattenLayer final : public Layer {
 
  private:
   memory::desc vector() const {
-    return plain_layout({image_.dims()[0], node_.shape[0]}, image_.data_type());
+    return plain_layout({dims_of(image_)[0], node_.shape[0]}, type_of(image_));
   }
   memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
               const memory::desc& layout) const {

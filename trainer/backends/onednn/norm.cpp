@@ -36,7 +36,7 @@ class NormRun {
         layout_(*channel_layout(layout)),
         channels_(static_cast<std::size_t>(group_.norm.shape[0])),
         kernels_(
-            norm_kernels(layout.data_type() == memory::data_type::bf16 ? DType::bf16 : DType::f32)),
+            norm_kernels(type_of(layout) == memory::data_type::bf16 ? DType::bf16 : DType::f32)),
         mean_(layout_.channels()),
         inv_std_(layout_.channels()),
         scale_(layout_.channels()),
@@ -243,7 +243,7 @@ class Norm final : public Layer {
     memory x = xs[0];
     if (!channel_layout(x.get_desc())) {
       x = program.reorder_to(steps, group_.name + " x", x,
-                             plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
+                             plain_layout(dims_of(x.get_desc()), type_of(x.get_desc())));
     }
     const auto vector = plain_layout({group_.norm.shape[0]});
     for (const int parameter : group_.norm.parameters) {

@@ -333,7 +333,7 @@ class OneDnnExecutable final : public Executable {
   }
 
   bool is_non_finite(const memory& from) const {
-    const memory::dims dims = from.get_desc().dims();
+    const memory::dims dims = onednn::dims_of(from.get_desc());
     std::vector<float> plain(static_cast<std::size_t>(elements_of(dims)));
     reorder(from.get_desc(), from.get_data_handle(), onednn::plain_layout(dims), plain.data());
     return has_non_finite(plain.data(), static_cast<std::int64_t>(plain.size()));

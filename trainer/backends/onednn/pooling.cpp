@@ -9,22 +9,15 @@ using dnnl::memory;
 using dnnl::pooling_backward;
 using dnnl::pooling_forward;
 
-struct Window {
-  dnnl::algorithm algorithm;
-  memory::dims kernel;  // empty: global pooling
-  memory::dims stride;
-  memory::dims padding;
-};
-
 /// Max and average pooling. y has the layout of x, so a chain of blocked layers stays blocked.
 class Pooling final : public Layer {
  public:
-  Pooling(const Node& node, const FusionContext& context, const Window& window)
+  Pooling(const Node& node, const FusionContext& context, const PoolingWindow& window)
       : node_(node), context_(context), window_(window) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory& x = xs[0];
-    const memory::dims x_dims = x.get_desc().dims();
+    const memory::dims x_dims = dims_of(x.get_desc());
     memory::dims y_dims{x_dims[0]};
     y_dims.insert(y_dims.end(), node_.shape.begin(), node_.shape.end());
     y_dims.resize(x_dims.size(), 1);  // a global pooling leaves one pixel
@@ -33,11 +26,8 @@ class Pooling final : public Layer {
       window_.kernel = window_.stride = memory::dims(x_dims.begin() + 2, x_dims.end());
       window_.padding.assign(window_.kernel.size(), 0);
     }
-    forward_ = {
-        pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm, x_layout_,
-                              any_layout(y_dims, x_layout_.data_type()), window_.stride,
-                              window_.kernel, window_.padding, window_.padding),
-        user_scratchpad(), program.engine()};
+    forward_ = describe_pooling(program.engine(), user_scratchpad(), window_, x_layout_,
+                                any_layout(y_dims, type_of(x_layout_)));
     y_ = program.allocate(forward_.dst_desc());
     workspace_ = program.allocate(forward_.workspace_desc());
     program.add(steps, node_.name + " forward", forward_, pooling_forward(forward_),
@@ -55,10 +45,8 @@ class Pooling final : public Layer {
       from = add_activation_backward(program, steps.input, node_.name + " relu", Relu{}, y_, dy);
     }
     from = program.reorder_to(steps.input, node_.name + " dy", from, y_.get_desc());
-    const pooling_backward::primitive_desc backward(
-        pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), window_.stride,
-                               window_.kernel, window_.padding, window_.padding),
-        user_scratchpad(), program.engine(), forward_);
+    const auto backward = describe_pooling_backward(program.engine(), user_scratchpad(), forward_,
+                                                    window_, x_layout_, y_.get_desc());
     memory dx = program.allocate(x_layout_);
     program.add(
         steps.input, node_.name + " backward", backward, pooling_backward(backward),
@@ -69,7 +57,7 @@ class Pooling final : public Layer {
  private:
   Node node_;
   FusionContext context_;
-  Window window_;
+  PoolingWindow window_;
   memory::desc x_layout_;
   pooling_forward::primitive_desc forward_;
   memory y_;
@@ -80,35 +68,38 @@ class Pooling final : public Layer {
 
 std::unique_ptr<Layer> make_max_pool(const Node& node, const FusionContext& context) {
   if (const auto* deep = std::get_if<MaxPool3d>(&node.op)) {
-    return std::make_unique<Pooling>(node, context,
-                                     Window{.algorithm = dnnl::algorithm::pooling_max,
-                                            .kernel = {deep->kernel.begin(), deep->kernel.end()},
-                                            .stride = {deep->stride.begin(), deep->stride.end()},
-                                            .padding = {0, 0, 0}});
+    return std::make_unique<Pooling>(
+        node, context,
+        PoolingWindow{.algorithm = dnnl::algorithm::pooling_max,
+                      .kernel = {deep->kernel.begin(), deep->kernel.end()},
+                      .stride = {deep->stride.begin(), deep->stride.end()},
+                      .padding = {0, 0, 0}});
   }
   const auto& op = std::get<MaxPool2d>(node.op);
   return std::make_unique<Pooling>(node, context,
-                                   Window{.algorithm = dnnl::algorithm::pooling_max,
-                                          .kernel = {op.kernel, op.kernel},
-                                          .stride = {op.stride, op.stride},
-                                          .padding = {op.padding, op.padding}});
+                                   PoolingWindow{.algorithm = dnnl::algorithm::pooling_max,
+                                                 .kernel = {op.kernel, op.kernel},
+                                                 .stride = {op.stride, op.stride},
+                                                 .padding = {op.padding, op.padding}});
 }
 
 std::unique_ptr<Layer> make_avg_pool(const Node& node, const FusionContext& context) {
   const auto& op = std::get<AvgPool2d>(node.op);
-  return std::make_unique<Pooling>(node, context,
-                                   Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
-                                          .kernel = {op.kernel, op.kernel},
-                                          .stride = {op.stride, op.stride},
-                                          .padding = {0, 0}});
+  return std::make_unique<Pooling>(
+      node, context,
+      PoolingWindow{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
+                    .kernel = {op.kernel, op.kernel},
+                    .stride = {op.stride, op.stride},
+                    .padding = {0, 0}});
 }
 
 std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const FusionContext& context) {
-  return std::make_unique<Pooling>(node, context,
-                                   Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
-                                          .kernel = {},
-                                          .stride = {},
-                                          .padding = {0, 0}});
+  return std::make_unique<Pooling>(
+      node, context,
+      PoolingWindow{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
+                    .kernel = {},
+                    .stride = {},
+                    .padding = {0, 0}});
 }
 
 }  // namespace dllaunch::onednn

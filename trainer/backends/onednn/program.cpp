@@ -148,13 +148,12 @@ memory::desc any_layout(const memory::dims& dims, memory::data_type type) {
 }
 
 std::string describe(const memory::desc& layout) {
-  const auto& blocking = layout.data.format_desc.blocking;
-  std::string text = fmt::format(
-      "strides {}", fmt::join(blocking.strides, blocking.strides + layout.data.ndims, ","));
-  for (int i = 0; i < blocking.inner_nblks; ++i) {
+  const Blocking blocking = blocking_of(layout);
+  std::string text = fmt::format("strides {}", fmt::join(blocking.strides, ","));
+  for (std::size_t i = 0; i < blocking.inner_sizes.size(); ++i) {
     // oneDNN's name of the axis: a is the first.
-    const char axis = static_cast<char>('a' + blocking.inner_idxs[i]);
-    text += fmt::format("{}{}{}", i == 0 ? " blocks " : "", blocking.inner_blks[i], axis);
+    const char axis = static_cast<char>('a' + blocking.inner_axes[i]);
+    text += fmt::format("{}{}{}", i == 0 ? " blocks " : "", blocking.inner_sizes[i], axis);
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trainer/backends/backend.hpp"
+#include "trainer/backends/onednn/versions.hpp"
 #include "trainer/graph/graph.hpp"
 
 namespace dllaunch::onednn {
