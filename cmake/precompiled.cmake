@@ -33,17 +33,20 @@ endfunction()
 set(DLLAUNCH_ROOM_HEADERS <algorithm> <chrono> <filesystem> <fmt/core.h> <fstream> <functional> <map> <memory> <optional>
                           <set> <string> <thread> <utility> <variant> <vector>)
 
-# With precompiled headers g++ 12 no longer knows that its wrong warnings of bounds (GCC bug 105651) come from a
-# system header.
 function(dllaunch_precompile target owner)
   if(TARGET ${owner})
     target_precompile_headers(${target} REUSE_FROM ${owner})
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
 endfunction()
 
+# With precompiled headers g++ 12 no longer knows that its wrong warnings of bounds, where it optimises (GCC bug
+# 105651), come from a system header.
+set(DLLAUNCH_PCH_WARNINGS
+  $<$<BOOL:${DLLAUNCH_PCH}>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
+
 # The same for an optimised test that links `libraries`: those of the trainer compile it with OpenMP.
 function(dllaunch_precompile_optimized target)
+  target_compile_options(${target} PRIVATE ${DLLAUNCH_PCH_WARNINGS})
   if("${ARGN}" MATCHES "dllaunch::(compute|trainer)(;|$)")
     dllaunch_precompile(${target} dllaunch_openmp_test_pch)
   else()
