@@ -2,10 +2,11 @@
 # downloaded.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(MPI REQUIRED COMPONENTS C)
-# Debian's mpicc names a folder of links. The library itself lies where the loader looks, so the programs need no
-# search path of their own, which a package may not have.
-if(MPI_C_LIB_NAMES STREQUAL "mpi")
+# Only the module dltrain_mpi is compiled with it, and what tests and benchmarks compare with.
+find_package(MPI QUIET COMPONENTS C)
+# Debian's mpicc names a folder of links. The library itself lies where the loader looks, so the module needs no
+# search path of its own, which a package may not have.
+if(MPI_C_FOUND AND MPI_C_LIB_NAMES STREQUAL "mpi")
   file(REAL_PATH ${MPI_mpi_LIBRARY} real_mpi_library)
   set_target_properties(MPI::MPI_C PROPERTIES INTERFACE_LINK_LIBRARIES ${real_mpi_library})
 endif()
@@ -49,6 +50,18 @@ function(dllaunch_print_summary)
   get_property(summary GLOBAL PROPERTY DLLAUNCH_SUMMARY)
   message(STATUS "dllaunch ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}:${summary}")
 endfunction()
+
+if(MPI_C_FOUND)
+  option(DLLAUNCH_MPI "MPI module" ON)
+  if(DLLAUNCH_MPI)
+    dllaunch_capability(DLLAUNCH_MPI on "MPI ${MPI_C_VERSION}, ${MPI_C_COMPILER}")
+  else()
+    dllaunch_capability(DLLAUNCH_MPI off "as asked")
+  endif()
+else()
+  set(DLLAUNCH_MPI OFF)
+  dllaunch_capability(DLLAUNCH_MPI off "no mpicc: dllaunch build-mpi-module makes the module later")
+endif()
 
 # oneDNN 2 or 3, without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
 # must be the compiler's, which libdnnl is linked with. DNNL_DIR, a variable of either kind, is where one lies

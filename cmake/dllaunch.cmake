@@ -12,7 +12,8 @@ target_compile_options(dllaunch_warnings INTERFACE
   # g++ 12 warns of overlapping copies when it inlines `"text" + std::string` (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # Files of one unit do not see each other's names elsewhere, so what they shadow and export there says nothing.
-  $<IF:$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<CXX_COMPILER_ID:GNU>>,-Wshadow=local;-Wno-subobject-linkage,-Wshadow>)
+  $<IF:$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<CXX_COMPILER_ID:GNU>>,-Wshadow=local,-Wshadow>
+  $<$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
 
 # dllaunch_library(NAME SOURCES a.cpp ... [LINK targets ...])
 # A static library dllaunch_NAME, used as dllaunch::NAME. Headers are found from the repository's root.
@@ -158,16 +159,18 @@ function(dllaunch_mpi_test name)
   target_compile_definitions(${name} PRIVATE DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   dllaunch_precompile_optimized(${name} ${ARG_LINK})
   foreach(ranks IN LISTS ARG_RANKS)
-    if(DLLAUNCH_MPIRUN)
+    if(DLLAUNCH_MPIRUN AND DLLAUNCH_MPI)
       add_test(NAME ${name}.np${ranks} COMMAND ${DLLAUNCH_MPIRUN}
         -np ${ranks} --oversubscribe --bind-to none $<TARGET_FILE:${name}>)
     else()
-      add_test(NAME ${name}.np${ranks} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED no mpirun")
+      add_test(NAME ${name}.np${ranks} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED no mpirun and mpicc")
     endif()
     math(EXPR takes "2 * ${ranks}")  # in half cores
     # Ranks outnumber cores here: those that wait must let the others run.
     set_tests_properties(${name}.np${ranks} PROPERTIES
       SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${takes} LABELS mpi
-      ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")
+      ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1"
+      # Not the user's own module, which may be for another MPI.
+      ENVIRONMENT_MODIFICATION "DLLAUNCH_MPI_MODULE=set:${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdltrain_mpi.so")
   endforeach()
 endfunction()

@@ -2,7 +2,7 @@
 # resolves links: bin/ has links into that folder, and the prefix may be moved.
 set(own_folder ${CMAKE_INSTALL_LIBEXECDIR}/dllaunch)
 set(installed dllaunch dllaunch-daemon dltrain)
-foreach(module IN ITEMS dltrain_nccl dltrain_rccl dltrain_cuda dltrain_hip)
+foreach(module IN ITEMS dltrain_mpi dltrain_nccl dltrain_rccl dltrain_cuda dltrain_hip)
   if(TARGET ${module})
     list(APPEND installed ${module})
   endif()

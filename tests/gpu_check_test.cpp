@@ -36,6 +36,7 @@ class GpuCheck : public testing::Test {
           "optimizers_test", "fine_tuning_test", "sync_batch_norm_test"}) {
       put(program, "echo '[  PASSED  ] 3 tests.'; echo '[  SKIPPED ] 2 tests, listed below:'");
     }
+    put("libdltrain_mpi.so", "");
     put("libdltrain_cuda.so", "");
     fs::copy_file("/proc/self/exe", folder("bin") / "libdltrain_nccl.so");  // has libraries
     put("compute-sanitizer", "shift 4; exec \"$@\"");

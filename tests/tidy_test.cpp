@@ -56,7 +56,7 @@ const Room* room_of(const std::vector<Room>& rooms, const std::string& path) {
 /// A foreign library is included by one place. Prefix of the include -> prefixes of paths.
 const std::map<std::string, std::vector<std::string>> library_doors = {
     {"hwloc", {"topology/discovery/discover_hwloc"}},
-    {"mpi.h", {"runtime/communicators/mpi/"}},
+    {"mpi.h", {"runtime/communicators/mpi/module/"}},
     {"nccl", {"runtime/gpu/"}},
     {"cudnn", {"trainer/backends/cuda/"}},
     {"cublas", {"trainer/backends/cuda/"}},

@@ -142,8 +142,7 @@ Examples:
   text += fmt::format("\n{}, before or after the command:\n", global_group);
   text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
                        {"-v, --verbose, -q, --quiet", "more messages; errors only"},
-                       {"-h, --help", "this text; after a command: its options"},
-                       {"-V, --version", "the version of this build"}});
+                       {"-h, --help, -V, --version", "this text, or a command's; the version"}});
   return text;
 }
 

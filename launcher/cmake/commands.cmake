@@ -1,6 +1,6 @@
 # dllaunch_commands(TARGET GROUP "title" name ... [GROUP "title" name ...]...)
 # Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind command_groups(). The global property
-# DLLAUNCH_COMMANDS lists them.
+# DLLAUNCH_COMMANDS lists them as users type them, with - for _.
 # A table written by the build cannot be dropped by the linker, as static registrars can.
 function(dllaunch_commands target)
   set(declarations "")
@@ -24,7 +24,8 @@ function(dllaunch_commands target)
     else()
       set(source ${CMAKE_CURRENT_SOURCE_DIR}/cli/commands/${word}.cpp)
       get_filename_component(word ${word} NAME)
-      set_property(GLOBAL APPEND PROPERTY DLLAUNCH_COMMANDS ${word})
+      string(REPLACE _ - typed ${word})
+      set_property(GLOBAL APPEND PROPERTY DLLAUNCH_COMMANDS ${typed})
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       target_sources(${target} PRIVATE ${source})
       string(APPEND declarations "extern const Command ${word}_command;\n")

@@ -2,13 +2,17 @@
 
 #include <fmt/core.h>
 
+#include "runtime/rank/mpi_module_file.hpp"
+
 namespace dllaunch {
 
 Result<Transport> transport_of(const RankEnv& env, const EnvLookup& lookup) {
   const std::string wanted = lookup("DLLAUNCH_TRANSPORT").value_or("auto");
   if (wanted == "tcp") return Transport::tcp;
   if (wanted == "mpi") return Transport::mpi;
-  if (wanted == "auto") return env.mpi ? Transport::mpi : Transport::tcp;
+  if (wanted == "auto") {
+    return env.mpi && find_mpi_module(lookup) ? Transport::mpi : Transport::tcp;
+  }
   return Error{ErrorKind::bad_request, fmt::format("DLLAUNCH_TRANSPORT is \"{}\"", wanted),
                "one of auto, tcp, mpi"};
 }

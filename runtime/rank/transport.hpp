@@ -13,7 +13,8 @@ inline constexpr const char* start_secret_variable = "DLLAUNCH_START_SECRET";
 enum class Transport { tcp, mpi };
 
 /// Returns what DLLAUNCH_TRANSPORT says; with "auto", or unset, mpi where the ranks were started by
-/// a launcher that MPI knows, else tcp. bad_request: it says something else.
+/// a launcher that MPI knows and there is an MPI module, else tcp. bad_request: it says something
+/// else.
 Result<Transport> transport_of(const RankEnv& env, const EnvLookup& lookup);
 
 }  // namespace dllaunch

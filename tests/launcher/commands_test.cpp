@@ -218,12 +218,62 @@ TEST(Info, SaysWhatIsMissingAndWhy) {
   EXPECT_EQ(info["mpi"], Json::parse(R"({"found": true, "version": "4.1.4",
                                          "path": "/usr/bin/mpirun"})"));
   EXPECT_EQ(info["slurm"], Json::parse(R"({"found": false, "why": "sinfo is not installed"})"));
-  EXPECT_EQ(info["communicators"]["mpi"]["usable"], true);
+  EXPECT_EQ(info["communicators"]["hierarchical"]["usable"], true);
   EXPECT_EQ(info["communicators"]["nccl"]["built"], false);
   EXPECT_EQ(info["backends"]["reference"]["usable"], true);
   EXPECT_EQ(info["backends"]["cuda"]["usable"], false);
   EXPECT_NE(info["backends"]["hip"]["why"], "");
   EXPECT_TRUE(info["version"].is_string());
+}
+
+TEST(Info, SaysWhichMpiTheModuleFits) {
+  FakeSystem system;
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  Json info = Json::parse(system.printed);
+  const Json none = Json::parse(R"({"built": false, "usable": false,
+                                    "why": "no MPI module; dllaunch build-mpi-module"})");
+  EXPECT_EQ(info["mpi_modules"], Json::array());
+  EXPECT_EQ(info["transports"]["tcp"]["usable"], true);
+  EXPECT_EQ(info["transports"]["mpi"], none);
+  EXPECT_EQ(info["communicators"]["mpi"], none);
+
+  // The user's own comes before the one beside the program.
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  const std::string own = "/home/ada/.local/lib/dllaunch/libdltrain_mpi.so";
+  const std::string beside = program + "/libdltrain_mpi.so";
+  const auto describe = [&](const std::string& path) {
+    return program + "/dltrain --describe-mpi " + path;
+  };
+  system.variables["HOME"] = "/home/ada";
+  system.paths[own] = system.paths[beside] = {.exists = true};
+  const std::string fits = R"({"path": "a.so", "fits": "MPICH 4.3.0", "library": "MPICH 5.0.2"})";
+  system.answers[describe(own)] = {0, fits + "\n", ""};
+  system.answers[describe(beside)] = {127, "", "libmpi.so.40: no such file\nmore\n"};
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  info = Json::parse(system.printed);
+  ASSERT_EQ(info["mpi_modules"].size(), 2u);
+  EXPECT_EQ(info["mpi_modules"][0], Json::parse(fits));
+  EXPECT_EQ(info["mpi_modules"][1]["problem"],
+            "dltrain exited with 127 when it loaded the MPI module " + beside +
+                ": libmpi.so.40: no such file");
+  EXPECT_EQ(info["transports"]["mpi"]["usable"], true);
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"info"}), 0);
+  EXPECT_NE(system.printed.find(
+                "\nMPI modules   a.so: for MPICH 4.3.0; the library here is MPICH 5.0.2\n"),
+            std::string::npos)
+      << system.printed;
+}
+
+TEST(BuildMpiModule, NeedsACompilerThatIsNamedOrFound) {
+  FakeSystem system;
+  system.variables["HOME"] = "/home/ada";
+  system.programs.insert("cc");  // without Cray's modules it knows no MPI
+  const auto code = call(system, {"build-mpi-module"});
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().what, "there is no mpicc on PATH");
+  EXPECT_TRUE(system.ran.empty());
 }
 
 TEST(Info, NcclIsUsableWhereItsModuleAndAGpuAre) {

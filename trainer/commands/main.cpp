@@ -22,6 +22,7 @@
 
 #include "runtime/activity/observed_communicator.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/mpi/mpi_module.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/measured.hpp"
 #include "runtime/rank/rank_env.hpp"
@@ -29,6 +30,7 @@
 #include "runtime/watchdog/start_watch.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 #include "support/fatal.hpp"
+#include "support/json.hpp"
 #include "trainer/checkpoints/fence.hpp"
 #include "trainer/commands/bench_command.hpp"
 #include "trainer/commands/make_data.hpp"
@@ -63,6 +65,8 @@ Options:
                   what `dllaunch bench allreduce` runs on every rank
   --make-data FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]
                   what `dllaunch data make synthetic` runs
+  --describe-mpi FILE
+                  print which MPI a module is for and what it finds here, as JSON
   --version       print the version
   -h, --help      print this
 
@@ -303,12 +307,22 @@ int make(const std::vector<std::string>& words) {
   return made ? show(*made + "\n") : report(made.error());
 }
 
+int describe_mpi(const std::string& path) {
+  const MpiModule module = open_mpi_module(path);
+  Json described = {{"path", path}};
+  if (!module.fits.empty()) described["fits"] = module.fits;
+  if (!module.library.empty()) described["library"] = module.library;
+  if (!module.problem.empty()) described["problem"] = module.problem;
+  return show(described.dump() + "\n");
+}
+
 int run(const std::vector<std::string>& args) {
   if (!args.empty() && args[0] == "--bench-allreduce") return bench({args.begin() + 1, args.end()});
   if (!args.empty() && args[0] == "--make-data") return make({args.begin() + 1, args.end()});
   if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
   if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
   if (args.size() == 1 && args[0] == "--describe") return show(describe_config());
+  if (args.size() == 2 && args[0] == "--describe-mpi") return describe_mpi(args[1]);
   if (args.size() == 2 && args[0] == "--config")
     return train_from(args[1], std::filesystem::absolute(args[1]).parent_path());
   if (args.size() == 4 && args[0] == "--config" && args[2] == "--run-dir")

@@ -9,6 +9,7 @@
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/mpi/mpi_modules.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
@@ -91,13 +92,20 @@ Json nccl_module(System& system, const Json& gpus) {
   return {{"built", false}, {"usable", false}, {"why", "not in this build"}};
 }
 
+/// Ways for ranks to exchange messages. `modules`: mpi_modules().
+Json transports(const Json& modules) {
+  Json mpi = {{"built", !modules.empty()}, {"usable", true}};
+  if (modules.empty()) mpi["why"] = "no MPI module; dllaunch build-mpi-module";
+  if (!modules.empty() && modules[0].contains("problem")) mpi["why"] = modules[0]["problem"];
+  mpi["usable"] = !mpi.contains("why");
+  return {{"tcp", {{"built", true}, {"usable", true}}}, {"mpi", std::move(mpi)}};
+}
+
 Json communicators(System& system, const Json& mpi, const Json& gpus) {
-  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", nccl_module(system, gpus)}};
-  for (const char* name : {"hierarchical", "mpi", "ring", "parameter-server"}) {
-    all[name] = {{"built", true}, {"usable", mpi["found"]}};
-    if (mpi.contains("why")) all[name]["why"] = mpi["why"];
-  }
-  return all;
+  const Json usable = {{"built", true}, {"usable", true}};
+  return {{"solo", usable},         {"nccl", nccl_module(system, gpus)},
+          {"hierarchical", usable}, {"mpi", mpi},
+          {"ring", usable},         {"parameter-server", usable}};
 }
 
 /// NVML and ROCm SMI, for GPU names, links and partitions, which hwloc lacks.
@@ -172,13 +180,31 @@ std::string render_program(std::string_view title, const Json& program) {
                      program["path"].get<std::string>());
 }
 
+std::string render_mpi_modules(const Json& modules) {
+  std::string text;
+  for (const Json& module : modules) {
+    text += fmt::format("{:14}", text.empty() ? "MPI modules" : "");
+    if (module.contains("problem")) {
+      text += module["problem"].get<std::string>() + "\n";
+      continue;
+    }
+    text += fmt::format("{}: for {}; the library here is {}\n", module["path"].get<std::string>(),
+                        module["fits"].get<std::string>(), module["library"].get<std::string>());
+  }
+  return text;
+}
+
 Result<int> show_info(System& system, bool json) {
   const Json mpi = observe_program(system, "mpirun");
+  const Json modules = mpi_modules(system);
+  const Json ways = transports(modules);
   const Json slurm = observe_program(system, "sinfo");
   const Json gpus = gpu_libraries(system);
   const Json info = {{"version", version()},
                      {"backends", backends_of_trainer(gpus)},
-                     {"communicators", communicators(system, mpi, gpus)},
+                     {"communicators", communicators(system, ways["mpi"], gpus)},
+                     {"transports", ways},
+                     {"mpi_modules", modules},
                      {"slurm", slurm},
                      {"mpi", mpi},
                      {"gpu_libraries", gpus},
@@ -189,9 +215,10 @@ Result<int> show_info(System& system, bool json) {
   }
   system.print(
       fmt::format("{:14}{}\n", "dllaunch", version()) + render_block("backends", info["backends"]) +
-      render_block("communicators", info["communicators"]) +
-      render_block("GPU libraries", info["gpu_libraries"]) + render_program("slurm", slurm) +
-      render_program("mpi", mpi) + render_clusters(info["clusters"]));
+      render_block("communicators", info["communicators"]) + render_block("transports", ways) +
+      render_mpi_modules(modules) + render_block("GPU libraries", info["gpu_libraries"]) +
+      render_program("slurm", slurm) + render_program("mpi", mpi) +
+      render_clusters(info["clusters"]));
   return exit_code::success;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 
 #include "runtime/communicators/mpi/requests.hpp"
@@ -15,7 +16,7 @@ namespace {
 /// MPI's own min and max keep or drop a NaN depending on the order of ranks, and MPI has no 16-bit
 /// floats.
 template <DType type, ReduceOp op>
-void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
+void combine(void* in, void* in_out, int* count, void* /*type*/) {
   const std::array<const std::byte*, 2> sources = {static_cast<const std::byte*>(in),
                                                    static_cast<const std::byte*>(in_out)};
   const std::array<std::byte*, 1> destinations = {static_cast<std::byte*>(in_out)};
@@ -23,33 +24,40 @@ void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
 }
 
 template <DType type, ReduceOp op>
-void create(MPI_Op& operation) {
-  must(MPI_Op_create(combine<type, op>, 1, &operation), "MPI_Op_create");
+void create(MpiHandle& operation) {
+  must(mpi().op_create(combine<type, op>, &operation), "MPI_Op_create");
 }
 
 /// True if this call started MPI, false if it was running.
-Result<bool> initialise(const RankEnv& env) {
+Result<bool> initialise(const RankEnv& env, const MpiModule& module) {
   int flag = 0;
-  must(MPI_Finalized(&flag), "MPI_Finalized");
+  must(mpi().finalized(&flag), "MPI_Finalized");
   if (flag != 0) {
     return Error{ErrorKind::unavailable, "MPI has already ended in this process", ""};
   }
-  must(MPI_Initialized(&flag), "MPI_Initialized");
+  must(mpi().initialized(&flag), "MPI_Initialized");
   if (flag != 0) return false;
 
+  // Ranks of another MPI's launcher are usually each alone, which start_mpi() finds. MPICH ends the
+  // process instead.
+  if (env.launcher == "openmpi" && env.rank == 0 && !module.library.starts_with("Open MPI")) {
+    fmt::print(stderr,
+               "dltrain: warning: Open MPI started the ranks; the MPI module {} is for {}\n",
+               module.path, module.fits);
+  }
   // Within one node Open MPI needs no network, and looking for one (UCX) doubles its start-up time.
   // A value set by the user wins.
   if (env.nodes == 1) ::setenv("OMPI_MCA_pml", "ob1", 0);
 
   // Calls come from one thread at a time, but not always the same one.
-  int provided = MPI_THREAD_SINGLE;
-  must(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_SERIALIZED) {
-    MPI_Finalize();
+  int enough = 0;
+  must(mpi().init(&enough), "MPI_Init_thread");
+  if (enough == 0) {
+    mpi().finalize();
     return Error{ErrorKind::unavailable, "this MPI library does not support threads",
                  "build it with thread support"};
   }
-  must(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  must(mpi().return_errors(mpi().world), "MPI_Comm_set_errhandler");
   return true;
 }
 
@@ -58,7 +66,7 @@ Result<bool> initialise(const RankEnv& env) {
 MpiLibrary::~MpiLibrary() {
   if (!owned_) return;
   restore_segment_name(segment_);
-  MPI_Finalize();
+  mpi().finalize();
 }
 
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
@@ -69,10 +77,12 @@ Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
                              env.launcher),
                  "use srun --mpi=pmix, or mpirun"};
   }
+  const auto module = load_mpi(process_environment());
+  if (!module) return module.error();
   static std::weak_ptr<MpiLibrary> shared;
   std::shared_ptr<MpiLibrary> library = shared.lock();
   if (!library) {
-    auto started = initialise(env);
+    auto started = initialise(env, **module);
     if (!started) return std::move(started).error();
     library = std::make_shared<MpiLibrary>(
         *started, *started ? forget_segment_name(env.local_rank, env.local_world_size) : "");
@@ -81,38 +91,32 @@ Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
 
   int rank = 0;
   int size = 1;
-  must(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  must(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  must(mpi().comm_rank(mpi().world, &rank), "MPI_Comm_rank");
+  must(mpi().comm_size(mpi().world, &size), "MPI_Comm_size");
   if (size == env.world_size && rank == env.rank) return library;
   return Error{ErrorKind::bad_request,
-               fmt::format("this is rank {} of {} to {}, but rank {} of {} to MPI", env.rank,
-                           env.world_size, env.launcher, rank, size),
-               "start the ranks with the launcher of the MPI library that dltrain links"};
+               fmt::format("this is rank {} of {} to {}, but rank {} of {} to {}", env.rank,
+                           env.world_size, env.launcher, rank, size, (*module)->library),
+               fmt::format("start the ranks with the launcher of that MPI, or build a module for "
+                           "the other in place of {}: dllaunch build-mpi-module",
+                           (*module)->path)};
 }
 
-std::string mpi_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
-  int length = 0;
-  must(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  const std::string_view version(text.data(), static_cast<std::size_t>(length));
-  return std::string(version.substr(0, version.find(',')));
-}
-
-MPI_Datatype to_mpi(DType type) {
+MpiHandle to_mpi(DType type) {
   switch (type) {
     case DType::f32:
-      return MPI_FLOAT;
+      return mpi().f32;
     case DType::f64:
-      return MPI_DOUBLE;
+      return mpi().f64;
     case DType::f16:
     case DType::bf16:
-      return MPI_UINT16_T;
+      return mpi().u16;
     case DType::i64:
-      return MPI_INT64_T;
+      return mpi().i64;
     case DType::u8:
-      return MPI_UINT8_T;
+      return mpi().u8;
   }
-  return MPI_DATATYPE_NULL;
+  return 0;
 }
 
 MpiReductions::MpiReductions() {
@@ -129,31 +133,35 @@ MpiReductions::MpiReductions() {
 }
 
 MpiReductions::~MpiReductions() {
-  for (MPI_Op* op : {&min_f32_, &max_f32_, &min_f64_, &max_f64_, &sum_f16_, &min_f16_, &max_f16_,
-                     &sum_bf16_, &min_bf16_, &max_bf16_}) {
-    MPI_Op_free(op);
+  for (const MpiHandle op : {min_f32_, max_f32_, min_f64_, max_f64_, sum_f16_, min_f16_, max_f16_,
+                             sum_bf16_, min_bf16_, max_bf16_}) {
+    mpi().op_free(op);
   }
 }
 
-MPI_Op MpiReductions::find(DType type, ReduceOp op) const {
-  const auto choose = [op](MPI_Op sum, MPI_Op min, MPI_Op max) {
+MpiReduction MpiReductions::find(DType type, ReduceOp op) const {
+  return {to_mpi(type), operation(type, op)};
+}
+
+MpiHandle MpiReductions::operation(DType type, ReduceOp op) const {
+  const auto choose = [op](MpiHandle sum, MpiHandle min, MpiHandle max) {
     if (op == ReduceOp::min) return min;
     return op == ReduceOp::max ? max : sum;
   };
   switch (type) {
     case DType::f32:
-      return choose(MPI_SUM, min_f32_, max_f32_);
+      return choose(mpi().sum, min_f32_, max_f32_);
     case DType::f64:
-      return choose(MPI_SUM, min_f64_, max_f64_);
+      return choose(mpi().sum, min_f64_, max_f64_);
     case DType::f16:
       return choose(sum_f16_, min_f16_, max_f16_);
     case DType::bf16:
       return choose(sum_bf16_, min_bf16_, max_bf16_);
     case DType::i64:
     case DType::u8:
-      return choose(MPI_SUM, MPI_MIN, MPI_MAX);
+      return choose(mpi().sum, mpi().min, mpi().max);
   }
-  return MPI_OP_NULL;
+  return 0;
 }
 
 }  // namespace dllaunch

@@ -1,7 +1,5 @@
 #include "runtime/communicators/mpi/mpi.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,14 +20,14 @@ class MpiCommunicator final : public Communicator {
   MpiCommunicator(std::shared_ptr<MpiLibrary> library, std::size_t most_elements)
       : library_(std::move(library)), most_elements_(most_elements) {
     // A separate context: our messages never match those of other MPI users in this process.
-    must(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
-    must(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    must(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    must(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+    must(mpi().comm_dup(mpi().world, &comm_), "MPI_Comm_dup");
+    must(mpi().return_errors(comm_), "MPI_Comm_set_errhandler");
+    must(mpi().comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    must(mpi().comm_size(comm_, &size_), "MPI_Comm_size");
   }
   ~MpiCommunicator() override {
     while (!requests_.empty()) requests_.wait_for_some();
-    MPI_Comm_free(&comm_);
+    mpi().comm_free(comm_);
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -81,7 +79,7 @@ class MpiCommunicator final : public Communicator {
 
   std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
   MpiReductions reductions_;
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  MpiHandle comm_ = 0;
   int rank_ = 0;
   int size_ = 1;
   std::size_t most_elements_;
@@ -95,8 +93,8 @@ Pending MpiCommunicator::all_reduce(void* data, std::size_t count, DType type, R
   if (count == 0) return {};
   const Pending pending = requests_.open();
   in_chunks(data, count, type, [&](void* piece, int elements) {
-    must(MPI_Iallreduce(MPI_IN_PLACE, piece, elements, to_mpi(type), reductions_.find(type, op),
-                        comm_, requests_.add(pending)),
+    must(mpi().iallreduce(piece, elements, reductions_.find(type, op), comm_,
+                          requests_.add(pending)),
          "MPI_Iallreduce");
   });
   if (op == ReduceOp::average) {
@@ -109,8 +107,8 @@ Pending MpiCommunicator::reduce_scatter(void* data, std::size_t count, DType typ
   if (count == 0) return {};
   const Pending pending = requests_.open();
   if (fits(count)) {
-    must(MPI_Ireduce_scatter_block(MPI_IN_PLACE, data, static_cast<int>(count), to_mpi(type),
-                                   reductions_.find(type, op), comm_, requests_.add(pending)),
+    must(mpi().ireduce_scatter(data, static_cast<int>(count), reductions_.find(type, op), comm_,
+                               requests_.add(pending)),
          "MPI_Ireduce_scatter_block");
     // In place, MPI leaves the result in the first block.
     requests_.at_end(pending, [=, this] {
@@ -122,9 +120,8 @@ Pending MpiCommunicator::reduce_scatter(void* data, std::size_t count, DType typ
   }
   for (int owner = 0; owner < size_; ++owner) {
     in_chunks(block(data, count, type, owner), count, type, [&](void* piece, int elements) {
-      const bool here = owner == rank_;
-      must(MPI_Ireduce(here ? MPI_IN_PLACE : piece, here ? piece : nullptr, elements, to_mpi(type),
-                       reductions_.find(type, op), owner, comm_, requests_.add(pending)),
+      must(mpi().ireduce(piece, elements, reductions_.find(type, op), owner, comm_,
+                         requests_.add(pending)),
            "MPI_Ireduce");
     });
   }
@@ -138,14 +135,14 @@ Pending MpiCommunicator::all_gather(void* data, std::size_t count, DType type) {
   if (count == 0) return {};
   const Pending pending = requests_.open();
   if (fits(count)) {
-    must(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, static_cast<int>(count),
-                        to_mpi(type), comm_, requests_.add(pending)),
+    must(mpi().iallgather(data, static_cast<int>(count), to_mpi(type), comm_,
+                          requests_.add(pending)),
          "MPI_Iallgather");
     return pending;
   }
   for (int owner = 0; owner < size_; ++owner) {
     in_chunks(block(data, count, type, owner), count, type, [&](void* piece, int elements) {
-      must(MPI_Ibcast(piece, elements, to_mpi(type), owner, comm_, requests_.add(pending)),
+      must(mpi().ibcast(piece, elements, to_mpi(type), owner, comm_, requests_.add(pending)),
            "MPI_Ibcast");
     });
   }
@@ -156,7 +153,7 @@ Pending MpiCommunicator::broadcast(void* data, std::size_t count, DType type, in
   if (count == 0) return {};
   const Pending pending = requests_.open();
   in_chunks(data, count, type, [&](void* piece, int elements) {
-    must(MPI_Ibcast(piece, elements, to_mpi(type), root, comm_, requests_.add(pending)),
+    must(mpi().ibcast(piece, elements, to_mpi(type), root, comm_, requests_.add(pending)),
          "MPI_Ibcast");
   });
   return pending;
@@ -164,7 +161,7 @@ Pending MpiCommunicator::broadcast(void* data, std::size_t count, DType type, in
 
 Pending MpiCommunicator::barrier() {
   const Pending pending = requests_.open();
-  must(MPI_Ibarrier(comm_, requests_.add(pending)), "MPI_Ibarrier");
+  must(mpi().ibarrier(comm_, requests_.add(pending)), "MPI_Ibarrier");
   return pending;
 }
 

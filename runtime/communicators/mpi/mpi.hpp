@@ -1,4 +1,4 @@
-// MPI communicator: the collectives of the MPI library. Only this room includes mpi.h.
+// MPI communicator: the collectives of the MPI library. Only its module includes mpi.h.
 // Does not share memory or overlap copies itself; hierarchical does, over mpi_peers.hpp.
 #pragma once
 
@@ -11,9 +11,8 @@
 
 namespace dllaunch {
 
-/// Starts MPI if it is not running; only then does it finalize MPI. unavailable: several ranks, but
-/// the launcher gave MPI no way to connect them, or MPI has been finalized. bad_request: MPI sees
-/// other ranks than the environment says.
+/// Starts MPI if it is not running; only then does it finalize MPI. unavailable,
+/// bad_request: as start_mpi().
 Result<std::unique_ptr<Communicator>> open_mpi(const RankEnv& env);
 
 /// As open_mpi, with at most `most_elements` per MPI call. MPI counts are ints, so larger

@@ -1,7 +1,5 @@
 #include "runtime/communicators/mpi/mpi_peers.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -29,18 +27,18 @@ void in_pieces(Address data, std::size_t bytes, std::size_t most, Call call) {
 class MpiPeers final : public Peers {
  public:
   /// Owns `comm`.
-  MpiPeers(std::shared_ptr<MpiLibrary> library, MPI_Comm comm)
+  MpiPeers(std::shared_ptr<MpiLibrary> library, MpiHandle comm)
       : library_(std::move(library)), comm_(comm) {
-    must(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    must(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    must(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+    must(mpi().return_errors(comm_), "MPI_Comm_set_errhandler");
+    must(mpi().comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    must(mpi().comm_size(comm_, &size_), "MPI_Comm_size");
   }
   ~MpiPeers() override {
     while (!requests_.empty()) requests_.wait_for_some();
-    MPI_Comm_free(&comm_);
+    mpi().comm_free(comm_);
   }
 
-  std::string transport() const override { return mpi_version(); }
+  std::string transport() const override { return library_name(mpi().library()); }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
@@ -73,7 +71,7 @@ class MpiPeers final : public Peers {
 
  private:
   std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
-  MPI_Comm comm_;
+  MpiHandle comm_;
   int rank_ = 0;
   int size_ = 1;
   std::size_t most_bytes_ = most_message_bytes;
@@ -83,15 +81,14 @@ class MpiPeers final : public Peers {
 };
 
 std::unique_ptr<Peers> MpiPeers::split(int colour, int key) const {
-  MPI_Comm comm = MPI_COMM_NULL;
-  must(MPI_Comm_split(comm_, colour, key, &comm), "MPI_Comm_split");
+  MpiHandle comm = 0;
+  must(mpi().comm_split(comm_, colour, key, &comm), "MPI_Comm_split");
   return std::make_unique<MpiPeers>(library_, comm);
 }
 
 std::unique_ptr<Peers> MpiPeers::on_this_node() const {
-  MPI_Comm comm = MPI_COMM_NULL;
-  must(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &comm),
-       "MPI_Comm_split_type");
+  MpiHandle comm = 0;
+  must(mpi().comm_split_by_memory(comm_, rank_, &comm), "MPI_Comm_split_type");
   return std::make_unique<MpiPeers>(library_, comm);
 }
 
@@ -105,7 +102,7 @@ void MpiPeers::send(Pending exchange, const std::byte* data, std::size_t bytes, 
                     std::uint64_t round) {
   const int tag = static_cast<int>(round % tags_of_every_mpi);
   in_pieces(data, bytes, most_bytes_, [&](const std::byte* piece, int size) {
-    must(MPI_Isend(piece, size, MPI_BYTE, to, tag, comm_, requests_.add(exchange)), "MPI_Isend");
+    must(mpi().isend(piece, size, to, tag, comm_, requests_.add(exchange)), "MPI_Isend");
   });
 }
 
@@ -113,42 +110,40 @@ void MpiPeers::receive(Pending exchange, std::byte* data, std::size_t bytes, int
                        std::uint64_t round) {
   const int tag = static_cast<int>(round % tags_of_every_mpi);
   in_pieces(data, bytes, most_bytes_, [&](std::byte* piece, int size) {
-    must(MPI_Irecv(piece, size, MPI_BYTE, from, tag, comm_, requests_.add(exchange)), "MPI_Irecv");
+    must(mpi().irecv(piece, size, from, tag, comm_, requests_.add(exchange)), "MPI_Irecv");
   });
 }
 
 void MpiPeers::all_reduce(Pending exchange, std::byte* data, std::size_t count, DType type,
                           ReduceOp op) {
   in_pieces(data, count * bytes_of(type), most_message_bytes, [&](std::byte* piece, int bytes) {
-    must(MPI_Iallreduce(MPI_IN_PLACE, piece, bytes / static_cast<int>(bytes_of(type)), to_mpi(type),
-                        reductions_.find(type, op), comm_, requests_.add(exchange)),
+    must(mpi().iallreduce(piece, bytes / static_cast<int>(bytes_of(type)),
+                          reductions_.find(type, op), comm_, requests_.add(exchange)),
          "MPI_Iallreduce");
   });
 }
 
 void MpiPeers::broadcast(Pending exchange, std::byte* data, std::size_t bytes, int root) {
   in_pieces(data, bytes, most_message_bytes, [&](std::byte* piece, int size) {
-    must(MPI_Ibcast(piece, size, MPI_BYTE, root, comm_, requests_.add(exchange)), "MPI_Ibcast");
+    must(mpi().ibcast(piece, size, mpi().u8, root, comm_, requests_.add(exchange)), "MPI_Ibcast");
   });
 }
 
 void MpiPeers::barrier(Pending exchange) {
-  must(MPI_Ibarrier(comm_, requests_.add(exchange)), "MPI_Ibarrier");
+  must(mpi().ibarrier(comm_, requests_.add(exchange)), "MPI_Ibarrier");
 }
 
 void MpiPeers::progress() {
   constexpr unsigned idle_calls_per_look = 64;
   if (!requests_.empty()) return requests_.progress();
   if (++idle_ % idle_calls_per_look != 0) return;
-  int flag = 0;
-  must(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  must(mpi().probe_any(comm_), "MPI_Iprobe");
 }
 
 std::vector<std::int64_t> MpiPeers::gather_all(std::span<const std::int64_t> words) const {
   std::vector<std::int64_t> all(words.size() * static_cast<std::size_t>(size_));
   const int count = static_cast<int>(words.size());
-  must(MPI_Allgather(words.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T, comm_),
-       "MPI_Allgather");
+  must(mpi().allgather(words.data(), count, mpi().i64, all.data(), comm_), "MPI_Allgather");
   return all;
 }
 
@@ -157,8 +152,8 @@ std::vector<std::int64_t> MpiPeers::gather_all(std::span<const std::int64_t> wor
 Result<std::unique_ptr<Peers>> open_mpi_peers(const RankEnv& env) {
   auto library = start_mpi(env);
   if (!library) return std::move(library).error();
-  MPI_Comm comm = MPI_COMM_NULL;
-  must(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  MpiHandle comm = 0;
+  must(mpi().comm_dup(mpi().world, &comm), "MPI_Comm_dup");
   return std::unique_ptr<Peers>(std::make_unique<MpiPeers>(*std::move(library), comm));
 }
 

@@ -1,51 +1,51 @@
 #include "runtime/communicators/mpi/requests.hpp"
 
-#include <array>
+#include <cstring>
 
 namespace dllaunch {
 
 void must(int code, std::string_view call, Here here) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text = {};
-  int length = 0;
-  if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
-  die(call, std::string_view(text.data(), static_cast<std::size_t>(length)), here);
+  if (code != 0) die(call, mpi().error(code), here);
 }
 
-MPI_Request* Requests::add(Pending pending) {
+void* Requests::add(Pending pending) {
   operations_.add(pending);
   owners_.push_back(pending.id);
-  return &requests_.emplace_back(MPI_REQUEST_NULL);
+  const std::size_t bytes = mpi().request_bytes;
+  requests_.resize(owners_.size() * bytes);
+  return requests_.data() + requests_.size() - bytes;
 }
 
-void Requests::retire(Call call, std::string_view name) {
-  if (requests_.empty()) return;
-  finished_.resize(requests_.size());
-  statuses_.resize(requests_.size());
+void Requests::retire(decltype(MpiTable::test_some) call, std::string_view name) {
+  if (owners_.empty()) return;
+  finished_.resize(owners_.size());
+  statuses_.resize(owners_.size() * mpi().status_bytes);
   int count = 0;
-  const int code = call(static_cast<int>(requests_.size()), requests_.data(), &count,
-                        finished_.data(), statuses_.data());
-  finished_.resize(count > 0 ? static_cast<std::size_t>(count) : 0);  // MPI_UNDEFINED is negative
-  if (code == MPI_ERR_IN_STATUS) {
-    statuses_.resize(finished_.size());
-    for (const MPI_Status& status : statuses_) must(status.MPI_ERROR, name);
-  }
-  must(code, name);
+  must(call(static_cast<int>(owners_.size()), requests_.data(), &count, finished_.data(),
+            statuses_.data()),
+       name);
+  finished_.resize(count > 0 ? static_cast<std::size_t>(count) : 0);  // negative: none was active
+  if (finished_.empty()) return;
   for (const int index : finished_) {
-    operations_.finish_one_of(owners_[static_cast<std::size_t>(index)]);
+    // The action at the end of an operation may add requests.
+    operations_.finish_one_of(
+        std::exchange(owners_[static_cast<std::size_t>(index)], no_operation));
   }
-  if (!finished_.empty()) drop_null_requests();
+  drop_finished();
 }
 
-void Requests::drop_null_requests() {
+void Requests::drop_finished() {
+  const std::size_t bytes = mpi().request_bytes;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
-    requests_[kept] = requests_[i];
-    owners_[kept] = owners_[i];
+  for (std::size_t i = 0; i < owners_.size(); ++i) {
+    if (owners_[i] == no_operation) continue;
+    if (kept != i) {
+      owners_[kept] = owners_[i];
+      std::memcpy(requests_.data() + kept * bytes, requests_.data() + i * bytes, bytes);
+    }
     ++kept;
   }
-  requests_.resize(kept);
+  requests_.resize(kept * bytes);
   owners_.resize(kept);
 }
 

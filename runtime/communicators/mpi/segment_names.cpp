@@ -45,8 +45,7 @@ std::string forget_segment_name(int local_rank, int local_ranks) {
     return path.ends_with(fmt::format(".{}", local_rank));
   });
   int all_mapped = std::ssize(segments) == local_ranks && own != segments.end() ? 1 : 0;
-  must(MPI_Allreduce(MPI_IN_PLACE, &all_mapped, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
-       "MPI_Allreduce");
+  must(mpi().allreduce(&all_mapped, 1, {mpi().i32, mpi().min}, mpi().world), "MPI_Allreduce");
   return all_mapped != 0 && ::unlink(own->c_str()) == 0 ? *own : "";
 }
 

@@ -5,8 +5,10 @@
 namespace dllaunch {
 namespace {
 
-Result<Transport> of(bool mpi, std::optional<std::string> wanted) {
+Result<Transport> of(bool mpi, std::optional<std::string> wanted,
+                     const std::string& module = "/opt/libdltrain_mpi.so") {
   return transport_of({.mpi = mpi}, [&](const std::string& name) {
+    if (name == "DLLAUNCH_MPI_MODULE") return std::optional(module);
     return name == "DLLAUNCH_TRANSPORT" ? wanted : std::nullopt;
   });
 }
@@ -15,6 +17,7 @@ TEST(Transport, IsMpiWhereRanksWereStartedWithIt) {
   for (const auto& unset : {std::optional<std::string>(), std::optional<std::string>("auto")}) {
     EXPECT_EQ(*of(true, unset), Transport::mpi);
     EXPECT_EQ(*of(false, unset), Transport::tcp);
+    EXPECT_EQ(*of(true, unset, ""), Transport::tcp) << "without a module";
   }
 }
 

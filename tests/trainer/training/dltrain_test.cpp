@@ -48,6 +48,13 @@ TEST(Dltrain, DescribesItselfWithoutARun) {
   EXPECT_EQ(schema.output, describe_config());
 }
 
+TEST(Dltrain, IsLinkedWithNoMpiLibrary) {
+  const auto libraries = run_program({"ldd", dltrain});
+  ASSERT_EQ(libraries.exit_code, 0) << libraries.output;
+  EXPECT_THAT(libraries.output, HasSubstr("libc.so"));
+  EXPECT_THAT(libraries.output, testing::Not(HasSubstr("libmpi")));
+}
+
 TEST(Dltrain, UsageErrorsEndWithTwo) {
   for (const auto& argv : std::vector<std::vector<std::string>>{
            {dltrain}, {dltrain, "--config"}, {dltrain, "train.json"}, {dltrain, "--bogus", "x"}}) {

@@ -25,7 +25,10 @@ constexpr EnvironmentVariable variable_table[] = {
      "a word that ranks of one start share, where home directories differ between nodes"},
     {SetBy::user, "DLLAUNCH_TRANSPORT", "", "dltrain, dllaunch exec",
      "auto, tcp or mpi: how ranks of the built-in trainer exchange messages [auto: MPI where they "
-     "were started with it, else tcp]"},
+     "were started with it and there is an MPI module, else tcp]"},
+    {SetBy::user, "DLLAUNCH_MPI_MODULE", "", "dltrain, dllaunch exec, dllaunch info",
+     "the module through which dltrain calls MPI; empty: none "
+     "[~/.local/lib/dllaunch/libdltrain_mpi.so, else the one that was installed]"},
     {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
      "off: each GPU kernel is launched by itself"},
     {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "runtime/communicators/mpi/mpi_module.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -31,8 +33,9 @@ TEST(Mpi, RefusesAnEnvironmentThatMpiDoesNotConfirm) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(opened.error().what,
-            fmt::format("this is rank {} of {} to another launcher, but rank {} of {} to MPI",
-                        env.rank, ranks + 3, env.rank, ranks));
+            fmt::format("this is rank {} of {} to another launcher, but rank {} of {} to {}",
+                        env.rank, ranks + 3, env.rank, ranks, library_name(mpi().library())));
+  EXPECT_NE(opened.error().hint.find("dllaunch build-mpi-module"), std::string::npos);
 }
 
 TEST(Mpi, KeepsTwoCommunicatorsApart) {

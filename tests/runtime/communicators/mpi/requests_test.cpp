@@ -13,17 +13,26 @@ struct Letter {
   char out = 'x';
 };
 
-void receive(Requests& requests, Pending pending, Letter& letter, int tag) {
-  must(MPI_Irecv(&letter.in, 1, MPI_CHAR, 0, tag, MPI_COMM_SELF, requests.add(pending)),
-       "MPI_Irecv");
+int own_rank() {
+  int rank = 0;
+  must(mpi().comm_rank(mpi().world, &rank), "MPI_Comm_rank");
+  return rank;
 }
 
-void send(Letter& letter, int tag) {
-  must(MPI_Send(&letter.out, 1, MPI_CHAR, 0, tag, MPI_COMM_SELF), "MPI_Send");
+void receive(Requests& requests, Pending pending, Letter& letter, int tag) {
+  must(mpi().irecv(&letter.in, 1, own_rank(), tag, mpi().world, requests.add(pending)),
+       "MPI_Irecv");
 }
 
 void wait(Requests& requests, Pending pending) {
   while (!requests.is_done(pending)) requests.wait_for_some();
+}
+
+void send(Letter& letter, int tag) {
+  Requests requests;
+  const Pending sent = requests.open();
+  must(mpi().isend(&letter.out, 1, own_rank(), tag, mpi().world, requests.add(sent)), "MPI_Isend");
+  wait(requests, sent);
 }
 
 TEST(Requests, MayBeEmpty) {
@@ -91,7 +100,7 @@ TEST(Requests, ForgetFinishedOperations) {
     const Pending operation = requests.open();
     EXPECT_GT(operation.id, last);
     last = operation.id;
-    must(MPI_Ibarrier(MPI_COMM_SELF, requests.add(operation)), "MPI_Ibarrier");
+    must(mpi().ibarrier(mpi().world, requests.add(operation)), "MPI_Ibarrier");
     wait(requests, operation);
     ASSERT_EQ(requests.live(), 0u);
     ASSERT_TRUE(requests.empty());
@@ -100,8 +109,15 @@ TEST(Requests, ForgetFinishedOperations) {
 
 TEST(RequestsDeathTest, AnMpiErrorIsFatal) {
   testing::GTEST_FLAG(death_test_style) = "fast";
-  EXPECT_EXIT(must(MPI_ERR_TRUNCATE, "MPI_Testsome"), testing::ExitedWithCode(fatal_exit_code),
-              "MPI_Testsome: MPI_ERR_TRUNCATE: message truncated .mpi/requests_test.cpp:");
+  int ranks = 0;
+  must(mpi().comm_size(mpi().world, &ranks), "MPI_Comm_size");
+  Requests requests;
+  const Letter letter;
+  const auto send_to_no_rank = [&] {
+    return mpi().isend(&letter.out, 1, ranks, 0, mpi().world, requests.add(requests.open()));
+  };
+  EXPECT_EXIT(must(send_to_no_rank(), "MPI_Isend"), testing::ExitedWithCode(fatal_exit_code),
+              "MPI_Isend: .*[Ii]nvalid rank.*mpi/requests_test.cpp:");
 }
 
 }  // namespace

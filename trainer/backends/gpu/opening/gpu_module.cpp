@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
-#include <system_error>
 #include <utility>
 
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
@@ -14,11 +13,6 @@ namespace fs = std::filesystem;
 
 Error no_gpu(std::string what) {
   return Error{ErrorKind::unavailable, std::move(what), "use device cpu"};
-}
-
-fs::path own_folder() {
-  std::error_code unreadable;
-  return fs::read_symlink("/proc/self/exe", unreadable).parent_path();
 }
 
 Result<std::unique_ptr<Backend>> open_module(const GpuModule& module, const fs::path& folder) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/rank/own_folder.hpp"
 #include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
@@ -17,9 +18,6 @@ struct GpuModule {
 
 /// Returns an `unavailable` error that suggests device cpu.
 Error no_gpu(std::string what);
-
-/// Returns the folder of this program.
-std::filesystem::path own_folder();
 
 /// Loads the module and opens its backend. The module stays loaded. It pulls in hundreds of
 /// megabytes of libraries, so check for a driver first. unavailable, in one line: a library is
