@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <oneapi/dnnl/dnnl_version.h>
+
+#include <string>
+
 #include "tests/trainer/backends/onednn/step_names.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
 #include "trainer/models/models.hpp"
@@ -31,7 +35,8 @@ TEST(OneDnn, RunsResidualNetworksOfTheirOwnSizeWithoutReferenceCode) {
 }
 
 TEST(OneDnn, SaysItsVersion) {
-  EXPECT_EQ(backend_named("onednn").version().rfind("oneDNN 2.", 0), 0U);
+  const std::string wanted = "oneDNN " + std::to_string(DNNL_VERSION_MAJOR) + ".";
+  EXPECT_EQ(backend_named("onednn").version().substr(0, wanted.size()), wanted);
 }
 
 TEST(OneDnn, LeavesDoubleToReference) {
