@@ -7,12 +7,12 @@
 #include <array>
 #include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "runtime/communicators/host/host_communicator.hpp"
 #include "runtime/gpu/drivers.hpp"
+#include "support/own_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -35,8 +35,9 @@ Error missing(std::string what) {
 
 /// Loads the module for good: the communicator's code is in it.
 Result<Open> load() {
-  std::error_code unreadable;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+  const auto program = own_file();
+  if (!program) return program.error();
+  const fs::path folder = fs::path(*program).parent_path();
   std::vector<Module> built;
   for (const Module& module : modules) {
     if (fs::exists(folder / module.file)) built.push_back(module);

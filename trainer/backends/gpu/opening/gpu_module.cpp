@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
-#include <system_error>
 #include <utility>
 
+#include "support/own_file.hpp"
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 namespace dllaunch::gpu {
@@ -17,8 +17,8 @@ Error no_gpu(std::string what) {
 }
 
 fs::path own_folder() {
-  std::error_code unreadable;
-  return fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+  const auto program = own_file();
+  return program ? fs::path(*program).parent_path() : fs::path();
 }
 
 Result<std::unique_ptr<Backend>> open_module(const GpuModule& module, const fs::path& folder) {
