@@ -146,7 +146,7 @@ TEST(StagePrograms, TakeTheirModulesAlong) {
   EXPECT_THAT(gone.error().what, HasSubstr("/nothing: No such file"));
 }
 
-TEST(StageJob, ABundleIsPackedWithItsFolders) {
+TEST(StagePrograms, OfABundleArePackedWithTheirFolders) {
   PosixSystem system{Console{}};
   const TemporaryFolder here;
   const std::string prefix = here.path() + "/a bundle/";
