@@ -45,11 +45,10 @@ def test_keys_and_a_file_give_the_same_plan(workplace: Path) -> None:
     file = workplace / "job.yaml"
     file.write_text('name: words\nresources: {ranks_per_node: 1, device: cpu}\nrun: [sh, -c, "echo 😀"]\n', "utf-8")
     plans = [job.plan(local=True) for job in (Job(file), Job(str(file)), command("echo 😀"))]
-    for plan in plans:
-        del plan["run_dir"]
-        assert plan.pop("mpirun")[-1] == "echo 😀"
-    assert plans[0] == plans[1] == plans[2]
     assert plans[0]["ranks"] == 1
+    texts = {json.dumps(plan, ensure_ascii=False).replace(plan["run_dir"], "") for plan in plans}
+    assert len(texts) == 1
+    assert "echo 😀" in texts.pop()
     assert not (workplace / "runs").exists()
 
 
