@@ -1,6 +1,7 @@
 // main() of dllaunch: parses the command line, creates the System, prints errors.
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,6 +134,7 @@ int flushed(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  prctl(PR_SET_NAME, "dllaunch");  // in a bundle the kernel knows the loader's name
   open_standard_streams();
   // A parent that ignores SIGCHLD passes that on, and children's exit codes would be lost.
   std::signal(SIGCHLD, SIG_DFL);
