@@ -53,7 +53,7 @@ def test_keys_and_a_file_give_the_same_plan(workplace: Path) -> None:
 
 
 def test_a_mistake_names_its_line_and_the_key() -> None:
-    with pytest.raises(DllaunchError, match="1:1.*unknown key 'rnu'") as caught:
+    with pytest.raises(DllaunchError, match="job.yaml:3:2: error: unknown key 'rnu'") as caught:
         Job(name="a", rnu=["true"]).plan(local=True)
     assert caught.value.id == "bad_request"
     assert caught.value.exit_code == 2
