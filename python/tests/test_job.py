@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from dllaunch import DllaunchError, Job
 
 SOURCE = Path(__file__).resolve().parents[2]
 CLUSTER = SOURCE / "tests" / "cluster" / "cluster"
-TRAINING = {
+TRAINING: dict[str, Any] = {
     "name": "tiny",
     "resources": {"ranks_per_node": 1, "device": "cpu"},
     "train": {
