@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "support/own_file.hpp"
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 

@@ -12,7 +12,7 @@
 
 #include "runtime/communicators/host/host_communicator.hpp"
 #include "runtime/gpu/drivers.hpp"
-#include "support/own_file.hpp"
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 namespace {

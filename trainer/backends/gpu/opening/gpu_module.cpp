@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "support/own_file.hpp"
+#include "support/shared_library.hpp"
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 namespace dllaunch::gpu {
