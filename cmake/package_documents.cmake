@@ -1,8 +1,10 @@
 # Run by cpack in the staged tree of a package: the documents that Debian's policy asks for.
+set(staged ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/share)
+string(TOLOWER ${CPACK_GENERATOR} kind)
+file(WRITE ${staged}/dllaunch/install "${kind}\n")  # what `dllaunch info` shows
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()  # rpmbuild compresses by itself
 endif()
-set(staged ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr/share)
 set(documents ${staged}/doc/dllaunch)
 get_filename_component(project ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 

@@ -1,8 +1,11 @@
-// A shared object opened by name, with functions that may be missing.
+// A shared object opened by name, with functions that may be missing; and the one that this is in.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <type_traits>
+
+#include "support/result.hpp"
 
 namespace dllaunch {
 
@@ -29,5 +32,12 @@ class SharedLibrary {
   void* handle_ = nullptr;
   std::string why_;
 };
+
+/// Returns the absolute path of the program, or of the module, that this code is linked into.
+/// unavailable: /proc cannot be read.
+Result<std::string> own_file();
+
+/// Returns the folder of that file, which holds the program's modules; empty if it is unknown.
+std::filesystem::path own_folder();
 
 }  // namespace dllaunch

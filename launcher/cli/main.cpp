@@ -1,14 +1,17 @@
 // main() of dllaunch: parses the command line, creates the System, prints errors.
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +20,7 @@
 #include "launcher/cli/error_kinds.hpp"
 #include "launcher/cli/pager.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 
 namespace {
 
@@ -97,14 +101,26 @@ Result<int> run(const Invocation& invocation, System& system) {
   return code;
 }
 
-int report(const Error& error, const Console& console) {
+/// Whether the command was asked for JSON; what follows `--` is another program's.
+bool wants_json(std::span<const std::string> args) {
+  const auto end = std::ranges::find(args, "--");
+  return std::find(args.begin(), end, "--json") != end;
+}
+
+int report(const Error& error, const Console& console, bool json) {
+  const std::string kind(to_string(error.kind));
+  if (json) {
+    const Json document = {{"error",
+                            {{"id", error.id.empty() ? kind : std::string(error.id)},
+                             {"what", error.what},
+                             {"hint", error.hint}}}};
+    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  }
   const char* name = console.color_err ? "\033[1;31mdllaunch:\033[0m" : "dllaunch:";
   std::fflush(stdout);
   std::fprintf(stderr, "%s %s\n", name, terminal_text(error.what).c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", terminal_text(error.hint).c_str());
-  if (console.verbosity > 0)
-    std::fprintf(stderr, "  explain: dllaunch explain %s\n",
-                 std::string(to_string(error.kind)).c_str());
+  if (console.verbosity > 0) std::fprintf(stderr, "  explain: dllaunch explain %s\n", kind.c_str());
   return exit_code_of(error.kind);
 }
 
@@ -118,15 +134,17 @@ int flushed(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  prctl(PR_SET_NAME, "dllaunch");  // in a bundle the kernel knows the loader's name
   open_standard_streams();
   // A parent that ignores SIGCHLD passes that on, and children's exit codes would be lost.
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<std::string> args(argv + 1, argv + argc);
+  const bool json = wants_json(args);
   auto parsed = parse_command_line(command_groups(), args, [](const std::string& path) {
     return access(path.c_str(), F_OK) == 0;
   });
   if (!parsed) {
-    return report(parsed.error(), observe_console(ColorChoice::automatic, 0));
+    return flushed(report(parsed.error(), observe_console(ColorChoice::automatic, 0), json));
   }
   if (const auto* answer = std::get_if<Answer>(&*parsed)) {
     PosixSystem system(observe_console(ColorChoice::automatic, 0));
@@ -137,5 +155,5 @@ int main(int argc, char** argv) {
   PosixSystem system(observe_console(invocation.color, invocation.verbosity),
                      invocation.prints_a_file);
   const auto code = run(invocation, system);
-  return flushed(code ? *code : report(code.error(), system.console()));
+  return flushed(code ? *code : report(code.error(), system.console(), json));
 }

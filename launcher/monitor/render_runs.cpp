@@ -107,6 +107,7 @@ Json to_json(const RunState& run_state) {
           {"launcher", run.plan.launcher == Launcher::slurm ? "slurm" : "local"},
           {"job", or_null(run.job_id)},
           {"state", run_state.state},
+          {"over", is_over(run_state)},
           {"seconds", or_null(run_state.seconds)},
           {"nodes", run.plan.nodes},
           {"ranks", run.plan.ranks()},

@@ -1,16 +1,17 @@
 #include "launcher/os/own_executable.hpp"
 
-#include <filesystem>
-#include <system_error>
+#include <string_view>
+
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 
 Result<std::string> own_executable() {
-  std::error_code problem;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-  if (problem)
-    return Error{ErrorKind::unavailable, "cannot read /proc/self/exe: " + problem.message(), ""};
-  return program.string();
+  // NAME starts NAME.real (packaging/bundle/starter.c).
+  constexpr std::string_view started = ".real";
+  auto file = own_file();
+  if (file && file->ends_with(started)) file->resize(file->size() - started.size());
+  return file;
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The path of this executable.
+// The path by which this program is started again.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace dllaunch {
 
-/// unavailable: /proc cannot be read.
+/// Returns what starts this program: its file, or in a bundle the starter beside it, without
+/// which it would not find its libraries. unavailable: /proc cannot be read.
 Result<std::string> own_executable();
 
 }  // namespace dllaunch

@@ -151,7 +151,8 @@ Error as_error(const QueueReport& report) {
     const Error& one = fatal[0]->problem;
     const auto explain = fmt::format("dllaunch explain {}", to_string(fatal[0]->check));
     return {one.kind, text_with_id(*fatal[0]),
-            one.hint.empty() ? explain : one.hint + "\n  explain: " + explain};
+            one.hint.empty() ? explain : one.hint + "\n  explain: " + explain,
+            to_string(fatal[0]->check)};
   }
   Error all{ErrorKind::unsatisfiable,
             fmt::format("{} problems, nothing was submitted", fatal.size()),

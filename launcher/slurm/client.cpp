@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -136,7 +137,10 @@ std::string user_name(uid_t uid) {
   passwd entry{};
   passwd* found = nullptr;
   getpwuid_r(uid, &entry, room.data(), room.size(), &found);
-  return found != nullptr ? found->pw_name : fmt::format("uid {}", uid);
+  if (found != nullptr) return found->pw_name;
+  // The C library of a bundle may not load the site's directory service.
+  const char* own = uid == getuid() ? std::getenv("USER") : nullptr;
+  return own != nullptr && *own != '\0' ? own : fmt::format("uid {}", uid);
 }
 
 std::string message_of(const CommandOutput& output) {

@@ -53,6 +53,23 @@ Result<Ok> call(System& system, const std::vector<std::string>& argv, const std:
   return Ok{};
 }
 
+/// Copies a bundle's programs and libraries. bin/ has their starters, which find the rest from
+/// there (docs/decisions/0024).
+Result<Ok> copy_bundle(const std::vector<std::string>& programs, const std::string& folder) {
+  const auto prefix = fs::path(programs[0]).parent_path() / "../..";
+  std::error_code error;
+  for (const char* part : {"libexec/dllaunch", "lib/dllaunch"}) {
+    fs::create_directories(fs::path(folder) / part, error);
+    fs::copy(prefix / part, fs::path(folder) / part, fs::copy_options::recursive, error);
+    if (error) return cannot("stage " + (prefix / part).string(), error.message());
+  }
+  for (const auto& program : programs) {
+    fs::copy_file(program, fs::path(folder) / "bin" / fs::path(program).filename(), error);
+    if (error) return cannot("stage " + program, error.message());
+  }
+  return Ok{};
+}
+
 /// Sends a file to every node under another name: the first node may share the source's path.
 Result<Ok> send(System& system, const StageJob& job, const std::string& from,
                 const std::string& to) {
@@ -156,6 +173,12 @@ Result<Ok> pack_programs(System& system, const std::vector<std::string>& program
   fs::create_directories(folder + "/bin", error);
   fs::create_directories(folder + "/lib", error);
   const auto follow = fs::copy_options::overwrite_existing;
+  if (!programs.empty() && fs::exists(programs[0] + ".real")) {
+    if (auto copied = copy_bundle(programs, folder); !copied) return copied;
+    auto packed = pack_directory(system, folder, parcel);
+    fs::remove_all(folder, error);
+    return packed;
+  }
   std::vector<std::string> all = programs;
   for (const auto& program : programs) {
     const std::string stem = "lib" + fs::path(program).filename().string() + "_";

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/rank/own_folder.hpp"
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 namespace {

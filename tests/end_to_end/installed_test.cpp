@@ -105,6 +105,7 @@ TEST_F(Packages, ADebianPackageRunsWhereItIsUnpacked) {
   EXPECT_EQ(std::distance(fs::directory_iterator(work_.path() + "/root"), {}), 1) << "only /usr";
   work_.program = work_.path() + "/root/usr/bin/dllaunch";
   EXPECT_THAT(work_.run({"--version"}).out, HasSubstr("dllaunch "));
+  EXPECT_THAT(work_.run({"info", "--json"}).out, HasSubstr("\"install\": \"deb\""));
   EXPECT_TRUE(fs::is_regular_file(work_.path() + "/root/usr/share/man/man1/dllaunch-run.1.gz"));
   if (!system_.find_program("lintian")) GTEST_SKIP() << "no lintian on this machine";
   EXPECT_THAT(output_of({"lintian", "--fail-on", "error", package}), Not(HasSubstr("E: ")));

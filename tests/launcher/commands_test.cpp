@@ -290,6 +290,19 @@ TEST(Info, NcclIsUsableWhereItsModuleAndAGpuAre) {
   EXPECT_EQ(Json::parse(system.printed)["communicators"]["nccl"]["usable"], true);
 }
 
+TEST(Info, SaysHowItWasInstalled) {
+  FakeSystem system;
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["install"], "source");
+
+  system.printed.clear();
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto prefix = folder.parent_path().parent_path();
+  system.files[(prefix / "share/dllaunch/install").string()] = "bundle\n";
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["install"], "bundle");
+}
+
 TEST(Info, SaysWhichGpuLibrariesAnswer) {
   FakeSystem system;
   system.vendor_libraries = {

@@ -1,4 +1,5 @@
 // dltrain: one rank of the built-in trainer.
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -336,6 +337,7 @@ int run(const std::vector<std::string>& args) {
 }  // namespace dllaunch
 
 int main(int argc, char** argv) {
+  prctl(PR_SET_NAME, "dltrain");  // in a bundle the kernel knows the loader's name
   try {
     return dllaunch::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& problem) {

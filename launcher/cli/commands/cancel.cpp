@@ -38,7 +38,16 @@ constexpr std::string_view examples =
 struct Options {
   std::string run;
   bool now = false;
+  bool json = false;
 };
+
+/// The last words of the command. `run`: its directory, or the task of an array.
+void answer(const Options& options, const std::string& run, std::string_view state,
+            const std::string& text, System& system) {
+  if (!options.json) return system.print(text);
+  const Json document = {{"run", run}, {"state", state}};
+  system.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
 
 bool lives(pid_t pid) {
   return kill(pid, 0) == 0 || errno == EPERM;
@@ -115,13 +124,15 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
   const auto& state = known.front().state;
   if (is_final_state(state)) {
     const auto ended = explain_jobs(run.plan, run.dir, run.job_id, known, RunTotals());
-    system.print(fmt::format("{} has already ended: {}\n", label, to_string(ended.status)));
+    answer(options, label, to_string(ended.status),
+           fmt::format("{} has already ended: {}\n", label, to_string(ended.status)), system);
     return exit_code::success;
   }
   Follower follower(system, run.dir, settings_for(run));
   auto outcome = end_job(options, run, job, follower, system);
   if (!outcome) return std::move(outcome).error();
-  system.print(fmt::format("{} {}\n", label, to_string(outcome->status)));
+  const auto status = to_string(outcome->status);
+  answer(options, label, status, fmt::format("{} {}\n", label, status), system);
   return exit_code::success;
 }
 
@@ -179,15 +190,16 @@ Result<int> cancel_run(const Options& options, System& system) {
   // For Slurm the run has ended, but the daemon may be about to resubmit it.
   const bool told = slurm && !task && tell_daemon(system, *path, over ? "cancel" : "leave");
   if (over && told) {
-    system.print(fmt::format("told the daemon not to resubmit {}\n", *path));
+    answer(options, *path, run_state.state,
+           fmt::format("told the daemon not to resubmit {}\n", *path), system);
     return exit_code::success;
   }
   if (over) {
-    system.print(fmt::format("{} has already ended: {}\n", *path, run_state.state));
+    auto text = fmt::format("{} has already ended: {}\n", *path, run_state.state);
     if (run_state.number_taken)
-      system.print(
-          fmt::format("Slurm now uses job id {} for another job, which was not cancelled\n",
-                      run_state.run.job_id));
+      text += fmt::format("Slurm now uses job id {} for another job, which was not cancelled\n",
+                          run_state.run.job_id);
+    answer(options, *path, run_state.state, text, system);
     return exit_code::success;
   }
   if (slurm && task) return cancel_task(options, run_state.run, *task, system);
@@ -197,10 +209,12 @@ Result<int> cancel_run(const Options& options, System& system) {
   auto after = read_stored_run(system, *path);
   const auto status = after ? stored_status(*after) : std::string();
   const auto checkpoint = newest_checkpoint(run_state.run.dir);
-  system.print(fmt::format("{} {}\n", *path, status.empty() ? "ended" : status));
+  const std::string state = status.empty() ? "ended" : status;
+  auto text = fmt::format("{} {}\n", *path, state);
   if (!checkpoint.empty())
-    system.print(fmt::format("  checkpoint  {}\n  next        {}\n", checkpoint,
-                             next_words(command_to_go_on(run_state.run), true, true)));
+    text += fmt::format("  checkpoint  {}\n  next        {}\n", checkpoint,
+                        next_words(command_to_go_on(run_state.run), true, true));
+  answer(options, *path, state, text, system);
   return exit_code::success;
 }
 
@@ -209,6 +223,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("RUN", options->run,
                  "a run directory, a run's or job's name, a job id; it has no default");
   app.add_flag("--now", options->now, "do not wait for a checkpoint");
+  app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return cancel_run(*options, system); };
 }
 

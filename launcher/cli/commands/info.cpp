@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@
 
 namespace dllaunch {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
@@ -121,6 +124,16 @@ Json gpu_libraries(System& system) {
   return libraries;
 }
 
+/// Returns how this dllaunch was installed: what its installer wrote ("deb", "bundle", "wheel"),
+/// else "source".
+std::string how_installed(System& system) {
+  const auto paths = program_paths("");
+  if (!paths) return "source";
+  const auto prefix = fs::path(paths->dllaunch).parent_path() / "../..";
+  const auto word = system.read_file((prefix / "share/dllaunch/install").lexically_normal());
+  return word ? word->substr(0, word->find('\n')) : "source";
+}
+
 /// {name, title, scheduler, file} of each cluster profile; `why` if it is unusable.
 Json clusters(System& system) {
   Json all = Json::array();
@@ -201,6 +214,7 @@ Result<int> show_info(System& system, bool json) {
   const Json slurm = observe_program(system, "sinfo");
   const Json gpus = gpu_libraries(system);
   const Json info = {{"version", version()},
+                     {"install", how_installed(system)},
                      {"backends", backends_of_trainer(gpus)},
                      {"communicators", communicators(system, ways["mpi"], gpus)},
                      {"transports", ways},
@@ -213,12 +227,14 @@ Result<int> show_info(System& system, bool json) {
     system.print(info.dump(2) + "\n");
     return exit_code::success;
   }
-  system.print(
-      fmt::format("{:14}{}\n", "dllaunch", version()) + render_block("backends", info["backends"]) +
-      render_block("communicators", info["communicators"]) + render_block("transports", ways) +
-      render_mpi_modules(modules) + render_block("GPU libraries", info["gpu_libraries"]) +
-      render_program("slurm", slurm) + render_program("mpi", mpi) +
-      render_clusters(info["clusters"]));
+  system.print(fmt::format("{:14}{}\n{:14}{}\n", "dllaunch", version(), "installed as",
+                           info["install"].get<std::string>()) +
+               render_block("backends", info["backends"]) +
+               render_block("communicators", info["communicators"]) +
+               render_block("transports", ways) + render_mpi_modules(modules) +
+               render_block("GPU libraries", info["gpu_libraries"]) +
+               render_program("slurm", slurm) + render_program("mpi", mpi) +
+               render_clusters(info["clusters"]));
   return exit_code::success;
 }
 

@@ -49,6 +49,7 @@ struct RunOptions {
   std::vector<std::string> sets;
   bool local = false;
   bool detach = false;
+  bool json = false;
   bool dry_run = false;
   std::string run_dir;
 };
@@ -191,6 +192,22 @@ SlurmSettings slurm_settings(const RunOptions& options, System& system) {
   return settings;
 }
 
+/// What tells a run that goes on without this command.
+struct Detached {
+  std::string what;  // job, pid
+  std::string number;
+};
+
+void show_detached(const RunOptions& options, const RunDir& run, const Detached& detached,
+                   System& system) {
+  if (!options.json) {
+    system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
+    return;
+  }
+  const Json document = {{"run_dir", run.path}, {detached.what, detached.number}};
+  system.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 /// The stored job file includes the changes by --set.
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
@@ -228,7 +245,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     const auto pid = fork_into_background(run.path + "/dllaunch.log");
     if (!pid) return pid.error();
     if (*pid > 0) {
-      system.print(fmt::format("run  {}\npid  {}\n", run.path, *pid));
+      show_detached(options, run, {"pid", std::to_string(*pid)}, system);
       return exit_code::success;
     }
     background = true;
@@ -253,7 +270,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   if (!outcome) return std::move(outcome).error();
   if (outcome->detached) {
     const auto id = system.read_file(run.job_id());
-    system.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
+    show_detached(options, run, {"job", id ? id->substr(0, id->find('\n')) : "unknown"}, system);
     return exit_code::success;
   }
   const auto summary = summary_of(*outcome, follower.totals(), plan.ranks(), !job.train.is_null(),
@@ -310,7 +327,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
   if (auto known = remember_run(system, *run); !known && system.console().verbosity > 0)
     system.log("dllaunch: " + known.error().what + "\n");
   if (attached && options.detach) {
-    system.print(fmt::format("run  {}\njob  {}\n", run->path, attached->id));
+    show_detached(options, *run, {"job", attached->id}, system);
     return exit_code::success;
   }
   return execute(options, *planned, *run, attached, *lock, system);
@@ -325,7 +342,8 @@ CommandBody declare(CommandOptions& app) {
       ->take_all()
       ->allow_extra_args(false);
   app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
-  app.add_flag("--detach", options->detach, "return once submitted or started");
+  auto* detach = app.add_flag("--detach", options->detach, "return once submitted or started");
+  app.add_flag("--json", options->json, "with --detach: one JSON document")->needs(detach);
   app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
   app.add_option("--run-dir", options->run_dir,
                  "directory for all files of this run [runs/NAME-TIME]")

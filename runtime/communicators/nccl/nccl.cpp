@@ -12,7 +12,7 @@
 
 #include "runtime/communicators/host/host_communicator.hpp"
 #include "runtime/gpu/drivers.hpp"
-#include "runtime/rank/own_folder.hpp"
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 namespace {

@@ -146,5 +146,25 @@ TEST(StagePrograms, TakeTheirModulesAlong) {
   EXPECT_THAT(gone.error().what, HasSubstr("/nothing: No such file"));
 }
 
+TEST(StagePrograms, OfABundleArePackedWithTheirFolders) {
+  PosixSystem system{Console{}};
+  const TemporaryFolder here;
+  const std::string prefix = here.path() + "/a bundle/";
+  fs::create_directories(prefix + "libexec/dllaunch");
+  fs::create_directories(prefix + "lib/dllaunch/glibc");
+  const std::string program = prefix + "libexec/dllaunch/dllaunch";
+  for (const auto& file : {program, program + ".real", prefix + "lib/dllaunch/glibc/libc.so.6"})
+    std::ofstream(file) << "one";
+  const auto parcel = here.path() + "/dllaunch-stage-7.packed";
+  const auto packed = pack_programs(system, {program}, parcel);
+  ASSERT_TRUE(packed) << packed.error().what;
+  const auto list = system.run({"tar", "-tf", parcel}, std::chrono::seconds(10));
+  ASSERT_TRUE(list);
+  for (const char* file :
+       {"./bin/dllaunch\n", "./libexec/dllaunch/dllaunch\n", "./libexec/dllaunch/dllaunch.real\n",
+        "./lib/dllaunch/glibc/libc.so.6\n"})
+    EXPECT_THAT(list->out, HasSubstr(file));
+}
+
 }  // namespace
 }  // namespace dllaunch

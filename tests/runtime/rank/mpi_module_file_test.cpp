@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "runtime/rank/own_folder.hpp"
+#include "support/shared_library.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/rank/own_folder.hpp"
+#include "support/shared_library.hpp"
 #include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
