@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <thread>
 
@@ -19,9 +20,8 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-/// Makes a folder with a link to each program on PATH but MPI's; returns it.
-std::string programs_without_mpi(const std::string& folder) {
-  fs::create_directories(folder);
+/// Makes a link in the folder to each program on PATH but MPI's.
+void link_programs_without_mpi(const std::string& folder) {
   std::istringstream path(std::getenv("PATH"));
   for (std::string each; std::getline(path, each, ':');) {
     for (const auto& name : entries_of(each)) {
@@ -31,26 +31,32 @@ std::string programs_without_mpi(const std::string& folder) {
       if (!mpi) fs::create_symlink(fs::path(each) / name, fs::path(folder) / name, there_already);
     }
   }
-  return folder;
 }
 
 class LocalSpawn : public LocalRun {
  protected:
-  void SetUp() override {
-    work_.environment = {{"PATH", programs_without_mpi(work_.path() + "/bin")}};
+  static void SetUpTestSuite() {
+    programs_ = std::make_unique<TemporaryFolder>();
+    link_programs_without_mpi(programs_->path());
+  }
+  static void TearDownTestSuite() { programs_.reset(); }
+  void SetUp() override { work_.environment = {{"PATH", programs_->path()}}; }
+
+  /// Returns those of the newest checkpoint.
+  static std::string weights_in(const std::string& run_dir) {
+    const auto newest = events_of(run_dir, "checkpoint").back()["path"].get<std::string>();
+    std::ifstream file(newest + "/model.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  static std::string weights_in(const std::string& run_dir) {
-    for (const auto& each : fs::directory_iterator(run_dir + "/checkpoints")) {
-      std::ifstream file(each.path() / "model.safetensors", std::ios::binary);
-      std::string bytes{std::istreambuf_iterator<char>(file), {}};
-      if (!bytes.empty()) return bytes;
-    }
-    return "";
-  }
+  static std::unique_ptr<TemporaryFolder> programs_;
 };
 
+std::unique_ptr<TemporaryFolder> LocalSpawn::programs_;
+
 TEST_F(LocalSpawn, TrainsToTheWeightsOfMpirun) {
+  // Each rank computes alone, so that nothing but the transport differs.
+  work_.environment.emplace_back("OMP_NUM_THREADS", "1");
   const auto ended = work_.run(args(job()));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
@@ -62,7 +68,7 @@ TEST_F(LocalSpawn, TrainsToTheWeightsOfMpirun) {
   const auto ours = weights_in(work_.run_dir());
   EXPECT_GT(ours.size(), 10'000u);
 
-  work_.environment = {};
+  work_.environment = {{"OMP_NUM_THREADS", "1"}};
   if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun to compare with";
   const auto other = work_.path() + "/mpirun";
   const auto by_mpirun = work_.run({"run", job(), "--local", "--run-dir", other});
