@@ -82,6 +82,7 @@ Result<Facts> observe(System& system) {
     if (config.error().kind != ErrorKind::bad_request) return silent(config.error());
     facts.why_no_slurm = "Slurm is installed, but this machine belongs to no cluster";
   }
+  facts.no_mpirun = !system.find_program("mpirun");
   auto topology = system.topology();
   if (!topology) return std::move(topology).error();
   facts.topology = *std::move(topology);
@@ -107,6 +108,7 @@ Result<Facts> observe_local(System& system) {
   return Facts{.host = system.host_name(),
                .slurm = {},
                .why_no_slurm = {},
+               .no_mpirun = !system.find_program("mpirun"),
                .topology = *std::move(topology),
                .probed = {},
                .time = std::time(nullptr)};

@@ -223,6 +223,7 @@ void visit_fields(Field& field, Facts& facts) {
   field("time", facts.time);
   field("slurm", facts.slurm);
   field("why_no_slurm", facts.why_no_slurm);
+  field.unless_empty("no_mpirun", facts.no_mpirun);
   field("topology", facts.topology);
   field("probed", facts.probed);
   field.unless_empty("profile", facts.profile);

@@ -38,6 +38,7 @@ std::string job_of(const Environment& environment, const JobProcess& process) {
     const auto space = value("PMIX_NAMESPACE");
     return "mpirun " + (space.empty() ? value("OMPI_MCA_ess_base_jobid") : space);
   }
+  if (launcher == "dllaunch") return "dllaunch spawn " + value(spawn_variable);
   if (launcher == "torchrun")
     return fmt::format("torchrun {}:{} {}", value("MASTER_ADDR"), value("MASTER_PORT"),
                        value("TORCHELASTIC_RUN_ID"));

@@ -19,7 +19,7 @@ struct RankRow {
   int local_rank = 0;
   int pid = 0;
   std::string host = {};
-  std::string job = {};  // "step 12.0", "mpirun 3482"; empty: no rank
+  std::string job = {};  // "step 12.0", "mpirun 3482", "dllaunch spawn 3482"; empty: no rank
   std::string command = {};
   std::string cpus = {};
   std::string numa = {};

@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 42> free_keys = {
+constexpr std::array<std::string_view, 43> free_keys = {
     "name",
     "cluster",
     "after",
@@ -51,6 +51,7 @@ constexpr std::array<std::string_view, 42> free_keys = {
     "train.dataset.stage_failure",
     "train.dataset.on_bad",
     "runtime.allreduce",
+    "runtime.transport",
     "runtime.bucket_mb",
     "runtime.overlap",
     "runtime.timeline",

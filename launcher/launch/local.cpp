@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t most_mpirun_bytes = 65536;
+constexpr std::size_t most_starter_bytes = 65536;
 constexpr seconds last_warning(8);  // from TERM to KILL
 
 /// Does what the batch script does under Slurm: $1 activate, $2 setup, $3 number of modules; then
@@ -121,24 +121,27 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
         plan.environment, [&](const auto& variable) { return variable.first == name; });
     if (!in_job && !system.environment(name)) all.emplace_back(name, value);
   };
-  if (geteuid() == 0) {
-    unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  if (plan.start.kind() != Starter::spawn) {
+    if (geteuid() == 0) {
+      unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
+      unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    // Inside an allocation mpirun would use its nodes; a local run must not.
+    unless_set("OMPI_MCA_ras", "^slurm");
+    unless_set("OMPI_MCA_plm", "^slurm");
+    for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
   }
-  // Inside an allocation mpirun would use its nodes; a local run must not.
-  unless_set("OMPI_MCA_ras", "^slurm");
-  unless_set("OMPI_MCA_plm", "^slurm");
-  for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
   all.emplace_back("DLLAUNCH_RUN_DIR", plan.paths.run_dir);
   all.insert(all.end(), plan.environment.begin(), plan.environment.end());
   return all;
 }
 
-/// Returns each rank's processes, found by variables the shim and mpirun set.
-std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir, pid_t mpirun) {
+/// Returns each rank's processes, found by variables the shim and the starter set.
+std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir,
+                                                         pid_t starter) {
   std::map<std::string, std::vector<pid_t>> ranks;
   for (const auto& process : descendants_of(getpid())) {
-    if (process.zombie || process.pid == mpirun) continue;
+    if (process.zombie || process.pid == starter) continue;
     if (variable_of(process.pid, "DLLAUNCH_RUN_DIR") != run_dir) continue;
     auto rank = variable_of(process.pid, "OMPI_COMM_WORLD_RANK");
     if (!rank) rank = variable_of(process.pid, "RANK");
@@ -149,8 +152,8 @@ std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_
 
 /// Sends the plan's signal only to processes with a handler, as it would kill others; those get
 /// SIGTERM. Returns false if there is no rank yet.
-bool ask_ranks_to_stop(const std::string& run_dir, pid_t mpirun, int signal) {
-  const auto ranks = rank_processes(run_dir, mpirun);
+bool ask_ranks_to_stop(const std::string& run_dir, pid_t starter, int signal) {
+  const auto ranks = rank_processes(run_dir, starter);
   for (const auto& [rank, processes] : ranks) {
     bool asked = false;
     for (const pid_t pid : processes) {
@@ -178,13 +181,13 @@ class Stop {
  public:
   Stop(const LaunchPlan& plan, Follower& follower) : plan_(plan), follower_(follower) {}
 
-  void look(const StopSignals& signals, const OwnedProcess& mpirun) {
+  void look(const StopSignals& signals, const OwnedProcess& starter) {
     if (signals.count() == 0) return;
     const auto now = Clock::now();
     const bool hurried = signals.count() > seen_ && stage_ != Stage::none;
     seen_ = signals.count();
     if (stage_ == Stage::none) {
-      ask(mpirun);
+      ask(starter);
       // No rank has started: nothing to save.
       next_at_ = now + (stage_ == Stage::asked ? seconds(plan_.grace_seconds) : last_warning);
     } else if (stage_ == Stage::asked && (hurried || now >= next_at_)) {
@@ -192,11 +195,11 @@ class Stop {
                         ? "dllaunch: ending the ranks now"
                         : fmt::format("dllaunch: the ranks did not stop within {} s; ending them",
                                       plan_.grace_seconds));
-      mpirun.send(SIGTERM);
+      starter.send(SIGTERM);
       stage_ = Stage::terminated;
       next_at_ = now + last_warning;
     } else if (stage_ == Stage::terminated && (hurried || now >= next_at_)) {
-      kill(-mpirun.pid(), SIGKILL);
+      kill(-starter.pid(), SIGKILL);
       stage_ = Stage::killed;
     }
   }
@@ -204,14 +207,14 @@ class Stop {
  private:
   enum class Stage { none, asked, terminated, killed };
 
-  void ask(const OwnedProcess& mpirun) {
+  void ask(const OwnedProcess& starter) {
     follower_.say(
         fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C again "
                     "to end them now",
                     plan_.grace_seconds));
     const bool any =
-        ask_ranks_to_stop(plan_.paths.run_dir, mpirun.pid(), signal_of_name(plan_.signal));
-    if (!any) mpirun.send(SIGTERM);
+        ask_ranks_to_stop(plan_.paths.run_dir, starter.pid(), signal_of_name(plan_.signal));
+    if (!any) starter.send(SIGTERM);
     stage_ = any ? Stage::asked : Stage::terminated;
   }
 
@@ -223,10 +226,11 @@ class Stop {
 };
 
 /// Waits without a limit: a training job has no deadline here.
-int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, Follower& follower) {
+int wait_for_end(OwnedProcess& starter, const StopSignals& signals, Stop& stop,
+                 Follower& follower) {
   while (true) {
-    if (const auto code = mpirun.poll()) return *code;
-    stop.look(signals, mpirun);
+    if (const auto code = starter.poll()) return *code;
+    stop.look(signals, starter);
     follower.poll();
     signals.wait(milliseconds(50));
   }
@@ -260,7 +264,8 @@ Result<Ok> check_local(const LaunchPlan& plan, System& system) {
   if (own_path) return Ok{};  // PATH is known only after activation
   if (!system.find_program(plan.start.starter)) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start.starter),
-                 "install it (apt-get install openmpi-bin) or load it (module load openmpi)"};
+                 "install it (apt-get install openmpi-bin), load it (module load openmpi), or set "
+                 "runtime.transport: tcp, if the ranks do without MPI"};
   }
   const auto& program = plan.start.program;
   if (!program.empty() && !system.find_program(program[0])) {
@@ -282,7 +287,8 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
   const OpenMpiScratch scratch;
-  const std::string output_path = run.out() + "/mpirun.log";
+  const bool spawns = plan.start.kind() == Starter::spawn;
+  const std::string output_path = run.out() + (spawns ? "/spawn.log" : "/mpirun.log");
   const auto output_before = size_of(output_path);
 
   forget_summary(run);
@@ -296,18 +302,18 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   adopt_orphans();
   const auto began = Clock::now();
   const double began_s = unix_seconds();
-  auto mpirun = OwnedProcess::start(
+  auto starter = OwnedProcess::start(
       {.program = *program, .argv = argv, .environment = environment, .output_path = output_path});
-  if (!mpirun) return std::move(mpirun).error();
+  if (!starter) return std::move(starter).error();
   Stop stop(plan, follower);
-  const int code = wait_for_end(*mpirun, signals, stop, follower);
+  const int code = wait_for_end(*starter, signals, stop, follower);
   end_descendants(milliseconds(500));
   follower.finish();
 
   const auto output = file_end(
-      output_path, std::min<std::size_t>(most_mpirun_bytes, size_of(output_path) - output_before));
+      output_path, std::min<std::size_t>(most_starter_bytes, size_of(output_path) - output_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.totals(), code)
-                                        : explain_local(code, run, output, began_s);
+                                        : explain_local(code, run, {output_path, output}, began_s);
   add_stall(follower.totals(), outcome);
   if (const auto ours = ownership->check();
       !ours && ours.error().kind == ErrorKind::unsatisfiable) {
@@ -320,22 +326,22 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   return outcome;
 }
 
-Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_output,
-                      double since_s) {
+Outcome explain_local(int code, const RunDir& run, const StarterOutput& output, double since_s) {
   if (code == 0) return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(code)};
-  const auto named = dead_rank_from_mpirun(mpirun_output);
+  auto named = dead_rank_from_spawn(output.text);
+  if (!named) named = dead_rank_from_mpirun(output.text);
   DeadRank dead = named.value_or(DeadRank{});
   if (!named && code > 128) dead.signal = code - 128;
   if (!named && code <= 128) dead.exit_code = code;
   if (dead.signal != 0) outcome.exit_code = exit_code::job_failed;
   if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_rank(run, dead.rank);
-  const bool error =
-      add_failure_summary(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_output}, outcome);
+  const bool error = add_failure_summary(run, dead, since_s, output, outcome);
   outcome.reason = describe(dead);
-  // No rank is named and no log has an error: show mpirun's output.
-  if (!named && !error && !mpirun_output.empty())
-    outcome.reason = fmt::format("mpirun ended with code {}", code);
+  // No rank is named and no log has an error: show the starter's output.
+  if (!named && !error && !output.text.empty())
+    outcome.reason = fmt::format("{} ended with code {}",
+                                 std::filesystem::path(output.path).stem().string(), code);
   return outcome;
 }
 

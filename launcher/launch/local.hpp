@@ -1,4 +1,4 @@
-// Executes a plan on this machine through Open MPI's mpirun.
+// Executes a plan on this machine, through mpirun or `dllaunch spawn`.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/system.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
 
@@ -18,15 +19,15 @@ Result<Ok> check_local(const LaunchPlan& plan, System& system);
 
 /// Starts plan.start, shows it and waits for its end. SIGINT, SIGTERM and SIGHUP ask the ranks for
 /// a checkpoint and an end: those that catch the plan's signal get it, others SIGTERM. After
-/// grace_seconds, or at the second signal, mpirun ends them; at the third they are killed. When
-/// this returns no process, session directory or shared memory of the run is left.
-/// unavailable: mpirun cannot start.
+/// grace_seconds, or at the second signal, the starter ends them; at the third they are killed.
+/// When this returns no process, session directory or shared memory of the run is left.
+/// unavailable: the starter cannot start.
 Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               System& system);
 
-/// What the ranks' output and mpirun's words say of an exit code that is not 0. `since_s`: Unix
+/// What the ranks' and the starter's output say of an exit code that is not 0. `since_s`: Unix
 /// seconds of the start; what the logs hold from before is an earlier run's.
-Outcome explain_local(int exit_code, const RunDir& run, const std::string& mpirun_words,
+Outcome explain_local(int exit_code, const RunDir& run, const StarterOutput& starter,
                       double since_s = 0);
 
 }  // namespace dllaunch

@@ -14,6 +14,8 @@
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
+#include "launcher/plan/transport_plan.hpp"
+#include "runtime/rank/transport.hpp"
 #include "support/counted.hpp"
 
 namespace dllaunch {
@@ -103,6 +105,8 @@ std::string train_document(const Job& job) {
   Json document = {{"name", job.name}, {"device", job.resources.device}};
   document.update(job.train);
   document["runtime"] = job.runtime;
+  // Ranks read it in DLLAUNCH_TRANSPORT, as their shims do.
+  if (job.runtime.is_object()) document["runtime"].erase("transport");
   if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;
   return document.dump(2) + "\n";
 }
@@ -196,7 +200,10 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
     plan.start.program = job.run_command;
   }
   // CUDA orders GPUs by speed by default; placements and diagrams use PCI order.
-  plan.environment = exported(job.environment, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
+  Variables defaults = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+  if (const auto transport = wanted_transport(job); transport != "auto")
+    defaults.emplace_back(transport_variable, transport);
+  plan.environment = exported(job.environment, std::move(defaults));
   plan.left_alone = job.environment.left_alone;
   plan.modules = job.environment.modules;
   plan.activate = job.environment.activate.value_or("");
@@ -319,6 +326,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
   if (auto good = check_variables(job); !good)
     return std::move(good).error().with_id("environment");
   if (auto good = check_signal(job); !good) return std::move(good).error();
+  if (auto good = check_transport(job); !good) return std::move(good).error();
   const bool by_slurm = facts.slurm && !local;
   const bool known = by_slurm && facts.profile;
   auto made = known      ? plan_slurm(with_profile(job, *facts.profile), facts, paths)
@@ -329,6 +337,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
     warn_of_another_cluster(facts, *made);
     finish_plan(job, *facts.profile, *made);
   }
+  if (made->scheduler == "Slurm") name_transport(job, *made);
   if (auto good = check_texts(*made); !good) return std::move(good).error().with_id("environment");
   if (auto good = check_stage(made->stage); !good) return std::move(good).error().with_id("stage");
   return made;

@@ -29,7 +29,9 @@ struct LaunchPlan : RunOutline {
   std::vector<std::string> sbatch_extra;  // the user's options that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
   std::vector<std::string> left_alone = {};  // variables that dllaunch must not set
-  std::string mpi = {};  // srun's plugin for commands, if the cluster profile names one
+  std::string mpi = {};            // srun's plugin for commands, if the cluster profile names one
+  std::string transport = {};      // tcp | mpi, of the trainer; empty: one rank, or not known
+  std::string why_transport = {};  // "since mpirun starts the ranks"
   std::vector<std::string> modules;
   std::string activate;                     // empty: none
   std::string setup;                        // shell lines, empty: none
@@ -61,7 +63,8 @@ std::string task_dir(const LaunchPlan& plan);
 /// or device.
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
 
-/// Returns the document of `plan --json`. Locally `srun` is empty and "mpirun" holds the argv.
+/// Returns the document of `plan --json`. Locally `srun` is empty, and "mpirun" holds the argv, or
+/// "start" that of `dllaunch spawn`.
 Json to_json(const LaunchPlan& plan);
 /// The plan from a plan.json of any version, without `placement` and `binding`. Missing or invalid
 /// values get their defaults; the built-in trainer's `framework` is empty. plan.json lacks the

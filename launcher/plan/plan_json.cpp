@@ -145,8 +145,10 @@ void visit_fields(Field& field, LaunchPlan& plan) {
     field.unless_empty("before", plan.before);
   }
   field.unless_empty("sbatch_extra", plan.sbatch_extra);
-  if (!by_srun)
-    field.only_written(plan.scheduler == "Slurm" ? "mpirun" : "start", plan.start.argv());
+  const bool other = plan.scheduler != "Slurm" || plan.start.kind() == Starter::spawn;
+  if (!by_srun) field.only_written(other ? "start" : "mpirun", plan.start.argv());
+  if (!plan.transport.empty())
+    field.only_written("transport", Json{{"name", plan.transport}, {"why", plan.why_transport}});
 }
 
 Json to_json(const LaunchPlan& plan) {
@@ -165,7 +167,7 @@ void read_signal(std::string text, LaunchPlan& plan) {
   std::from_chars(text.data() + mark + 1, text.data() + text.size(), plan.grace_seconds);
 }
 
-/// The name tells which starter it is: srun, mpirun, or another scheduler's.
+/// The name tells which starter it is: srun, mpirun, or another one.
 StartCommand read_start(const Json& document) {
   FieldReader field(document, nullptr);
   for (const char* key : {"srun", "mpirun", "start"}) {

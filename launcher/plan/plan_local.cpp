@@ -1,4 +1,5 @@
-// Plans for one machine. Open MPI's mpirun starts even a single rank: one way to start.
+// Plans for one machine. Open MPI's mpirun starts even a single rank; without it, or with
+// runtime.transport: tcp, `dllaunch spawn` does.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/plan_internal.hpp"
+#include "launcher/plan/transport_plan.hpp"
 
 namespace dllaunch {
 namespace {
@@ -40,6 +42,15 @@ int slots(const Topology& topology) {
   return static_cast<int>(std::ranges::count_if(topology.cores, [&topology](const Core& core) {
     return core.cpus.intersects(topology.allowed_cpus);
   }));
+}
+
+/// The shim binds the ranks as planned; mpirun's default of one core per rank would not.
+std::vector<std::string> mpirun_options(const LaunchPlan& plan) {
+  std::vector<std::string> options = {"--np", std::to_string(plan.ranks()), "--bind-to", "none"};
+  if (plan.ranks() > slots(plan.topology)) options.emplace_back("--oversubscribe");
+  if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
+  options.emplace_back("--");
+  return options;
 }
 
 }  // namespace
@@ -79,14 +90,16 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error().with_id("container");
 
-  // The shim binds the ranks as planned; mpirun's default of one core per rank would not.
-  plan.start.starter = "mpirun";
-  auto& options = plan.start.options;
-  options = {"--np", std::to_string(plan.ranks()), "--bind-to", "none"};
-  if (plan.ranks() > slots(plan.topology)) options.emplace_back("--oversubscribe");
-  if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
-  options.emplace_back("--");
   plan.start.shim = shim(plan);
+  if (starts_by_mpirun(job, facts)) {
+    plan.start.starter = "mpirun";
+    plan.start.options = mpirun_options(plan);
+  } else {
+    plan.start.starter = paths.dllaunch;
+    plan.start.options = {"spawn", "--np", std::to_string(plan.ranks()), "--"};
+    // It does not label lines by rank, so each rank has its own log however many there are.
+    std::erase(plan.start.shim, "--no-log");
+  }
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/plan/node_selection.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/plan/transport_plan.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "topology/render/masks.hpp"
@@ -305,9 +306,12 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                  fmt::format("asked for {} CPUs per node, {} have {}", wanted, nodes->where,
                              cpus.counting.usable),
                  "lower resources.cpus_per_rank or resources.ranks_per_node"};
-  const auto plugin =
-      trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
-  const bool by_mpi = trains(job) || plan.framework == "mpi" || plan.framework == "horovod";
+  const auto transport = wanted_transport(job);
+  const bool no_mpi = transport == "tcp";
+  const auto plugin = no_mpi        ? std::nullopt
+                      : trains(job) ? mpi_of_trainer(*facts.slurm)
+                                    : mpi_of_command(*facts.slurm, plan.mpi);
+  const bool by_mpi = !no_mpi && (transport == "mpi" || meets_over_mpi(job));
   const bool by_mpirun = !plugin && by_mpi && plan.ranks() > 1;
   check_spare_nodes(by_mpirun, plan);
   // sbatch refuses more tasks than CPUs even with --overcommit (22.05); srun accepts them.

@@ -89,6 +89,8 @@ std::string render_plan(const LaunchPlan& plan) {
   if (plan.launcher == Launcher::slurm)
     text += fmt::format("  topology: {}\n", origin_words(plan.origin));
   if (!plan.placement.reach.empty()) text += fmt::format("  cores: {}\n", plan.placement.reach);
+  if (!plan.transport.empty())
+    text += fmt::format("  transport: {}, {}\n", plan.transport, plan.why_transport);
   if (!plan.profile.empty())
     text += fmt::format("  cluster: {}, profile {}\n", plan.cluster, plan.profile);
   for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))

@@ -25,6 +25,7 @@ Starter StartCommand::kind() const {
   if (starter.empty()) return Starter::none;
   if (starter == "srun") return Starter::srun;
   if (starter == "mpirun") return Starter::mpirun;
+  if (!options.empty() && options.front() == "spawn") return Starter::spawn;
   return starter == "aprun" ? Starter::aprun : Starter::other;
 }
 

@@ -13,6 +13,7 @@ enum class Starter {
   srun,
   mpirun,  // Open MPI's
   aprun,   // gives ranks only their numbers
+  spawn,   // `dllaunch spawn`, on one machine
   other    // named by the profile of a cluster without Slurm
 };
 

@@ -205,12 +205,14 @@ Names inherited_variables(const Names& names, RankStarter starter, const EnvLook
   if (starter == RankStarter::unknown) return found;
   // Slurm's own plug-in uses "slurm.pmix.JOB.STEP".
   const bool foreign_pmix = !lookup("PMIX_NAMESPACE").value_or("slurm.").starts_with("slurm.");
+  const bool spawned = starter == RankStarter::spawn;
   for (const auto& name : names) {
     const bool torchrun = name.starts_with("TORCHELASTIC_");
-    const bool openmpi = starter == RankStarter::slurm &&
-                         (is_one_of(name, of_openmpi) ||
-                          (foreign_pmix && name.starts_with("PMIX_") && name != "PMIX_MCA"));
-    if (torchrun || openmpi) found.push_back(name);
+    const bool pmix = name.starts_with("PMIX_") && name != "PMIX_MCA";
+    const bool openmpi = starter != RankStarter::mpirun &&
+                         (is_one_of(name, of_openmpi) || (pmix && (foreign_pmix || spawned)));
+    const bool of_spawn = spawned ? name.starts_with("PMI_") : name == spawn_variable;
+    if (torchrun || openmpi || of_spawn) found.push_back(name);
   }
   return found;
 }

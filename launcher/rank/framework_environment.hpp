@@ -40,14 +40,15 @@ std::vector<std::string> contradicting_variables(const std::vector<std::string>&
                                                  const EnvLookup& lookup);
 
 /// The innermost starter started this process; variables of the others are inherited.
-enum class RankStarter { slurm, mpirun, unknown };
+enum class RankStarter { slurm, mpirun, spawn, unknown };
 
 /// Returns the nearest starter. `ancestors`: names of the parent, its parent and so on, as in
 /// /proc/PID/comm. Shells and wrappers are skipped.
 RankStarter nearest_starter(const std::vector<std::string>& ancestors);
 
-/// Returns those of `names` that the starter cannot have set: Open MPI's under srun, torchrun's
-/// under either. Remove them before reading the rank.
+/// Returns those of `names` that the starter cannot have set: Open MPI's under srun, those of every
+/// MPI under `dllaunch spawn`, whose own the others cannot have set, torchrun's under all. Remove
+/// them before reading the rank.
 std::vector<std::string> inherited_variables(const std::vector<std::string>& names,
                                              RankStarter starter, const EnvLookup& lookup);
 

@@ -121,6 +121,18 @@ std::optional<DeadRank> dead_rank_from_srun(std::string_view text) {
   return wrote_to_the_dead ? wrote_to_the_dead : terminated;
 }
 
+std::optional<DeadRank> dead_rank_from_spawn(std::string_view text) {
+  for (const auto line : split_lines(text)) {
+    if (!line.starts_with("dllaunch: rank ")) continue;
+    DeadRank dead{.rank = number_after(line, "rank ").value_or(-1),
+                  .host = word_after(line, " on "),
+                  .signal = number_after(line, " was killed by signal ").value_or(0),
+                  .exit_code = number_after(line, " exited with code ").value_or(0)};
+    if (dead.signal != 0 || dead.exit_code != 0) return dead;
+  }
+  return std::nullopt;
+}
+
 std::string describe(const DeadRank& dead) {
   std::string text = dead.rank >= 0 ? fmt::format("rank {}", dead.rank) : "a rank";
   if (!dead.host.empty()) text += " on " + printable(dead.host);

@@ -26,6 +26,10 @@ std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text);
 /// that wrote to a dead peer ("Broken pipe"), which srun may report first.
 std::optional<DeadRank> dead_rank_from_srun(std::string_view text);
 
+/// Returns the rank named by `dllaunch spawn`, in a line "dllaunch: " + describe(); nullopt if none
+/// is named.
+std::optional<DeadRank> dead_rank_from_spawn(std::string_view text);
+
 /// "rank 1 on vm was killed by signal 9 (SIGKILL)", "rank 0 exited with code 3".
 std::string describe(const DeadRank& dead);
 

@@ -28,7 +28,7 @@ bool take(std::string_view& text, std::string_view word) {
 
 std::optional<LogSource> log_source(std::string_view name) {
   constexpr std::string_view extension = ".log";
-  constexpr std::array<std::string_view, 2> ours = {"mpirun", "dllaunch"};
+  constexpr std::array<std::string_view, 3> ours = {"mpirun", "spawn", "dllaunch"};
   if (!name.ends_with(extension) || name.starts_with('.')) return std::nullopt;
   name.remove_suffix(extension.size());
   if (name.empty() || std::ranges::find(ours, name) != ours.end()) return std::nullopt;

@@ -14,7 +14,7 @@ struct LogSource {
 };
 
 /// Parses "rank-0003-n1.log", or "n1.log" for a log of a node's ranks. nullopt for other files,
-/// such as "mpirun.log" or "dllaunch.log".
+/// such as "mpirun.log", "spawn.log" or "dllaunch.log".
 std::optional<LogSource> log_source(std::string_view file_name);
 
 struct LabelledLine {

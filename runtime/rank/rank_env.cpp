@@ -72,6 +72,13 @@ const Dialect torchrun = {.launcher = "torchrun",
                           .local_world_size = {"LOCAL_WORLD_SIZE"},
                           .node_rank = {"GROUP_RANK"},
                           .nodes = {"GROUP_WORLD_SIZE"}};
+const Dialect spawn = {.launcher = "dllaunch",
+                       .rank = {"RANK"},
+                       .world_size = {"WORLD_SIZE"},
+                       .local_rank = {"LOCAL_RANK"},
+                       .local_world_size = {"LOCAL_WORLD_SIZE"},
+                       .node_rank = {},
+                       .nodes = {}};
 
 struct Number {
   std::string name;  // of the variable, for messages
@@ -256,6 +263,8 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
     return read_as(torchrun, false);
   }
   if (any_set(lookup, {"OMPI_COMM_WORLD_RANK"})) return read_as(openmpi, true);
+  // Its ranks may inherit the variables of a Slurm step.
+  if (any_set(lookup, {spawn_variable})) return read_as(spawn, false);
   // A batch script has SLURM_PROCID=0 and the whole job's task count, but is not a task.
   if (any_set(lookup, {"SLURM_PROCID"}) && any_set(lookup, {"SLURM_STEP_ID", "SLURM_STEPID"})) {
     return read_as(slurm, slurm_started_mpi(lookup));

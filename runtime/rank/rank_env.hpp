@@ -18,10 +18,11 @@ struct RankEnv {
   int world_size = 1;
   int local_rank = 0;  // on this node, 0 .. local_world_size-1
   int local_world_size = 1;
-  int node_rank = 0;              // 0 .. nodes-1; -1: unknown
-  int nodes = 1;                  // 0: unknown
-  std::string launcher = "none";  // slurm | openmpi | jsrun | pmix | pmi | torchrun | none
-  bool mpi = false;               // MPI_Init can find the peers
+  int node_rank = 0;  // 0 .. nodes-1; -1: unknown
+  int nodes = 1;      // 0: unknown
+  // dllaunch (`dllaunch spawn`) | slurm | openmpi | jsrun | pmix | pmi | torchrun | none
+  std::string launcher = "none";
+  bool mpi = false;  // MPI_Init can find the peers
 };
 
 using EnvLookup = std::function<std::optional<std::string>(const std::string& name)>;
@@ -35,10 +36,14 @@ std::vector<std::string> process_variables();
 /// torchrun's.
 inline constexpr std::string_view own_run_id = "dllaunch-";
 
+/// `dllaunch spawn` sets it to its process id, and RANK etc. beside it.
+inline constexpr const char* spawn_variable = "DLLAUNCH_SPAWN";
+
 /// Detects the launcher and returns this process's place. The order is: torchrun's workers
 /// (TORCHELASTIC_RUN_ID with RANK), Open MPI (OMPI_COMM_WORLD_*: an mpirun inside a Slurm job wins
-/// over the inherited SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), jsrun, PMIx,
-/// PMI/Hydra, torchrun (RANK ...). Without any of them: one rank, launcher "none".
+/// over the inherited SLURM_PROCID), `dllaunch spawn`, a Slurm step (SLURM_PROCID with
+/// SLURM_STEP_ID), jsrun, PMIx, PMI/Hydra, torchrun (RANK ...). Without any of them: one rank,
+/// launcher "none".
 /// bad_request: a variable that is not a number, or a rank outside its size; has name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 

@@ -26,6 +26,8 @@ constexpr EventField start_fields[] = {
     {"host", "the host of rank 0"},
     {"frozen", "parameters that are not trained"},
     {"init_from", "the file of the initial weights; null: none"},
+    {"communicator", "what reduces gradients: hierarchical, nccl, ..."},
+    {"transport", "how ranks exchange messages: tcp, mpi; null: one rank"},
 };
 
 constexpr EventField step_fields[] = {

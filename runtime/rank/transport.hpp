@@ -10,6 +10,9 @@ namespace dllaunch {
 /// prove to each other that they know it.
 inline constexpr const char* start_secret_variable = "DLLAUNCH_START_SECRET";
 
+/// The variable that chooses between them.
+inline constexpr const char* transport_variable = "DLLAUNCH_TRANSPORT";
+
 enum class Transport { tcp, mpi };
 
 /// Returns what DLLAUNCH_TRANSPORT says; with "auto", or unset, mpi where the ranks were started by

@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir_files.hpp"
-#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/local_run.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
 
 namespace dllaunch {
@@ -21,69 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-constexpr const char* tiny_job = R"(name: tiny
-resources: {ranks_per_node: 2, device: cpu}
-train:
-  model: lenet
-  dataset: {kind: synthetic, images: 256, classes: 10, channels: 1, image_size: 28}
-  batch_size: 16
-  epochs: 2
-  optimizer: {lr: 0.05}
-)";
-
-std::set<std::string> entries_of(const std::string& folder) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    names.insert(at->path().filename().string());
-  }
-  return names;
-}
-
-class LocalRun : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
-  }
-
-  std::string job() { return work_.file("tiny.yaml", tiny_job); }
-  std::string command(const std::string& script) {
-    return work_.file(
-        "command.yaml",
-        "name: command\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, '" + script +
-            "']\nrecovery: {grace_seconds: 20}\n");
-  }
-  std::vector<std::string> args(const std::string& file, std::vector<std::string> more = {}) {
-    std::vector<std::string> all = {"run", file, "--local", "--run-dir", work_.run_dir()};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  Json summary() { return Json::parse(work_.text_of("run/summary.json"), nullptr, false); }
-  std::string log_of(int rank) {
-    const std::string prefix = "rank-000" + std::to_string(rank) + "-";
-    for (const auto& name : entries_of(work_.run_dir() + "/out")) {
-      if (name.starts_with(prefix)) return work_.text_of("run/out/" + name);
-    }
-    return "";
-  }
-  bool steps_were_made() {
-    const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
-    return happens_within(60s, [&] { return made() || !work_.running(); }) && made();
-  }
-  bool rank_is_there(int rank) {
-    const auto there = [&] { return !processes_of(work_.run_dir(), rank).empty(); };
-    return happens_within(60s, [&] { return there() || !work_.running(); }) && there();
-  }
-  void expect_nothing_left() {
-    EXPECT_TRUE(happens_within(2s, [this] { return processes_of(work_.run_dir()).empty(); }))
-        << "processes of the run are left";
-  }
-
-  Workplace work_;
-  const std::vector<std::string> long_run_ = {"--set", "train.epochs=1000", "--set",
-                                              "train.dataset.images=20000"};
-};
 
 TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
   const auto ended = work_.run(args(job()));
@@ -287,7 +223,7 @@ TEST_F(LocalRun, RefusesBeforeAnythingStarts) {
   EXPECT_FALSE(fs::exists(work_.run_dir()));
 
   work_.environment = {{"PATH", work_.path()}};
-  const auto no_mpirun = work_.run(args(job()));
+  const auto no_mpirun = work_.run(args(job(), {"--set", "runtime.transport=mpi"}));
   EXPECT_EQ(no_mpirun.exit_code, 3);
   EXPECT_THAT(no_mpirun.err, HasSubstr("mpirun"));
   EXPECT_FALSE(fs::exists(work_.run_dir()));
@@ -368,7 +304,7 @@ TEST_F(LocalRun, WhoIgnoresTheEndOfChildrenGetsTheirExitCodes) {
 /// Read by two other users, of the directory's group and of another.
 TEST_F(LocalRun, ASharedRunIsReadByItsGroupAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may be another user";
-  const auto text = "share: group\n" + std::string(tiny_job);
+  const auto text = "share: group\n" + std::string(tiny_local_job);
   const auto ended = work_.run(args(work_.file("shared.yaml", text)));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   // The others come as far as the run's directory.

@@ -129,15 +129,19 @@ std::string weights_in(const Workplace& work) {
 
 // Its ranks know their number and nothing of each other: they meet over TCP.
 TEST_F(SlurmRun, TwoNodesWithoutMpiGiveTheSameWeights) {
-  const auto by_mpi = work_.run(args());
+  const auto by_mpi = work_.run(args({"--set", "runtime.transport=mpi"}));
   ASSERT_EQ(by_mpi.exit_code, 0) << by_mpi.err;
+  EXPECT_EQ(events_of(work_.run_dir(), "start").back()["transport"], "mpi");
   Workplace other{cluster_->share() + "/none"};
   other.before = work_.before;
   other.environment = work_.environment;
   const auto by_tcp = other.run({"run", other.file("job.yaml", job_text), "--run-dir",
-                                 other.run_dir(), "--set", "resources.srun_extra=[--mpi=none]"});
+                                 other.run_dir(), "--set", "runtime.transport=tcp"});
   ASSERT_EQ(by_tcp.exit_code, 0) << by_tcp.err;
   EXPECT_THAT(other.text_of("run/job.sbatch"), HasSubstr("--mpi=none"));
+  EXPECT_EQ(events_of(other.run_dir(), "start").back()["transport"], "tcp");
+  EXPECT_THAT(other.text_of("run/out/rank-0000-n1.log"),
+              HasSubstr("4 ranks on 2 nodes, hierarchical over tcp"));
   const auto weights = weights_in(work_);
   EXPECT_GT(weights.size(), 10'000u);
   EXPECT_EQ(weights_in(other), weights);

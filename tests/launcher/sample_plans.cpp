@@ -52,6 +52,11 @@ Job run_job() {
   return job;
 }
 
+Job with_transport(Job job, const std::string& transport) {
+  job.runtime = {{"transport", transport}};
+  return job;
+}
+
 Facts small_cluster() {
   const NodeType node{.hosts = hosts("n[1-2]"), .cpus = 2, .cores_per_socket = 2};
   const Partition batch{

@@ -13,6 +13,9 @@ Job train_job();
 /// Any command: `run: [python3, train.py, --epochs, "3"]`.
 Job run_job();
 
+/// The same with runtime.transport.
+Job with_transport(Job job, const std::string& transport);
+
 /// Two nodes of two CPUs, known by Slurm's counts alone.
 Facts small_cluster();
 /// Two kinds of node in one partition, and a partition of GPU nodes with a limit.

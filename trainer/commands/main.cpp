@@ -27,6 +27,7 @@
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/measured.hpp"
 #include "runtime/rank/rank_env.hpp"
+#include "runtime/rank/transport.hpp"
 #include "runtime/timeline/timeline.hpp"
 #include "runtime/watchdog/start_watch.hpp"
 #include "runtime/watchdog/watchdog.hpp"
@@ -202,6 +203,13 @@ StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEn
           .give_up = [](const std::string& why) { die("stall", why); }};
 }
 
+/// "tcp", "mpi"; empty: one rank.
+std::string transport_words(const RankEnv& env) {
+  const auto transport = transport_of(env, process_environment());
+  if (env.world_size == 1 || !transport) return "";
+  return *transport == Transport::tcp ? "tcp" : "mpi";
+}
+
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env, const std::shared_ptr<Fence>& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
@@ -245,6 +253,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .activity = &activity,
                   .fence = fence.get()},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
+      .transport = transport_words(env),
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },

@@ -199,7 +199,9 @@ void EventLog::start(const StartEvent& event) {
              .add("backend", event.backend)
              .add("host", event.host)
              .add("frozen", event.frozen)
-             .add("init_from", event.init_from));
+             .add("init_from", event.init_from)
+             .add("communicator", event.communicator)
+             .add("transport", event.transport));
 }
 
 void EventLog::step(const StepEvent& event) {

@@ -29,6 +29,8 @@ struct StartEvent {
   std::string backend = {};
   std::string host = {};
   std::optional<std::string> init_from = {};  // file of the initial weights
+  std::string communicator = {};
+  std::optional<std::string> transport = {};  // absent: one rank
 };
 
 struct StepEvent {

@@ -477,7 +477,7 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
     }
   }
   if (auto error = agree(communicator, std::move(unwritable))) return *std::move(error);
-  if (communicator.rank() == 0) announce(options, *session, reports);
+  if (communicator.rank() == 0) announce(options, *session, communicator.name(), reports);
 
   Activity unwatched;
   Activity& activity = session->activity != nullptr ? *session->activity : unwatched;

@@ -26,6 +26,7 @@ struct StepReport {
 struct TrainOptions {
   PrepareOptions prepare;
   std::optional<int> nodes = {};            // for the start event
+  std::string transport = {};               // tcp | mpi, likewise; empty: one rank
   std::filesystem::path bucket_sizes = {};  // file that remembers the best sizes; empty: none
   std::string host;
   Say say = [](std::string_view) {};  // receives progress, on rank 0

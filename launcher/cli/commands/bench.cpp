@@ -85,10 +85,13 @@ bool has_allocation(System& system) {
          !system.environment("SLURM_STEP_ID").has_value();
 }
 
-std::vector<std::string> start_here(const Options& options) {
+std::vector<std::string> start_here(const Options& options, const std::string& dllaunch,
+                                    System& system) {
+  const auto ranks = std::to_string(options.ranks.value_or(2));
+  if (options.communicator != "mpi" && !system.find_program("mpirun"))
+    return {dllaunch, "spawn", "--np", ranks, "--"};
   // The shim binds by GPU and NUMA node; mpirun's default would bind each rank to one core.
-  return {"mpirun",          "--np", std::to_string(options.ranks.value_or(2)), "--bind-to", "none",
-          "--oversubscribe", "--"};
+  return {"mpirun", "--np", ranks, "--bind-to", "none", "--oversubscribe", "--"};
 }
 
 Result<std::vector<std::string>> start_in_allocation(const Options& options, System& system) {
@@ -96,8 +99,8 @@ Result<std::vector<std::string>> start_in_allocation(const Options& options, Sys
   if (!facts) return facts.error();
   const auto mpi = facts->slurm ? mpi_of_trainer(*facts->slurm) : std::nullopt;
   std::vector<std::string> argv;
-  if (mpi) {
-    argv = {"srun", "--mpi=" + *mpi, "--cpu-bind=none", "--kill-on-bad-exit=1"};
+  if (mpi || options.communicator != "mpi") {
+    argv = {"srun", "--mpi=" + mpi.value_or("none"), "--cpu-bind=none", "--kill-on-bad-exit=1"};
     if (options.ranks) argv.push_back(fmt::format("--ntasks={}", *options.ranks));
   } else {
     argv = {"mpirun", "--bind-to", "none"};
@@ -148,8 +151,9 @@ Result<int> bench(const Options& options, System& system) {
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
   const bool in_allocation = has_allocation(system);
-  auto start = in_allocation ? start_in_allocation(options, system)
-                             : Result<std::vector<std::string>>(start_here(options));
+  auto start = in_allocation
+                   ? start_in_allocation(options, system)
+                   : Result<std::vector<std::string>>(start_here(options, paths->dllaunch, system));
   if (!start) return std::move(start).error();
   std::vector<std::string> argv = *std::move(start);
   argv.insert(argv.end(), {paths->dllaunch, "exec", "--", paths->dltrain, "--bench-allreduce",

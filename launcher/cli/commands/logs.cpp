@@ -260,8 +260,9 @@ Result<int> explain_silence(const std::string& path, const Options& options, Sys
                   .advice = value_at<std::string>(run.summary, "advice")};
   SlurmJob job;
   job.id = run.job_id;
-  for (const auto& file : {run.job_id.empty() ? "" : slurm_log(run.plan, job),
-                           run.dir.out() + "/mpirun.log", run.dir.path + "/dllaunch.log"}) {
+  for (const auto& file :
+       {run.job_id.empty() ? "" : slurm_log(run.plan, job), run.dir.out() + "/mpirun.log",
+        run.dir.out() + "/spawn.log", run.dir.path + "/dllaunch.log"}) {
     constexpr std::size_t most_bytes = 65536;
     constexpr std::size_t most_lines = 10;
     outcome.excerpt = log_excerpt(file_end(file, most_bytes), most_lines);

@@ -45,10 +45,11 @@ std::string start_name(const RankEnv& rank, const EnvLookup& lookup, std::string
   }
   // Open MPI 4 sets the first to a random value per start; PMIx's contains its mpirun.
   std::string common;
-  for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "PALS_APID",
-                           "FLUX_JOB_ID", "PMI_JOBID", "PMI_KVS"}) {
-    if (const auto found = lookup(name)) common += fmt::format("{}={};", name, *found);
-  }
+  if (rank.launcher != "dllaunch")
+    for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "PALS_APID",
+                             "FLUX_JOB_ID", "PMI_JOBID", "PMI_KVS"}) {
+      if (const auto found = lookup(name)) common += fmt::format("{}={};", name, *found);
+    }
   if (common.empty()) common = parent;
   common += value("SLURM_JOB_ID") + "/" + value("SLURM_RESTART_COUNT");
   return fmt::format("{}-{:016x}", plain(rank.launcher), hash_of(common));

@@ -14,12 +14,15 @@ std::string problem(const char* text) {
 }
 
 TEST(FactsJson, RoundTrips) {
+  auto bare = one_machine("cores:2 gpus:1");
+  bare.no_mpirun = true;
   for (const auto& facts :
-       {small_cluster(), mixed_cluster(), lumi_like(), one_machine("cores:2 gpus:1")}) {
+       {small_cluster(), mixed_cluster(), lumi_like(), one_machine("cores:2 gpus:1"), bare}) {
     const auto document = to_json(facts);
     const auto back = facts_from_json(Json::parse(document.dump()));
     ASSERT_TRUE(back) << back.error().what;
     EXPECT_EQ(to_json(*back), document);
+    EXPECT_EQ(back->no_mpirun, facts.no_mpirun);
   }
 }
 

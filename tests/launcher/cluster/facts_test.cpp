@@ -100,6 +100,10 @@ TEST(Facts, WithoutSlurmKnowsThisMachine) {
   ASSERT_TRUE(facts->topology);
   EXPECT_EQ(facts->topology->cores.size(), 2U);
   EXPECT_TRUE(system.ran.empty());
+  EXPECT_TRUE(facts->no_mpirun);
+  system.programs = {"mpirun"};
+  EXPECT_FALSE(observe(system)->no_mpirun);
+  EXPECT_FALSE(observe_local(system)->no_mpirun);
 }
 
 TEST(Facts, SlurmWithoutAClusterCountsAsAbsent) {

@@ -46,6 +46,13 @@ TEST(ReadJob, NamesTheInnermostLauncher) {
   EXPECT_EQ(process(1, 0, "app", slurm(0)).slurm_job, "12");
   EXPECT_EQ(process(1, 0, "app", openmpi(1, slurm(0))).job, "mpirun 77");
   EXPECT_EQ(process(1, 0, "app", {{"PATH", "/bin"}}).job, "");
+  auto spawned = slurm(0);
+  spawned.insert({{"DLLAUNCH_SPAWN", "9"},
+                  {"RANK", "1"},
+                  {"LOCAL_RANK", "1"},
+                  {"WORLD_SIZE", "2"},
+                  {"LOCAL_WORLD_SIZE", "2"}});
+  EXPECT_EQ(process(1, 0, "app", spawned).job, "dllaunch spawn 9");
 
   auto worker = slurm(0);
   worker["TORCHELASTIC_RUN_ID"] = "none";

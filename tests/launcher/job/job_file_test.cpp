@@ -110,7 +110,8 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
   EXPECT_EQ(job.train["batch_size"], 32);
   EXPECT_EQ(job.train["dataset"]["kind"], "fashion-mnist");
   EXPECT_TRUE(job.run_command.empty());
-  const auto runtime = Json::parse(R"({"allreduce": "auto", "bucket_mb": "auto", "overlap": true,
+  const auto runtime = Json::parse(
+      R"({"allreduce": "auto", "transport": "auto", "bucket_mb": "auto", "overlap": true,
                       "compression": "none", "gradient_lag": 0, "stall_seconds": 60,
                       "stall_abort_seconds": 600, "timeline": false})");
   EXPECT_EQ(job.runtime, runtime);

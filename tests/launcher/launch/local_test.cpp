@@ -170,7 +170,8 @@ TEST_F(LocalTest, ExplainsTheRankThatDied) {
   log("rank-0001-vm.log", "its last words\n");
   const auto outcome = explain_local(
       137, run_,
-      "mpirun noticed that process rank 1 with PID 12 on node vm exited on signal 9 (Killed).\n");
+      {run_.out() + "/mpirun.log",
+       "mpirun noticed that process rank 1 with PID 12 on node vm exited on signal 9 (Killed).\n"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.reason, "rank 1 on vm was killed by signal 9 (SIGKILL)");
   EXPECT_EQ(outcome.excerpt, (std::vector<std::string>{"its last words"}));
@@ -179,17 +180,25 @@ TEST_F(LocalTest, ExplainsTheRankThatDied) {
 TEST_F(LocalTest, ExplainsWithTheFirstErrorAndWhatToChange) {
   log("rank-0000-vm.log", "RuntimeError: Connection reset by peer\n");
   log("rank-0001-vm.log", "ModuleNotFoundError: No module named 'x'\n");
-  const auto outcome = explain_local(1, run_, "  Process name: [[32323,1],0]\n  Exit code:    1\n");
+  const auto outcome =
+      explain_local(1, run_, {"", "  Process name: [[32323,1],0]\n  Exit code:    1\n"});
   EXPECT_EQ(outcome.reason, "rank 0 on vm exited with code 1");
   EXPECT_EQ(outcome.first_error, "rank 1 on vm: ModuleNotFoundError: No module named 'x'");
   EXPECT_NE(outcome.advice.find("environment.activate"), std::string::npos);
   EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-vm.log");
 }
 
+TEST_F(LocalTest, ExplainsWhatSpawnSays) {
+  const auto named = explain_local(7, run_, {"", "dllaunch: rank 1 on vm exited with code 7\n"});
+  EXPECT_EQ(named.reason, "rank 1 on vm exited with code 7");
+  const auto other = explain_local(3, run_, {run_.out() + "/spawn.log", "dllaunch: no memory\n"});
+  EXPECT_EQ(other.reason, "spawn ended with code 3");
+}
+
 TEST_F(LocalTest, ExplainsWithoutMpirunsWords) {
   log("rank-0000-vm.log", "fine\n");
   log("rank-0001-vm.log", "dltrain: error: /data: no such folder\n");
-  const auto outcome = explain_local(2, run_, "");
+  const auto outcome = explain_local(2, run_, {});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.reason, "a rank exited with code 2");
   EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-vm.log");

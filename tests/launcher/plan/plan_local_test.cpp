@@ -39,6 +39,18 @@ TEST(PlanLocal, ManyRanksShareOneLog) {
   EXPECT_THAT(made.start.argv(), Contains("--tag-output"));
 }
 
+TEST(PlanLocal, WithoutMpirunDllaunchStartsTheRanksItself) {
+  auto facts = one_machine("cores:2");
+  facts.no_mpirun = true;
+  auto job = run_job();
+  job.resources.ranks_per_node = 300;
+  EXPECT_THAT(planned(job, facts).start.argv(),
+              ElementsAre("/opt/dllaunch/bin/dllaunch", "spawn", "--np", "300", "--",
+                          "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
+                          "/scratch/me/runs/job-20261120-200000-ab12", "--", "python3", "train.py",
+                          "--epochs", "3"));
+}
+
 TEST(PlanLocal, OneMachineIsOneNode) {
   auto job = run_job();
   job.resources.nodes = 2;

@@ -73,6 +73,7 @@ TEST(PlanSlurm, MpirunHasNoUseForSpareNodes) {
   auto job = two_by_two();
   job.resources.nodes = 1;
   job.recovery.spare_nodes = 1;
+  job.runtime = {{"transport", "mpi"}};
   auto facts = small_cluster();
   facts.slurm->mpi_types = {"none", "pmi2"};
   const auto made = planned(job, facts);
@@ -184,14 +185,17 @@ TEST(PlanSlurm, MoreRanksThanCpusNeedSlurmsConsent) {
   EXPECT_THAT(made.warnings, Contains(HasSubstr("3 ranks on 2 CPUs")));
 }
 
-TEST(PlanSlurm, WithoutPmixMpirunStartsTheTrainer) {
+TEST(PlanSlurm, WithoutPmixMpirunStartsWhatNeedsMpi) {
   auto facts = small_cluster();
   facts.slurm->mpi_types = {"none", "pmi2"};
-  const auto made = planned(two_by_two(), facts);
+  auto needs_mpi = two_by_two();
+  needs_mpi.runtime = {{"transport", "mpi"}};
+  const auto made = planned(needs_mpi, facts);
   EXPECT_EQ(made.start.kind(), Starter::mpirun);
   EXPECT_THAT(made.start.options,
               ElementsAre("--np", "4", "--map-by", "ppr:2:node", "--bind-to", "none", "-x",
-                          "CUDA_DEVICE_ORDER", "-x", "DLLAUNCH_GENERATION", "--"));
+                          "CUDA_DEVICE_ORDER", "-x", "DLLAUNCH_TRANSPORT", "-x",
+                          "DLLAUNCH_GENERATION", "--"));
   auto job = two_by_two();
   job.resources.nodes = 1;
   job.resources.ranks_per_node = 1;

@@ -154,7 +154,7 @@ std::vector<std::pair<std::string, LaunchPlan>> samples() {
           {"staged", planned(staged, small_cluster())},
           {"lumi", planned(gpus, lumi_like())},
           {"everything", planned(full_job(), small_cluster())},
-          {"mpirun", planned(counts, without_pmix)},
+          {"mpirun", planned(with_transport(counts, "mpi"), without_pmix)},
           {"array", planned(array, small_cluster())},
           {"container", planned(contained, lumi_like())},
           {"pyxis", planned(inside, with_pyxis)}};

@@ -25,11 +25,15 @@ TEST(StartCommand, IsTheSameAfterBeingWordsOnly) {
   with_pyxis.slurm->pyxis = true;
   auto without_pmix = small_cluster();
   without_pmix.slurm->mpi_types = {"none"};
+  auto without_mpirun = one_machine("cores:2");
+  without_mpirun.no_mpirun = true;
   auto on_two_nodes = train_job();
   on_two_nodes.resources.nodes = 2;
-  for (const auto& plan : {planned(run_job(), lumi_like()), planned(train_job(), small_cluster()),
-                           planned(train_job(), one_machine("cores:2")), planned(pyxis, with_pyxis),
-                           planned(on_two_nodes, without_pmix)}) {
+  on_two_nodes.runtime = {{"transport", "mpi"}};
+  for (const auto& plan :
+       {planned(run_job(), lumi_like()), planned(train_job(), small_cluster()),
+        planned(train_job(), one_machine("cores:2")), planned(train_job(), without_mpirun),
+        planned(pyxis, with_pyxis), planned(on_two_nodes, without_pmix)}) {
     EXPECT_THAT(plan.start.shim, testing::Contains("exec"));
     expect_same(start_command_of(plan.start.argv()), plan.start);
   }
@@ -41,6 +45,8 @@ TEST(StartCommand, KnowsItsStarter) {
   EXPECT_EQ(start_command_of({"mpirun", "app"}).kind(), Starter::mpirun);
   EXPECT_EQ(start_command_of({"aprun", "app"}).kind(), Starter::aprun);
   EXPECT_EQ(start_command_of({"jsrun", "app"}).kind(), Starter::other);
+  EXPECT_EQ(start_command_of({"/opt/dllaunch", "spawn", "--np", "2", "app"}).kind(),
+            Starter::spawn);
 }
 
 TEST(StartCommand, TheProgramMayLookLikeAShim) {

@@ -244,5 +244,17 @@ TEST(FrameworkEnvironment, WhatWasInheritedIsForgotten) {
   EXPECT_THAT(inherited_variables(names, RankStarter::unknown, foreign), IsEmpty());
 }
 
+TEST(InheritedVariables, RanksOfSpawnHaveNoMpi) {
+  const std::vector<std::string> names = {
+      "OMPI_COMM_WORLD_RANK", "OMPI_MCA_btl",   "PMIX_RANK", "PMIX_MCA", "PMI_RANK", "PATH",
+      "TORCHELASTIC_RUN_ID",  "DLLAUNCH_SPAWN", "RANK"};
+  EXPECT_THAT(
+      inherited_variables(names, RankStarter::spawn, in({})),
+      UnorderedElementsAre("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "TORCHELASTIC_RUN_ID"));
+  for (const auto inner : {RankStarter::slurm, RankStarter::mpirun})
+    EXPECT_THAT(inherited_variables({"DLLAUNCH_SPAWN", "RANK"}, inner, in({})),
+                ElementsAre("DLLAUNCH_SPAWN"));
+}
+
 }  // namespace
 }  // namespace dllaunch

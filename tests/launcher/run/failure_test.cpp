@@ -58,6 +58,21 @@ TEST(Failure, MpirunNamesTheRankAndItsCode) {
   EXPECT_EQ(describe(*five), "rank 3 exited with code 2");
 }
 
+TEST(Failure, SpawnNamesTheRank) {
+  for (const auto& dead : {DeadRank{.rank = 0, .host = "n1", .signal = SIGKILL},
+                           DeadRank{.rank = 17, .host = "n1.site.org", .exit_code = 7}}) {
+    const auto read = dead_rank_from_spawn(
+        "dllaunch: rank 1: planned CPUs 0, this node allows 1\n"
+        "dllaunch: " +
+        describe(dead) + "\n");
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->rank, dead.rank);
+    EXPECT_EQ(describe(*read), describe(dead));
+  }
+  EXPECT_FALSE(dead_rank_from_spawn("rank 1 on n1 exited with code 7\n")) << "a rank's own words";
+  EXPECT_FALSE(dead_rank_from_spawn("dllaunch: rank 1 on n1 ended\n"));
+}
+
 TEST(Failure, AnAbortIsAnEchoOfASignal) {
   const auto abort = dead_rank_from_mpirun(aborted_4);
   ASSERT_TRUE(abort);

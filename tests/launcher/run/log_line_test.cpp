@@ -17,8 +17,8 @@ TEST(LogLine, TheNameOfALogSaysWhoseItIs) {
   const auto dashed = log_source("rank-12345-gpu-a-07.log");
   ASSERT_TRUE(dashed);
   EXPECT_EQ(dashed->node, "gpu-a-07");
-  for (const char* other : {"mpirun.log", "dllaunch.log", ".log", ".hidden.log", "rank-x-n1.log",
-                            "rank-3.log", "notes.txt", ""}) {
+  for (const char* other : {"mpirun.log", "spawn.log", "dllaunch.log", ".log", ".hidden.log",
+                            "rank-x-n1.log", "rank-3.log", "notes.txt", ""}) {
     EXPECT_FALSE(log_source(other)) << other;
   }
 }

@@ -191,6 +191,26 @@ TEST(RankEnv, Torchrun) {
   expect({{"RANK", "a user's own variable"}}, alone);
 }
 
+TEST(RankEnv, SpawnComesBeforeTheStepAroundIt) {
+  Variables spawned = {{"DLLAUNCH_SPAWN", "4711"},  {"RANK", "1"},
+                       {"WORLD_SIZE", "2"},         {"LOCAL_RANK", "1"},
+                       {"LOCAL_WORLD_SIZE", "2"},   {"SLURM_PROCID", "0"},
+                       {"SLURM_STEP_ID", "0"},      {"SLURM_STEP_NUM_TASKS", "1"},
+                       {"PMIX_NAMESPACE", "slurm"}, {"TORCHELASTIC_RUN_ID", "dllaunch-x"}};
+  const RankEnv ours{.rank = 1,
+                     .world_size = 2,
+                     .local_rank = 1,
+                     .local_world_size = 2,
+                     .node_rank = 0,
+                     .nodes = 1,
+                     .launcher = "dllaunch",
+                     .mpi = false};
+  expect(spawned, ours);
+  spawned["OMPI_COMM_WORLD_RANK"] = "0";
+  spawned["OMPI_COMM_WORLD_SIZE"] = "1";
+  EXPECT_EQ(read(spawned)->launcher, "openmpi") << "an mpirun in a rank";
+}
+
 TEST(RankEnv, TorchrunInsideAnSrunStepIsTheInnerLauncher) {
   expect({{"TORCHELASTIC_RUN_ID", "none"},
           {"RANK", "3"},

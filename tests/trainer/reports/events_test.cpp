@@ -41,7 +41,7 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   ASSERT_EQ(lines.size(), 7u);
   EXPECT_EQ(keys_of(lines[0]),
             "time event ranks nodes model parameters global_batch epochs steps_per_epoch images "
-            "val_images backend host frozen init_from ");
+            "val_images backend host frozen init_from communicator transport ");
   EXPECT_EQ(keys_of(lines[1]), "time event epoch step loss lr images_per_s ");
   EXPECT_EQ(keys_of(lines[2]),
             "time event epoch loss accuracy val_loss val_accuracy seconds images_per_s images "

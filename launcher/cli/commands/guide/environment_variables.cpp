@@ -55,6 +55,8 @@ constexpr EnvironmentVariable variable_table[] = {
 
     {SetBy::dllaunch_for_itself, "DLLAUNCH_DAEMON_SETTINGS", "dllaunch daemon start",
      "dllaunch-daemon", "the options of the daemon"},
+    {SetBy::dllaunch_for_itself, "DLLAUNCH_SPAWN", "dllaunch spawn", "dllaunch exec, dltrain",
+     "its process id: it started the rank, whatever other launchers' variables say"},
     {SetBy::dllaunch_for_itself, "DLLAUNCH_PREFLIGHT_SECRET", "dllaunch supervise, dllaunch doctor",
      "dllaunch doctor", "a secret by which nodes that check each other's network prove themselves"},
 };

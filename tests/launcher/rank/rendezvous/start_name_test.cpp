@@ -57,6 +57,13 @@ TEST(StartName, WithoutAnythingElseTheParentCounts) {
   EXPECT_NE(start_name(by_hydra, in({}), "4-99"), start_name(by_hydra, in({}), "5-99"));
 }
 
+TEST(StartName, OfSpawnOnlyItsProcessCounts) {
+  const RankEnv by_spawn{.launcher = "dllaunch"};
+  const auto around = in({{"FLUX_JOB_ID", "f1"}});
+  EXPECT_EQ(start_name(by_spawn, around, "4-99"), start_name(by_spawn, in({}), "4-99"));
+  EXPECT_NE(start_name(by_spawn, around, "4-99"), start_name(by_spawn, around, "5-99"));
+}
+
 TEST(StartName, HostsOfTheStepBeforeThoseOfTheJob) {
   const Variables both = {{"SLURM_STEP_NODELIST", "n[2-3]"}, {"SLURM_JOB_NODELIST", "n[1-9]"}};
   EXPECT_THAT(step_hosts(by_slurm, in(both)), testing::ElementsAre("n2", "n3"));

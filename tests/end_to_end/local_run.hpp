@@ -1,0 +1,83 @@
+// A job that dllaunch starts on this machine, and what it leaves.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/os/posix_system.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+
+inline constexpr const char* tiny_local_job = R"(name: tiny
+resources: {ranks_per_node: 2, device: cpu}
+train:
+  model: lenet
+  dataset: {kind: synthetic, images: 256, classes: 10, channels: 1, image_size: 28}
+  batch_size: 16
+  epochs: 2
+  optimizer: {lr: 0.05}
+)";
+
+inline std::set<std::string> entries_of(const std::string& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    names.insert(at->path().filename().string());
+  }
+  return names;
+}
+
+class LocalRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+  }
+
+  std::string job() { return work_.file("tiny.yaml", tiny_local_job); }
+  std::string command(const std::string& script) {
+    return work_.file(
+        "command.yaml",
+        "name: command\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, '" + script +
+            "']\nrecovery: {grace_seconds: 20}\n");
+  }
+  std::vector<std::string> args(const std::string& file, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"run", file, "--local", "--run-dir", work_.run_dir()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Json summary() { return Json::parse(work_.text_of("run/summary.json"), nullptr, false); }
+  std::string log_of(int rank) {
+    const std::string prefix = "rank-000" + std::to_string(rank) + "-";
+    for (const auto& name : entries_of(work_.run_dir() + "/out")) {
+      if (name.starts_with(prefix)) return work_.text_of("run/out/" + name);
+    }
+    return "";
+  }
+  bool steps_were_made() {
+    const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
+    return happens_within(std::chrono::seconds(60), [&] { return made() || !work_.running(); }) &&
+           made();
+  }
+  bool rank_is_there(int rank) {
+    const auto there = [&] { return !processes_of(work_.run_dir(), rank).empty(); };
+    return happens_within(std::chrono::seconds(60), [&] { return there() || !work_.running(); }) &&
+           there();
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(happens_within(std::chrono::seconds(2), [this] {
+      return processes_of(work_.run_dir()).empty();
+    })) << "processes of the run are left";
+  }
+
+  Workplace work_;
+  const std::vector<std::string> long_run_ = {"--set", "train.epochs=1000", "--set",
+                                              "train.dataset.images=20000"};
+};
+
+}  // namespace dllaunch
