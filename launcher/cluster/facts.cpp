@@ -9,6 +9,7 @@
 
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/slurm/client.hpp"
+#include "runtime/rank/mpi_module_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -41,6 +42,10 @@ Result<SlurmFacts> observe_slurm(System& system, const SlurmConfig& config) {
   return slurm;
 }
 
+bool lacks_mpi_module(System& system) {
+  return !find_mpi_module([&](const std::string& name) { return system.environment(name); });
+}
+
 /// The words a command prints; none if it failed.
 std::vector<std::string> words_of(System& system, const std::vector<std::string>& argv) {
   constexpr std::chrono::seconds limit(10);
@@ -67,6 +72,7 @@ void observe_accounting(System& system, SlurmUser& user) {
 Result<Facts> observe(System& system) {
   Facts facts{.host = system.host_name(), .slurm = {}, .why_no_slurm = {}, .topology = {}};
   facts.time = std::time(nullptr);
+  facts.no_mpi_module = lacks_mpi_module(system);
   if (!system.find_program("sinfo") || !system.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
@@ -109,6 +115,7 @@ Result<Facts> observe_local(System& system) {
                .slurm = {},
                .why_no_slurm = {},
                .no_mpirun = !system.find_program("mpirun"),
+               .no_mpi_module = lacks_mpi_module(system),
                .topology = *std::move(topology),
                .probed = {},
                .time = std::time(nullptr)};

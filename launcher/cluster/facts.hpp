@@ -74,6 +74,7 @@ struct Facts {
   std::optional<SlurmFacts> slurm = {};   // nullopt: no Slurm here
   std::string why_no_slurm = {};          // "sinfo is not installed"; empty also if not asked
   bool no_mpirun = false;                 // mpirun is not on this machine's PATH
+  bool no_mpi_module = false;             // dltrain would find no MPI
   std::optional<Topology> topology = {};  // of the node where ranks would run, if known
   std::vector<ProbedNode> probed = {};    // nodes of this cluster, newest first
   std::int64_t time = 0;                  // when this was observed, in Unix seconds

@@ -224,6 +224,7 @@ void visit_fields(Field& field, Facts& facts) {
   field("slurm", facts.slurm);
   field("why_no_slurm", facts.why_no_slurm);
   field.unless_empty("no_mpirun", facts.no_mpirun);
+  field.unless_empty("no_mpi_module", facts.no_mpi_module);
   field("topology", facts.topology);
   field("probed", facts.probed);
   field.unless_empty("profile", facts.profile);

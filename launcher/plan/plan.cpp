@@ -337,7 +337,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
     warn_of_another_cluster(facts, *made);
     finish_plan(job, *facts.profile, *made);
   }
-  if (made->scheduler == "Slurm") name_transport(job, *made);
+  if (made->scheduler == "Slurm") name_transport(job, facts, *made);
   if (auto good = check_texts(*made); !good) return std::move(good).error().with_id("environment");
   if (auto good = check_stage(made->stage); !good) return std::move(good).error().with_id("stage");
   return made;

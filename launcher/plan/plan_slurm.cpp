@@ -307,7 +307,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                              cpus.counting.usable),
                  "lower resources.cpus_per_rank or resources.ranks_per_node"};
   const auto transport = wanted_transport(job);
-  const bool no_mpi = transport == "tcp";
+  const bool no_mpi = starts_without_mpi(job, facts);
   const auto plugin = no_mpi        ? std::nullopt
                       : trains(job) ? mpi_of_trainer(*facts.slurm)
                                     : mpi_of_command(*facts.slurm, plan.mpi);

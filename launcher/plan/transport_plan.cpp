@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "launcher/plan/plan_internal.hpp"
+#include "runtime/rank/mpi_module_file.hpp"
 #include "runtime/rank/transport.hpp"
 
 namespace dllaunch {
@@ -43,15 +44,21 @@ Result<Ok> check_transport(const Job& job) {
                "leave out runtime.transport"};
 }
 
-bool starts_by_mpirun(const Job& job, const Facts& facts) {
+bool starts_without_mpi(const Job& job, const Facts& facts) {
   const auto wanted = wanted_transport(job);
-  if (wanted == "tcp") return false;
+  if (wanted == "tcp" || wanted == "mpi") return wanted == "tcp";
+  return trains(job) && facts.no_mpi_module && !sets(job, mpi_module_variable);
+}
+
+bool starts_by_mpirun(const Job& job, const Facts& facts) {
+  if (starts_without_mpi(job, facts)) return false;
+  const auto wanted = wanted_transport(job);
   if (wanted == "mpi" || !facts.no_mpirun || meets_over_mpi(job)) return true;
   // A command without a framework may be an MPI program.
   return !trains(job) && job.framework == "none" && may_bring_mpirun(job);
 }
 
-void name_transport(const Job& job, LaunchPlan& plan) {
+void name_transport(const Job& job, const Facts& facts, LaunchPlan& plan) {
   if (!trains(job) || plan.ranks() == 1) return;
   const auto say = [&plan](std::string name, std::string why) {
     plan.transport = std::move(name);
@@ -62,6 +69,8 @@ void name_transport(const Job& job, LaunchPlan& plan) {
     return say(wanted,
                fmt::format("as {} says", sets(job, transport_variable) ? transport_variable
                                                                        : "runtime.transport"));
+  if (starts_without_mpi(job, facts))
+    return say("tcp", "since there is no MPI module: dllaunch build-mpi-module makes one");
   if (plan.start.kind() == Starter::mpirun) return say("mpi", "since mpirun starts the ranks");
   if (plan.start.kind() == Starter::spawn) return say("tcp", "since mpirun is not installed here");
   const auto& options = plan.start.options;

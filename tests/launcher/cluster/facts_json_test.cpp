@@ -15,7 +15,7 @@ std::string problem(const char* text) {
 
 TEST(FactsJson, RoundTrips) {
   auto bare = one_machine("cores:2 gpus:1");
-  bare.no_mpirun = true;
+  bare.no_mpirun = bare.no_mpi_module = true;
   for (const auto& facts :
        {small_cluster(), mixed_cluster(), lumi_like(), one_machine("cores:2 gpus:1"), bare}) {
     const auto document = to_json(facts);
@@ -23,6 +23,7 @@ TEST(FactsJson, RoundTrips) {
     ASSERT_TRUE(back) << back.error().what;
     EXPECT_EQ(to_json(*back), document);
     EXPECT_EQ(back->no_mpirun, facts.no_mpirun);
+    EXPECT_EQ(back->no_mpi_module, facts.no_mpi_module);
   }
 }
 

@@ -106,6 +106,16 @@ TEST(Facts, WithoutSlurmKnowsThisMachine) {
   EXPECT_FALSE(observe_local(system)->no_mpirun);
 }
 
+TEST(Facts, SayWhetherTheTrainerWouldFindAnMpiModule) {
+  FakeSystem system;
+  system.node = *synthetic_topology("cores:2");
+  system.variables["DLLAUNCH_MPI_MODULE"] = "";
+  EXPECT_TRUE(observe(system)->no_mpi_module);
+  EXPECT_TRUE(observe_local(system)->no_mpi_module);
+  system.variables["DLLAUNCH_MPI_MODULE"] = "/opt/libdltrain_mpi.so";
+  EXPECT_FALSE(observe(system)->no_mpi_module);
+}
+
 TEST(Facts, SlurmWithoutAClusterCountsAsAbsent) {
   auto system = cluster();
   system.answers["scontrol show config"] = {1, "", not_configured};

@@ -47,6 +47,26 @@ TEST(TransportPlan, OnThisMachineMpirunStartsTheRanksWhereItIs) {
   EXPECT_THAT(missing.environment, Not(Contains(Pair("DLLAUNCH_TRANSPORT", testing::_))));
 }
 
+TEST(TransportPlan, WithoutAnMpiModuleTheTrainerStartsWithoutMpi) {
+  auto here = one_machine("cores:2");
+  auto cluster = small_cluster();
+  here.no_mpi_module = cluster.no_mpi_module = true;
+  const std::string words =
+      "tcp, since there is no MPI module: dllaunch build-mpi-module makes one";
+  const auto local = planned(two_ranks(train_job(), "auto"), here);
+  EXPECT_EQ(local.start.kind(), Starter::spawn);
+  EXPECT_EQ(words_of(local), words);
+  const auto job = planned(two_ranks(train_job(), "auto"), cluster);
+  EXPECT_THAT(job.start.options, Contains("--mpi=none"));
+  EXPECT_EQ(words_of(job), words);
+  // Ranks say which module is missing where the job insists; a command has an MPI of its own.
+  EXPECT_EQ(planned(two_ranks(train_job(), "mpi"), here).start.kind(), Starter::mpirun);
+  EXPECT_EQ(planned(two_ranks(run_job(), "auto"), here).start.kind(), Starter::mpirun);
+  auto named = two_ranks(train_job(), "auto");
+  named.environment.variables = {{"DLLAUNCH_MPI_MODULE", "/opt/libdltrain_mpi.so"}};
+  EXPECT_EQ(planned(named, here).start.kind(), Starter::mpirun);
+}
+
 TEST(TransportPlan, TheKeyDecidesAndReachesTheRanks) {
   const auto tcp = planned(two_ranks(train_job(), "tcp"), one_machine("cores:2"));
   EXPECT_EQ(tcp.start.kind(), Starter::spawn);
