@@ -123,7 +123,7 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command build_mpi_module_command;
 const Command build_mpi_module_command{"build-mpi-module",
-                                       "compile the trainer's module for the MPI of this machine",
+                                       "compile dltrain's MPI module for this machine",
                                        examples, declare};
 
 }  // namespace dllaunch
