@@ -64,8 +64,8 @@ else()
 endif()
 
 # oneDNN 2 or 3, without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
-# must be the compiler's, which libdnnl is linked with. DNNL_DIR, a variable of either kind, is where one lies
-# that the system does not know.
+# must be the compiler's, which libdnnl is linked with. DNNL_DIR, in CMake or the environment, is the
+# prefix of a oneDNN outside the system's folders.
 if(NOT DNNL_DIR)
   set(DNNL_DIR $ENV{DNNL_DIR})
 endif()

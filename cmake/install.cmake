@@ -1,5 +1,5 @@
-# What `cmake --install` writes. A program finds the others and its modules in its own folder, and /proc/self/exe
-# resolves links: bin/ has links into that folder, and the prefix may be moved.
+# What `cmake --install` writes. A program finds the others and its modules beside its own file
+# (support/shared_library.hpp): bin/ has links into that folder, and the prefix may be moved.
 set(own_folder ${CMAKE_INSTALL_LIBEXECDIR}/dllaunch)
 set(installed dllaunch dllaunch-daemon dltrain)
 foreach(module IN ITEMS dltrain_mpi dltrain_nccl dltrain_rccl dltrain_cuda dltrain_hip)

@@ -23,7 +23,7 @@ bool started_by_torchrun(const Environment& environment) {
 
 bool is_outer_launchers(std::string_view name) {
   return name.starts_with("SLURM_") || name.starts_with("OMPI_") || name.starts_with("PMIX_") ||
-         name.starts_with("PMI_") || name.starts_with("MPI_LOCAL");
+         name.starts_with("PMI_") || name.starts_with("MPI_LOCAL") || name == spawn_variable;
 }
 
 std::string job_of(const Environment& environment, const JobProcess& process) {

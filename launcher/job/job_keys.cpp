@@ -358,9 +358,9 @@ std::vector<JobKey> last_keys() {
       {.path = "runtime.transport",
        .rules = choices({"auto", "tcp", "mpi"}),
        .initial = "auto",
-       .doc = "how ranks of the built-in trainer exchange messages; auto: mpi where srun has PMIx, "
-              "or without Slurm where mpirun is installed, else tcp; with run:, tcp starts the "
-              "ranks without MPI and mpi with it"},
+       .doc = "how ranks of the built-in trainer exchange messages; auto: tcp without an MPI "
+              "module, else mpi where srun has PMIx, or without Slurm where mpirun is installed, "
+              "else tcp; with run:, tcp starts the ranks without MPI and mpi with it"},
       {.path = "runtime.bucket_mb",
        .rules = automatic_or({{"type", "number"}, {"exclusiveMinimum", 0}}),
        .initial = "auto",

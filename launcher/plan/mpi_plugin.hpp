@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// The plugin for the built-in trainer, an Open MPI program: "pmix" if srun lists it, else its
-/// newest version ("pmix_v5"). nullopt: the ranks meet over TCP, or mpirun has to start them.
+/// The plugin for the built-in trainer: "pmix" if srun lists it, else its newest version
+/// ("pmix_v5"). nullopt: the ranks meet over TCP, or mpirun has to start them.
 std::optional<std::string> mpi_of_trainer(const SlurmFacts& slurm);
 
 /// The plugin for a user's command, whose MPI is unknown: the cluster profile's, else the site's

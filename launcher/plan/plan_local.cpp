@@ -1,5 +1,5 @@
-// Plans for one machine. Open MPI's mpirun starts even a single rank; without it, or with
-// runtime.transport: tcp, `dllaunch spawn` does.
+// Plans for one machine. Open MPI's mpirun starts even a single rank, or else `dllaunch spawn`
+// does (transport_plan.hpp).
 #include <fmt/core.h>
 
 #include <algorithm>

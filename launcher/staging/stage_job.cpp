@@ -58,6 +58,8 @@ Result<Ok> call(System& system, const std::vector<std::string>& argv, const std:
 Result<Ok> copy_bundle(const std::vector<std::string>& programs, const std::string& folder) {
   const auto prefix = fs::path(programs[0]).parent_path() / "../..";
   std::error_code error;
+  // Made here, folders of a read-only bundle can be written.
+  fs::create_directories(fs::path(folder) / "lib/dllaunch/glibc", error);
   for (const char* part : {"libexec/dllaunch", "lib/dllaunch"}) {
     fs::create_directories(fs::path(folder) / part, error);
     fs::copy(prefix / part, fs::path(folder) / part, fs::copy_options::recursive, error);
@@ -174,8 +176,8 @@ Result<Ok> pack_programs(System& system, const std::vector<std::string>& program
   fs::create_directories(folder + "/lib", error);
   const auto follow = fs::copy_options::overwrite_existing;
   if (!programs.empty() && fs::exists(programs[0] + ".real")) {
-    if (auto copied = copy_bundle(programs, folder); !copied) return copied;
-    auto packed = pack_directory(system, folder, parcel);
+    auto packed = copy_bundle(programs, folder);
+    if (packed) packed = pack_directory(system, folder, parcel);
     fs::remove_all(folder, error);
     return packed;
   }

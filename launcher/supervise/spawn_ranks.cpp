@@ -26,8 +26,8 @@ class AwaitedSignals {
     for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) {
       struct sigaction now {};
       sigaction(signal, nullptr, &now);
-      // Respect nohup: a blocked signal would count although it is ignored.
-      if (signal != SIGHUP || now.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);
+      // A blocked signal would count although the shell or nohup ignores it.
+      if (signal == SIGCHLD || now.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);
     }
     sigprocmask(SIG_BLOCK, &awaited_, &before_);
   }
@@ -91,6 +91,7 @@ Result<int> spawn_ranks(int ranks, const std::vector<std::string>& argv, System&
   if (!program)
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", argv[0]), ""};
   const AwaitedSignals signals;
+  adopt_orphans();  // workers of a rank that is killed
   const auto world_size = std::to_string(ranks);
   std::vector<OwnedProcess> running;
   running.reserve(static_cast<std::size_t>(ranks));

@@ -55,6 +55,10 @@ __attribute__((format(printf, 1, 2))) static char* text_of(const char* format, .
 
 /// Replaces this program; returns only if that fails.
 static void start_with_own_library(const char* prefix, const char* real, int argc, char** argv) {
+  if (strpbrk(prefix, ":;") != NULL) {
+    fprintf(stderr, "dllaunch: %s: the path of a bundle may not have ':' or ';'\n", prefix);
+    exit(3);
+  }
   const char* user = getenv("LD_LIBRARY_PATH");
   const int has_user = user != NULL && *user != '\0';
   char* folder = text_of("%s/lib/dllaunch/glibc", prefix);

@@ -23,7 +23,7 @@ class Job:
         if (file is None) == (not keys):
             raise TypeError("Job takes either the path of a job file or the keys of one")
         self._file = file
-        # Every JSON document is YAML, but YAML has no surrogates: \\ud83d\\ude00.
+        # Every JSON document is YAML, but YAML has no surrogates, with which JSON escapes emoji.
         self._text = json.dumps(keys, indent=1, ensure_ascii=False, allow_nan=False)
         self._run_dir: str | None = None
 

@@ -34,7 +34,7 @@ def find_program() -> str:
             f"dllaunch is neither in {scripts} nor on PATH",
             id="unavailable",
             what="the program dllaunch is not installed",
-            hint="pip install dllaunch",
+            hint="put dllaunch on PATH, or install its wheel into this environment",
             exit_code=3,
         )
     return found

@@ -25,6 +25,7 @@ std::vector<std::string> mpi_module_places(const EnvLookup& lookup) {
   std::vector<std::string> places;
   if (auto own = own_mpi_module(lookup); !own.empty()) places.push_back(std::move(own));
   const fs::path folder = own_folder();
+  if (folder.empty()) return places;  // never from the current folder
   places.push_back(folder / file_name);
   places.push_back(folder.parent_path() / "lib/dllaunch" / file_name);
   return places;

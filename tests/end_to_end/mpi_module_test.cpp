@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -22,6 +23,7 @@ class MpiModuleOfTrainer : public testing::Test {
  protected:
   void SetUp() override {
     if (!system_.find_program("mpicc")) GTEST_SKIP() << "no mpicc on this machine";
+    ::unsetenv("DLLAUNCH_MPI_MODULE");
     work_.environment = {{"HOME", work_.path()},
                          {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
@@ -45,7 +47,8 @@ class MpiModuleOfTrainer : public testing::Test {
 TEST_F(MpiModuleOfTrainer, IsBuiltInOneCommand) {
   const auto ended = work_.run({"build-mpi-module"});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.out, testing::MatchesRegex(own_ + ": for .+; the library here is .+\n"));
+  EXPECT_THAT(ended.out, testing::AllOf(testing::StartsWith(own_ + ": for "),
+                                        HasSubstr("; the library here is ")));
   EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(own_).parent_path()), {}), 1);
   const Json here = info();
   EXPECT_EQ(here["mpi_modules"].at(0)["path"], own_);

@@ -1,4 +1,4 @@
-// Where no mpirun starts the ranks of this machine.
+// Starts ranks on this machine, without mpirun.
 #include <cstdlib>
 #include <memory>
 

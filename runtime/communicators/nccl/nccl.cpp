@@ -36,6 +36,7 @@ Error missing(std::string what) {
 /// Loads the module for good: the communicator's code is in it.
 Result<Open> load() {
   const fs::path folder = own_folder();
+  if (folder.empty()) return missing("nccl cannot be found: /proc cannot be read");
   std::vector<Module> built;
   for (const Module& module : modules) {
     if (fs::exists(folder / module.file)) built.push_back(module);

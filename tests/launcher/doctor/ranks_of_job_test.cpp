@@ -53,6 +53,9 @@ TEST(ReadJob, NamesTheInnermostLauncher) {
                   {"WORLD_SIZE", "2"},
                   {"LOCAL_WORLD_SIZE", "2"}});
   EXPECT_EQ(process(1, 0, "app", spawned).job, "dllaunch spawn 9");
+  auto below = spawned;
+  below.insert({{"TORCHELASTIC_RUN_ID", "none"}, {"MASTER_ADDR", "n1"}, {"MASTER_PORT", "29500"}});
+  EXPECT_EQ(process(1, 0, "app", below).job, "torchrun n1:29500 none");
 
   auto worker = slurm(0);
   worker["TORCHELASTIC_RUN_ID"] = "none";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -67,6 +68,11 @@ TEST_F(SpawnRanks, TheFirstThatFailsEndsTheOthersAndIsNamed) {
 TEST_F(SpawnRanks, AKilledOneIsNamed) {
   EXPECT_EQ(code_of(2, "[ $RANK = 1 ] && kill -9 $$; sleep 300"), 137);
   EXPECT_EQ(system_.logged, named(" was killed by signal 9 (SIGKILL)"));
+}
+
+TEST_F(SpawnRanks, WorkersOfAKilledRankEndWithIt) {
+  EXPECT_EQ(code_of(1, "sleep 300 & echo $! >worker; kill -9 $$"), 137);
+  EXPECT_NE(kill(std::stoi(text_of("worker")), 0), 0);
 }
 
 TEST_F(SpawnRanks, TheStubbornAreKilled) {
