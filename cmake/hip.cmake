@@ -9,7 +9,9 @@ function(dllaunch_hip_works works)
   if(NOT DEFINED CACHE{DLLAUNCH_HIP_WORKS})
     set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/hip_probe)
     file(WRITE ${probe}.cpp "#include <cmath>\n__global__ void probe(float* x) { *x = std::exp(*x); }\n")
-    execute_process(COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${HIPCC} -x hip -std=c++20
+    # It leaves an empty folder of temporary files.
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd TMPDIR=${PROJECT_BINARY_DIR}/CMakeFiles
+        ${HIPCC} -x hip -std=c++20
         --offload-arch=gfx90a -include hip/hip_runtime.h -c ${probe}.cpp -o ${probe}.o
       RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 120)
     string(COMPARE EQUAL "${failed}" 0 compiled)
@@ -84,7 +86,8 @@ function(dllaunch_hip_object source object)
     list(APPEND flags -I${PROJECT_SOURCE_DIR}${folder})
   endforeach()
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${CMAKE_CXX_COMPILER_LAUNCHER} ${HIPCC} ${flags}
+    COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd TMPDIR=${PROJECT_BINARY_DIR}/CMakeFiles
+            ${CMAKE_CXX_COMPILER_LAUNCHER} ${HIPCC} ${flags}
       -include hip/hip_runtime.h -MD -MF ${object}.d -MT ${object} -o ${object} -c ${source}
     DEPENDS ${source} DEPFILE ${object}.d
     COMMENT "Compiling GPU kernels with hipcc: ${DLLAUNCH_HIP_TARGETS}" VERBATIM)
