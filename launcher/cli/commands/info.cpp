@@ -97,7 +97,7 @@ Json nccl_module(System& system, const Json& gpus) {
 
 /// Ways for ranks to exchange messages. `modules`: mpi_modules().
 Json transports(const Json& modules) {
-  Json mpi = {{"built", !modules.empty()}, {"usable", true}};
+  Json mpi = {{"built", !modules.empty()}};
   if (modules.empty()) mpi["why"] = "no MPI module; dllaunch build-mpi-module";
   if (!modules.empty() && modules[0].contains("problem")) mpi["why"] = modules[0]["problem"];
   mpi["usable"] = !mpi.contains("why");

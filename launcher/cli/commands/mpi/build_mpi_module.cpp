@@ -122,8 +122,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command build_mpi_module_command;
-const Command build_mpi_module_command{"build-mpi-module",
-                                       "compile dltrain's MPI module for this machine",
-                                       examples, declare};
+const Command build_mpi_module_command{
+    "build-mpi-module", "compile dltrain's MPI module for this machine", examples, declare};
 
 }  // namespace dllaunch
