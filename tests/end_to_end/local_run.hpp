@@ -1,8 +1,10 @@
 // A job that dllaunch starts on this machine, and what it leaves.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -73,6 +75,23 @@ class LocalRun : public testing::Test {
     EXPECT_TRUE(happens_within(std::chrono::seconds(2), [this] {
       return processes_of(work_.run_dir()).empty();
     })) << "processes of the run are left";
+  }
+  /// Kills rank 1 of a training: all ranks end, and the message names it.
+  void kill_a_rank() {
+    work_.start(args(job(), long_run_));
+    ASSERT_TRUE(steps_were_made());
+    const auto victims = processes_of(work_.run_dir(), 1);
+    ASSERT_EQ(victims.size(), 1u);
+    kill(victims[0], SIGKILL);
+    const auto began = std::chrono::steady_clock::now();
+    const auto ended = work_.wait(std::chrono::seconds(30));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+    EXPECT_EQ(ended.exit_code, 1);
+    EXPECT_THAT(ended.err, testing::HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
+                                              " was killed by signal 9 (SIGKILL)\n  try: unless a "
+                                              "user killed it, the node ran out of memory"));
+    EXPECT_EQ(summary()["status"], "failed");
+    expect_nothing_left();
   }
 
   Workplace work_;

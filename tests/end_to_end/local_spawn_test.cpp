@@ -97,18 +97,7 @@ TEST_F(LocalSpawn, ACommandGetsItsRanksAndIsBoundAsThePlanSays) {
 }
 
 TEST_F(LocalSpawn, AKilledRankEndsAllAndIsNamed) {
-  work_.start(args(job(), long_run_));
-  ASSERT_TRUE(steps_were_made());
-  const auto victims = processes_of(work_.run_dir(), 1);
-  ASSERT_EQ(victims.size(), 1u);
-  kill(victims[0], SIGKILL);
-  const auto ended = work_.wait(30s);
-  EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
-                                   " was killed by signal 9 (SIGKILL)\n  try: unless a "
-                                   "user killed it, the node ran out of memory"));
-  EXPECT_EQ(summary()["status"], "failed");
-  expect_nothing_left();
+  kill_a_rank();
 }
 
 TEST_F(LocalSpawn, RanksOwnCodesPassThrough) {
