@@ -97,10 +97,11 @@ Json nccl_module(System& system, const Json& gpus) {
 
 /// Ways for ranks to exchange messages. `modules`: mpi_modules().
 Json transports(const Json& modules) {
-  Json mpi = {{"built", !modules.empty()}};
-  if (modules.empty()) mpi["why"] = "no MPI module; dllaunch build-mpi-module";
-  if (!modules.empty() && modules[0].contains("problem")) mpi["why"] = modules[0]["problem"];
-  mpi["usable"] = !mpi.contains("why");
+  const bool built = !modules.empty();
+  const bool usable = built && !modules[0].contains("problem");
+  Json mpi = {{"built", built}, {"usable", usable}};
+  if (!built) mpi["why"] = "no MPI module; dllaunch build-mpi-module";
+  if (built && !usable) mpi["why"] = modules[0]["problem"];
   return {{"tcp", {{"built", true}, {"usable", true}}}, {"mpi", std::move(mpi)}};
 }
 
