@@ -37,13 +37,14 @@ void set_option(int socket, int level, int name, int value) {
   ::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-constexpr std::chrono::seconds look_interval{10};
+constexpr int looks = 30;  // within the patience
 
 /// Messages leave at once, and the kernel notices that the host of an idle connection has gone. Not
 /// by TCP_USER_TIMEOUT: that ends connections to a rank that has only stopped reading.
-void prepare(int socket) {
-  constexpr int probe_seconds = 30;
-  constexpr int probes = static_cast<int>(Links::silence_patience.count()) / probe_seconds - 1;
+void prepare(int socket, std::chrono::seconds patience) {
+  const int seconds = static_cast<int>(patience.count());
+  const int probe_seconds = std::max(1, seconds / 10);
+  const int probes = seconds / probe_seconds - 1;
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, probe_seconds);
@@ -64,9 +65,10 @@ bool say(int socket, std::string_view line) {
 
 }  // namespace
 
-Links::Links(int rank, std::string secret, Met met)
+Links::Links(int rank, std::string secret, Met met, std::chrono::seconds patience)
     : rank_(rank),
       secret_(std::move(secret)),
+      patience_(patience),
       entrance_(std::move(met.entrance)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       last_look_(Clock::now()) {
@@ -159,9 +161,8 @@ void Links::progress(std::chrono::milliseconds patience) {
 void Links::look_for_silence() {
   const auto now = Clock::now();
   const auto since = now - last_look_;
-  if (since < look_interval) return;
+  if (since < std::chrono::milliseconds(patience_) / looks) return;
   last_look_ = now;
-  constexpr int most_looks = static_cast<int>(silence_patience / look_interval);
   for (int rank = 0; rank < size(); ++rank) {
     Other& peer = other(rank);
     tcp_info info{};
@@ -173,8 +174,8 @@ void Links::look_for_silence() {
     const bool owes = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
     const bool silent = std::chrono::milliseconds(info.tcpi_last_ack_recv) >= since;
     peer.silent_looks = owes && silent ? peer.silent_looks + 1 : 0;
-    if (peer.silent_looks >= most_looks) {
-      give_up(rank, fmt::format("no sign of its host for {} s", silence_patience.count()));
+    if (peer.silent_looks >= looks) {
+      give_up(rank, fmt::format("no sign of its host for {} s", patience_.count()));
     }
   }
 }
@@ -216,7 +217,7 @@ void Links::watch(int rank) {
 
 void Links::connect(int rank, FileDescriptor socket) {
   Other& peer = other(rank);
-  prepare(socket.get());
+  prepare(socket.get(), patience_);
   peer.events = EPOLLIN;
   watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(rank));
   peer.conversation.connect(std::move(socket));
@@ -230,7 +231,7 @@ void Links::call(int rank) {
   if (!to.call)
     give_up(rank, fmt::format("{} port {}: {}", to.where.address, to.where.port,
                               addresses.empty() ? "no address" : last_error()));
-  prepare(to.call.get());
+  prepare(to.call.get(), patience_);
   to.hello_said = false;
   to.answer.clear();
   to.nonce = new_nonce();

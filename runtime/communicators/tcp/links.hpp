@@ -22,7 +22,8 @@ class Links {
   /// gives signs: a rank may be stopped, or compute, for as long as it likes.
   static constexpr std::chrono::seconds silence_patience{300};
 
-  Links(int rank, std::string secret, Met met);
+  /// `patience`: in place of silence_patience, for tests; at least 3 s.
+  Links(int rank, std::string secret, Met met, std::chrono::seconds patience = silence_patience);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(others_.size()); }
@@ -82,6 +83,7 @@ class Links {
 
   int rank_;
   std::string secret_;
+  std::chrono::seconds patience_;
   std::unique_ptr<Entrance> entrance_;
   FileDescriptor events_;
   std::vector<std::unique_ptr<Other>> others_;  // by rank; own included

@@ -1,11 +1,14 @@
 #include "runtime/communicators/tcp/links.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <latch>
 #include <thread>
 
+#include "tests/runtime/communicators/tcp/own_network.hpp"
 #include "tests/runtime/communicators/tcp/ranks.hpp"
 
 namespace dllaunch {
@@ -133,6 +136,59 @@ void receive_garbage() {
 TEST_F(LinksDeath, GarbageFromARankIsNamed) {
   EXPECT_EXIT(receive_garbage(), testing::ExitedWithCode(70),
               "the connection to rank 1 on n1 has failed: it sent a frame of unknown kind");
+}
+
+constexpr std::chrono::seconds short_patience{3};
+
+/// Two ranks that exchange messages; then no packet passes any more.
+void cut_the_cable() {
+  const OwnNetwork network;
+  std::latch both(2);
+  on_plans(2, [&](const MeetingPlan& plan) {
+    auto met = meet(plan);
+    Links links(plan.rank, plan.secret, *std::move(met), short_patience);
+    exchange_with_all(links, 0);
+    both.arrive_and_wait();
+    if (plan.rank == 1) network.take_down();
+    exchange_with_all(links, 1);
+  });
+}
+
+TEST_F(LinksDeath, ACableThatIsCutEndsTheRanksThatWaitForItsMessages) {
+  if (!OwnNetwork::is_possible()) GTEST_SKIP() << "unavailable: a network namespace";
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EXIT(cut_the_cable(), testing::ExitedWithCode(70),
+              "the connection to rank [01] on n[01] has failed: no sign of its host for 3 s");
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, short_patience);
+}
+
+/// Rank 1's host starts anew: its kernel knows nothing of the connection, over which nothing is
+/// sent. Rank 0 waits for a message of it.
+void forget_a_connection() {
+  const OwnNetwork network;
+  on_plans(2, [&](const MeetingPlan& plan) {
+    auto met = meet(plan);
+    if (plan.rank == 1) {
+      const int on = 1;
+      // Closed in this state, the socket says nothing to the other side.
+      if (::setsockopt(met->sockets[0].get(), IPPROTO_TCP, TCP_REPAIR, &on, sizeof on) != 0) {
+        std::abort();
+      }
+      met->sockets[0] = FileDescriptor();
+      return;
+    }
+    Links links(plan.rank, plan.secret, *std::move(met), short_patience);
+    std::int64_t number = 0;
+    std::vector<std::int64_t> ended;
+    links.receive(1, {0, 1, sizeof number}, reinterpret_cast<std::byte*>(&number), {&ended});
+    wait_for(links, ended, 1);
+  });
+}
+
+TEST_F(LinksDeath, AHalfOpenConnectionIsNoticedByTheRankThatOnlyWaits) {
+  if (!OwnNetwork::is_possible()) GTEST_SKIP() << "unavailable: a network namespace";
+  EXPECT_EXIT(forget_a_connection(), testing::ExitedWithCode(70),
+              "the connection to rank 1 on n1 has failed: Connection reset by peer");
 }
 
 }  // namespace
