@@ -93,8 +93,9 @@ void set_slurm_state(const Queue& queue, RunState& run_state) {
   run_state.state = word_of(run_state.jobs);
   run_state.where = joined_nodes(run_state.jobs);
   for (const auto& job : run_state.jobs) {
+    if (is_waiting_state(job.state)) continue;
     const auto elapsed = parse_slurm_elapsed(job.elapsed);
-    if (elapsed && *elapsed > run_state.seconds.value_or(0)) run_state.seconds = elapsed;
+    if (elapsed) run_state.seconds = std::max(*elapsed, run_state.seconds.value_or(0));
   }
   if (!run_state.state.empty()) return;
   run_state.state = stored_status(run_state.run);

@@ -56,10 +56,10 @@ std::optional<std::string> receive_line(int socket, Clock::time_point deadline) 
   return std::nullopt;
 }
 
-Error too_late(const MeetingPlan& plan, const std::string& what) {
+Error too_late(const MeetingPlan& plan, const std::string& what, const std::string& why = "") {
   return {ErrorKind::timeout,
-          fmt::format("rank {} on {}: {} within {} s", plan.rank, plan.host, what,
-                      plan.patience.count()),
+          fmt::format("rank {} on {}: {} within {} s{}{}", plan.rank, plan.host, what,
+                      plan.patience.count(), why.empty() ? "" : ": ", why),
           ""};
 }
 
@@ -149,12 +149,23 @@ class Host {
   int came_ = 0;
 };
 
-/// Another rank's part of a meeting: one attempt to get the table from rank 0.
+/// After connect_to() has failed.
+std::string why_unreachable(const MeetingPlan& plan) {
+  std::string error = last_error();
+  return addresses_of(plan.address, plan.port).empty() ? "the name does not resolve" : error;
+}
+
+/// Another rank's part of a meeting: one attempt to get the table from rank 0. `why` says why it
+/// failed.
 std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int own_port,
                                                    Clock::time_point deadline,
-                                                   FileDescriptor& socket) {
+                                                   FileDescriptor& socket, std::string& why) {
   socket = FileDescriptor(connect_to(plan.address, plan.port));
-  if (!socket) return std::nullopt;
+  if (!socket) {
+    why = why_unreachable(plan);
+    return std::nullopt;
+  }
+  why = "what listens there does not answer as rank 0 of this start";
   const Hello hello{.rank = plan.rank,
                     .to = 0,
                     .size = plan.size,
@@ -175,18 +186,29 @@ Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
   met.sockets.resize(static_cast<std::size_t>(plan.size));
   milliseconds pause(2);
   constexpr milliseconds longest_pause(1000);
+  std::string why;
+  bool quiet = true;
   while (true) {
-    auto table = ask_rank_0(plan, met.entrance->port(), deadline, met.sockets[0]);
+    auto table = ask_rank_0(plan, met.entrance->port(), deadline, met.sockets[0], why);
     if (table) {
       met.all = *std::move(table);
       return met;
     }
-    if (Clock::now() + pause >= deadline) break;
+    const auto left = deadline - Clock::now();
+    if (pause >= left) break;
+    if (quiet && left <= plan.patience - plan.quiet) {
+      quiet = false;
+      if (plan.warn) {
+        plan.warn(fmt::format("no connection to rank 0 at {} port {} yet: {}; trying for {} s more",
+                              plan.address, plan.port, why,
+                              std::chrono::ceil<std::chrono::seconds>(left).count()));
+      }
+    }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, longest_pause);
   }
-  return too_late(plan,
-                  fmt::format("rank 0 did not answer at {} port {}", plan.address, plan.port));
+  return too_late(
+      plan, fmt::format("no connection to rank 0 at {} port {}", plan.address, plan.port), why);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct MeetingPlan {
   std::string secret = {};             // of the start
   std::string host = {};               // this node's name, for messages
   std::chrono::seconds patience{300};  // until all have met
+  std::chrono::seconds quiet{10};      // until a rank that has not reached rank 0 says so
   Say warn = {};                       // see Entrance::Keeper
 };
 

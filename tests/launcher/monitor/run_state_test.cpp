@@ -39,6 +39,15 @@ TEST_F(RunStateTest, TheQueueSaysWhatASlurmRunDoes) {
             "timeout");
 }
 
+TEST_F(RunStateTest, ARunHasATimeFromItsStart) {
+  const auto seconds = [&](const std::string& text) {
+    return run_state({.folder = "r", .job_id = "7"}, queue(text)).seconds;
+  };
+  EXPECT_EQ(seconds("7|PENDING|N/A|0:00||Priority\n"), std::nullopt);
+  EXPECT_EQ(seconds("7|RUNNING|N/A|0:00|n1|None\n"), 0);
+  EXPECT_EQ(seconds("7|RUNNING|N/A|0:05|n1|None\n"), 5);
+}
+
 TEST_F(RunStateTest, AnArrayIsAllItsTasks) {
   const auto seen = run_state({.folder = "r", .job_id = "74"},
                               queue("74_[2-3%2]|PENDING|N/A|0:00||JobArrayTaskLimit\n"

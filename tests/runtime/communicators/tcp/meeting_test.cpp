@@ -82,8 +82,10 @@ TEST(Meeting, NamesTheRanksThatDoNotCome) {
     } else {
       EXPECT_EQ(met.error().what, "rank " + std::to_string(plan.rank) + " on n" +
                                       std::to_string(plan.rank) +
-                                      ": rank 0 did not answer at 127.0.0.1 port " +
-                                      std::to_string(plan.port) + " within 1 s");
+                                      ": no connection to rank 0 at 127.0.0.1 port " +
+                                      std::to_string(plan.port) +
+                                      " within 1 s: what listens there does not answer as rank 0 "
+                                      "of this start");
     }
   });
 }
@@ -118,6 +120,23 @@ TEST(Meeting, BelievesNoImpostor) {
   const auto met = meet(plan);
   ASSERT_FALSE(met);
   EXPECT_EQ(met.error().kind, ErrorKind::timeout);
+}
+
+TEST(Meeting, ARankThatDoesNotReachRank0SaysSoOnce) {
+  std::vector<std::string> said;
+  MeetingPlan plan = plan_for(1, 2, 1);
+  plan.address = "no-such-host.invalid";
+  plan.patience = std::chrono::seconds(3);
+  plan.quiet = std::chrono::seconds(1);
+  plan.warn = [&](std::string_view line) { said.emplace_back(line); };
+  const auto met = meet(plan);
+  ASSERT_FALSE(met);
+  EXPECT_EQ(met.error().what,
+            "rank 1 on n1: no connection to rank 0 at no-such-host.invalid port 1 within 3 s: the "
+            "name does not resolve");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], ContainsRegex("^no connection to rank 0 at no-such-host.invalid port 1 yet: "
+                                     "the name does not resolve; trying for [12] s more$"));
 }
 
 TEST(Meeting, StrangersHoldNobodyUp) {
