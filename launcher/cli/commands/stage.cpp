@@ -15,6 +15,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "launcher/staging/container_shim.hpp"
 #include "launcher/staging/stage_job.hpp"
 
 namespace dllaunch {
@@ -31,6 +32,7 @@ constexpr std::string_view examples =
 struct StageOptions {
   bool folder = false;
   std::string keep;
+  std::string shim;
   bool here = false;
   bool make = false;
   std::vector<std::string> parcels;
@@ -101,6 +103,11 @@ Result<int> stage(const StageOptions& options, System& system) {
     return exit_code::success;
   }
   if (!options.keep.empty()) return keep(options.keep);
+  if (!options.shim.empty()) {
+    auto copied = copy_container_shim(options.shim);
+    if (!copied) return std::move(copied).error();
+    return exit_code::success;
+  }
   if (options.job.request.folder.empty())
     return Error{ErrorKind::bad_request, "stage: --to FOLDER is missing",
                  "--to \"$DLLAUNCH_STAGE\""};
@@ -124,6 +131,9 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("PATH")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_option("--shim", options->shim,
+                 "copy dllaunch, its libraries and their loader to FOLDER, for a container")
+      ->type_name("FOLDER");
   app.add_option("--run-dir", job.request.run_dir, "the run's directory: plan.json and train.json")
       ->type_name("DIR");
   app.add_flag("--here", options->here, "on this node alone");
