@@ -19,9 +19,9 @@ TEST(ContainerShim, TheCopyRunsWithNoLibraryFromElsewhere) {
     ASSERT_TRUE(copied) << copied.error().what;
   }
   PosixSystem system{Console{}};
-  const auto loads = system.run({there + "/ld.so", "--inhibit-cache", "--library-path", there,
-                                 "--list", there + "/dllaunch"},
-                                std::chrono::seconds(10));
+  const auto loads = system.run(
+      {there + "/ld.so", "--inhibit-cache", "--library-path", there, "--list", there + "/dllaunch"},
+      std::chrono::seconds(10));
   ASSERT_TRUE(loads);
   EXPECT_EQ(loads->exit_code, 0) << loads->err;
   std::istringstream lines(loads->out);

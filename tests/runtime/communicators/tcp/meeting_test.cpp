@@ -80,12 +80,11 @@ TEST(Meeting, NamesTheRanksThatDoNotCome) {
                   ContainsRegex("rank 0 on n0: [234] of 5 ranks did not connect: 1, (2, )?3(, 4)? "
                                 "within 1 s"));
     } else {
-      EXPECT_EQ(met.error().what, "rank " + std::to_string(plan.rank) + " on n" +
-                                      std::to_string(plan.rank) +
-                                      ": no connection to rank 0 at 127.0.0.1 port " +
-                                      std::to_string(plan.port) +
-                                      " within 1 s: what listens there does not answer as rank 0 "
-                                      "of this start");
+      EXPECT_EQ(met.error().what,
+                "rank " + std::to_string(plan.rank) + " on n" + std::to_string(plan.rank) +
+                    ": no connection to rank 0 at 127.0.0.1 port " + std::to_string(plan.port) +
+                    " within 1 s: what listens there does not answer as rank 0 "
+                    "of this start");
     }
   });
 }
