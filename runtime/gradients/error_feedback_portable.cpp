@@ -1,4 +1,4 @@
-// compress() and expand() with the compiler's default instruction set only.
+// compress() and expand() with the compiler's default instruction set only; NEON on 64-bit Arm.
 #include "runtime/gradients/error_feedback_kernel.hpp"
 
 namespace dllaunch {

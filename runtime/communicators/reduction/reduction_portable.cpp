@@ -1,4 +1,5 @@
-// reduce() with the compiler's default instruction set only; see reduction_x86.cpp.
+// reduce() with the compiler's default instruction set only; see reduction_x86.cpp. On 64-bit Arm
+// that has NEON, whose registers are the vectors of 16 bytes.
 #include "runtime/communicators/reduction/reduction_kernel.hpp"
 
 namespace dllaunch {

@@ -1,4 +1,5 @@
-// Batch normalisation's loops for architectures without a file of their own.
+// Batch normalisation's loops for architectures without a file of their own. On 64-bit Arm their
+// vectors are NEON's.
 #include "trainer/backends/onednn/norm_loops.hpp"
 
 namespace dllaunch::onednn {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <latch>
 #include <thread>
 
@@ -57,25 +58,30 @@ TEST(Links, AllRanksCallEachOtherAtOnce) {
   }
 }
 
+// Ten thousand connections that speak another protocol, some hundreds at once.
 TEST(Links, StrangersAreRefusedAndRanksGoOn) {
+  constexpr std::uint64_t exchanges = 50;
+  constexpr long knocks = 200;  // before each
   on_links(3, [](Links& links, const MeetingPlan& plan) {
-    std::vector<FileDescriptor> strangers;
+    std::deque<FileDescriptor> strangers;
     const auto knock = [&] {
-      if (plan.rank != 2) return;
-      for (int i = 0; i < 10; ++i) {
+      constexpr std::size_t most_open = 300;
+      for (long i = 0; i < knocks && plan.rank == 2; ++i) {
         strangers.emplace_back(connect_to(plan.address, plan.port));
         static_cast<void>(::send(strangers.back().get(), "x\n", 2, MSG_NOSIGNAL));
+        if (strangers.size() > most_open) strangers.pop_front();
       }
     };
-    for (std::uint64_t tag = 0; tag < 50; ++tag) {
+    for (std::uint64_t tag = 0; tag < exchanges; ++tag) {
       knock();
       exchange_with_all(links, tag);
     }
     // Until rank 0 has refused all, the others wait.
     if (plan.rank == 0) {
-      while (links.refused() < 500) links.progress(milliseconds(10));
+      while (links.refused() < static_cast<long>(exchanges) * knocks)
+        links.progress(milliseconds(10));
     }
-    exchange_with_all(links, 1000);
+    exchange_with_all(links, exchanges);
   });
 }
 
