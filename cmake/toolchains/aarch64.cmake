@@ -14,6 +14,6 @@ endforeach()
 set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
 # The mpicc that is found is this machine's. Ranks meet over TCP, or by a module that the cluster builds.
 set(CMAKE_DISABLE_FIND_PACKAGE_MPI ON)
-# The compiler has one of its own beside the one that programs find.
+# Otherwise CMake finds the cross compiler's own libgomp, not the sysroot's.
 set(OpenMP_gomp_LIBRARY ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/libgomp.so.1 CACHE FILEPATH "")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${CMAKE_SYSROOT})

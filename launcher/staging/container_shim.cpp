@@ -4,8 +4,8 @@
 #include <link.h>
 
 #include <filesystem>
+#include <map>
 #include <system_error>
-#include <vector>
 
 #include "support/shared_library.hpp"
 
@@ -14,23 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Loaded {
-  std::vector<fs::path> libraries;  // the loader among them
-  std::string loader;               // its file name, as the program wants it
-};
+constexpr const char* loader_name = "ld.so";
+using Copies = std::map<std::string, fs::path>;  // from where, by name
 
-/// Takes one object of this process, for dl_iterate_phdr().
+/// Takes the path of one object of this process, for dl_iterate_phdr(), and the name of its copy.
 int take(dl_phdr_info* object, std::size_t /*bytes*/, void* into) {
-  auto& loaded = *static_cast<Loaded*>(into);
   const fs::path path = object->dlpi_name;
-  if (path.is_absolute()) loaded.libraries.push_back(path);  // the kernel's own has no path
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& header = object->dlpi_phdr[i];
-    if (header.p_type != PT_INTERP || !path.empty()) continue;
-    const auto* const interpreter =
-        reinterpret_cast<const char*>(object->dlpi_addr + header.p_vaddr);
-    loaded.loader = fs::path(interpreter).filename();
-  }
+  if (!path.is_absolute()) return 0;  // the program, and what the kernel brings
+  const bool is_loader = object->dlpi_addr == _r_debug.r_ldbase;
+  static_cast<Copies*>(into)->emplace(is_loader ? loader_name : path.filename().string(), path);
   return 0;
 }
 
@@ -50,18 +42,23 @@ Result<Ok> replace(const fs::path& to, const fs::path& from) {
 Result<Ok> copy_container_shim(const std::string& folder) {
   const auto program = own_file();
   if (!program) return program.error();
-  Loaded loaded;
-  ::dl_iterate_phdr(take, &loaded);
+  Copies copies;
+  ::dl_iterate_phdr(take, &copies);
+  if (!copies.contains(loader_name)) {
+    return Error{ErrorKind::unavailable, "the loader of this process is unknown", ""};
+  }
   const fs::path to = folder;
   std::error_code error;
   fs::create_directories(to, error);
-  auto done = replace(to / "dllaunch", *program);
-  for (const auto& library : loaded.libraries) {
-    if (!done) return done;
-    const auto name = library.filename();
-    done = replace(to / (name == loaded.loader ? fs::path("ld.so") : name), library);
+  if (error) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot create {}: {}", folder, error.message()), ""};
   }
-  return done;
+  copies.emplace("dllaunch", *program);
+  for (const auto& [name, from] : copies) {
+    if (auto done = replace(to / name, from); !done) return done;
+  }
+  return Ok{};
 }
 
 }  // namespace dllaunch

@@ -65,7 +65,8 @@ static void start_with_own_library(const char* prefix, const char* real, int arg
   char* loader = text_of("%s/" LOADER, folder);
   // --library-path takes the place of LD_LIBRARY_PATH, in which a module may find its MPI.
   char* path = text_of("%s%s%s", folder, has_user ? ":" : "", has_user ? user : "");
-  char* head[] = {argv[0], "--library-path", path, "--argv0", argv[0], (char*)real};
+  // The loader's own name is its path, by which the program finds it among what is loaded.
+  char* head[] = {loader, "--library-path", path, "--argv0", argv[0], (char*)real};
   const size_t words = sizeof(head) / sizeof(head[0]);
   char** all = calloc(words + (size_t)argc, sizeof(char*));
   if (all == NULL) abort();

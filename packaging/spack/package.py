@@ -3,6 +3,11 @@
 # `dllaunch build-mpi-module` for any other.
 from spack.package import *
 
+try:  # where Spack 1.0 has them
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+except ImportError:
+    pass
+
 
 class Dllaunch(CMakePackage):
     """Turns one YAML file into a bound, running, self-healing multi-GPU job on Slurm."""

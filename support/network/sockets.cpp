@@ -153,7 +153,11 @@ int begin_to_connect(const SocketAddress& address) {
 }
 
 int connect_to(const std::string& host, int port) {
-  for (const auto& address : addresses_of(host, port)) {
+  return connect_to(addresses_of(host, port));
+}
+
+int connect_to(const std::vector<SocketAddress>& addresses) {
+  for (const auto& address : addresses) {
     const int made = begin_to_connect(address);
     if (made < 0) continue;
     const bool ready = wait_for(made, POLLOUT, connect_patience_ms);

@@ -34,7 +34,8 @@ std::vector<SocketAddress> addresses_of(const std::string& host, int port);
 SocketAddress at_port(SocketAddress address, int port);
 /// Starts connecting: poll() reports when it is done, SO_ERROR whether it worked.
 int begin_to_connect(const SocketAddress& address);
-/// Tries each address of a name for a few seconds; errno is that of the last one.
+/// Tries each address for a few seconds; errno is that of the last one.
+int connect_to(const std::vector<SocketAddress>& addresses);
 int connect_to(const std::string& host, int port);
 
 /// Reads from a line and adds to `line`, up to the newline, which is left out, and nothing beyond

@@ -58,8 +58,8 @@ unpack_bundle() {
   tar -xzf "$1" -C "$work/the bundle" --strip-components=1 --no-same-owner
 }
 
-# enter_debian MOUNT COMMAND...: runs it as root in the Debian, whose changes of mounts end with it. MOUNT is a
-# command that gets the Debian's folder and mounts more there.
+# enter_debian MOUNT COMMAND...: runs it as root in the Debian; mounts made there vanish with it. MOUNT is a command
+# that sees the Debian's folder as $debian and mounts more there.
 enter_debian() {
   # shellcheck disable=SC2016  # for the inner shell
   unshare --mount --pid --fork --kill-child bash -euc '

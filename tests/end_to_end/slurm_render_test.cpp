@@ -334,6 +334,30 @@ run: [sh, -c, "the shim's own loader stands in for sh"]
   EXPECT_THAT(logs, Not(HasSubstr("error"))) << logs;
 }
 
+/// As the starter of a bundle does where the C library is old: by a loader, under a name that is no
+/// file.
+TEST(PyxisScript, TheShimIsCopiedOfAProgramThatALoaderStarted) {
+  const Workplace work;
+  PosixSystem system{Console{}};
+  const std::string first = work.path() + "/first";
+  const std::string second = work.path() + "/second";
+  const auto copied = system.run({DLLAUNCH_BIN_DIR "/dllaunch", "stage", "--shim", first}, 10s);
+  ASSERT_TRUE(copied);
+  ASSERT_EQ(copied->exit_code, 0) << copied->err;
+  const auto again = system.run({first + "/ld.so", "--library-path", first, "--argv0", "/no/such",
+                                 first + "/dllaunch", "stage", "--shim", second},
+                                10s);
+  ASSERT_TRUE(again);
+  ASSERT_EQ(again->exit_code, 0) << again->err;
+  fs::remove_all(first);
+  const auto ran = system.run(
+      {second + "/ld.so", "--inhibit-cache", "--library-path", second, second + "/dllaunch", "-V"},
+      10s);
+  ASSERT_TRUE(ran);
+  EXPECT_EQ(ran->exit_code, 0) << ran->err;
+  EXPECT_THAT(ran->out, HasSubstr("dllaunch"));
+}
+
 /// What ranks find of a script: exported and other variables, arrays, a function, the directory,
 /// and what the script evaluates once.
 constexpr const char* script_text = R"sh(#!/bin/bash

@@ -22,6 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 constexpr std::size_t longest_table = std::size_t{16} << 20;
 
@@ -40,20 +41,13 @@ bool send_line(int socket, std::string_view line, Clock::time_point deadline) {
   return true;
 }
 
-/// Reads a line of rank 0's; nothing beyond it, where messages begin.
-std::optional<std::string> receive_line(int socket, Clock::time_point deadline) {
-  std::string line;
+/// Reads a line of rank 0's; nothing beyond it, where messages begin. incomplete: at the deadline.
+LineState receive_line(int socket, Clock::time_point deadline, std::string& line) {
   while (line.size() < longest_table) {
-    switch (read_line(socket, line)) {
-      case LineState::complete:
-        return line;
-      case LineState::closed:
-        return std::nullopt;
-      case LineState::incomplete:
-        if (!wait_for(socket, POLLIN, deadline)) return std::nullopt;
-    }
+    const LineState state = read_line(socket, line);
+    if (state != LineState::incomplete || !wait_for(socket, POLLIN, deadline)) return state;
   }
-  return std::nullopt;
+  return LineState::closed;
 }
 
 Error too_late(const MeetingPlan& plan, const std::string& what, const std::string& why = "") {
@@ -149,23 +143,18 @@ class Host {
   int came_ = 0;
 };
 
-/// After connect_to() has failed.
-std::string why_unreachable(const MeetingPlan& plan) {
-  std::string error = last_error();
-  return addresses_of(plan.address, plan.port).empty() ? "the name does not resolve" : error;
-}
-
 /// Another rank's part of a meeting: one attempt to get the table from rank 0. `why` says why it
 /// failed.
 std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int own_port,
                                                    Clock::time_point deadline,
                                                    FileDescriptor& socket, std::string& why) {
-  socket = FileDescriptor(connect_to(plan.address, plan.port));
+  const auto addresses = addresses_of(plan.address, plan.port);
+  socket = FileDescriptor(connect_to(addresses));
   if (!socket) {
-    why = why_unreachable(plan);
+    why = addresses.empty() ? "the name does not resolve" : last_error();
     return std::nullopt;
   }
-  why = "what listens there does not answer as rank 0 of this start";
+  why = "it closed the connection";
   const Hello hello{.rank = plan.rank,
                     .to = 0,
                     .size = plan.size,
@@ -173,10 +162,13 @@ std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int 
                     .nonce = new_nonce(),
                     .host = plan.host};
   if (!send_line(socket.get(), to_line(hello, plan.secret), deadline)) return std::nullopt;
-  const auto line = receive_line(socket.get(), deadline);
-  if (!line) return std::nullopt;
+  std::string line;
+  const LineState state = receive_line(socket.get(), deadline, line);
+  if (state == LineState::incomplete) why = "it has not answered: it may wait for other ranks";
+  if (state != LineState::complete) return std::nullopt;
+  why = "what answers there does not know this start's secret";
   ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  return parse_table(*line, plan.size, plan.secret, hello.nonce);
+  return parse_table(line, plan.size, plan.secret, hello.nonce);
 }
 
 Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
@@ -195,20 +187,20 @@ Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
       return met;
     }
     const auto left = deadline - Clock::now();
-    if (pause >= left) break;
     if (quiet && left <= plan.patience - plan.quiet) {
       quiet = false;
       if (plan.warn) {
         plan.warn(fmt::format("no connection to rank 0 at {} port {} yet: {}; trying for {} s more",
                               plan.address, plan.port, why,
-                              std::chrono::ceil<std::chrono::seconds>(left).count()));
+                              std::max(seconds(0), std::chrono::ceil<seconds>(left)).count()));
       }
     }
+    if (pause >= left) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, longest_pause);
   }
-  return too_late(
-      plan, fmt::format("no connection to rank 0 at {} port {}", plan.address, plan.port), why);
+  return too_late(plan, fmt::format("no answer from rank 0 at {} port {}", plan.address, plan.port),
+                  why);
 }
 
 }  // namespace

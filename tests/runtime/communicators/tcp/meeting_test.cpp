@@ -80,11 +80,11 @@ TEST(Meeting, NamesTheRanksThatDoNotCome) {
                   ContainsRegex("rank 0 on n0: [234] of 5 ranks did not connect: 1, (2, )?3(, 4)? "
                                 "within 1 s"));
     } else {
-      EXPECT_EQ(met.error().what,
-                "rank " + std::to_string(plan.rank) + " on n" + std::to_string(plan.rank) +
-                    ": no connection to rank 0 at 127.0.0.1 port " + std::to_string(plan.port) +
-                    " within 1 s: what listens there does not answer as rank 0 "
-                    "of this start");
+      EXPECT_THAT(
+          met.error().what,
+          ContainsRegex("rank [24] on n[24]: no answer from rank 0 at 127.0.0.1 port [0-9]+ "
+                        "within 1 s: (it has not answered: it may wait for other ranks|it "
+                        "closed the connection|Connection re[a-z ]+)$"));
     }
   });
 }
@@ -124,18 +124,17 @@ TEST(Meeting, BelievesNoImpostor) {
 TEST(Meeting, ARankThatDoesNotReachRank0SaysSoOnce) {
   std::vector<std::string> said;
   MeetingPlan plan = plan_for(1, 2, 1);
-  plan.address = "no-such-host.invalid";
-  plan.patience = std::chrono::seconds(3);
+  plan.address = std::string(64, 'n');  // longer than a label may be: no name server is asked
+  plan.patience = std::chrono::seconds(2);
   plan.quiet = std::chrono::seconds(1);
   plan.warn = [&](std::string_view line) { said.emplace_back(line); };
   const auto met = meet(plan);
   ASSERT_FALSE(met);
-  EXPECT_EQ(met.error().what,
-            "rank 1 on n1: no connection to rank 0 at no-such-host.invalid port 1 within 3 s: the "
-            "name does not resolve");
+  EXPECT_EQ(met.error().what, "rank 1 on n1: no answer from rank 0 at " + plan.address +
+                                  " port 1 within 2 s: the name does not resolve");
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], ContainsRegex("^no connection to rank 0 at no-such-host.invalid port 1 yet: "
-                                     "the name does not resolve; trying for [12] s more$"));
+  EXPECT_THAT(said[0], ContainsRegex("^no connection to rank 0 at n+ port 1 yet: the name does not "
+                                     "resolve; trying for [01] s more$"));
 }
 
 TEST(Meeting, StrangersHoldNobodyUp) {

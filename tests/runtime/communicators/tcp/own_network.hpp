@@ -2,6 +2,8 @@
 #pragma once
 
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -22,10 +24,10 @@ class OwnNetwork {
     if (!enter()) std::abort();
   }
 
-  /// False where the kernel, or a container, forbids it.
+  /// False where the kernel, a container or an emulator does not allow what the tests do.
   static bool is_possible() {
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(enter() ? 0 : 1);
+    if (child == 0) ::_exit(enter() && knows_options() ? 0 : 1);
     int status = 1;
     return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
   }
@@ -40,6 +42,16 @@ class OwnNetwork {
     const bool entered =
         ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
     return entered && set_loopback(IFF_UP | IFF_RUNNING);
+  }
+
+  static bool knows_options() {
+    const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           size > sizeof(int) &&
+           ::setsockopt(socket.get(), IPPROTO_TCP, TCP_REPAIR, &on, sizeof on) == 0;
   }
 
   static bool set_loopback(int flags) {
