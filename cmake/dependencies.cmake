@@ -107,9 +107,7 @@ find_library(NCCL_LIBRARY nccl HINTS ENV NCCL_HOME ENV CUDA_HOME PATHS /usr/loca
 if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY AND CUDA_RUNTIME_INCLUDE_DIR AND CUDA_RUNTIME_LIBRARY)
   option(DLLAUNCH_NCCL "nccl communicator" ON)
   if(DLLAUNCH_NCCL)
-    file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h version_lines REGEX "define NCCL_(MAJOR|MINOR|PATCH)")
-    string(REGEX MATCHALL "[0-9]+" version_numbers "${version_lines}")
-    list(JOIN version_numbers "." NCCL_VERSION)
+    dllaunch_read_version(${NCCL_INCLUDE_DIR}/nccl.h "define NCCL_(MAJOR|MINOR|PATCH) " NCCL_VERSION)
     add_library(dllaunch_nccl_library INTERFACE)
     add_library(dllaunch::nccl_library ALIAS dllaunch_nccl_library)
     target_include_directories(dllaunch_nccl_library SYSTEM INTERFACE
