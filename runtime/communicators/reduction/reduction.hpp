@@ -19,8 +19,9 @@ struct Reduction {
 };
 
 /// Every destinations[d] gets, for `count` elements, the reduction over all sources, added in the
-/// order of `sources`: the bits do not depend on where it is computed. No alignment is needed. A
-/// destination may be a source; no other overlap is allowed. At least one source.
+/// order of `sources`: the bits do not depend on where it is computed. Sums of integers wrap
+/// around. No alignment is needed. A destination may be a source; no other overlap is allowed. At
+/// least one source.
 void reduce(const Reduction& reduction, std::span<const std::byte* const> sources,
             std::span<std::byte* const> destinations, std::size_t count);
 

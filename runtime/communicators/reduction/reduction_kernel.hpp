@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 
 #include "runtime/communicators/reduction/reduction.hpp"
 #include "runtime/numerics/vectors.hpp"
@@ -18,10 +19,22 @@ template <typename T, std::size_t lanes, typename Destinations>
   for (std::byte* to : destinations) store_vector<T, lanes>(x, to + at);
 }
 
+/// Integers wrap around, which C++ defines for unsigned ones only.
+template <typename V>
+[[gnu::always_inline]] inline void add_vector(V& a, const V& b) {
+  using Element = std::remove_cvref_t<decltype(a[0])>;
+  if constexpr (std::is_integral_v<Element>) {
+    using Unsigned = Vector<std::make_unsigned_t<Element>, sizeof(V) / sizeof(Element)>;
+    a = __builtin_bit_cast(V, __builtin_bit_cast(Unsigned, a) + __builtin_bit_cast(Unsigned, b));
+  } else {
+    a = a + b;
+  }
+}
+
 template <ReduceOp op, typename V>
 [[gnu::always_inline]] inline void combine_vectors(V& a, const V& b) {
   if constexpr (op == ReduceOp::sum || op == ReduceOp::average) {
-    a = a + b;
+    add_vector(a, b);
   } else {
     const V lesser = a < b ? a : b;
     const V greater = a > b ? a : b;

@@ -170,6 +170,18 @@ TEST(Reduction, OfWholeNumbersTruncatesTheAverage) {
   EXPECT_EQ(b, (std::vector<std::int64_t>{-3, 3, 4'499'999'999'999'999'999, 0}));
 }
 
+TEST(Reduction, SumsOfIntegersWrapAround) {
+  constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+  // More than the vectors of one step, so that the rest counts too.
+  const std::vector<std::int64_t> a(67, largest);
+  std::vector<std::int64_t> b(67, 2);
+  const std::array<const std::byte*, 2> from = {reinterpret_cast<const std::byte*>(a.data()),
+                                                reinterpret_cast<const std::byte*>(b.data())};
+  const std::array<std::byte*, 1> to = {reinterpret_cast<std::byte*>(b.data())};
+  reduce({DType::i64, ReduceOp::sum}, from, to, b.size());
+  EXPECT_EQ(b, std::vector<std::int64_t>(67, std::numeric_limits<std::int64_t>::min() + 1));
+}
+
 TEST(Reduction, OfBytesSurvives256Ranks) {
   std::vector<std::uint8_t> bytes(100, 3);
   const std::array<const std::byte*, 1> from = {reinterpret_cast<const std::byte*>(bytes.data())};
