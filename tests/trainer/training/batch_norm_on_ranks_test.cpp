@@ -163,7 +163,8 @@ TEST(BatchNormOnRanks, ABadImageOnOneRankStopsAll) {
       run_program(on_ranks(3, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
   EXPECT_EQ(ended.exit_code, 2) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("data_batch_1.bin"));
-  EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
+  // The start may take longer than that on a busy machine; no collective does.
+  EXPECT_THAT(ended.output, Not(testing::ContainsRegex("stall: [a-z_]+ #")));
 }
 
 /// A bad image spoils all ranks through the statistics; the rank that read it is named. It is
@@ -216,7 +217,7 @@ TEST(BatchNormOnRanks, AKilledRankDoesNotBlockTheOthers) {
   job["epochs"] = 1'000'000;
   job["batch_size"] = 8;
   job["runtime"]["stall_seconds"] = 1;
-  job["runtime"]["stall_abort_seconds"] = 3;
+  job["runtime"]["stall_abort_seconds"] = 6;  // the start has to fit too
   const std::string config = (folder / "train.json").string();
   write_text(config, job.dump());
   RunningProgram program(on_ranks(3, {bin + "/dltrain", "--config", config}));
