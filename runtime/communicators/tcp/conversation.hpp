@@ -40,7 +40,7 @@ struct Receipt {
 /// pair; with several, a frame would also have to say which message in order it is a piece of.
 class Conversation {
  public:
-  static constexpr std::size_t most_unasked_bytes = std::size_t{1} << 20;  // of a small message
+  static constexpr std::size_t most_unasked_bytes = std::size_t{1} << 16;  // of a small message
   static constexpr std::size_t most_early_bytes = std::size_t{64} << 20;   // that wait in memory
 
   void send(const MessageName& name, const std::byte* data, Receipt receipt);
