@@ -1,5 +1,5 @@
 // Compares this project's all-reduce with MPI's and with a bare loop, its lower bound, in one run:
-//   mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
+//   mpirun -np 2 build/test/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
 // With more ranks or several nodes there is no loop. "over tcp" is ours without MPI below it; its
 // ranks meet at MASTER_ADDR [127.0.0.1] and MASTER_PORT [29517]. Each round measures all of them in
 // turn; prints medians over nine rounds, of the ratios too. 1 GB = 1e9 bytes.
