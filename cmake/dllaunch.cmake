@@ -82,8 +82,9 @@ endfunction()
 # dllaunch_suites(NAME LIMIT LABELS PROPERTY VALUE): adds each suite of the program to `whole`.
 function(dllaunch_suites name limit labels)
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}>)
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM COMMAND ${CMAKE_COMMAND}
-    -DPROGRAM=$<TARGET_FILE:${name}> -DLIMIT=${limit} "-DLABELS=${labels}" "-DPROPERTY=${ARGN}" -DFILE=${suites}
+    "-DPROGRAM=${program}" -DLIMIT=${limit} "-DLABELS=${labels}" "-DPROPERTY=${ARGN}" -DFILE=${suites}
     -P ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake)
   # Not there where only some programs are built, as for `scripts/test --quick` and tsan.
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}_if_built.cmake "include(\"${suites}\" OPTIONAL)\n")
