@@ -18,7 +18,7 @@ bool needs_no_quotes(char c) {
 }
 
 bool is_control(char c) {
-  return (c >= 0 && c < ' ') || c == '\x7f';
+  return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
 }
 
 /// $'...': escapes control characters instead of containing them.

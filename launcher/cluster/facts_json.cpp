@@ -30,7 +30,7 @@ Error damaged(std::string what) {
 /// These texts are printed on terminals.
 bool is_printable(const std::string& text) {
   return std::none_of(text.begin(), text.end(),
-                      [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
 }
 
 Result<Ok> check_texts(const ProbedNode& node) {

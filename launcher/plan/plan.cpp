@@ -72,7 +72,7 @@ bool has_nul(std::string_view text) {
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
-                     [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+                     [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
 }
 
 /// Command lines and files cannot contain a NUL. A line break would end an #SBATCH line; other

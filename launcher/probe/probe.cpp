@@ -38,7 +38,7 @@ std::string last_line(const std::string& text) {
   auto line = text.substr(begin == std::string::npos ? 0 : begin + 1);
   line.resize(std::min<std::size_t>(line.find_last_not_of(" \t\r\n") + 1, 300));
   std::replace_if(
-      line.begin(), line.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return line;
 }
 

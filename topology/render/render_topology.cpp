@@ -39,7 +39,7 @@ class Page {
         if (!fits && width + 3 == columns_) return kept + "...";
         ++width;
       }
-      kept += c >= 0 && c < ' ' ? '?' : c;
+      kept += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
     return kept;
   }
