@@ -187,12 +187,13 @@ Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
       return met;
     }
     const auto left = deadline - Clock::now();
-    if (quiet && left <= plan.patience - plan.quiet) {
+    // Not at the end, which has an error of its own.
+    if (quiet && left > seconds(0) && left <= plan.patience - plan.quiet) {
       quiet = false;
       if (plan.warn) {
         plan.warn(fmt::format("no connection to rank 0 at {} port {} yet: {}; trying for {} s more",
                               plan.address, plan.port, why,
-                              std::max(seconds(0), std::chrono::ceil<seconds>(left)).count()));
+                              std::chrono::ceil<seconds>(left).count()));
       }
     }
     if (pause >= left) break;
