@@ -34,9 +34,11 @@ function(dllaunch_program name)
   endif()
 endfunction()
 
-# Sanitized programs are about five times slower; the time limits of tests follow.
+# Sanitized programs are about five times slower, emulated ones ten times; the time limits of tests follow.
 set(DLLAUNCH_PATIENCE 1)
-if(DLLAUNCH_SANITIZE)
+if(CMAKE_CROSSCOMPILING)
+  set(DLLAUNCH_PATIENCE 10)
+elseif(DLLAUNCH_SANITIZE)
   set(DLLAUNCH_PATIENCE 5)
 endif()
 

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/emulator.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -79,6 +81,7 @@ TEST(IsolatedCall, NeedsNoExitStatus) {
 }
 
 TEST(IsolatedCall, BoundsTheMemoryOfTheChild) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator bounds no memory";
   const auto limit = *isolated_call(
       [] {
         rlimit now{};
