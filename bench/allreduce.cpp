@@ -17,7 +17,9 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/communicators/tcp/tcp_peers.hpp"
+#include "runtime/rank/transport.hpp"
 
 namespace {
 
@@ -141,15 +144,14 @@ std::size_t argument(int argc, char** argv, int index, std::size_t otherwise) {
 
 /// Returns nullptr, with a message, if the ranks cannot meet.
 std::unique_ptr<Communicator> open_over_tcp(const RankEnv& env) {
-  const auto address = process_environment()("MASTER_ADDR").value_or("127.0.0.1");
-  const auto port = process_environment()("MASTER_PORT").value_or("29517");
-  auto peers = open_tcp_peers_at({.rank = env.rank,
-                                  .size = env.world_size,
-                                  .address = address,
-                                  .port = std::atoi(port.c_str()),
-                                  .secret = "of a benchmark",
-                                  .host = "host",
-                                  .patience = std::chrono::seconds(10)});
+  const auto lookup = [](const std::string& name) -> std::optional<std::string> {
+    if (auto value = process_environment()(name)) return value;
+    if (name == "MASTER_ADDR") return "127.0.0.1";
+    if (name == "MASTER_PORT") return "29517";
+    if (name == start_secret_variable) return "of a benchmark";
+    return std::nullopt;
+  };
+  auto peers = open_tcp_peers(env, lookup);
   auto opened = peers ? open_hierarchical(*std::move(peers))
                       : Result<std::unique_ptr<Communicator>>(std::move(peers).error());
   if (opened) return *std::move(opened);

@@ -1,5 +1,6 @@
 // Check: the nodes reach each other over the job's network; names the nodes that do not.
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -7,10 +8,17 @@
 
 #include "launcher/preflight/check.hpp"
 #include "launcher/preflight/exchange.hpp"
-#include "launcher/preflight/interface_choice.hpp"
+#include "support/network/interfaces.hpp"
 
 namespace dllaunch {
 namespace {
+
+std::set<std::string> names_of(const std::vector<NetworkInterface>& interfaces) {
+  std::set<std::string> names;
+  for (const auto& card : interfaces) names.insert(card.name);
+  if (names.empty()) names.insert("none");
+  return names;
+}
 
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto& hosts = view.request.hosts;
@@ -29,13 +37,16 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   for (const auto& host : hosts) plan.hosts.push_back(host + view.request.host_suffix);
   const auto wanted = view.system.environment("NCCL_SOCKET_IFNAME").value_or("");
   if (!wanted.empty()) {
-    const auto chosen = choose_interface(wanted, interfaces_here());
-    if (!chosen) {
-      seen["error"] = chosen.error().what;
+    const auto here = interfaces_here();
+    const auto meant = interfaces_meant(wanted, here);
+    if (meant.empty()) {
+      seen["error"] =
+          fmt::format("NCCL_SOCKET_IFNAME={} matches no interface that is up; there are: {}",
+                      wanted, fmt::join(names_of(interfaces_meant("^", here)), ", "));
       return seen;
     }
-    seen["interface"] = chosen->name;
-    plan.address = chosen->address;
+    seen["interface"] = meant.front().name;
+    plan.address = meant.front().address;
   }
   const auto calls = exchange_with_peers(plan);
   if (!calls) return calls.error();

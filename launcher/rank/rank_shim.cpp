@@ -110,6 +110,7 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
       const auto& pci = plan->topology.gpus[static_cast<std::size_t>(gpu)].pci;
       if (!pci.empty()) gpus.push_back(pci);
     }
+    planned.nics.push_back(std::move(rank.nic));
     if (planned.request.policy != BindPolicy::none) planned.masks.push_back(std::move(rank.cpus));
   }
   return planned;
@@ -197,6 +198,15 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankCo
   return gpus;
 }
 
+std::string choose_nic(const PlannedBinding& planned, const RankContext& context) {
+  const auto local = static_cast<std::size_t>(context.rank.local_rank);
+  if (local >= planned.nics.size()) return "";
+  const std::string& nic = planned.nics[local];
+  const bool fast = std::ranges::any_of(
+      context.node.nics, [&](const Nic& here) { return here.fabric && here.name == nic; });
+  return fast ? nic : "";
+}
+
 namespace {
 
 /// With device cgroups, numbers start at 0 again and do not identify addresses. Slurm sets the
@@ -260,6 +270,7 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& r
   if (!binding.gpus.empty()) {
     all.emplace_back("DLLAUNCH_GPUS", fmt::format("{}", fmt::join(binding.gpus, ",")));
   }
+  if (!binding.nic.empty()) all.emplace_back("DLLAUNCH_NIC", binding.nic);
   if (const auto visible = lookup("CUDA_VISIBLE_DEVICES")) {
     const auto own = own_mig_instance(*visible, rank.local_rank);
     if (own != *visible) all.emplace_back("CUDA_VISIBLE_DEVICES", own);

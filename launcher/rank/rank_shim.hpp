@@ -23,6 +23,7 @@ struct PlannedBinding {
   PlacementRequest request = {};  // for a new placement if the masks do not fit
   bool exact = true;              // false: this node's topology may differ from the plan's
   std::vector<std::vector<std::string>> gpus = {};  // PCI addresses, by local rank
+  std::vector<std::string> nics = {};               // names, by local rank; "" if none is near
   std::string framework = "none";                   // empty: the built-in trainer
   SiteSettings site = {};                           // settings of the cluster profile for the node
 };
@@ -49,6 +50,7 @@ struct RankBinding {
   bool shared = false;    // other ranks of the node use some of them too
   std::string note = {};  // one line if the binding differs from the plan; empty: as planned
   std::vector<std::string> gpus = {};  // from choose_gpus()
+  std::string nic = {};                // from choose_nic()
 };
 
 /// Whether srun bound each task to its own CPUs. On part of a node, --cpu-bind=none gives every
@@ -67,6 +69,10 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankContext& con
 /// be bound. Empty: none, or unknown.
 std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankContext& seen);
 
+/// Returns the planned network card of the rank if this node has it and it is of a fast network:
+/// nothing says where an ordinary one leads. Empty: none.
+std::string choose_nic(const PlannedBinding& planned, const RankContext& context);
+
 /// Fills in the visible GPUs from the VISIBLE_DEVICES variables: on a shared node Slurm may give
 /// any GPUs.
 void see_gpus(const EnvLookup& lookup, RankContext& context);
@@ -76,9 +82,10 @@ void see_gpus(const EnvLookup& lookup, RankContext& context);
 std::string own_mig_instance(const std::string& visible, int local_rank);
 
 /// Returns RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK if known, DLLAUNCH_RUN_DIR,
-/// DLLAUNCH_GPUS with the addresses of the rank's GPUs if any, and CUDA_VISIBLE_DEVICES if it lists
-/// several MIG instances. Unless set by the user: OMP_NUM_THREADS, and OMP_WAIT_POLICY=passive if
-/// ranks share CPUs (threads spinning at a barrier keep other ranks off the CPU: up to 3x slower).
+/// DLLAUNCH_GPUS with the addresses of the rank's GPUs if any, DLLAUNCH_NIC with the name of its
+/// network card if any, and CUDA_VISIBLE_DEVICES if it lists several MIG instances. Unless set by
+/// the user: OMP_NUM_THREADS, and OMP_WAIT_POLICY=passive if ranks share CPUs (threads spinning at
+/// a barrier keep other ranks off the CPU: up to 3x slower).
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,
                                                                 const RankBinding& binding,
                                                                 const std::string& run_dir,

@@ -33,11 +33,8 @@ std::string end_of(int socket, int (*which)(int, sockaddr*, socklen_t*)) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  std::array<char, NI_MAXHOST> host{};
-  if (which(socket, generic, &size) != 0 ||
-      getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
-    return "an unknown address";
-  const std::string text = host.data();
+  const std::string text = which(socket, generic, &size) == 0 ? numeric_address(generic) : "";
+  if (text.empty()) return "an unknown address";
   const std::string four_in_six = "::ffff:";
   return text.starts_with(four_in_six) ? text.substr(four_in_six.size()) : text;
 }
@@ -94,6 +91,17 @@ int port_of(int socket) {
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
   // The port is at the same offset for both families.
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::string numeric_address(const sockaddr* address) {
+  if (address == nullptr) return "";
+  const bool is_six = address->sa_family == AF_INET6;
+  if (!is_six && address->sa_family != AF_INET) return "";
+  const socklen_t size = is_six ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  std::array<char, NI_MAXHOST> text{};
+  const int failed =
+      getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed != 0 ? "" : text.data();
 }
 
 std::string peer_of(int socket) {

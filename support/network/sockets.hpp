@@ -15,6 +15,8 @@ int listen_on(int port);
 /// Takes ownership of the socket, which may be -1.
 int bound_and_listening(int socket, const sockaddr* address, socklen_t size);
 int port_of(int socket);
+/// Returns "10.0.0.7" or "fd00::7"; empty: not an address of IPv4 or IPv6, or none.
+std::string numeric_address(const sockaddr* address);
 /// Returns the peer's address, such as "10.0.0.7".
 std::string peer_of(int socket);
 /// Returns this end's address, as the peer sees it where nothing translates addresses.

@@ -5,7 +5,8 @@
 
 namespace dllaunch {
 
-/// Returns true in a run of scripts/test-arm: qemu-user has no limit of memory, and its loader is not the machine's.
+/// Returns true in a run of scripts/test-arm: qemu-user has no limit of memory, and its loader is
+/// not the machine's.
 inline bool under_an_emulator() {
   return std::getenv("DLLAUNCH_TEST_EMULATED") != nullptr;
 }

@@ -99,6 +99,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, Syste
   see_gpus(process_environment(), context);
   auto binding = choose_binding(planned, context);
   binding.gpus = choose_gpus(planned, context);
+  binding.nic = choose_nic(planned, context);
   if (!binding.note.empty() && !planned.masks.empty()) {
     system.log("dllaunch: " + binding.note + "\n");
   }
@@ -107,6 +108,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, Syste
   if (!applied) {
     auto unbound = complain(applied.error());
     unbound.gpus = std::move(binding.gpus);
+    unbound.nic = std::move(binding.nic);
     return unbound;
   }
   return binding;

@@ -1,8 +1,6 @@
 #include "launcher/rank/rendezvous/reachable_address.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,6 +10,8 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,20 +26,6 @@ bool is_link_local(std::string_view address) {
   return address.starts_with("fe80:") || address.starts_with("169.254.");
 }
 
-std::string as_number(const sockaddr* address) {
-  std::array<char, NI_MAXHOST> text{};
-  const socklen_t size =
-      address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  if (getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
-    return "";
-  }
-  return text.data();
-}
-
-bool is_ip(const sockaddr* address) {
-  return address != nullptr && (address->sa_family == AF_INET || address->sa_family == AF_INET6);
-}
-
 /// Calls `look` for each address of `name` until it returns true.
 template <typename Look>
 void each_address(const std::string& name, Look look) {
@@ -48,7 +34,7 @@ void each_address(const std::string& name, Look look) {
   addrinfo* list = nullptr;
   if (name.empty() || getaddrinfo(name.c_str(), nullptr, &wanted, &list) != 0) return;
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
-    if (is_ip(at->ai_addr) && look(*at)) break;
+    if (!numeric_address(at->ai_addr).empty() && look(*at)) break;
   }
   freeaddrinfo(list);
 }
@@ -69,7 +55,7 @@ std::string address_towards(const std::string& peer) {
       reinterpret_cast<sockaddr_in&>(target).sin_port = discard;
     socklen_t size = sizeof target;
     if (connect(probe, address, at.ai_addrlen) == 0 && getsockname(probe, address, &size) == 0) {
-      found = as_number(address);
+      found = numeric_address(address);
     }
     close(probe);
     return !found.empty();
@@ -78,21 +64,6 @@ std::string address_towards(const std::string& peer) {
 }
 
 }  // namespace
-
-std::vector<NetworkInterface> interfaces_here() {
-  std::vector<NetworkInterface> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    if (!is_ip(at->ifa_addr)) continue;
-    found.push_back({.name = at->ifa_name,
-                     .address = as_number(at->ifa_addr),
-                     .loopback = (at->ifa_flags & IFF_LOOPBACK) != 0,
-                     .up = (at->ifa_flags & IFF_UP) != 0});
-  }
-  freeifaddrs(list);
-  return found;
-}
 
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces) {
@@ -119,7 +90,7 @@ std::string reachable_address(const std::vector<std::string>& names, const std::
     if (name.empty()) continue;
     ResolvedName entry{.name = name};
     each_address(name, [&](const addrinfo& at) {
-      entry.addresses.push_back(as_number(at.ai_addr));
+      entry.addresses.push_back(numeric_address(at.ai_addr));
       return false;
     });
     resolved.push_back(std::move(entry));

@@ -4,14 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace dllaunch {
+#include "support/network/interfaces.hpp"
 
-struct NetworkInterface {
-  std::string name = {};
-  std::string address = {};  // numeric
-  bool loopback = false;
-  bool up = true;
-};
+namespace dllaunch {
 
 /// A name of this node and what it resolves to here.
 struct ResolvedName {
@@ -25,9 +20,6 @@ struct ResolvedName {
 /// containers or virtual machines; otherwise the first name.
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces);
-
-/// Returns every address of every interface; empty if the kernel does not report them.
-std::vector<NetworkInterface> interfaces_here();
 
 /// `names`: this node's names by Slurm and the machine, best first. `peer`: another node of the
 /// job; may be empty.

@@ -1,4 +1,4 @@
-// The messages between this rank and one other, over one connection.
+// The messages between this rank and one other that take one of their connections.
 #pragma once
 
 #include <array>
@@ -36,8 +36,7 @@ struct Receipt {
 /// wants it, which usually happens before. A small one is sent at once; if no receive is posted for
 /// it, it waits in memory here, up to a limit, and then in the socket. No call waits.
 ///
-/// A connection carries frames: a head, then the message's bytes. The protocol has one connection a
-/// pair; with several, a frame would also have to say which message in order it is a piece of.
+/// A connection carries frames: a head, then the message's bytes.
 class Conversation {
  public:
   static constexpr std::size_t most_unasked_bytes = std::size_t{1} << 16;  // of a small message

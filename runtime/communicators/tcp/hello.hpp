@@ -2,21 +2,24 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dllaunch {
 
-/// "I am rank 3 of 8, I want rank 1, and I listen on this port."
+constexpr int most_connections = 8;  // between two ranks
+
+/// "I am rank 3 of 8, I want rank 1, for the second of our connections, and I listen on this port."
 struct Hello {
   int rank = 0;
   int to = 0;
+  int connection = 0;  // which of those of the pair
   int size = 1;
   int port = 0;
-  std::string nonce = {};  // ties the answer's proof to this hello
-  std::string host = {};   // for messages; one word
+  std::string nonce = {};      // ties the answer's proof to this hello
+  std::string host = {};       // for messages; one word
+  std::string preferred = {};  // see Whereabouts
 
   bool operator==(const Hello&) const = default;
 };
@@ -39,15 +42,21 @@ struct Whereabouts {
   std::string address = {};  // numeric
   int port = 0;
   std::string host = {};
+  std::string preferred = {};  // numeric, of its network card; empty: none is preferred
 
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// Rank 0's answer to a hello while ranks meet: where each rank is, by rank.
-std::string to_line(std::span<const Whereabouts> all, std::string_view secret,
-                    std::string_view nonce);
-std::optional<std::vector<Whereabouts>> parse_table(std::string_view line, int size,
-                                                    std::string_view secret,
-                                                    std::string_view nonce);
+/// Rank 0's answer to a hello while ranks meet.
+struct Table {
+  int connections = 1;                  // between two ranks
+  std::vector<Whereabouts> ranks = {};  // by rank
+
+  bool operator==(const Table&) const = default;
+};
+
+std::string to_line(const Table& table, std::string_view secret, std::string_view nonce);
+std::optional<Table> parse_table(std::string_view line, int size, std::string_view secret,
+                                 std::string_view nonce);
 
 }  // namespace dllaunch

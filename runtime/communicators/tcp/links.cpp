@@ -24,11 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 // What an event belongs to.
 constexpr std::uint64_t entrance_key = ~std::uint64_t{0};
-std::uint64_t conversation_key(int rank) {
-  return static_cast<std::uint64_t>(rank) << 1;
+std::uint64_t conversation_key(std::size_t place) {
+  return std::uint64_t{place} << 1;
 }
-std::uint64_t call_key(int rank) {
-  return conversation_key(rank) | 1;
+std::uint64_t call_key(std::size_t place) {
+  return conversation_key(place) | 1;
 }
 
 constexpr std::chrono::milliseconds pause_between_calls{100};
@@ -65,27 +65,40 @@ bool say(int socket, std::string_view line) {
 
 }  // namespace
 
-Links::Links(int rank, std::string secret, Met met, std::chrono::seconds patience)
-    : rank_(rank),
-      secret_(std::move(secret)),
+Links::Links(const MeetingPlan& plan, Met met, std::chrono::seconds patience)
+    : rank_(plan.rank),
+      secret_(plan.secret),
       patience_(patience),
       entrance_(std::move(met.entrance)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
+      warn_(plan.warn),
+      connections_(met.table.connections),
+      all_(std::move(met.table.ranks)),
+      links_(all_.size() * static_cast<std::size_t>(connections_)),
       last_look_(Clock::now()) {
   watch_for(entrance_->descriptor(), EPOLL_CTL_ADD, EPOLLIN, entrance_key);
-  for (Whereabouts& where : met.all) {
-    others_.push_back(std::make_unique<Other>());
-    others_.back()->where = std::move(where);
-  }
   for (std::size_t each = 0; each < met.sockets.size(); ++each) {
-    if (met.sockets[each]) connect(static_cast<int>(each), std::move(met.sockets[each]));
+    if (met.sockets[each])
+      connect(place_of(static_cast<int>(each), 0), std::move(met.sockets[each]));
   }
 }
 
-void Links::give_up(int rank, const std::string& why) const {
-  const Whereabouts& where = others_[static_cast<std::size_t>(rank)]->where;
-  die("messages between ranks",
-      fmt::format("the connection to rank {} on {} has failed: {}", rank, where.host, why));
+/// A collective sends its blocks under consecutive tags.
+Links::Place Links::place_of(int rank, const MessageName& name) const {
+  const bool large = name.bytes > Conversation::most_unasked_bytes;
+  const auto connections = static_cast<std::uint64_t>(connections_);
+  return place_of(rank, large ? static_cast<int>(name.tag % connections) : 0);
+}
+
+Links::Link& Links::link(Place place) {
+  auto& link = links_[place];
+  if (!link) link = std::make_unique<Link>();
+  return *link;
+}
+
+void Links::give_up(Place place, const std::string& why) const {
+  die("messages between ranks", fmt::format("the connection to rank {} on {} has failed: {}",
+                                            rank_at(place), where(place).host, why));
 }
 
 void Links::watch_for(int socket, int operation, std::uint32_t events, std::uint64_t key) const {
@@ -99,27 +112,29 @@ void Links::watch_for(int socket, int operation, std::uint32_t events, std::uint
 
 void Links::send(int to, const MessageName& name, const std::byte* data, Receipt receipt) {
   if (to == rank_) return to_self(name, data, receipt);
-  other(to).conversation.send(name, data, receipt);
-  start(to);
+  const Place place = place_of(to, name);
+  link(place).conversation.send(name, data, receipt);
+  start(place);
 }
 
 void Links::receive(int from, const MessageName& name, std::byte* data, Receipt receipt) {
   if (from == rank_) return take_from_self(name, data, receipt);
-  other(from).conversation.receive(name, data, receipt);
-  start(from);
+  const Place place = place_of(from, name);
+  link(place).conversation.receive(name, data, receipt);
+  start(place);
 }
 
 /// A new message is due: sends it at once where that is possible.
-void Links::start(int rank) {
-  Other& to = other(rank);
+void Links::start(Place place) {
+  Link& to = link(place);
   if (!to.ended.empty()) {
     // What has come before the end is still there to be received.
-    if (to.conversation.outstanding() > 0) give_up(rank, to.ended);
+    if (to.conversation.outstanding() > 0) give_up(place, to.ended);
     return;
   }
-  if (to.conversation.is_connected()) return serve(rank, /*readable=*/false);
-  const bool is_retried = std::ranges::find(retries_, rank, &Retry::rank) != retries_.end();
-  if (!to.call && !is_retried) call(rank);
+  if (to.conversation.is_connected()) return serve(place, /*readable=*/false);
+  const bool is_retried = std::ranges::find(retries_, place, &Retry::place) != retries_.end();
+  if (!to.call && !is_retried) call(place);
 }
 
 void Links::to_self(const MessageName& name, const std::byte* data, Receipt receipt) {
@@ -163,19 +178,20 @@ void Links::look_for_silence() {
   const auto since = now - last_look_;
   if (since < std::chrono::milliseconds(patience_) / looks) return;
   last_look_ = now;
-  for (int rank = 0; rank < size(); ++rank) {
-    Other& peer = other(rank);
+  for (Place place = 0; place < links_.size(); ++place) {
     tcp_info info{};
     socklen_t bytes = sizeof info;
-    if (!peer.conversation.is_connected() ||
-        ::getsockopt(peer.conversation.socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
+    if (!links_[place] || !link(place).conversation.is_connected() ||
+        ::getsockopt(link(place).conversation.socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) !=
+            0) {
       continue;
     }
     const bool owes = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
     const bool silent = std::chrono::milliseconds(info.tcpi_last_ack_recv) >= since;
-    peer.silent_looks = owes && silent ? peer.silent_looks + 1 : 0;
-    if (peer.silent_looks >= looks) {
-      give_up(rank, fmt::format("no sign of its host for {} s", patience_.count()));
+    int& silent_looks = link(place).silent_looks;
+    silent_looks = owes && silent ? silent_looks + 1 : 0;
+    if (silent_looks >= looks) {
+      give_up(place, fmt::format("no sign of its host for {} s", patience_.count()));
     }
   }
 }
@@ -185,87 +201,107 @@ void Links::serve_event(std::uint64_t key, bool readable) {
     for (Guest& guest : entrance_->attend()) admit(std::move(guest));
     return;
   }
-  const int rank = static_cast<int>(key >> 1);
-  if (key == conversation_key(rank)) return serve(rank, readable);
+  const Place place = key >> 1;
+  if (key == conversation_key(place)) return serve(place, readable);
   // An earlier event of the same round may have ended the call.
-  if (other(rank).call) continue_call(rank);
+  if (link(place).call) continue_call(place);
 }
 
-void Links::serve(int rank, bool readable) {
-  Other& peer = other(rank);
+void Links::serve(Place place, bool readable) {
+  Link& peer = link(place);
   Conversation& conversation = peer.conversation;
   if (!conversation.is_connected()) return;
   // Reading first: what a rank sent before it ended still counts.
   std::string ended = readable ? conversation.read() : "";
   if (ended.empty() && conversation.wants_to_write()) ended = conversation.write();
-  if (ended.empty()) return watch(rank);
-  if (conversation.outstanding() > 0) give_up(rank, ended);
+  if (ended.empty()) return watch(place);
+  if (conversation.outstanding() > 0) give_up(place, ended);
   conversation.disconnect();
   peer.ended = std::move(ended);
 }
 
-void Links::watch(int rank) {
-  Other& peer = other(rank);
+void Links::watch(Place place) {
+  Link& peer = link(place);
   const std::uint32_t events = (peer.conversation.wants_to_read() ? EPOLLIN : 0u) |
                                (peer.conversation.wants_to_write() ? EPOLLOUT : 0u);
   if (events == peer.events) return;
   peer.events = events;
-  watch_for(peer.conversation.socket(), EPOLL_CTL_MOD, events, conversation_key(rank));
+  watch_for(peer.conversation.socket(), EPOLL_CTL_MOD, events, conversation_key(place));
 }
 
 // ---- connections
 
-void Links::connect(int rank, FileDescriptor socket) {
-  Other& peer = other(rank);
+void Links::connect(Place place, FileDescriptor socket) {
+  Link& peer = link(place);
   prepare(socket.get(), patience_);
   peer.events = EPOLLIN;
-  watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(rank));
+  watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(place));
   peer.conversation.connect(std::move(socket));
-  serve(rank, /*readable=*/false);
+  serve(place, /*readable=*/false);
 }
 
-void Links::call(int rank) {
-  Other& to = other(rank);
-  const auto addresses = addresses_of(to.where.address, to.where.port);
+void Links::call(Place place) {
+  Link& to = link(place);
+  const Whereabouts& there = where(place);
+  to.preferred = prefers_ && !own().preferred.empty() && !there.preferred.empty();
+  const auto& address = to.preferred ? there.preferred : there.address;
+  const auto addresses = addresses_of(address, there.port);
   to.call = FileDescriptor(addresses.empty() ? -1 : begin_to_connect(addresses.front()));
-  if (!to.call)
-    give_up(rank, fmt::format("{} port {}: {}", to.where.address, to.where.port,
-                              addresses.empty() ? "no address" : last_error()));
+  if (!to.call) {
+    const std::string why = addresses.empty() ? "no address" : last_error();
+    if (to.preferred) return call_elsewhere(place, why);
+    give_up(place, fmt::format("{} port {}: {}", address, there.port, why));
+  }
+  if (to.preferred) retries_.push_back({place, Clock::now() + preferred_patience});
   prepare(to.call.get(), patience_);
   to.hello_said = false;
   to.answer.clear();
   to.nonce = new_nonce();
-  watch_for(to.call.get(), EPOLL_CTL_ADD, EPOLLOUT, call_key(rank));
+  watch_for(to.call.get(), EPOLL_CTL_ADD, EPOLLOUT, call_key(place));
 }
 
-void Links::continue_call(int rank) {
-  Other& to = other(rank);
-  if (to.hello_said) return hear_answer(rank);
+void Links::continue_call(Place place) {
+  Link& to = link(place);
+  if (to.hello_said) return hear_answer(place);
   const int error = error_of(to.call.get());
   if (error != 0 && to.conversation.is_connected()) return static_cast<void>(to.call = {});
+  if (error != 0 && to.preferred) return call_elsewhere(place, std::strerror(error));
   if (error != 0 && error != ECONNRESET) {
-    give_up(rank,
-            fmt::format("{} port {}: {}", to.where.address, to.where.port, std::strerror(error)));
+    give_up(place, fmt::format("{} port {}: {}", where(place).address, where(place).port,
+                               std::strerror(error)));
   }
   const Hello hello{.rank = rank_,
-                    .to = rank,
+                    .to = rank_at(place),
+                    .connection = number_at(place),
                     .size = size(),
                     .port = entrance_->port(),
                     .nonce = to.nonce,
-                    .host = other(rank_).where.host};
+                    .host = own().host};
   to.hello_said = error == 0 && say(to.call.get(), to_line(hello, secret_));
-  if (!to.hello_said) return call_later(rank);
-  watch_for(to.call.get(), EPOLL_CTL_MOD, EPOLLIN, call_key(rank));
+  if (!to.hello_said) return call_later(place);
+  watch_for(to.call.get(), EPOLL_CTL_MOD, EPOLLIN, call_key(place));
 }
 
-void Links::call_later(int rank) {
-  other(rank).call = FileDescriptor();
-  retries_.push_back({rank, Clock::now() + pause_between_calls});
+void Links::call_later(Place place) {
+  link(place).call = FileDescriptor();
+  retries_.push_back({place, Clock::now() + pause_between_calls});
+}
+
+/// Its network card's address does not do: from now on all calls go to where the ranks have met.
+void Links::call_elsewhere(Place place, const std::string& why) {
+  if (prefers_ && warn_) {
+    warn_(
+        fmt::format("rank {} on {} does not answer at {}, its network card's address: {}; "
+                    "messages take the network over which the ranks met",
+                    rank_at(place), where(place).host, where(place).preferred, why));
+  }
+  prefers_ = false;
+  call(place);
 }
 
 /// The other rank answers when its thread comes here: that may take as long as its computation.
-void Links::hear_answer(int rank) {
-  Other& to = other(rank);
+void Links::hear_answer(Place place) {
+  Link& to = link(place);
   const LineState state = read_line(to.call.get(), to.answer);
   if (state == LineState::incomplete) return;
   // This rank has answered the other's call meanwhile. It has still said its hello: to the other
@@ -273,9 +309,9 @@ void Links::hear_answer(int rank) {
   if (to.conversation.is_connected()) return static_cast<void>(to.call = {});
   if (state == LineState::complete && parse_welcome(to.answer, secret_, to.nonce) == Welcome::yes) {
     watch_for(to.call.get(), EPOLL_CTL_DEL, 0, 0);
-    return connect(rank, std::move(to.call));
+    return connect(place, std::move(to.call));
   }
-  call_later(rank);
+  call_later(place);
 }
 
 void Links::call_again() {
@@ -285,18 +321,25 @@ void Links::call_again() {
   std::ranges::copy_if(retries_, std::back_inserter(due), is_due);
   std::erase_if(retries_, is_due);
   for (const Retry& retry : due) {
-    if (!other(retry.rank).conversation.is_connected()) call(retry.rank);
+    const Link& to = link(retry.place);
+    if (to.conversation.is_connected() || (to.call && to.hello_said)) continue;
+    if (!to.call) {
+      call(retry.place);
+    } else if (to.preferred) {
+      call_elsewhere(retry.place, fmt::format("no answer for {} s", preferred_patience.count()));
+    }
   }
 }
 
 void Links::admit(Guest guest) {
-  const int rank = guest.hello.rank;
-  Other& from = other(rank);
+  if (guest.hello.connection >= connections_) return;
+  const Place place = place_of(guest.hello.rank, guest.hello.connection);
+  Link& from = link(place);
   if (from.conversation.is_connected() || !from.ended.empty()) return;
-  const bool crossed = from.call && rank_ < rank;
+  const bool crossed = from.call && rank_ < guest.hello.rank;
   const Welcome welcome = crossed ? Welcome::crossed : Welcome::yes;
   const bool said = say(guest.socket.get(), to_line(welcome, secret_, guest.hello.nonce));
-  if (said && !crossed) connect(rank, std::move(guest.socket));
+  if (said && !crossed) connect(place, std::move(guest.socket));
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The connections of a rank to all others: opened at first use, served together.
+// The connections of a rank to all others, several to each: opened at first use, served together.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,15 @@ class Links {
   /// gives signs: a rank may be stopped, or compute, for as long as it likes.
   static constexpr std::chrono::seconds silence_patience{300};
 
+  /// After that time without an answer at a rank's preferred address, the other is called.
+  static constexpr std::chrono::seconds preferred_patience{3};
+
   /// `patience`: in place of silence_patience, for tests; at least 3 s.
-  Links(int rank, std::string secret, Met met, std::chrono::seconds patience = silence_patience);
+  Links(const MeetingPlan& plan, Met met, std::chrono::seconds patience = silence_patience);
 
   int rank() const { return rank_; }
-  int size() const { return static_cast<int>(others_.size()); }
+  int size() const { return static_cast<int>(all_.size()); }
+  int connections() const { return connections_; }  // between two ranks
 
   void send(int to, const MessageName& name, const std::byte* data, Receipt receipt);
   void receive(int from, const MessageName& name, std::byte* data, Receipt receipt);
@@ -43,50 +47,68 @@ class Links {
   long refused() const { return entrance_->refused(); }
 
  private:
-  /// Another rank.
-  struct Other {
-    Whereabouts where = {};
+  /// One of the connections to another rank.
+  struct Link {
     Conversation conversation = {};
     FileDescriptor call = {};  // this rank's, until it is answered
+    bool preferred = false;    // the call goes to the rank's preferred address
     bool hello_said = false;   // in the call
     std::string nonce = {};    // of the call
     std::string answer = {};   // so far
     std::uint32_t events = 0;  // of the conversation, that the kernel watches for
     std::string ended = {};    // why; empty: it has not
-    int silent_looks = 0;      // in a row, at which its host owed an answer and had given none
+    int silent_looks = 0;      // in a row, at which the host owed an answer and had given none
   };
+  /// A place in links_: the connections to rank 0, then those to rank 1, and so on.
+  using Place = std::size_t;
   /// A call that was dropped before its answer, as under a flood of strangers, or has crossed one
   /// of the other rank's that is to come. If the other rank has ended instead, the next call says
-  /// so.
+  /// so. Or a call to a preferred address, which is given up then.
   struct Retry {
-    int rank = 0;
+    Place place = 0;
     std::chrono::steady_clock::time_point at;
   };
 
-  Other& other(int rank) { return *others_[static_cast<std::size_t>(rank)]; }
+  Place place_of(int rank, int number) const {
+    return static_cast<Place>(rank * connections_ + number);
+  }
+  /// Both ends choose alike, by the message's name, so that messages of one name stay in order.
+  Place place_of(int rank, const MessageName& name) const;
+  int rank_at(Place place) const { return static_cast<int>(place) / connections_; }
+  int number_at(Place place) const { return static_cast<int>(place) % connections_; }
+  const Whereabouts& own() const { return all_[static_cast<std::size_t>(rank_)]; }
+  const Whereabouts& where(Place place) const {
+    return all_[static_cast<std::size_t>(rank_at(place))];
+  }
+  Link& link(Place place);
   void to_self(const MessageName& name, const std::byte* data, Receipt receipt);
   void take_from_self(const MessageName& name, std::byte* data, Receipt receipt);
-  void start(int rank);
-  void call(int rank);
-  void continue_call(int rank);
-  void hear_answer(int rank);
+  void start(Place place);
+  void call(Place place);
+  void continue_call(Place place);
+  void hear_answer(Place place);
   void admit(Guest guest);
-  void connect(int rank, FileDescriptor socket);
-  void serve(int rank, bool readable);
+  void connect(Place place, FileDescriptor socket);
+  void serve(Place place, bool readable);
   void serve_event(std::uint64_t key, bool readable);
-  void watch(int rank);
+  void watch(Place place);
   void watch_for(int socket, int operation, std::uint32_t events, std::uint64_t key) const;
-  void call_later(int rank);
+  void call_later(Place place);
+  void call_elsewhere(Place place, const std::string& why);
   void call_again();
   void look_for_silence();
-  [[noreturn]] void give_up(int rank, const std::string& why) const;
+  [[noreturn]] void give_up(Place place, const std::string& why) const;
 
   int rank_;
   std::string secret_;
   std::chrono::seconds patience_;
   std::unique_ptr<Entrance> entrance_;
   FileDescriptor events_;
-  std::vector<std::unique_ptr<Other>> others_;  // by rank; own included
+  Say warn_;
+  int connections_;               // between two ranks
+  bool prefers_ = true;           // addresses of network cards, where both ranks have one
+  std::vector<Whereabouts> all_;  // by rank; own included
+  std::vector<std::unique_ptr<Link>> links_;  // null: never used
   std::vector<Retry> retries_;
   std::chrono::steady_clock::time_point last_look_;
   unsigned quiet_ = 0;  // calls of progress() in which nothing moved

@@ -68,12 +68,20 @@ void allow_files_for(int ranks) {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/// Ends the meeting's connection between two ranks if their messages are to take another network.
+void leave_the_meeting(Met& met, std::size_t own, std::size_t other) {
+  const auto& ranks = met.table.ranks;
+  const bool elsewhere = !ranks[own].preferred.empty() && !ranks[other].preferred.empty();
+  if (elsewhere) met.sockets[other] = FileDescriptor();
+}
+
 /// Rank 0's part of a meeting.
 class Host {
  public:
   Host(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance) : plan_(plan) {
     met_.entrance = std::move(entrance);
-    met_.all.resize(static_cast<std::size_t>(plan.size));
+    met_.table = {.connections = plan.connections,
+                  .ranks = std::vector<Whereabouts>(static_cast<std::size_t>(plan.size))};
     met_.sockets.resize(static_cast<std::size_t>(plan.size));
     nonces_.resize(static_cast<std::size_t>(plan.size));
   }
@@ -87,12 +95,13 @@ class Host {
       for (Guest& guest : met_.entrance->attend()) take_in(std::move(guest));
     }
     fill_in_addresses();
-    for (std::size_t rank = 1; rank < met_.all.size(); ++rank) {
-      const auto line = to_line(met_.all, plan_.secret, nonces_[rank]);
+    for (std::size_t rank = 1; rank < met_.table.ranks.size(); ++rank) {
+      const auto line = to_line(met_.table, plan_.secret, nonces_[rank]);
       if (send_line(met_.sockets[rank].get(), line, deadline)) continue;
       return too_late(plan_, fmt::format("rank {} on {} did not take the table of ranks", rank,
-                                         met_.all[rank].host));
+                                         met_.table.ranks[rank].host));
     }
+    for (std::size_t rank = 1; rank < met_.sockets.size(); ++rank) leave_the_meeting(met_, 0, rank);
     return std::move(met_);
   }
 
@@ -101,8 +110,10 @@ class Host {
   void take_in(Guest guest) {
     const auto rank = static_cast<std::size_t>(guest.hello.rank);
     if (!met_.sockets[rank]) ++came_;
-    met_.all[rank] = {
-        .address = peer_of(guest.socket.get()), .port = guest.hello.port, .host = guest.hello.host};
+    met_.table.ranks[rank] = {.address = peer_of(guest.socket.get()),
+                              .port = guest.hello.port,
+                              .host = guest.hello.host,
+                              .preferred = guest.hello.preferred};
     nonces_[rank] = guest.hello.nonce;
     met_.sockets[rank] = std::move(guest.socket);
   }
@@ -111,11 +122,15 @@ class Host {
   /// the address by which ranks of other nodes reached this one.
   void fill_in_addresses() {
     std::string own = "127.0.0.1";
-    for (std::size_t rank = 1; rank < met_.all.size(); ++rank) {
-      if (!is_loopback(met_.all[rank].address)) own = own_address_of(met_.sockets[rank].get());
+    for (std::size_t rank = 1; rank < met_.table.ranks.size(); ++rank) {
+      if (!is_loopback(met_.table.ranks[rank].address))
+        own = own_address_of(met_.sockets[rank].get());
     }
-    met_.all[0] = {.address = own, .port = met_.entrance->port(), .host = plan_.host};
-    for (Whereabouts& rank : met_.all) {
+    met_.table.ranks[0] = {.address = own,
+                           .port = met_.entrance->port(),
+                           .host = plan_.host,
+                           .preferred = plan_.preferred};
+    for (Whereabouts& rank : met_.table.ranks) {
       if (is_loopback(rank.address)) rank.address = own;
     }
   }
@@ -145,9 +160,8 @@ class Host {
 
 /// Another rank's part of a meeting: one attempt to get the table from rank 0. `why` says why it
 /// failed.
-std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int own_port,
-                                                   Clock::time_point deadline,
-                                                   FileDescriptor& socket, std::string& why) {
+std::optional<Table> ask_rank_0(const MeetingPlan& plan, int own_port, Clock::time_point deadline,
+                                FileDescriptor& socket, std::string& why) {
   const auto addresses = addresses_of(plan.address, plan.port);
   socket = FileDescriptor(connect_to(addresses));
   if (!socket) {
@@ -160,7 +174,8 @@ std::optional<std::vector<Whereabouts>> ask_rank_0(const MeetingPlan& plan, int 
                     .size = plan.size,
                     .port = own_port,
                     .nonce = new_nonce(),
-                    .host = plan.host};
+                    .host = plan.host,
+                    .preferred = plan.preferred};
   if (!send_line(socket.get(), to_line(hello, plan.secret), deadline)) return std::nullopt;
   std::string line;
   const LineState state = receive_line(socket.get(), deadline, line);
@@ -183,7 +198,8 @@ Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
   while (true) {
     auto table = ask_rank_0(plan, met.entrance->port(), deadline, met.sockets[0], why);
     if (table) {
-      met.all = *std::move(table);
+      met.table = *std::move(table);
+      leave_the_meeting(met, static_cast<std::size_t>(plan.rank), 0);
       return met;
     }
     const auto left = deadline - Clock::now();

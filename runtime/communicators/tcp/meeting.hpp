@@ -22,6 +22,8 @@ struct MeetingPlan {
   int port = 0;                        // of rank 0: MASTER_PORT
   std::string secret = {};             // of the start
   std::string host = {};               // this node's name, for messages
+  std::string preferred = {};          // see Whereabouts
+  int connections = 1;                 // between two ranks; rank 0's counts
   std::chrono::seconds patience{300};  // until all have met
   std::chrono::seconds quiet{10};      // until a rank that has not reached rank 0 says so
   Say warn = {};                       // see Entrance::Keeper
@@ -29,9 +31,9 @@ struct MeetingPlan {
 
 struct Met {
   std::unique_ptr<Entrance> entrance;  // for the ranks that connect later
-  std::vector<Whereabouts> all;        // by rank
+  Table table;
   /// By rank: what the meeting leaves connected, non-blocking. Rank 0 has one to every other rank,
-  /// and every other rank one to rank 0.
+  /// and every other rank one to rank 0, unless both prefer other addresses than they met at.
   std::vector<FileDescriptor> sockets;
 };
 

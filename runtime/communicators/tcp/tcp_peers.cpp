@@ -15,6 +15,7 @@
 #include "runtime/communicators/peers/exchanges.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 #include "runtime/communicators/tcp/links.hpp"
+#include "runtime/communicators/tcp/preferred_address.hpp"
 #include "runtime/rank/transport.hpp"
 #include "support/parse_number.hpp"
 #include "support/random.hpp"
@@ -73,7 +74,9 @@ class TcpPeers final : public Peers {
     while (unfinished_ > 0) wait_for_some();
   }
 
-  std::string transport() const override { return "tcp-1"; }
+  std::string transport() const override {
+    return links_->connections() == 1 ? "tcp-2" : fmt::format("tcp-2x{}", links_->connections());
+  }
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
 
@@ -294,6 +297,8 @@ void TcpPeers::all_reduce(Pending exchange, std::byte* data, std::size_t count, 
 
 // ---- opening
 
+constexpr const char* connections_variable = "DLLAUNCH_TCP_CONNECTIONS";
+
 void warn(std::string_view sentence) {
   fmt::print(stderr, "dltrain: warning: {}\n", sentence);
 }
@@ -306,6 +311,15 @@ Result<MeetingPlan> plan_of(const RankEnv& env, const EnvLookup& lookup) {
   plan.address = lookup("MASTER_ADDR").value_or("");
   plan.port = parse_number<int>(lookup("MASTER_PORT").value_or("")).value_or(0);
   plan.secret = lookup(start_secret_variable).value_or("");
+  plan.preferred = preferred_address(lookup);
+  const auto connections = parse_number<int>(lookup(connections_variable).value_or("1"));
+  if (!connections || *connections < 1 || *connections > most_connections) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{}={}: a number from 1 to {} is wanted", connections_variable,
+                             *lookup(connections_variable), most_connections),
+                 ""};
+  }
+  plan.connections = *connections;
   if (!plan.address.empty() && plan.port > 0 && plan.port < 65536 && !plan.secret.empty()) {
     return plan;
   }
@@ -319,7 +333,7 @@ Result<MeetingPlan> plan_of(const RankEnv& env, const EnvLookup& lookup) {
 Result<std::shared_ptr<Links>> open_links(const MeetingPlan& plan) {
   auto met = meet(plan);
   if (!met) return std::move(met).error();
-  return std::make_shared<Links>(plan.rank, plan.secret, *std::move(met));
+  return std::make_shared<Links>(plan, *std::move(met));
 }
 
 /// All ranks of the job, before any other group.

@@ -354,19 +354,33 @@ TEST(RankShim, VariablesOfARank) {
                      .nodes = 2};
   std::map<std::string, std::string> set;
   for (auto& [name, value] :
-       rank_variables(rank, {.cores = 6, .gpus = {"0000:c1:00.0", "0000:c2:00.0"}}, "/run",
-                      [](const auto&) { return std::optional<std::string>(); })) {
+       rank_variables(rank, {.cores = 6, .gpus = {"0000:c1:00.0", "0000:c2:00.0"}, .nic = "hsn1"},
+                      "/run", [](const auto&) { return std::optional<std::string>(); })) {
     set[name] = value;
   }
-  EXPECT_EQ(set,
-            (std::map<std::string, std::string>{{"RANK", "3"},
-                                                {"LOCAL_RANK", "1"},
-                                                {"WORLD_SIZE", "4"},
-                                                {"LOCAL_WORLD_SIZE", "2"},
-                                                {"NODE_RANK", "1"},
-                                                {"OMP_NUM_THREADS", "6"},
-                                                {"DLLAUNCH_RUN_DIR", "/run"},
-                                                {"DLLAUNCH_GPUS", "0000:c1:00.0,0000:c2:00.0"}}));
+  EXPECT_EQ(set, (std::map<std::string, std::string>{{"RANK", "3"},
+                                                     {"LOCAL_RANK", "1"},
+                                                     {"WORLD_SIZE", "4"},
+                                                     {"LOCAL_WORLD_SIZE", "2"},
+                                                     {"NODE_RANK", "1"},
+                                                     {"OMP_NUM_THREADS", "6"},
+                                                     {"DLLAUNCH_RUN_DIR", "/run"},
+                                                     {"DLLAUNCH_GPUS", "0000:c1:00.0,0000:c2:00.0"},
+                                                     {"DLLAUNCH_NIC", "hsn1"}}));
+}
+
+TEST(RankShim, ANetworkCardIsThePlannedOneIfTheNodeHasIt) {
+  const auto planned = read_planned_binding(
+      R"({"binding": {"policy": "closest", "ranks": [{"nic": "hsn0"}, {"nic": "hsn1"},
+          {"nic": "eth0"}, {}]}})");
+  ASSERT_TRUE(planned) << planned.error().what;
+  auto node = node_of("cores:8");
+  node.nics = {{.name = "eth0"}, {.name = "hsn1", .fabric = true}};
+  EXPECT_EQ(choose_nic(*planned, context(0, 4, node)), "") << "not here";
+  EXPECT_EQ(choose_nic(*planned, context(1, 4, node)), "hsn1");
+  EXPECT_EQ(choose_nic(*planned, context(2, 4, node)), "") << "not of a fast network";
+  EXPECT_EQ(choose_nic(*planned, context(3, 4, node)), "");
+  EXPECT_EQ(choose_nic(*planned, context(4, 5, node)), "") << "more ranks than planned";
 }
 
 TEST(RankShim, EachRankHasItsOwnMigInstance) {

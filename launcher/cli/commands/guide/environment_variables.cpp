@@ -29,6 +29,11 @@ constexpr EnvironmentVariable variable_table[] = {
     {SetBy::user, "DLLAUNCH_MPI_MODULE", "", "dltrain, dllaunch exec, dllaunch info",
      "the module through which dltrain calls MPI; empty: none "
      "[~/.local/lib/dllaunch/libdltrain_mpi.so, else the one that was installed]"},
+    {SetBy::user, "DLLAUNCH_TCP_CONNECTIONS", "", "dltrain",
+     "1 to 8: connections between two ranks over TCP; rank 0's counts. More help where a network "
+     "limits each connection, as clouds do [1]"},
+    {SetBy::user, "NCCL_SOCKET_IFNAME", "", "dltrain, dllaunch doctor --preflight",
+     "the network interfaces that messages over TCP may take, by NCCL's rules"},
     {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
      "off: each GPU kernel is launched by itself"},
     {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},
@@ -37,6 +42,8 @@ constexpr EnvironmentVariable variable_table[] = {
      "dllaunch exec, supervise and doctor, your program", "the path of the run's directory"},
     {SetBy::dllaunch, "DLLAUNCH_GPUS", "dllaunch exec", "dltrain, your program",
      "PCI addresses of the rank's GPUs, with commas"},
+    {SetBy::dllaunch, "DLLAUNCH_NIC", "dllaunch exec", "dltrain, your program",
+     "the name of the rank's network card, as in the plan: hsn0, mlx5_0"},
     {SetBy::dllaunch, "DLLAUNCH_STAGE", "dllaunch run, the batch script",
      "dllaunch exec, your program", "the folder of copies on the node's own disk, with stage:"},
     {SetBy::dllaunch, "DLLAUNCH_GENERATION", "dllaunch run, dllaunch supervise",

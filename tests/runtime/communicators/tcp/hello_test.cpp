@@ -15,7 +15,14 @@ std::string without_newline(std::string line) {
   return line;
 }
 
-const Hello hello{.rank = 3, .to = 1, .size = 8, .port = 40'000, .nonce = "aa", .host = "n1"};
+const Hello hello{.rank = 3,
+                  .to = 1,
+                  .connection = 2,
+                  .size = 8,
+                  .port = 40'000,
+                  .nonce = "aa",
+                  .host = "n1",
+                  .preferred = "10.1.0.1"};
 
 TEST(Hello, ComesBackAsItWas) {
   EXPECT_EQ(parse_hello(without_newline(to_line(hello, secret)), secret), hello);
@@ -34,12 +41,13 @@ TEST(Hello, RefusesWhatNoRankSays) {
   const auto read = [](std::string_view body) {
     return parse_hello(without_newline(seal(secret, "hello", "", body)), secret).has_value();
   };
-  EXPECT_TRUE(read("tcp-1 3 1 8 40000 aa n1"));
-  for (const char* body :
-       {"", "tcp-2 3 1 8 40000 aa n1", "tcp-1 8 1 8 40000 aa n1", "tcp-1 -1 1 8 40000 aa n1",
-        "tcp-1 3 8 8 40000 aa n1", "tcp-1 3 1 0 40000 aa n1", "tcp-1 3 1 8 0 aa n1",
-        "tcp-1 3 1 8 65536 aa n1", "tcp-1 3 1 8 40000 aa", "tcp-1 3 1 8 40000 aa n1 more",
-        "tcp-1 three 1 8 40000 aa n1"}) {
+  EXPECT_TRUE(read("tcp-2 3 1 0 8 40000 aa n1 -"));
+  for (const char* body : {"", "tcp-1 3 1 0 8 40000 aa n1 -", "tcp-2 8 1 0 8 40000 aa n1 -",
+                           "tcp-2 -1 1 0 8 40000 aa n1 -", "tcp-2 3 8 0 8 40000 aa n1 -",
+                           "tcp-2 3 1 0 0 40000 aa n1 -", "tcp-2 3 1 0 8 0 aa n1 -",
+                           "tcp-2 3 1 0 8 65536 aa n1 -", "tcp-2 3 1 0 8 40000 aa n1",
+                           "tcp-2 3 1 0 8 40000 aa n1 - more", "tcp-2 three 1 0 8 40000 aa n1 -",
+                           "tcp-2 3 1 8 8 40000 aa n1 -", "tcp-2 3 1 -1 8 40000 aa n1 -"}) {
     EXPECT_FALSE(read(body)) << body;
   }
 }
@@ -52,14 +60,16 @@ TEST(Hello, AnAnswerBelongsToOneHello) {
 }
 
 TEST(Hello, TheTableComesBackAsItWas) {
-  const std::vector<Whereabouts> all = {{"10.0.0.1", 1, "n1"}, {"fe80::1", 65535, "n2.site"}};
+  const Table all{.connections = 3,
+                  .ranks = {{"10.0.0.1", 1, "n1"}, {"fe80::1", 65535, "n2.site", "10.1.0.1"}}};
   const auto line = without_newline(to_line(all, secret, "nonce"));
   EXPECT_EQ(parse_table(line, 2, secret, "nonce"), all);
   EXPECT_FALSE(parse_table(line, 3, secret, "nonce"));
   EXPECT_FALSE(parse_table(line, 2, secret, "another"));
-  EXPECT_FALSE(
-      parse_table(without_newline(seal(secret, "table", "nonce", "a b c")), 1, secret, "nonce"))
-      << "b is no port";
+  for (const char* body : {"1 a b c -", "0 a 1 c -", "9 a 1 c -", "1 a 1 c", "a 1 c -"}) {
+    const auto sealed = without_newline(seal(secret, "table", "nonce", body));
+    EXPECT_FALSE(parse_table(sealed, 1, secret, "nonce")) << body;
+  }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "runtime/communicators/tcp/links.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <latch>
 #include <thread>
 
+#include "support/network/sockets.hpp"
 #include "tests/runtime/communicators/tcp/own_network.hpp"
 #include "tests/runtime/communicators/tcp/ranks.hpp"
 
@@ -22,7 +25,7 @@ void on_links(int size, const std::function<void(Links&, const MeetingPlan&)>& b
   on_plans(size, [&](const MeetingPlan& plan) {
     auto met = meet(plan);
     ASSERT_TRUE(met) << met.error().what;
-    Links links(plan.rank, plan.secret, *std::move(met));
+    Links links(plan, *std::move(met));
     body(links, plan);
   });
 }
@@ -47,6 +50,53 @@ void exchange_with_all(Links& links, std::uint64_t tag) {
   for (std::size_t rank = 0; rank < size; ++rank) {
     EXPECT_EQ(got[rank], static_cast<std::int64_t>(rank) + 100);
   }
+}
+
+/// How many sockets of this process are connected to `address`.
+std::size_t connections_to(const std::string& address) {
+  std::size_t count = 0;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    count += peer_of(descriptor) == address ? 1u : 0u;
+  }
+  return count;
+}
+
+TEST(Links, TakeThePreferredAddresses) {
+  std::latch done(2);
+  on_plans(2, [&](MeetingPlan plan) {
+    plan.preferred = "127.0.0." + std::to_string(plan.rank + 8);
+    plan.warn = [](std::string_view text) { ADD_FAILURE() << text; };
+    auto met = meet(plan);
+    ASSERT_TRUE(met) << met.error().what;
+    Links links(plan, *std::move(met));
+    exchange_with_all(links, 0);
+    done.arrive_and_wait();
+    if (plan.rank == 0) {
+      EXPECT_GE(connections_to("127.0.0.8") + connections_to("127.0.0.9"), 1u);
+    }
+    exchange_with_all(links, 1);
+  });
+}
+
+/// As of a card without a cable, or whose network does not lead to the other node.
+TEST(Links, APreferredAddressThatDoesNotAnswerIsLeft) {
+  std::array<std::atomic<int>, 3> warned = {};
+  on_plans(3, [&](MeetingPlan plan) {
+    auto& own = warned[static_cast<std::size_t>(plan.rank)];
+    plan.preferred = "198.51.100." + std::to_string(plan.rank + 1);  // for documentation: nobody's
+    plan.warn = [&](std::string_view text) {
+      ++own;
+      EXPECT_THAT(text, testing::ContainsRegex(
+                            "rank . on n. does not answer at 198.51.100.., its network card's "
+                            "address: .*; messages take the network over which the ranks met"));
+    };
+    auto met = meet(plan);
+    ASSERT_TRUE(met) << met.error().what;
+    Links links(plan, *std::move(met));
+    for (std::uint64_t tag = 0; tag < 3; ++tag) exchange_with_all(links, tag);
+    EXPECT_LE(own, 1);
+  });
+  EXPECT_GE(warned[0] + warned[1] + warned[2], 2) << "the ranks that called";
 }
 
 // Two ranks often call each other at the same moment here.
@@ -136,7 +186,7 @@ void receive_garbage() {
       ::send(met->sockets[0].get(), garbage.data(), garbage.size(), 0);
       std::this_thread::sleep_for(std::chrono::seconds(60));
     }
-    Links links(plan.rank, plan.secret, *std::move(met));
+    Links links(plan, *std::move(met));
     exchange_with_all(links, 0);
   });
 }
@@ -155,7 +205,7 @@ void cut_the_cable() {
   std::latch cut(2);
   on_plans(2, [&](const MeetingPlan& plan) {
     auto met = meet(plan);
-    Links links(plan.rank, plan.secret, *std::move(met), short_patience);
+    Links links(plan, *std::move(met), short_patience);
     exchange_with_all(links, 0);
     exchanged.arrive_and_wait();
     if (plan.rank == 1) network.take_down();
@@ -187,7 +237,7 @@ void forget_a_connection() {
       met->sockets[0] = FileDescriptor();
       return;
     }
-    Links links(plan.rank, plan.secret, *std::move(met), short_patience);
+    Links links(plan, *std::move(met), short_patience);
     std::int64_t number = 0;
     std::vector<std::int64_t> ended;
     links.receive(1, {0, 1, sizeof number}, reinterpret_cast<std::byte*>(&number), {&ended});

@@ -23,15 +23,15 @@ TEST(Meeting, EveryRankGetsTheTableOfAll) {
     on_plans(size, [size](const MeetingPlan& plan) {
       const auto met = meet(plan);
       ASSERT_TRUE(met) << met.error().what;
-      ASSERT_EQ(met->all.size(), static_cast<std::size_t>(size));
+      ASSERT_EQ(met->table.ranks.size(), static_cast<std::size_t>(size));
       for (int rank = 0; rank < size; ++rank) {
         const auto at = static_cast<std::size_t>(rank);
-        EXPECT_EQ(met->all[at].host, "n" + std::to_string(rank));
-        EXPECT_EQ(met->all[at].address, "127.0.0.1");
+        EXPECT_EQ(met->table.ranks[at].host, "n" + std::to_string(rank));
+        EXPECT_EQ(met->table.ranks[at].address, "127.0.0.1");
         const bool linked = rank != plan.rank && (rank == 0 || plan.rank == 0);
         EXPECT_EQ(static_cast<bool>(met->sockets[at]), linked);
       }
-      EXPECT_EQ(met->all[static_cast<std::size_t>(plan.rank)].port, met->entrance->port());
+      EXPECT_EQ(met->table.ranks[static_cast<std::size_t>(plan.rank)].port, met->entrance->port());
     });
   }
 }

@@ -32,8 +32,9 @@ inline void on_plans(int size, const std::function<void(const MeetingPlan&)>& bo
 }
 
 /// Calls body(peers) on every rank at once.
-inline void on_tcp_ranks(int size, const std::function<void(Peers&)>& body) {
-  on_plans(size, [&](const MeetingPlan& plan) {
+inline void on_tcp_ranks(int size, const std::function<void(Peers&)>& body, int connections = 1) {
+  on_plans(size, [&](MeetingPlan plan) {
+    plan.connections = connections;
     auto peers = open_tcp_peers_at(plan);
     ASSERT_TRUE(peers) << peers.error().what;
     body(**peers);

@@ -46,9 +46,9 @@ TEST_P(TcpPeersOf, ActionsContinueExchanges) {
 }
 
 /// Neither rank receives before it has sent.
-TEST(TcpPeers, TwoRanksSendMuchToEachOtherAtOnce) {
+void send_much_at_once(int connections) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
-  on_tcp_ranks(2, [](Peers& peers) {
+  const auto body = [](Peers& peers) {
     const auto out = letter(peers.rank(), bytes);
     std::vector<std::byte> in(bytes);
     const Pending sent = peers.open();
@@ -59,7 +59,34 @@ TEST(TcpPeers, TwoRanksSendMuchToEachOtherAtOnce) {
     peers.wait(sent);
     peers.wait(received);
     EXPECT_TRUE(in == letter(1 - peers.rank(), bytes));
-  });
+  };
+  on_tcp_ranks(2, body, connections);
+}
+
+TEST(TcpPeers, TwoRanksSendMuchToEachOtherAtOnce) {
+  send_much_at_once(1);
+}
+
+TEST(TcpPeers, TwoRanksMayHaveSeveralConnections) {
+  send_much_at_once(4);
+  for (const int ranks : {2, 3, 5}) {
+    on_tcp_ranks(ranks, expect_messages_arrive_whole, 3);
+    on_tcp_ranks(ranks, expect_collectives_end_in_any_order, 3);
+  }
+  on_tcp_ranks(
+      2, [](Peers& peers) { EXPECT_EQ(peers.transport(), "tcp-2x8"); }, 8);
+}
+
+TEST(TcpPeers, ANumberOfConnectionsHasBounds) {
+  for (const char* number : {"0", "9", "two", ""}) {
+    const auto lookup = [&](const std::string& name) -> std::optional<std::string> {
+      return name == "DLLAUNCH_TCP_CONNECTIONS" ? number : "1";
+    };
+    const auto opened = open_tcp_peers({.rank = 1, .world_size = 2}, lookup);
+    ASSERT_FALSE(opened) << number;
+    EXPECT_EQ(opened.error().what, "DLLAUNCH_TCP_CONNECTIONS=" + std::string(number) +
+                                       ": a number from 1 to 8 is wanted");
+  }
 }
 
 /// Rank 0 runs ahead: nothing waits for it but memory.
@@ -132,7 +159,7 @@ TEST(TcpPeers, ShareTheConnectionsOfAProcess) {
   const auto other = open_tcp_peers({}, nothing);
   ASSERT_TRUE(other);
   expect_groups_are_apart(**one);
-  EXPECT_EQ((*other)->transport(), "tcp-1");
+  EXPECT_EQ((*other)->transport(), "tcp-2");
 }
 
 }  // namespace
