@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/network/parts_of.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
@@ -29,11 +30,7 @@ Pattern pattern_of(std::string_view text) {
     pattern.whole = true;
     text.remove_prefix(1);
   }
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    if (end > 0) pattern.names.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  pattern.names = parts_of(text, ',');
   return pattern;
 }
 
@@ -46,10 +43,14 @@ bool is_meant(const Pattern& pattern, std::string_view name) {
 }
 
 bool is_usable(const NetworkInterface& card) {
-  return card.up && !card.address.empty() && !card.address.starts_with("fe80:");
+  return card.up && !card.address.empty() && !is_link_local(card.address);
 }
 
 }  // namespace
+
+bool is_link_local(std::string_view address) {
+  return address.starts_with("fe80:") || address.starts_with("169.254.");
+}
 
 std::vector<NetworkInterface> interfaces_here() {
   std::vector<NetworkInterface> found;

@@ -65,7 +65,8 @@ bool Entrance::accept_one() {
   const auto [at, is_new] = visitors_.emplace(++came_, Visitor{FileDescriptor(socket), until});
   watch(socket, came_);
   hear(at);
-  if (visitors_.size() <= static_cast<std::size_t>(keeper_.size) + spare_visitors) return true;
+  const int of_ranks = keeper_.size * keeper_.connections;
+  if (visitors_.size() <= static_cast<std::size_t>(of_ranks) + spare_visitors) return true;
   // Under load, the hello of a rank may not have been read yet.
   const std::uint64_t oldest = visitors_.begin()->first;
   hear(visitors_.begin());

@@ -29,13 +29,14 @@ class Entrance {
   static constexpr std::size_t longest_hello = 1024;         // bytes
   static constexpr std::chrono::seconds hello_patience{10};  // from connection to hello
   static constexpr int most_at_once = 64;                    // accepted in one attend()
-  static constexpr std::size_t spare_visitors = 64;          // beside one of each rank
+  static constexpr std::size_t spare_visitors = 64;          // beside those of each rank
 
   struct Keeper {
     int rank = 0;
     int size = 1;
     std::string secret = {};
-    Say warn = {};  // takes a sentence about the first stranger
+    int connections = 1;  // of each rank
+    Say warn = {};        // takes a sentence about the first stranger
   };
   /// `port` 0: any. unavailable: the port is in use, or there is no network.
   static Result<std::unique_ptr<Entrance>> open(int port, Keeper keeper);
@@ -44,6 +45,7 @@ class Entrance {
   /// Readable when attend() may have something to do.
   int descriptor() const { return events_.get(); }
   long refused() const { return refused_; }
+  void expect_connections(int of_each_rank) { keeper_.connections = of_each_rank; }
 
   /// Accepts and reads what is there. Returns the ranks whose hello is complete.
   std::vector<Guest> attend();

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <limits>
 #include <string>
 
+#include "support/network/parts_of.hpp"
 #include "support/network/proof.hpp"
 #include "support/parse_number.hpp"
 
@@ -15,19 +15,8 @@ namespace {
 constexpr std::string_view hello_purpose = "hello";
 constexpr std::string_view welcome_purpose = "welcome";
 constexpr std::string_view table_purpose = "table";
-constexpr std::string_view protocol = "tcp-2";  // of the hello and of all that follows it
 constexpr int most_port = 65535;
 constexpr std::string_view none = "-";
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
 
 std::optional<int> number_from(std::string_view word, int least, int most) {
   const auto number = parse_number<int>(word);
@@ -46,17 +35,17 @@ std::string unless_none(std::string_view word) {
 }  // namespace
 
 std::string to_line(const Hello& hello, std::string_view secret) {
-  return seal(
-      secret, hello_purpose, "",
-      fmt::format("{} {} {} {} {} {} {} {} {}", protocol, hello.rank, hello.to, hello.connection,
-                  hello.size, hello.port, hello.nonce, hello.host, or_none(hello.preferred)));
+  return seal(secret, hello_purpose, "",
+              fmt::format("{} {} {} {} {} {} {} {} {}", tcp_protocol, hello.rank, hello.to,
+                          hello.connection, hello.size, hello.port, hello.nonce, hello.host,
+                          or_none(hello.preferred)));
 }
 
 std::optional<Hello> parse_hello(std::string_view line, std::string_view secret) {
   const auto body = unseal(secret, hello_purpose, "", line);
   if (!body) return std::nullopt;
-  const auto words = words_of(*body);
-  if (words.size() != 9 || words[0] != protocol) return std::nullopt;
+  const auto words = parts_of(*body, ' ');
+  if (words.size() != 9 || words[0] != tcp_protocol) return std::nullopt;
   const auto size = number_from(words[4], 1, std::numeric_limits<int>::max());
   if (!size) return std::nullopt;
   const auto rank = number_from(words[1], 0, *size - 1);
@@ -99,7 +88,7 @@ std::optional<Table> parse_table(std::string_view line, int size, std::string_vi
                                  std::string_view nonce) {
   const auto body = unseal(secret, table_purpose, nonce, line);
   if (!body) return std::nullopt;
-  const auto words = words_of(*body);
+  const auto words = parts_of(*body, ' ');
   if (words.size() != 1 + 4 * static_cast<std::size_t>(size)) return std::nullopt;
   const auto connections = number_from(words[0], 1, most_connections);
   if (!connections) return std::nullopt;

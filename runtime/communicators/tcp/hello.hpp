@@ -8,7 +8,8 @@
 
 namespace dllaunch {
 
-constexpr int most_connections = 8;  // between two ranks
+inline constexpr std::string_view tcp_protocol = "tcp-2";  // of the hello and of all after it
+inline constexpr int most_connections = 8;                 // between two ranks
 
 /// "I am rank 3 of 8, I want rank 1, for the second of our connections, and I listen on this port."
 struct Hello {
@@ -42,7 +43,7 @@ struct Whereabouts {
   std::string address = {};  // numeric
   int port = 0;
   std::string host = {};
-  std::string preferred = {};  // numeric, of its network card; empty: none is preferred
+  std::string preferred = {};  // numeric, where messages should come; empty: to `address`
 
   bool operator==(const Whereabouts&) const = default;
 };

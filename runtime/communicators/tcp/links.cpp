@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "support/fatal.hpp"
@@ -65,10 +66,19 @@ bool say(int socket, std::string_view line) {
 
 }  // namespace
 
-Links::Links(const MeetingPlan& plan, Met met, std::chrono::seconds patience)
+bool Links::Link::is_unheard() const {
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  return call && ::getsockopt(call.get(), IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+         info.tcpi_state == TCP_SYN_SENT;
+}
+
+Links::Links(const MeetingPlan& plan, Met met, std::chrono::seconds silence,
+             std::chrono::seconds preferred)
     : rank_(plan.rank),
       secret_(plan.secret),
-      patience_(patience),
+      silence_patience_(silence),
+      preferred_patience_(preferred),
       entrance_(std::move(met.entrance)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       warn_(plan.warn),
@@ -83,11 +93,13 @@ Links::Links(const MeetingPlan& plan, Met met, std::chrono::seconds patience)
   }
 }
 
-/// A collective sends its blocks under consecutive tags.
+/// A collective sends its blocks under tags that grow by a constant: multiples of the golden ratio
+/// spread evenly, whatever the constant (Knuth, The Art of Computer Programming, vol. 3, 6.4).
 Links::Place Links::place_of(int rank, const MessageName& name) const {
-  const bool large = name.bytes > Conversation::most_unasked_bytes;
-  const auto connections = static_cast<std::uint64_t>(connections_);
-  return place_of(rank, large ? static_cast<int>(name.tag % connections) : 0);
+  if (name.bytes <= Conversation::most_unasked_bytes) return place_of(rank, 0);
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+  const std::uint64_t mixed = name.tag * golden >> 32;
+  return place_of(rank, static_cast<int>(mixed * static_cast<std::uint64_t>(connections_) >> 32));
 }
 
 Links::Link& Links::link(Place place) {
@@ -168,6 +180,7 @@ void Links::progress(std::chrono::milliseconds patience) {
     serve_event(event.data.u64, (event.events & ~std::uint32_t{EPOLLOUT}) != 0);
   }
   if (!retries_.empty()) call_again();
+  if (!unheard_.empty()) leave_silent_addresses();
   constexpr unsigned calls_per_clock = 256;
   if (ready <= 0 && (patience.count() > 0 || ++quiet_ % calls_per_clock == 0)) look_for_silence();
 }
@@ -176,7 +189,7 @@ void Links::progress(std::chrono::milliseconds patience) {
 void Links::look_for_silence() {
   const auto now = Clock::now();
   const auto since = now - last_look_;
-  if (since < std::chrono::milliseconds(patience_) / looks) return;
+  if (since < std::chrono::milliseconds(silence_patience_) / looks) return;
   last_look_ = now;
   for (Place place = 0; place < links_.size(); ++place) {
     tcp_info info{};
@@ -191,7 +204,7 @@ void Links::look_for_silence() {
     int& silent_looks = link(place).silent_looks;
     silent_looks = owes && silent ? silent_looks + 1 : 0;
     if (silent_looks >= looks) {
-      give_up(place, fmt::format("no sign of its host for {} s", patience_.count()));
+      give_up(place, fmt::format("no sign of its host for {} s", silence_patience_.count()));
     }
   }
 }
@@ -233,7 +246,7 @@ void Links::watch(Place place) {
 
 void Links::connect(Place place, FileDescriptor socket) {
   Link& peer = link(place);
-  prepare(socket.get(), patience_);
+  prepare(socket.get(), silence_patience_);
   peer.events = EPOLLIN;
   watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(place));
   peer.conversation.connect(std::move(socket));
@@ -243,7 +256,7 @@ void Links::connect(Place place, FileDescriptor socket) {
 void Links::call(Place place) {
   Link& to = link(place);
   const Whereabouts& there = where(place);
-  to.preferred = prefers_ && !own().preferred.empty() && !there.preferred.empty();
+  to.preferred = has_preferred() && !there.preferred.empty();
   const auto& address = to.preferred ? there.preferred : there.address;
   const auto addresses = addresses_of(address, there.port);
   to.call = FileDescriptor(addresses.empty() ? -1 : begin_to_connect(addresses.front()));
@@ -252,8 +265,11 @@ void Links::call(Place place) {
     if (to.preferred) return call_elsewhere(place, why);
     give_up(place, fmt::format("{} port {}: {}", address, there.port, why));
   }
-  if (to.preferred) retries_.push_back({place, Clock::now() + preferred_patience});
-  prepare(to.call.get(), patience_);
+  if (to.preferred) {
+    to.until = Clock::now() + preferred_patience_;
+    unheard_.push_back(place);
+  }
+  prepare(to.call.get(), silence_patience_);
   to.hello_said = false;
   to.answer.clear();
   to.nonce = new_nonce();
@@ -264,8 +280,11 @@ void Links::continue_call(Place place) {
   Link& to = link(place);
   if (to.hello_said) return hear_answer(place);
   const int error = error_of(to.call.get());
-  if (error != 0 && to.conversation.is_connected()) return static_cast<void>(to.call = {});
-  if (error != 0 && to.preferred) return call_elsewhere(place, std::strerror(error));
+  if (error != 0 && to.is_settled()) return static_cast<void>(to.call = {});
+  if (error != 0 && error != ECONNRESET && to.preferred) {
+    // Refused: the rank has probably ended, and its other address will say so.
+    return call_elsewhere(place, error == ECONNREFUSED ? "" : std::strerror(error));
+  }
   if (error != 0 && error != ECONNRESET) {
     give_up(place, fmt::format("{} port {}: {}", where(place).address, where(place).port,
                                std::strerror(error)));
@@ -287,16 +306,35 @@ void Links::call_later(Place place) {
   retries_.push_back({place, Clock::now() + pause_between_calls});
 }
 
-/// Its network card's address does not do: from now on all calls go to where the ranks have met.
+/// The rank cannot be reached at its preferred address: all calls to it go to where the ranks have
+/// met. `why` empty: nothing to tell.
 void Links::call_elsewhere(Place place, const std::string& why) {
-  if (prefers_ && warn_) {
+  Whereabouts& there = all_[static_cast<std::size_t>(rank_at(place))];
+  if (!why.empty() && !there.preferred.empty() && warn_ && !has_warned_) {
+    has_warned_ = true;
     warn_(
-        fmt::format("rank {} on {} does not answer at {}, its network card's address: {}; "
+        fmt::format("rank {} on {} cannot be reached at {}, its network card's address: {}; its "
                     "messages take the network over which the ranks met",
-                    rank_at(place), where(place).host, where(place).preferred, why));
+                    rank_at(place), there.host, there.preferred, why));
   }
-  prefers_ = false;
+  there.preferred.clear();
   call(place);
+}
+
+void Links::leave_silent_addresses() {
+  const auto now = Clock::now();
+  for (const Place place : std::exchange(unheard_, {})) {
+    Link& to = link(place);
+    // An event is to come for a call that has been heard.
+    if (!to.preferred || to.hello_said || !to.is_unheard()) continue;
+    if (to.is_settled()) {
+      to.call = FileDescriptor();
+    } else if (now >= to.until) {
+      call_elsewhere(place, fmt::format("no answer for {} s", preferred_patience_.count()));
+    } else {
+      unheard_.push_back(place);
+    }
+  }
 }
 
 /// The other rank answers when its thread comes here: that may take as long as its computation.
@@ -306,11 +344,15 @@ void Links::hear_answer(Place place) {
   if (state == LineState::incomplete) return;
   // This rank has answered the other's call meanwhile. It has still said its hello: to the other
   // rank's entrance it was no stranger.
-  if (to.conversation.is_connected()) return static_cast<void>(to.call = {});
-  if (state == LineState::complete && parse_welcome(to.answer, secret_, to.nonce) == Welcome::yes) {
+  if (to.is_settled()) return static_cast<void>(to.call = {});
+  const auto welcome = state == LineState::complete ? parse_welcome(to.answer, secret_, to.nonce)
+                                                    : std::optional<Welcome>();
+  if (welcome == Welcome::yes) {
     watch_for(to.call.get(), EPOLL_CTL_DEL, 0, 0);
     return connect(place, std::move(to.call));
   }
+  // A card's address may be one that every node has: then another process answers.
+  if (to.preferred && !welcome) return call_elsewhere(place, "what answers is another process");
   call_later(place);
 }
 
@@ -322,12 +364,7 @@ void Links::call_again() {
   std::erase_if(retries_, is_due);
   for (const Retry& retry : due) {
     const Link& to = link(retry.place);
-    if (to.conversation.is_connected() || (to.call && to.hello_said)) continue;
-    if (!to.call) {
-      call(retry.place);
-    } else if (to.preferred) {
-      call_elsewhere(retry.place, fmt::format("no answer for {} s", preferred_patience.count()));
-    }
+    if (!to.is_settled() && !to.call) call(retry.place);
   }
 }
 
@@ -335,7 +372,9 @@ void Links::admit(Guest guest) {
   if (guest.hello.connection >= connections_) return;
   const Place place = place_of(guest.hello.rank, guest.hello.connection);
   Link& from = link(place);
-  if (from.conversation.is_connected() || !from.ended.empty()) return;
+  if (from.is_settled()) return;
+  // Its host does not know of a call there, and its preferred address may not lead to it.
+  if (from.preferred && !from.hello_said && from.is_unheard()) from.call = FileDescriptor();
   const bool crossed = from.call && rank_ < guest.hello.rank;
   const Welcome welcome = crossed ? Welcome::crossed : Welcome::yes;
   const bool said = say(guest.socket.get(), to_line(welcome, secret_, guest.hello.nonce));

@@ -22,15 +22,18 @@ class Links {
   /// gives signs: a rank may be stopped, or compute, for as long as it likes.
   static constexpr std::chrono::seconds silence_patience{300};
 
-  /// After that time without an answer at a rank's preferred address, the other is called.
-  static constexpr std::chrono::seconds preferred_patience{3};
+  /// A preferred address that the network does not reach within that time is left. The kernel tries
+  /// after 0, 1, 3 and 7 s.
+  static constexpr std::chrono::seconds preferred_patience{8};
 
-  /// `patience`: in place of silence_patience, for tests; at least 3 s.
-  Links(const MeetingPlan& plan, Met met, std::chrono::seconds patience = silence_patience);
+  /// `silence`, `preferred`: in place of the constants, for tests; silence of at least 3 s.
+  Links(const MeetingPlan& plan, Met met, std::chrono::seconds silence = silence_patience,
+        std::chrono::seconds preferred = preferred_patience);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(all_.size()); }
   int connections() const { return connections_; }  // between two ranks
+  bool has_preferred() const { return !own().preferred.empty(); }
 
   void send(int to, const MessageName& name, const std::byte* data, Receipt receipt);
   void receive(int from, const MessageName& name, std::byte* data, Receipt receipt);
@@ -51,19 +54,25 @@ class Links {
   struct Link {
     Conversation conversation = {};
     FileDescriptor call = {};  // this rank's, until it is answered
-    bool preferred = false;    // the call goes to the rank's preferred address
     bool hello_said = false;   // in the call
-    std::string nonce = {};    // of the call
-    std::string answer = {};   // so far
+    bool preferred = false;    // the call goes to the rank's preferred address,
+    std::chrono::steady_clock::time_point until = {};  // which must answer by then
+    std::string nonce = {};                            // of the call
+    std::string answer = {};                           // so far
     std::uint32_t events = 0;  // of the conversation, that the kernel watches for
     std::string ended = {};    // why; empty: it has not
     int silent_looks = 0;      // in a row, at which the host owed an answer and had given none
+
+    /// Calls have nothing to add: there is a connection, or there has been one.
+    bool is_settled() const { return conversation.is_connected() || !ended.empty(); }
+    /// The network has not brought the call to the other host.
+    bool is_unheard() const;
   };
   /// A place in links_: the connections to rank 0, then those to rank 1, and so on.
   using Place = std::size_t;
   /// A call that was dropped before its answer, as under a flood of strangers, or has crossed one
   /// of the other rank's that is to come. If the other rank has ended instead, the next call says
-  /// so. Or a call to a preferred address, which is given up then.
+  /// so.
   struct Retry {
     Place place = 0;
     std::chrono::steady_clock::time_point at;
@@ -96,20 +105,23 @@ class Links {
   void call_later(Place place);
   void call_elsewhere(Place place, const std::string& why);
   void call_again();
+  void leave_silent_addresses();
   void look_for_silence();
   [[noreturn]] void give_up(Place place, const std::string& why) const;
 
   int rank_;
   std::string secret_;
-  std::chrono::seconds patience_;
+  std::chrono::seconds silence_patience_;
+  std::chrono::seconds preferred_patience_;
   std::unique_ptr<Entrance> entrance_;
   FileDescriptor events_;
   Say warn_;
-  int connections_;               // between two ranks
-  bool prefers_ = true;           // addresses of network cards, where both ranks have one
-  std::vector<Whereabouts> all_;  // by rank; own included
+  int connections_;                           // between two ranks
+  bool has_warned_ = false;                   // of a preferred address that does not answer
+  std::vector<Whereabouts> all_;              // by rank; own included
   std::vector<std::unique_ptr<Link>> links_;  // null: never used
   std::vector<Retry> retries_;
+  std::vector<Place> unheard_;  // calls to preferred addresses
   std::chrono::steady_clock::time_point last_look_;
   unsigned quiet_ = 0;  // calls of progress() in which nothing moved
   std::uint32_t next_group_ = 1;

@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -57,22 +60,32 @@ Error too_late(const MeetingPlan& plan, const std::string& what, const std::stri
           ""};
 }
 
-/// For a connection to every rank, beside what the program opens.
-void allow_files_for(int ranks) {
+/// For all connections to every rank, beside what the program opens.
+void allow_files_for(int connections) {
   constexpr rlim_t of_program = 1024;
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  const rlim_t wanted = std::min(files.rlim_max, of_program + static_cast<rlim_t>(ranks));
+  const rlim_t wanted = std::min(files.rlim_max, of_program + static_cast<rlim_t>(connections));
   if (files.rlim_cur >= wanted) return;
   files.rlim_cur = wanted;
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/// Ends the meeting's connection between two ranks if their messages are to take another network.
-void leave_the_meeting(Met& met, std::size_t own, std::size_t other) {
+/// Whether the messages of two ranks are to take another network than the meeting.
+bool talk_elsewhere(const Whereabouts& one, const Whereabouts& other) {
+  const bool both = !one.preferred.empty() && !other.preferred.empty();
+  return both && (one.preferred != one.address || other.preferred != other.address);
+}
+
+/// After the table: what it means for this rank.
+void prepare_for(const MeetingPlan& plan, Met& met) {
   const auto& ranks = met.table.ranks;
-  const bool elsewhere = !ranks[own].preferred.empty() && !ranks[other].preferred.empty();
-  if (elsewhere) met.sockets[other] = FileDescriptor();
+  const auto own = static_cast<std::size_t>(plan.rank);
+  for (std::size_t other = 0; other < ranks.size(); ++other) {
+    if (talk_elsewhere(ranks[own], ranks[other])) met.sockets[other] = FileDescriptor();
+  }
+  met.entrance->expect_connections(met.table.connections);
+  allow_files_for(plan.size * met.table.connections);
 }
 
 /// Rank 0's part of a meeting.
@@ -101,7 +114,7 @@ class Host {
       return too_late(plan_, fmt::format("rank {} on {} did not take the table of ranks", rank,
                                          met_.table.ranks[rank].host));
     }
-    for (std::size_t rank = 1; rank < met_.sockets.size(); ++rank) leave_the_meeting(met_, 0, rank);
+    prepare_for(plan_, met_);
     return std::move(met_);
   }
 
@@ -130,8 +143,19 @@ class Host {
                            .port = met_.entrance->port(),
                            .host = plan_.host,
                            .preferred = plan_.preferred};
+    std::map<std::string, std::string> hosts;  // by preferred address
     for (Whereabouts& rank : met_.table.ranks) {
       if (is_loopback(rank.address)) rank.address = own;
+      if (!rank.preferred.empty()) hosts.emplace(rank.preferred, rank.host);
+    }
+    // An address that two nodes have, as bridges of containers do, leads each to itself.
+    std::set<std::string> shared;
+    for (const Whereabouts& rank : met_.table.ranks) {
+      if (!rank.preferred.empty() && hosts[rank.preferred] != rank.host)
+        shared.insert(rank.preferred);
+    }
+    for (Whereabouts& rank : met_.table.ranks) {
+      if (shared.contains(rank.preferred)) rank.preferred.clear();
     }
   }
 
@@ -199,7 +223,7 @@ Result<Met> visit(const MeetingPlan& plan, std::unique_ptr<Entrance> entrance,
     auto table = ask_rank_0(plan, met.entrance->port(), deadline, met.sockets[0], why);
     if (table) {
       met.table = *std::move(table);
-      leave_the_meeting(met, static_cast<std::size_t>(plan.rank), 0);
+      prepare_for(plan, met);
       return met;
     }
     const auto left = deadline - Clock::now();

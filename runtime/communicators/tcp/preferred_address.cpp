@@ -17,6 +17,11 @@ std::vector<std::string> interfaces_of_card(const std::string& card, const std::
     names.push_back(at->path().filename());
   }
   std::ranges::sort(names);
+  for (std::size_t slaves = names.size(), each = 0; each < slaves; ++each) {
+    const auto bond =
+        std::filesystem::read_symlink(sys + "/class/net/" + names[each] + "/master", failed);
+    if (!failed) names.push_back(bond.filename());
+  }
   return names;
 }
 
@@ -28,7 +33,8 @@ std::string choose_preferred(const std::vector<std::string>& of_card, const std:
     const auto found = std::ranges::find(allowed, name, &NetworkInterface::name);
     if (found != allowed.end()) return found->address;
   }
-  return wanted.empty() || allowed.empty() ? "" : allowed.front().address;
+  const bool names_some = !wanted.empty() && !wanted.starts_with('^');
+  return names_some && !allowed.empty() ? allowed.front().address : "";
 }
 
 std::string preferred_address(const EnvLookup& lookup) {

@@ -75,7 +75,8 @@ class TcpPeers final : public Peers {
   }
 
   std::string transport() const override {
-    return links_->connections() == 1 ? "tcp-2" : fmt::format("tcp-2x{}", links_->connections());
+    return fmt::format("{}x{}{}", tcp_protocol, links_->connections(),
+                       links_->has_preferred() ? "+card" : "");
   }
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }

@@ -371,8 +371,8 @@ TEST(RankShim, VariablesOfARank) {
 
 TEST(RankShim, ANetworkCardIsThePlannedOneIfTheNodeHasIt) {
   const auto planned = read_planned_binding(
-      R"({"binding": {"policy": "closest", "ranks": [{"nic": "hsn0"}, {"nic": "hsn1"},
-          {"nic": "eth0"}, {}]}})");
+      R"({"binding": {"policy": "none", "ranks": [{"nic": "hsn0"}, {"nic": "hsn1"}, {"nic": "eth0"},
+                                                  {}]}})");
   ASSERT_TRUE(planned) << planned.error().what;
   auto node = node_of("cores:8");
   node.nics = {{.name = "eth0"}, {.name = "hsn1", .fabric = true}};
@@ -381,6 +381,9 @@ TEST(RankShim, ANetworkCardIsThePlannedOneIfTheNodeHasIt) {
   EXPECT_EQ(choose_nic(*planned, context(2, 4, node)), "") << "not of a fast network";
   EXPECT_EQ(choose_nic(*planned, context(3, 4, node)), "");
   EXPECT_EQ(choose_nic(*planned, context(4, 5, node)), "") << "more ranks than planned";
+  PlannedBinding near_a_gpu = *planned;
+  near_a_gpu.gpus = {{}, {"0000:c1:00.0"}, {}, {}};
+  EXPECT_EQ(choose_nic(near_a_gpu, context(1, 4, node)), "") << "another GPU, another card";
 }
 
 TEST(RankShim, EachRankHasItsOwnMigInstance) {

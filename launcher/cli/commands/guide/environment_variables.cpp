@@ -33,7 +33,7 @@ constexpr EnvironmentVariable variable_table[] = {
      "1 to 8: connections between two ranks over TCP; rank 0's counts. More help where a network "
      "limits each connection, as clouds do [1]"},
     {SetBy::user, "NCCL_SOCKET_IFNAME", "", "dltrain, dllaunch doctor --preflight",
-     "the network interfaces that messages over TCP may take, by NCCL's rules"},
+     "the network interfaces that messages over TCP prefer, by NCCL's rules"},
     {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
      "off: each GPU kernel is launched by itself"},
     {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},

@@ -17,11 +17,14 @@ TEST(PreferredAddress, ACardIsAnInterfaceOrHasSome) {
   const TemporaryFolder sys;
   for (const char* folder : {"class/net/hsn0", "class/net/ib0", "class/net/ib1",
                              "class/infiniband/mlx5_0/device/net/ib1",
-                             "class/infiniband/mlx5_0/device/net/ib0", "class/infiniband/efa0"}) {
+                             "class/infiniband/mlx5_0/device/net/ib0", "class/infiniband/efa0",
+                             "class/infiniband/mlx5_bond_0/device/net/eth2", "class/net/eth2"}) {
     std::filesystem::create_directories(sys.path() + "/" + folder);
   }
+  std::filesystem::create_symlink("../bond0", sys.path() + "/class/net/eth2/master");
   EXPECT_THAT(interfaces_of_card("hsn0", sys.path()), ElementsAre("hsn0"));
   EXPECT_THAT(interfaces_of_card("mlx5_0", sys.path()), ElementsAre("ib0", "ib1"));
+  EXPECT_THAT(interfaces_of_card("mlx5_bond_0", sys.path()), ElementsAre("eth2", "bond0"));
   for (const char* card : {"", "efa0", "mlx5_1", "../net", "."}) {
     EXPECT_THAT(interfaces_of_card(card, sys.path()), IsEmpty()) << card;
   }
@@ -46,9 +49,10 @@ TEST(PreferredAddress, IsThatOfTheCard) {
 TEST(PreferredAddress, IsOneThatTheUserAllows) {
   EXPECT_EQ(choose_preferred({"hsn1"}, "hsn", here), "10.2.0.1");
   EXPECT_EQ(choose_preferred({"hsn1"}, "=hsn0,eth0", here), "10.0.0.1");
-  EXPECT_EQ(choose_preferred({"hsn1"}, "^hsn", here), "10.0.0.1");
+  EXPECT_EQ(choose_preferred({"hsn1"}, "^hsn", here), "");
   EXPECT_EQ(choose_preferred({}, "hsn1", here), "10.2.0.1");
   EXPECT_EQ(choose_preferred({"hsn1"}, "ib", here), "") << "nothing that is wanted is here";
+  EXPECT_EQ(choose_preferred({}, "^lo", here), "") << "what is left is no preference";
   EXPECT_EQ(choose_preferred({}, "lo", here), "") << "other nodes have one of their own";
 }
 

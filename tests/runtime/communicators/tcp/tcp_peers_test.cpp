@@ -159,7 +159,7 @@ TEST(TcpPeers, ShareTheConnectionsOfAProcess) {
   const auto other = open_tcp_peers({}, nothing);
   ASSERT_TRUE(other);
   expect_groups_are_apart(**one);
-  EXPECT_EQ((*other)->transport(), "tcp-2");
+  EXPECT_EQ((*other)->transport(), "tcp-2x1");
 }
 
 }  // namespace
