@@ -19,6 +19,7 @@ arguments = parser.parse_args()
 
 # dllaunch has set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: init_method="env://" reads them.
 gpu = torch.cuda.is_available()
+os.environ.setdefault("USE_LIBUV", "0")  # Debian 13's PyTorch asks for libuv, and is built without
 dist.init_process_group("nccl" if gpu else "gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 local_rank = int(os.environ["LOCAL_RANK"])

@@ -205,8 +205,10 @@ YamlProblem explain(const std::string& message, Mark mark, std::string_view text
   const auto line = lines_of(text)[static_cast<std::size_t>(mark.line) - 1];
   const std::size_t tab = line.substr(0, line.find_first_not_of(" \t")).find('\t');
   if (tab == std::string_view::npos) {
-    const bool alias = message.find("anchor is not defined") != std::string::npos;
-    return {mark, "YAML: " + message + (alias ? "; text that begins with * needs quotes" : "")};
+    // yaml-cpp 0.8 adds the name, at which `mark` points anyway.
+    const std::string undefined = "the referenced anchor is not defined";
+    if (!message.starts_with(undefined)) return {mark, "YAML: " + message};
+    return {mark, "YAML: " + undefined + "; text that begins with * needs quotes"};
   }
   mark.column = static_cast<int>(tab) + 1;
   return {mark, "YAML: tabs cannot be used to indent; use spaces"};

@@ -40,7 +40,8 @@ std::optional<DeadRank> signalled(std::string_view text) {
   const auto at = text.find("noticed that process rank ");
   if (at == std::string_view::npos) return std::nullopt;
   // Open MPI wraps long sentences between words.
-  const auto sentence = text.substr(at, 400);
+  std::string sentence(text.substr(at, 400));
+  std::ranges::replace(sentence, '\n', ' ');
   DeadRank dead;
   dead.rank = number_after(sentence, "process rank ").value_or(-1);
   dead.host = word_after(sentence, " on node ");

@@ -108,8 +108,10 @@ TEST(LocalFrameworks, ARankThatDoesNotComeIsSaidAndNotWaitedForForEver) {
   Workplace work;
   // Rank 1 runs something else.
   const auto output = PosixSystem(Console{}).run(
-      {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", programs + "/dllaunch",
-       "exec", "--rendezvous-seconds", "2", "--", "true", ":", "-n", "1", "sleep", "30"},
+      {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c",
+       "[ $OMPI_COMM_WORLD_RANK = 0 ] || exec sleep 30; exec \"$0\" exec --rendezvous-seconds 2 -- "
+       "true",
+       programs + "/dllaunch"},
       60s);
   if (!output) GTEST_SKIP() << output.error().what;
   EXPECT_NE(output->exit_code, 0);

@@ -107,8 +107,9 @@ std::string hwloc_bind(const Topology& topology, const RankPlacement& rank) {
     begin = end + 1;
   }
   const int node = memory_node(topology, rank.cpus);
-  // Without --strict hwloc only prefers the node.
-  if (node >= 0) text += fmt::format(" --membind node:{}", node);
+  // Without --strict hwloc only prefers the node. A call of its own: hwloc-bind 2.12 adds the CPUs
+  // of the node to those of the ranks.
+  if (node >= 0) text += fmt::format(" -- hwloc-bind --physical --membind node:{}", node);
   return text + " --";
 }
 

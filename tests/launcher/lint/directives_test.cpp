@@ -72,8 +72,11 @@ TEST(Directives, AreThoseThatTheInstalledSbatchSees) {
     for (auto count = random() % 10; count > 0; --count) {
       directive += pieces[random() % pieces.size()];
     }
-    // sbatch stops at a line that it cannot read.
-    if (read_directives("#!/bin/bash\n" + directive + "\n").faults.empty()) {
+    // sbatch stops at a line that it cannot read. A blank after a backslash ends a word in 22.05
+    // and does not in 24.11.
+    const bool same_in_all =
+        directive.find("\\ ") == std::string::npos && directive.find("\\\t") == std::string::npos;
+    if (same_in_all && read_directives("#!/bin/bash\n" + directive + "\n").faults.empty()) {
       text += directive + "\n";
     }
   }
@@ -93,7 +96,10 @@ TEST(Directives, AreThoseThatTheInstalledSbatchSees) {
   if (theirs.empty()) GTEST_SKIP() << "unavailable: this sbatch prints no arguments";
   Words expected;
   for (const Text& word : read_directives(text).words) expected.push_back(word.bytes());
-  EXPECT_EQ(theirs, expected);
+  for (std::size_t i = 0; i < std::min(theirs.size(), expected.size()); ++i) {
+    ASSERT_EQ(theirs[i], expected[i]) << "word " << i;
+  }
+  EXPECT_EQ(theirs.size(), expected.size());
   EXPECT_GT(expected.size(), 200u);
 }
 

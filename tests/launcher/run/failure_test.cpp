@@ -22,6 +22,13 @@ mpirun noticed that process rank 1 with PID 4711 on node vm exited on signal 9 (
 --------------------------------------------------------------------------
 )";
 
+constexpr std::string_view killed_5 = R"(
+--------------------------------------------------------------------------
+prterun noticed that process rank 1 with PID 4711 on node vm exited on
+signal 9 (Killed).
+--------------------------------------------------------------------------
+)";
+
 constexpr std::string_view exited_4 = R"(
 mpirun detected that one or more processes exited with non-zero status, thus causing
 the job to be terminated. The first process to do so was:
@@ -44,9 +51,11 @@ with errorcode 5.
 )";
 
 TEST(Failure, MpirunNamesTheRankAndTheSignal) {
-  const auto dead = dead_rank_from_mpirun(killed_4);
-  ASSERT_TRUE(dead);
-  EXPECT_EQ(describe(*dead), "rank 1 on vm was killed by signal 9 (SIGKILL)");
+  for (const auto text : {killed_4, killed_5}) {
+    const auto dead = dead_rank_from_mpirun(text);
+    ASSERT_TRUE(dead);
+    EXPECT_EQ(describe(*dead), "rank 1 on vm was killed by signal 9 (SIGKILL)");
+  }
 }
 
 TEST(Failure, MpirunNamesTheRankAndItsCode) {

@@ -60,9 +60,11 @@ TEST(Renderings, ALineARankPrefersItsMemory) {
                           "numactl --physcpubind=2-3,6-7 --preferred=1"));
   EXPECT_THAT(lines(rendered(BindFormat::taskset, node, {.smt = true}).text),
               ElementsAre("taskset -c 0-1,4-5", "taskset -c 2-3,6-7"));
-  EXPECT_THAT(lines(rendered(BindFormat::hwloc_bind, node, {.smt = true}).text),
-              ElementsAre("hwloc-bind --physical pu:0-1 pu:4-5 --membind node:0 --",
-                          "hwloc-bind --physical pu:2-3 pu:6-7 --membind node:1 --"));
+  EXPECT_THAT(
+      lines(rendered(BindFormat::hwloc_bind, node, {.smt = true}).text),
+      ElementsAre(
+          "hwloc-bind --physical pu:0-1 pu:4-5 -- hwloc-bind --physical --membind node:0 --",
+          "hwloc-bind --physical pu:2-3 pu:6-7 -- hwloc-bind --physical --membind node:1 --"));
   const auto whole = rendered(BindFormat::numactl, node, {.ranks = 1}).text;
   EXPECT_EQ(whole, "numactl --physcpubind=0-3\n") << "two NUMA nodes: first touch decides";
   auto elsewhere = node;

@@ -90,13 +90,12 @@ TEST(DataOnRanks, ReportsDifferentDataBetweenRanks) {
   std::filesystem::rename(folder / "names/train/b/23.jpg", folder / "names/train/a/23.jpg");
   write_two_classes(folder / "classes", "a", "c");
   write_two_classes(folder / "darker", "a", "b", 7);
-  const auto rank_with = [&](const std::string& data) {
+  const auto config_of = [&](const std::string& data) {
     Json job = Json::parse(R"({"model": "lenet", "batch_size": 4, "epochs": 2,
                                "dataset": {"kind": "image-folder", "channels": 1}})");
     job["dataset"]["path"] = (folder / data).string();
     write_text(folder / data / "train.json", job.dump());
-    return std::vector<std::string>{bin + "/dltrain", "--config",
-                                    (folder / data / "train.json").string()};
+    return (folder / data / "train.json").string();
   };
   const std::vector<std::pair<std::string, std::string>> cases{
       {"fewer", "data differs: training: rank 1 has 23 images, rank 0 has 24 images"},
@@ -104,10 +103,8 @@ TEST(DataOnRanks, ReportsDifferentDataBetweenRanks) {
       {"classes", "data differs: class-1: rank 1 has c, rank 0 has b"},
       {"darker", "data differs: pixels: rank 1 has mean 0."}};
   for (const auto& [data, message] : cases) {
-    auto command = on_ranks(1, rank_with("data"));
-    command.insert(command.end(), {":", "-np", "1"});
-    const auto other = rank_with(data);
-    command.insert(command.end(), other.begin(), other.end());
+    const auto command =
+        on_two_ranks({bin + "/dltrain", "--config"}, config_of("data"), config_of(data));
     const auto ended = run_program(command);
     EXPECT_EQ(ended.exit_code, 2) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr(message));

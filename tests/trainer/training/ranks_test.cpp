@@ -282,18 +282,15 @@ TEST(Ranks, ANonFiniteLossNamesItsRank) {
 TEST(Ranks, WithDifferentBackendsAreReported) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
-  const auto rank_with = [&](const std::string& backend) {
+  const auto config_with = [&](const std::string& backend) {
     auto job = small_job();
     job["precision"] = "fp32";
     job["backend"] = backend;
     write_text(folder / backend / "train.json", job.dump());
-    return std::vector<std::string>{bin + "/dltrain", "--config",
-                                    (folder / backend / "train.json").string()};
+    return (folder / backend / "train.json").string();
   };
-  auto command = on_ranks(1, rank_with("onednn"));
-  command.insert(command.end(), {":", "-np", "1"});
-  const auto other = rank_with("reference");
-  command.insert(command.end(), other.begin(), other.end());
+  const auto command =
+      on_two_ranks({bin + "/dltrain", "--config"}, config_with("onednn"), config_with("reference"));
   const auto ended = run_program(command);
   EXPECT_EQ(ended.exit_code, 2) << ended.output;
   EXPECT_THAT(ended.output,

@@ -89,4 +89,17 @@ inline std::vector<std::string> on_ranks(int ranks, std::vector<std::string> com
   return argv;
 }
 
+/// Rank 0 gets `first` as its last argument, rank 1 `second`. Not by "mpirun A : B", at which
+/// Debian 13's mpirun (Open MPI 5.0.7) crashes.
+inline std::vector<std::string> on_two_ranks(std::vector<std::string> command,
+                                             const std::string& first, const std::string& second) {
+  const std::vector<std::string> chooser = {
+      "sh", "-c",
+      "first=$0; second=$1; shift; [ \"$OMPI_COMM_WORLD_RANK\" = 0 ] || first=$second; "
+      "exec \"$@\" \"$first\"",
+      first, second};
+  command.insert(command.begin(), chooser.begin(), chooser.end());
+  return on_ranks(2, std::move(command));
+}
+
 }  // namespace dllaunch
