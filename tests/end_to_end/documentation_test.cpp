@@ -143,7 +143,8 @@ std::string comparable(std::string text, bool numbers_vary) {
   static const std::regex of_open_mpi(
       "\n\\[[^\n\\]]*\\]\\[\\[[0-9]+,[0-9]+\\],[0-9]+\\][^\n]*(?=\n|$)");
   text = std::regex_replace("\n" + text, passing, "");
-  text = std::regex_replace(text, of_open_mpi, "").substr(1);
+  text = std::regex_replace(text, of_open_mpi, "");
+  if (text.starts_with('\n')) text.erase(0, 1);
   text = in_order_of_ranks(std::regex_replace(text, quoted_path, "$1"));
   text = std::regex_replace(text, run_id, "-RUN");
   if (numbers_vary) {

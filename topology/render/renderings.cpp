@@ -108,7 +108,7 @@ std::string hwloc_bind(const Topology& topology, const RankPlacement& rank) {
   }
   const int node = memory_node(topology, rank.cpus);
   // Without --strict hwloc only prefers the node. A call of its own: hwloc-bind 2.12 adds the CPUs
-  // of the node to those of the ranks.
+  // of the node to those of the rank.
   if (node >= 0) text += fmt::format(" -- hwloc-bind --physical --membind node:{}", node);
   return text + " --";
 }

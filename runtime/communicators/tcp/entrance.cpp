@@ -46,7 +46,7 @@ std::vector<Guest> Entrance::attend() {
     came = came || number == 0;
   }
   const auto now = std::chrono::steady_clock::now();
-  while (!visitors_.empty() && now > visitors_.begin()->second.until) refuse(visitors_.begin());
+  while (!visitors_.empty() && now > visitors_.begin()->second.until) refuse_oldest();
   for (int i = 0; came && i < most_at_once; ++i) came = accept_one();
   return std::exchange(guests_, {});
 }
@@ -67,11 +67,15 @@ bool Entrance::accept_one() {
   hear(at);
   const int of_ranks = keeper_.size * keeper_.connections;
   if (visitors_.size() <= static_cast<std::size_t>(of_ranks) + spare_visitors) return true;
-  // Under load, the hello of a rank may not have been read yet.
+  refuse_oldest();
+  return true;
+}
+
+/// Unless it is a rank, whose hello has not been read yet under load.
+void Entrance::refuse_oldest() {
   const std::uint64_t oldest = visitors_.begin()->first;
   hear(visitors_.begin());
   if (!visitors_.empty() && visitors_.begin()->first == oldest) refuse(visitors_.begin());
-  return true;
 }
 
 /// The visitor leaves the list when it has said its hello, or is refused.

@@ -63,6 +63,7 @@ class Entrance {
   bool accept_one();
   void hear(Visitors::iterator at);
   void refuse(Visitors::iterator at);
+  void refuse_oldest();
 
   FileDescriptor listener_;
   FileDescriptor events_;

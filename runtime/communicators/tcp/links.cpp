@@ -33,6 +33,8 @@ std::uint64_t call_key(std::size_t place) {
 }
 
 constexpr std::chrono::milliseconds pause_between_calls{100};
+constexpr int most_dropped = 3;                // calls to a preferred address
+constexpr std::size_t longest_answer = 1024;  // to a hello
 
 void set_option(int socket, int level, int name, int value) {
   ::setsockopt(socket, level, name, &value, sizeof value);
@@ -246,6 +248,12 @@ void Links::watch(Place place) {
 
 void Links::connect(Place place, FileDescriptor socket) {
   Link& peer = link(place);
+  // Only now: a rank that has ended answers nowhere, and that is another message.
+  if (!peer.left.empty() && warn_ && !std::exchange(has_warned_, true)) {
+    warn_(fmt::format("rank {} on {} cannot be reached at its network card's address: {}; its "
+                      "messages take the network over which the ranks met",
+                      rank_at(place), where(place).host, peer.left));
+  }
   prepare(socket.get(), silence_patience_);
   peer.events = EPOLLIN;
   watch_for(socket.get(), EPOLL_CTL_ADD, EPOLLIN, conversation_key(place));
@@ -282,8 +290,7 @@ void Links::continue_call(Place place) {
   const int error = error_of(to.call.get());
   if (error != 0 && to.is_settled()) return static_cast<void>(to.call = {});
   if (error != 0 && error != ECONNRESET && to.preferred) {
-    // Refused: the rank has probably ended, and its other address will say so.
-    return call_elsewhere(place, error == ECONNREFUSED ? "" : std::strerror(error));
+    return call_elsewhere(place, std::strerror(error));
   }
   if (error != 0 && error != ECONNRESET) {
     give_up(place, fmt::format("{} port {}: {}", where(place).address, where(place).port,
@@ -297,7 +304,7 @@ void Links::continue_call(Place place) {
                     .nonce = to.nonce,
                     .host = own().host};
   to.hello_said = error == 0 && say(to.call.get(), to_line(hello, secret_));
-  if (!to.hello_said) return call_later(place);
+  if (!to.hello_said) return call_after_drop(place);
   watch_for(to.call.get(), EPOLL_CTL_MOD, EPOLLIN, call_key(place));
 }
 
@@ -306,18 +313,21 @@ void Links::call_later(Place place) {
   retries_.push_back({place, Clock::now() + pause_between_calls});
 }
 
-/// The rank cannot be reached at its preferred address: all calls to it go to where the ranks have
-/// met. `why` empty: nothing to tell.
-void Links::call_elsewhere(Place place, const std::string& why) {
-  Whereabouts& there = all_[static_cast<std::size_t>(rank_at(place))];
-  if (!why.empty() && !there.preferred.empty() && warn_ && !has_warned_) {
-    has_warned_ = true;
-    warn_(
-        fmt::format("rank {} on {} cannot be reached at {}, its network card's address: {}; its "
-                    "messages take the network over which the ranks met",
-                    rank_at(place), there.host, there.preferred, why));
+/// The other rank may have too many visitors. What closes every call at a preferred address is
+/// another process.
+void Links::call_after_drop(Place place) {
+  Link& to = link(place);
+  if (to.preferred && ++to.dropped >= most_dropped) {
+    return call_elsewhere(place, "what answers closes the connection");
   }
-  there.preferred.clear();
+  call_later(place);
+}
+
+/// The rank cannot be reached at its preferred address: all calls to it go to where the ranks have
+/// met.
+void Links::call_elsewhere(Place place, std::string why) {
+  all_[static_cast<std::size_t>(rank_at(place))].preferred.clear();
+  link(place).left = std::move(why);
   call(place);
 }
 
@@ -341,7 +351,7 @@ void Links::leave_silent_addresses() {
 void Links::hear_answer(Place place) {
   Link& to = link(place);
   const LineState state = read_line(to.call.get(), to.answer);
-  if (state == LineState::incomplete) return;
+  if (state == LineState::incomplete && to.answer.size() <= longest_answer) return;
   // This rank has answered the other's call meanwhile. It has still said its hello: to the other
   // rank's entrance it was no stranger.
   if (to.is_settled()) return static_cast<void>(to.call = {});
@@ -351,9 +361,8 @@ void Links::hear_answer(Place place) {
     watch_for(to.call.get(), EPOLL_CTL_DEL, 0, 0);
     return connect(place, std::move(to.call));
   }
-  // A card's address may be one that every node has: then another process answers.
-  if (to.preferred && !welcome) return call_elsewhere(place, "what answers is another process");
-  call_later(place);
+  if (welcome == Welcome::crossed) return call_later(place);
+  call_after_drop(place);
 }
 
 void Links::call_again() {
@@ -374,11 +383,13 @@ void Links::admit(Guest guest) {
   Link& from = link(place);
   if (from.is_settled()) return;
   // Its host does not know of a call there, and its preferred address may not lead to it.
-  if (from.preferred && !from.hello_said && from.is_unheard()) from.call = FileDescriptor();
+  const bool dropped = from.preferred && !from.hello_said && from.is_unheard();
+  if (dropped) from.call = FileDescriptor();
   const bool crossed = from.call && rank_ < guest.hello.rank;
   const Welcome welcome = crossed ? Welcome::crossed : Welcome::yes;
   const bool said = say(guest.socket.get(), to_line(welcome, secret_, guest.hello.nonce));
   if (said && !crossed) connect(place, std::move(guest.socket));
+  if (!said && dropped) call_later(place);
 }
 
 }  // namespace dllaunch

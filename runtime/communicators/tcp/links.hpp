@@ -61,6 +61,8 @@ class Links {
     std::string answer = {};                           // so far
     std::uint32_t events = 0;  // of the conversation, that the kernel watches for
     std::string ended = {};    // why; empty: it has not
+    int dropped = 0;           // calls to the preferred address that it has taken and closed
+    std::string left = {};     // why the preferred address has been left
     int silent_looks = 0;      // in a row, at which the host owed an answer and had given none
 
     /// Calls have nothing to add: there is a connection, or there has been one.
@@ -70,8 +72,8 @@ class Links {
   };
   /// A place in links_: the connections to rank 0, then those to rank 1, and so on.
   using Place = std::size_t;
-  /// A call that was dropped before its answer, as under a flood of strangers, or has crossed one
-  /// of the other rank's that is to come. If the other rank has ended instead, the next call says
+  /// A call that was dropped before its answer, as under a flood of strangers, or has crossed a call
+  /// of the other rank, which is to be used. If the other rank has ended instead, the next call says
   /// so.
   struct Retry {
     Place place = 0;
@@ -103,7 +105,8 @@ class Links {
   void watch(Place place);
   void watch_for(int socket, int operation, std::uint32_t events, std::uint64_t key) const;
   void call_later(Place place);
-  void call_elsewhere(Place place, const std::string& why);
+  void call_elsewhere(Place place, std::string why);
+  void call_after_drop(Place place);
   void call_again();
   void leave_silent_addresses();
   void look_for_silence();

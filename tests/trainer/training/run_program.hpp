@@ -95,7 +95,8 @@ inline std::vector<std::string> on_two_ranks(std::vector<std::string> command,
                                              const std::string& first, const std::string& second) {
   const std::vector<std::string> chooser = {
       "sh", "-c",
-      "first=$0; second=$1; shift; [ \"$OMPI_COMM_WORLD_RANK\" = 0 ] || first=$second; "
+      "first=$0; second=$1; shift; [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] || "
+      "first=$second; "
       "exec \"$@\" \"$first\"",
       first, second};
   command.insert(command.begin(), chooser.begin(), chooser.end());
