@@ -253,6 +253,12 @@ class BesideRealPyTorch : public testing::Test {
     const auto about = run_program({python, scripts + "torch_steps.py", "about"});
     if (about.exit_code != 0)
       GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+    const auto compiled =
+        run_program({python, "-c",
+                     "import torch\nif hasattr(torch, 'compile'):\n"
+                     "  torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(64))"});
+    if (compiled.exit_code != 0)
+      GTEST_SKIP() << "torch.compile does not work here: python3-setuptools, libtorch-dev";
   }
 
   Told run(const std::string& part) const {

@@ -39,6 +39,7 @@ def on_signal(number, frame):
 signal.signal(signal.SIGUSR2, on_signal)  # `recovery.signal` of job.yaml
 
 gpu = torch.cuda.is_available()
+os.environ.setdefault("USE_LIBUV", "0")  # Debian 13's PyTorch asks for libuv, and is built without
 dist.init_process_group("nccl" if gpu else "gloo")
 rank = dist.get_rank()
 local_rank = int(os.environ["LOCAL_RANK"])

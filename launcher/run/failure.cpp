@@ -92,6 +92,8 @@ std::optional<DeadRank> from_srun_line(std::string_view line) {
   const auto colon = rest.find(": ");
   if (digits == std::string_view::npos || colon == std::string_view::npos) return std::nullopt;
   dead.rank = number_after(rest.substr(digits), "").value_or(-1);
+  // Slurm kills the ranks that are left, too: which of them was first is not said.
+  if (rest.starts_with(" tasks ")) dead.others = rest.substr(digits, colon - digits);
   const auto reason = rest.substr(colon + 2);
   dead.out_of_memory = reason.starts_with("Out Of Memory");
   dead.signal = dead.out_of_memory ? 9 : signal_in_output(reason);
@@ -135,11 +137,17 @@ std::optional<DeadRank> dead_rank_from_spawn(std::string_view text) {
 }
 
 std::string describe(const DeadRank& dead) {
-  std::string text = dead.rank >= 0 ? fmt::format("rank {}", dead.rank) : "a rank";
+  const bool several = !dead.others.empty();
+  std::string text = several          ? "ranks " + printable(dead.others)
+                     : dead.rank >= 0 ? fmt::format("rank {}", dead.rank)
+                                      : "a rank";
   if (!dead.host.empty()) text += " on " + printable(dead.host);
-  if (dead.out_of_memory) return text + " was killed: out of memory";
-  if (dead.signal == 0) return text + fmt::format(" exited with code {}", dead.exit_code);
-  text += fmt::format(" was killed by signal {} ({})", dead.signal, signal_name(dead.signal));
+  if (dead.signal == 0 && !dead.out_of_memory) {
+    return text + fmt::format(" exited with code {}", dead.exit_code);
+  }
+  text += several ? " were killed" : " was killed";
+  if (dead.out_of_memory) return text + ": out of memory";
+  text += fmt::format(" by signal {} ({})", dead.signal, signal_name(dead.signal));
   // Not the cause: the peer's end is, and Slurm may report its node only later.
   return dead.signal == SIGPIPE ? text + ": it wrote to a process that had ended" : text;
 }

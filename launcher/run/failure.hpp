@@ -11,8 +11,9 @@ namespace dllaunch {
 
 /// The rank that died first. Exactly one of signal and exit_code is nonzero.
 struct DeadRank {
-  int rank = -1;          // -1: unknown
-  std::string host = {};  // empty: unknown
+  int rank = -1;            // -1: unknown
+  std::string others = {};  // "0-1" if all of these ended alike, `rank` among them
+  std::string host = {};    // empty: unknown
   int signal = 0;
   int exit_code = 0;
   bool out_of_memory = false;

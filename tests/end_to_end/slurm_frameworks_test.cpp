@@ -265,7 +265,9 @@ TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
       "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
       "  /usr/bin/torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d\n"
       // With Python 3.11 the torchrun of PyTorch 1.13 rejects its own defaults of these two.
-      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1 '" +
+      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1\n"
+      // Debian 13's PyTorch is built without libuv.
+      "  --rdzv_conf=use_libuv=0 '" +
           examples + "/pytorch-ddp/train.py' --epochs 1\n");
   work_.start({"run", job, "--run-dir", work_.run_dir()});
   const auto ended = work_.wait(400s);

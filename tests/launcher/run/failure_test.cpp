@@ -115,7 +115,7 @@ TEST(Failure, SrunNamesTheFirstToDie) {
   const auto many =
       dead_rank_from_srun("srun: error: n[1-2]: tasks 4-7: Segmentation fault (core dumped)");
   ASSERT_TRUE(many);
-  EXPECT_EQ(describe(*many), "rank 4 on n[1-2] was killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(describe(*many), "ranks 4-7 on n[1-2] were killed by signal 11 (SIGSEGV)");
 
   const auto memory = dead_rank_from_srun("srun: error: n1: task 0: Out Of Memory");
   ASSERT_TRUE(memory);
