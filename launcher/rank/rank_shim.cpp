@@ -201,7 +201,8 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankCo
 std::string choose_nic(const PlannedBinding& planned, const RankContext& context) {
   const auto local = static_cast<std::size_t>(context.rank.local_rank);
   if (local >= planned.nics.size()) return "";
-  if (local < planned.gpus.size() && choose_gpus(planned, context) != planned.gpus[local]) return "";
+  const bool knows_gpus = local < planned.gpus.size();
+  if (knows_gpus && choose_gpus(planned, context) != planned.gpus[local]) return "";
   const std::string& nic = planned.nics[local];
   const bool fast = std::ranges::any_of(
       context.node.nics, [&](const Nic& here) { return here.fabric && here.name == nic; });

@@ -72,9 +72,9 @@ class Links {
   };
   /// A place in links_: the connections to rank 0, then those to rank 1, and so on.
   using Place = std::size_t;
-  /// A call that was dropped before its answer, as under a flood of strangers, or has crossed a call
-  /// of the other rank, which is to be used. If the other rank has ended instead, the next call says
-  /// so.
+  /// A call that was dropped before its answer, as under a flood of strangers, or has crossed a
+  /// call of the other rank, which is to be used. If the other rank has ended instead, the next
+  /// call says so.
   struct Retry {
     Place place = 0;
     std::chrono::steady_clock::time_point at;
