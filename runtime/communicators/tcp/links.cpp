@@ -33,7 +33,7 @@ std::uint64_t call_key(std::size_t place) {
 }
 
 constexpr std::chrono::milliseconds pause_between_calls{100};
-constexpr int most_dropped = 3;                // calls to a preferred address
+constexpr int most_dropped = 3;               // calls to a preferred address
 constexpr std::size_t longest_answer = 1024;  // to a hello
 
 void set_option(int socket, int level, int name, int value) {
@@ -250,9 +250,10 @@ void Links::connect(Place place, FileDescriptor socket) {
   Link& peer = link(place);
   // Only now: a rank that has ended answers nowhere, and that is another message.
   if (!peer.left.empty() && warn_ && !std::exchange(has_warned_, true)) {
-    warn_(fmt::format("rank {} on {} cannot be reached at its network card's address: {}; its "
-                      "messages take the network over which the ranks met",
-                      rank_at(place), where(place).host, peer.left));
+    warn_(
+        fmt::format("rank {} on {} cannot be reached at its network card's address: {}; its "
+                    "messages take the network over which the ranks met",
+                    rank_at(place), where(place).host, peer.left));
   }
   prepare(socket.get(), silence_patience_);
   peer.events = EPOLLIN;
