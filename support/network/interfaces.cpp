@@ -75,7 +75,7 @@ std::vector<NetworkInterface> interfaces_meant(const std::string& wanted,
   std::ranges::copy_if(interfaces, std::back_inserter(meant), [&](const NetworkInterface& card) {
     return is_usable(card) && is_meant(pattern, card.name) && !(card.loopback && pattern.exclude);
   });
-  std::ranges::stable_partition(meant, [](const NetworkInterface& card) {
+  std::stable_partition(meant.begin(), meant.end(), [](const NetworkInterface& card) {
     return card.address.find(':') == std::string::npos;
   });
   return meant;

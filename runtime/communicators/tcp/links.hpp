@@ -81,7 +81,7 @@ class Links {
   };
 
   Place place_of(int rank, int number) const {
-    return static_cast<Place>(rank * connections_ + number);
+    return static_cast<Place>(rank) * static_cast<Place>(connections_) + static_cast<Place>(number);
   }
   /// Both ends choose alike, by the message's name, so that messages of one name stay in order.
   Place place_of(int rank, const MessageName& name) const;
