@@ -1,6 +1,8 @@
 // The steps of the oneDNN backend as text.
 #pragma once
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -8,6 +10,12 @@
 #include "tests/trainer/backends/compiled.hpp"
 
 namespace dllaunch {
+
+/// Debian builds oneDNN for Arm without Arm's Compute Library, which has the kernels.
+inline bool onednn_has_kernels() {
+  utsname machine{};
+  return ::uname(&machine) != 0 || std::string(machine.machine) != "aarch64";
+}
 
 /// Returns steps such as "conv1 forward: jit:avx512_core".
 inline std::vector<std::string> onednn_steps(const Graph& graph, int batch = 4) {
