@@ -10,6 +10,7 @@
 #include "launcher/cli/command_line.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "support/json.hpp"
+#include "tests/support/emulator.hpp"
 
 namespace dllaunch {
 namespace {
@@ -206,6 +207,7 @@ TEST_F(Program, LinksNeitherMpiNorAVendorLibrary) {
 }
 
 TEST_F(Program, AnswersHelpAtOnce) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator is slow";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes longer to start than the program";
 #endif

@@ -6,6 +6,7 @@
 
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
+#include "tests/support/emulator.hpp"
 
 namespace dllaunch {
 namespace {
@@ -159,6 +160,7 @@ TEST(Plan, RefusesTextsThatNoScriptCanCarry) {
 
 /// 4,608 nodes x 6 GPUs take less than 100 ms. Nothing may be expanded per node.
 TEST(Plan, TwentySevenThousandRanksTakeNoTime) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator is slow";
   auto facts = lumi_like();
   auto& type = facts.slurm->partitions[0].node_types[0];
   type.hosts.clear();
