@@ -198,11 +198,11 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankCo
   return gpus;
 }
 
-std::string choose_nic(const PlannedBinding& planned, const RankContext& context) {
+std::string choose_nic(const PlannedBinding& planned, const RankContext& context,
+                       const std::vector<std::string>& gpus) {
   const auto local = static_cast<std::size_t>(context.rank.local_rank);
   if (local >= planned.nics.size()) return "";
-  const bool knows_gpus = local < planned.gpus.size();
-  if (knows_gpus && choose_gpus(planned, context) != planned.gpus[local]) return "";
+  if (local < planned.gpus.size() && gpus != planned.gpus[local]) return "";
   const std::string& nic = planned.nics[local];
   const bool fast = std::ranges::any_of(
       context.node.nics, [&](const Nic& here) { return here.fabric && here.name == nic; });

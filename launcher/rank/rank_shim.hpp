@@ -69,9 +69,11 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankContext& con
 /// be bound. Empty: none, or unknown.
 std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankContext& seen);
 
-/// Returns the planned network card of the rank if this node has it, and the planned GPUs if there
-/// are any, and it is of a fast network: nothing says where an ordinary one leads. Empty: none.
-std::string choose_nic(const PlannedBinding& planned, const RankContext& context);
+/// Returns the planned network card of the rank if this node has it, `gpus` (from choose_gpus())
+/// are the planned ones, and it is of a fast network: nothing says where an ordinary one leads.
+/// Empty: none.
+std::string choose_nic(const PlannedBinding& planned, const RankContext& context,
+                       const std::vector<std::string>& gpus);
 
 /// Fills in the visible GPUs from the VISIBLE_DEVICES variables: on a shared node Slurm may give
 /// any GPUs.

@@ -43,14 +43,10 @@ bool is_meant(const Pattern& pattern, std::string_view name) {
 }
 
 bool is_usable(const NetworkInterface& card) {
-  return card.up && !card.address.empty() && !is_link_local(card.address);
+  return card.up && !card.address.empty() && !card.address.starts_with("fe80:");
 }
 
 }  // namespace
-
-bool is_link_local(std::string_view address) {
-  return address.starts_with("fe80:") || address.starts_with("169.254.");
-}
 
 std::vector<NetworkInterface> interfaces_here() {
   std::vector<NetworkInterface> found;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dllaunch {
@@ -15,15 +14,12 @@ struct NetworkInterface {
   bool up = true;
 };
 
-/// Whether the address leads no further than the next switch: it says nothing about other nodes.
-bool is_link_local(std::string_view address);
-
 /// Returns every address of every interface; empty if the kernel does not report them.
 std::vector<NetworkInterface> interfaces_here();
 
 /// Pure. The addresses of the interfaces that are up and that NCCL_SOCKET_IFNAME=`wanted` means, by
 /// NCCL's rules: a list of prefixes; "=" selects exact names, "^" excludes. IPv4 before IPv6,
-/// without link-local ones.
+/// without link-local ones of IPv6.
 std::vector<NetworkInterface> interfaces_meant(const std::string& wanted,
                                                const std::vector<NetworkInterface>& interfaces);
 

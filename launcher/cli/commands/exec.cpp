@@ -99,7 +99,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, Syste
   see_gpus(process_environment(), context);
   auto binding = choose_binding(planned, context);
   binding.gpus = choose_gpus(planned, context);
-  binding.nic = choose_nic(planned, context);
+  binding.nic = choose_nic(planned, context, binding.gpus);
   if (!binding.note.empty() && !planned.masks.empty()) {
     system.log("dllaunch: " + binding.note + "\n");
   }

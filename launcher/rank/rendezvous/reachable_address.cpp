@@ -22,6 +22,10 @@ bool is_virtual(std::string_view name) {
   return std::ranges::any_of(stems, [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
+bool is_link_local(std::string_view address) {
+  return address.starts_with("fe80:") || address.starts_with("169.254.");
+}
+
 /// Calls `look` for each address of `name` until it returns true.
 template <typename Look>
 void each_address(const std::string& name, Look look) {

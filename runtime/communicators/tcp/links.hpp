@@ -120,7 +120,7 @@ class Links {
   FileDescriptor events_;
   Say warn_;
   int connections_;                           // between two ranks
-  bool has_warned_ = false;                   // of a preferred address that does not answer
+  bool has_warned_ = false;                   // of a preferred address that was left
   std::vector<Whereabouts> all_;              // by rank; own included
   std::vector<std::unique_ptr<Link>> links_;  // null: never used
   std::vector<Retry> retries_;

@@ -376,14 +376,14 @@ TEST(RankShim, ANetworkCardIsThePlannedOneIfTheNodeHasIt) {
   ASSERT_TRUE(planned) << planned.error().what;
   auto node = node_of("cores:8");
   node.nics = {{.name = "eth0"}, {.name = "hsn1", .fabric = true}};
-  EXPECT_EQ(choose_nic(*planned, context(0, 4, node)), "") << "not here";
-  EXPECT_EQ(choose_nic(*planned, context(1, 4, node)), "hsn1");
-  EXPECT_EQ(choose_nic(*planned, context(2, 4, node)), "") << "not of a fast network";
-  EXPECT_EQ(choose_nic(*planned, context(3, 4, node)), "");
-  EXPECT_EQ(choose_nic(*planned, context(4, 5, node)), "") << "more ranks than planned";
+  EXPECT_EQ(choose_nic(*planned, context(0, 4, node), {}), "") << "not here";
+  EXPECT_EQ(choose_nic(*planned, context(1, 4, node), {}), "hsn1");
+  EXPECT_EQ(choose_nic(*planned, context(2, 4, node), {}), "") << "not of a fast network";
+  EXPECT_EQ(choose_nic(*planned, context(3, 4, node), {}), "");
+  EXPECT_EQ(choose_nic(*planned, context(4, 5, node), {}), "") << "more ranks than planned";
   PlannedBinding near_a_gpu = *planned;
   near_a_gpu.gpus = {{}, {"0000:c1:00.0"}, {}, {}};
-  EXPECT_EQ(choose_nic(near_a_gpu, context(1, 4, node)), "") << "another GPU, another card";
+  EXPECT_EQ(choose_nic(near_a_gpu, context(1, 4, node), {}), "") << "another GPU, another card";
 }
 
 TEST(RankShim, EachRankHasItsOwnMigInstance) {
