@@ -208,9 +208,12 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
                            : "raise resources.time; there is no checkpoint to resume from";
   }
   if (job.state == "NODE_FAIL") {
-    const auto node = lost_node_in(job_words);
+    // srun says it, unless it is killed first or was on that node.
+    auto node = lost_node_in(job_words);
+    if (node.empty()) node = job.lost;
     if (node.empty()) return;
-    outcome.reason = " lost node " + node;
+    const bool several = node.find_first_of(",[") != std::string::npos;
+    outcome.reason = fmt::format(" lost {} {}", several ? "nodes" : "node", node);
     outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);
   }
   if (job.state == "OUT_OF_MEMORY") {

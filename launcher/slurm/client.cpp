@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "launcher/base/split.hpp"
 #include "launcher/os/delayed_message.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
@@ -165,10 +167,37 @@ Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id
   return jobs;
 }
 
+namespace {
+
+/// Sets SlurmJob::lost, for all jobs with one question.
+void add_lost_nodes(System& system, std::vector<SlurmJob>& jobs, seconds limit) {
+  std::string hosts;
+  for (const SlurmJob& job : jobs) {
+    if (job.state == "NODE_FAIL" && !job.nodes.empty())
+      hosts += (hosts.empty() ? "" : ",") + job.nodes;
+  }
+  std::set<std::string> gone;
+  const auto nodes = nodes_of_controller(system, hosts, limit);
+  for (const SlurmNode& node : nodes.value_or(std::vector<SlurmNode>())) {
+    if (is_gone(node.state)) gone.insert(node.name);
+  }
+  if (gone.empty()) return;
+  for (SlurmJob& job : jobs) {
+    auto lost = expand_hosts(job.nodes);
+    if (job.state != "NODE_FAIL" || !lost) continue;
+    std::erase_if(*lost, [&gone](const std::string& host) { return !gone.contains(host); });
+    job.lost = compress_host_set(*std::move(lost));
+  }
+}
+
+}  // namespace
+
 JobRecords jobs_of_controller(System& system, const std::string& id, seconds limit) {
   const auto text = ask(system, {"scontrol", "show", "job", id}, limit);
   if (!text) return {.silent = is_silence(system, text.error(), "scontrol")};
-  return {.jobs = parse_slurm_jobs(*text)};
+  JobRecords records{.jobs = parse_slurm_jobs(*text)};
+  add_lost_nodes(system, records.jobs, limit);
+  return records;
 }
 
 JobRecords jobs_of_accounting(System& system, const std::string& id) {

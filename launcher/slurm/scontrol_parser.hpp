@@ -95,6 +95,8 @@ struct SlurmJob {
   std::string array_task;  // task index, "3"; tasks that are pending together: "2-9%2"
   JobOrigin origin = {};
   std::string cancelled_by;  // user name or uid; only from accounting
+  std::string lost;          // after NODE_FAIL: its nodes that are down, a host list; only from
+                             // jobs_of_controller()
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
 /// Whether the job has not run yet or will run again: "PENDING", "CONFIGURING", "REQUEUED", ...

@@ -123,6 +123,10 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
                        "CANCELLED AT 2026-11-20T19:51:49 DUE TO NODE FAILURE ***\n");
   EXPECT_EQ(node.reason, "job 7 lost node n2");
   EXPECT_EQ(node.advice, "run again; resources.exclude: n2 avoids the node");
+  SlurmJob job{.id = "7", .state = "NODE_FAIL", .lost = "n2"};
+  EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost node n2");
+  job.lost = "n[2-3]";
+  EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost nodes n[2-3]");
 
   EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125, "srun: error: n1: task 0: Out Of Memory\n").reason,
             "job 7 ran out of memory: rank 0 on n1 was killed: out of memory");

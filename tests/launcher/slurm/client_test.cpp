@@ -61,6 +61,18 @@ TEST(SlurmClient, SilenceIsNotAnUnknownJob) {
   EXPECT_FALSE(jobs_of_accounting(system, "5").silent);
 }
 
+/// srun, which would name it, may be killed before it prints anything.
+TEST(SlurmClient, TheNodeThatAJobLostIsAskedFor) {
+  FakeSystem system;
+  system.programs = {"scontrol"};
+  system.answers["scontrol show job 5"] = {
+      0, "JobId=5 JobName=a\n   JobState=NODE_FAIL Reason=NodeDown\n   NodeList=n[1-2]\n", ""};
+  EXPECT_EQ(jobs_of_controller(system, "5").jobs.at(0).lost, "") << "no answer";
+  system.answers["scontrol show node n[1-2]"] = {
+      0, "NodeName=n1 State=IDLE\n\nNodeName=n2 State=DOWN+NOT_RESPONDING\n", ""};
+  EXPECT_EQ(jobs_of_controller(system, "5").jobs.at(0).lost, "n2");
+}
+
 TEST(SlurmClient, WithoutAccountingNoJobIsRecorded) {
   FakeSystem system;
   EXPECT_TRUE(own_recorded_jobs(system, 0)) << "there is no sacct";
