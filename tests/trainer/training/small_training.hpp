@@ -65,10 +65,11 @@ inline Result<Trained> train_alone(
   return trained;
 }
 
+/// Without a line that is being written.
 inline std::vector<Json> events_of(const std::filesystem::path& run_dir, const std::string& kind) {
   std::vector<Json> found;
   std::istringstream text(read_text(run_dir / "events.jsonl"));
-  for (std::string line; std::getline(text, line);) {
+  for (std::string line; std::getline(text, line) && !text.eof();) {
     auto event = Json::parse(line);
     if (event["event"] == kind) found.push_back(std::move(event));
   }
