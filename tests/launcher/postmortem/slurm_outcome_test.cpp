@@ -123,7 +123,10 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
                        "CANCELLED AT 2026-11-20T19:51:49 DUE TO NODE FAILURE ***\n");
   EXPECT_EQ(node.reason, "job 7 lost node n2");
   EXPECT_EQ(node.advice, "run again; resources.exclude: n2 avoids the node");
-  SlurmJob job{.id = "7", .state = "NODE_FAIL", .lost = "n2"};
+  SlurmJob job;
+  job.id = "7";
+  job.state = "NODE_FAIL";
+  job.lost = "n2";
   EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost node n2");
   job.lost = "n[2-3]";
   EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost nodes n[2-3]");
