@@ -5,6 +5,7 @@
 #include "launcher/plan/plan.hpp"
 #include "support/id_set.hpp"
 #include "support/json_fields.hpp"
+#include "topology/discovery/topology_format.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
@@ -19,6 +20,13 @@ constexpr int most_nodes = 99'999'999;
 Json framework_of(const LaunchPlan& plan) {
   if (!plan.train_json.empty() || plan.framework.empty()) return nullptr;
   return plan.framework;
+}
+
+/// The node that was planned for, without its cores: reports draw NUMA nodes, GPUs and NICs.
+Json node_of(const Topology& topology) {
+  Json node = to_json(topology);
+  node.erase("cores");
+  return node;
 }
 
 }  // namespace
@@ -118,6 +126,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field("ranks_per_node", within(plan.ranks_per_node, 1, most_nodes));
   field("topology", OriginBlock{plan.origin, plan.exact});
   if constexpr (!Field::reads) {
+    field("node", node_of(plan.topology));
     field("binding", to_json(plan.topology, plan.placement));
     field("srun", by_srun ? plan.start.argv() : std::vector<std::string>());
   }
@@ -182,7 +191,7 @@ Error no_plan(const std::string& why) {
   return {ErrorKind::bad_request, "no plan: " + why, ""};
 }
 
-/// The index in `topology`, which holds only GPUs assigned to ranks.
+/// The index in `topology`, which of an older plan holds only GPUs assigned to ranks.
 int position_of(const Json& gpu, Topology& topology) {
   Gpu wanted;
   FieldReader field(gpu, nullptr);
@@ -212,6 +221,7 @@ Result<Ok> read_rank(const Json& object, LaunchPlan& plan) {
     auto cpus = parse_mask(mask);
     if (!cpus) return std::move(cpus).error();
     rank.cpus = *std::move(cpus);
+    rank.numa = plan.topology.numa_of(rank.cpus);
   }
   plan.placement.ranks.push_back(std::move(rank));
   return Ok{};
@@ -249,6 +259,9 @@ Result<LaunchPlan> bound_plan_from_json(const Json& document) {
   const auto problem = read_fields(placement == nullptr ? *binding : *placement, plan.request);
   if (!problem.empty()) return no_plan("placement: " + problem);
   plan.placement.policy = plan.request.policy;
+  if (const Json* node = document.at_path({"node"}); node != nullptr) {
+    if (auto topology = topology_from_json(*node)) plan.topology = *std::move(topology);
+  }
   std::vector<Json> ranks;
   FieldReader(*binding, nullptr)("ranks", ranks);
   for (const auto& rank : ranks)

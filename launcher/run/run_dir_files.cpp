@@ -56,6 +56,8 @@ constexpr RunDirFile file_table[] = {
     {"timeline.json", "the timelines of all ranks as one trace", "dllaunch report",
      Keep::while_it_runs},
     {"metrics.csv", "a row per epoch", trainer, Keep::while_it_runs},
+    {"ranks.csv", "a row per epoch and rank: where its time went", trainer, Keep::while_it_runs},
+    {"report.html", "the run as a page", "dllaunch report --html", Keep::while_it_runs},
     {"classes.csv", "the last validation, class by class", trainer, Keep::while_it_runs},
     {"confusion.csv", "the last validation, true against predicted classes", trainer,
      Keep::while_it_runs},

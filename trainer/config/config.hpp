@@ -63,7 +63,7 @@ struct Setting {
 
 /// Report files written by rank 0 besides events.jsonl.
 struct ReportsConfig {
-  bool csv = true;                    // metrics.csv, confusion.csv, classes.csv
+  bool csv = true;                    // metrics.csv, ranks.csv, confusion.csv, classes.csv
   bool tensorboard = true;            // tensorboard/
   std::int64_t histograms_every = 0;  // epochs; 0: never
 };

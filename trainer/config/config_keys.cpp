@@ -291,8 +291,8 @@ std::vector<ConfigKey> reports_keys() {
       {.path = "reports.csv",
        .kind = ValueKind::flag,
        .initial = true,
-       .description = "metrics.csv with a row per epoch; confusion.csv and classes.csv of the "
-                      "latest validation",
+       .description = "metrics.csv with a row per epoch, ranks.csv with a row per epoch and rank; "
+                      "confusion.csv and classes.csv of the latest validation",
        .store = [](auto& c, auto& v) { c.reports.csv = v; }},
   };
 }

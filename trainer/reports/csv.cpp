@@ -77,25 +77,29 @@ std::optional<std::string> rows_before(std::string_view text, std::string_view h
   return kept;
 }
 
-MetricsCsv::MetricsCsv(std::filesystem::path file, std::span<const std::string_view> columns)
+EpochTable::EpochTable(std::filesystem::path file, std::span<const std::string_view> columns)
     : file_(std::move(file)), header_(fmt::format("epoch,{}", fmt::join(columns, ","))) {}
 
-Result<Ok> MetricsCsv::append(std::int64_t epoch, std::span<const std::optional<double>> numbers) {
+Result<Ok> EpochTable::append(std::int64_t epoch, std::span<const std::optional<double>> numbers) {
+  std::vector<std::string> fields{std::to_string(epoch)};
+  for (const auto& number : numbers) fields.push_back(csv_field(number));
+  return append(epoch, csv_row(fields));
+}
+
+Result<Ok> EpochTable::append(std::int64_t epoch, const std::string& rows) {
   if (!first_) first_ = epoch;
   std::error_code unknown;
   if (!begun_ || size_ != std::filesystem::file_size(file_, unknown)) {
     if (auto ready = make_room(begun_ ? epoch : *first_); !ready) return ready;
   }
   begun_ = true;
-  std::vector<std::string> fields{std::to_string(epoch)};
-  for (const auto& number : numbers) fields.push_back(csv_field(number));
-  auto written = append_to_file(file_, csv_row(fields));
+  auto written = append_to_file(file_, rows);
   size_ = std::filesystem::file_size(file_, unknown);
   if (unknown) size_.reset();
   return written;
 }
 
-Result<Ok> MetricsCsv::make_room(std::int64_t epoch) const {
+Result<Ok> EpochTable::make_room(std::int64_t epoch) const {
   std::string text;
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file_, ignored)) {

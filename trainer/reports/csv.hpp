@@ -31,15 +31,17 @@ std::string render_classes(const Metrics& metrics, std::span<const std::string> 
 std::optional<std::string> rows_before(std::string_view text, std::string_view header,
                                        std::int64_t epoch);
 
-/// metrics.csv: one row per epoch with the given columns.
-class MetricsCsv {
+/// A table of epochs: its first column is the epoch, which `columns` does not contain.
+class EpochTable {
  public:
-  MetricsCsv(std::filesystem::path file, std::span<const std::string_view> columns);
+  EpochTable(std::filesystem::path file, std::span<const std::string_view> columns);
 
   /// The first call removes rows of this and later epochs and renames a table with other columns to
   /// FILE.1. Later calls do the same if another process, such as a previous incarnation that is
   /// still running, has changed the file. unavailable: an I/O error.
   Result<Ok> append(std::int64_t epoch, std::span<const std::optional<double>> numbers);
+  /// The same for an epoch with several rows, each "EPOCH,...\n" with as many fields as columns.
+  Result<Ok> append(std::int64_t epoch, const std::string& rows);
 
  private:
   Result<Ok> make_room(std::int64_t epoch) const;

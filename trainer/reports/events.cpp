@@ -19,6 +19,7 @@
 
 #include "support/json.hpp"
 #include "support/run_file.hpp"
+#include "trainer/reports/rank_columns.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,27 +27,12 @@ namespace {
 constexpr std::size_t most_ranks_listed = 8;
 constexpr std::size_t most_notes = 3;
 
-struct SecondsColumn {
-  const char* name;
-  double (*of)(const RankSeconds&);
-};
-constexpr std::array<SecondsColumn, 8> seconds_columns = {{
-    {"data", [](const RankSeconds& rank) { return rank.data; }},
-    {"forward", [](const RankSeconds& rank) { return rank.forward; }},
-    {"backward", [](const RankSeconds& rank) { return rank.backward; }},
-    {"update", [](const RankSeconds& rank) { return rank.update; }},
-    {"between", [](const RankSeconds& rank) { return rank.between; }},
-    {"communication", [](const RankSeconds& rank) { return rank.communication; }},
-    {"waiting", [](const RankSeconds& rank) { return rank.waiting; }},
-    {"delayed", [](const RankSeconds& rank) { return rank.delayed; }},
-}};
-
 double micro(double seconds) {
   return std::round(seconds * 1e6) / 1e6;
 }
 
 /// Returns minimum, 5 %, median, 95 %, maximum of the column over ranks.
-Json quantiles(const std::vector<RankSeconds>& ranks, const SecondsColumn& column) {
+Json quantiles(const std::vector<RankSeconds>& ranks, const RankColumn& column) {
   std::vector<double> values;
   values.reserve(ranks.size());
   for (const RankSeconds& rank : ranks) values.push_back(column.of(rank));
@@ -77,7 +63,7 @@ std::vector<int> slowest(const std::vector<RankSeconds>& ranks) {
 Json rank_row(const EpochRanks& event, int rank) {
   const auto index = static_cast<std::size_t>(rank);
   Json row = {{"rank", rank}, {"host", event.hosts[index]}};
-  for (const SecondsColumn& column : seconds_columns)
+  for (const RankColumn& column : rank_columns)
     row[column.name] = micro(column.of(event.ranks[index]));
   return row;
 }
@@ -240,7 +226,7 @@ void EventLog::epoch(const EpochEvent& event) {
 void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
   if (file_ < 0 || event.ranks.empty()) return;
   Json seconds;
-  for (const SecondsColumn& column : seconds_columns)
+  for (const RankColumn& column : rank_columns)
     seconds[column.name] = quantiles(event.ranks, column);
   Json listed = Json::array();
   for (const int rank : slowest(event.ranks)) listed.push_back(rank_row(event, rank));

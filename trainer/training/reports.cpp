@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "trainer/reports/parameter_histograms.hpp"
+#include "trainer/reports/rank_columns.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
@@ -49,6 +50,7 @@ Result<Reports> Reports::open(const Session& session, const Say& warn, const std
     std::vector<std::string_view> columns;
     for (const EpochNumber& number : numbers_of({})) columns.push_back(number.name);
     reports.csv_.emplace(session.run_dir / "metrics.csv", columns);
+    reports.ranks_csv_.emplace(session.run_dir / "ranks.csv", rank_csv_columns());
   }
   if (session.config.reports.tensorboard) {
     auto board = TensorBoard::open(session.run_dir / "tensorboard", host);
@@ -104,6 +106,10 @@ void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks, const Epoc
   events_.ranks(event.epoch, ranks);
   events_.gpus(event.epoch, gpus);
   const auto numbers = numbers_of(event);
+  const std::string rows = ranks_csv_ ? rank_rows(event.epoch, ranks) : "";
+  if (!rows.empty()) {
+    note(in_run_dir([&] { return ranks_csv_->append(event.epoch, rows); }), "ranks.csv");
+  }
   if (csv_) {
     std::vector<std::optional<double>> values(numbers.size());
     std::ranges::transform(numbers, values.begin(), &EpochNumber::value);

@@ -58,7 +58,8 @@ class Reports {
   std::optional<HeldFolder> run_dir_;
   const Session* session_ = nullptr;
   const Say* warn_ = nullptr;
-  std::optional<MetricsCsv> csv_;
+  std::optional<EpochTable> csv_;
+  std::optional<EpochTable> ranks_csv_;
   std::optional<TensorBoard> board_;
   double began_s_ = 0;                // Unix time, like the next
   double step_shown_s_ = 0;           // when a step was last written to TensorBoard

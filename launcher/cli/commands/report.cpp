@@ -7,6 +7,8 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/run_report.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/report/run_page.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
 #include "support/json.hpp"
 #include "support/json_fields.hpp"
@@ -17,12 +19,14 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch report resnet50                       its summary, and where its ranks' time went
   dllaunch report resnet50 --timeline            one trace of all ranks, for ui.perfetto.dev
+  dllaunch report resnet50 --html                a page: curves, ranks, node, restarts
   dllaunch report 4711 --timeline --ranks 0-7,64 -o /tmp/t.json
 )";
 
 struct Options {
   std::string run;
   bool timeline = false;
+  bool html = false;
   std::string output;
   std::string ranks;
   bool json = false;
@@ -53,12 +57,29 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   return exit_code::success;
 }
 
+Result<int> write_page(const Options& options, StoredRun run, System& system) {
+  const bool ours = options.output.empty();
+  const std::string output = ours ? run.dir.path + "/report.html" : options.output;
+  const std::string text = html_page(run_page(read_run_for_page(system, std::move(run))));
+  auto written = write_file(output, text, ours ? Readers::as_the_run : Readers::none);
+  if (!written) return std::move(written).error();
+  if (options.json) {
+    print(system, {{"html", output}, {"bytes", text.size()}});
+  } else {
+    system.print(output + "\n");
+  }
+  return exit_code::success;
+}
+
 Result<int> report(const Options& options, System& system) {
+  if (!options.output.empty() && !options.timeline && !options.html)
+    return Error{ErrorKind::bad_request, "-o names the file of --html or --timeline", ""};
   auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   if (options.timeline) return merge(options, *path, system);
   auto run = read_stored_run(system, *path);
   if (!run) return std::move(run).error();
+  if (options.html) return write_page(options, *std::move(run), system);
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
   if (options.json) {
@@ -78,9 +99,11 @@ CommandBody declare(CommandOptions& app) {
                  "a run directory, a run's or job's name, a job id [the newest run]");
   auto* timeline =
       app.add_flag("--timeline", options->timeline, "merge the ranks' timelines, on one clock");
-  app.add_option("-o,--output", options->output, "the merged timeline [RUN/timeline.json]")
-      ->type_name("FILE")
-      ->needs(timeline);
+  app.add_flag("--html", options->html, "one page that needs nothing else, for any browser")
+      ->excludes(timeline);
+  app.add_option("-o,--output", options->output,
+                 "the page or the merged timeline [RUN/report.html, RUN/timeline.json]")
+      ->type_name("FILE");
   app.add_option("--ranks", options->ranks, "only these ranks, as 0-7,64")
       ->type_name("LIST")
       ->needs(timeline);
@@ -91,7 +114,8 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command report_command;
-const Command report_command{"report", "summarise a run; merge its timelines", examples, declare,
+const Command report_command{"report", "summarise a run, as a page too; merge its timelines",
+                             examples, declare,
                              /*pages=*/true};
 
 }  // namespace dllaunch

@@ -38,10 +38,7 @@ TEST(PlanFromJson, WhatWasWrittenIsRead) {
     const auto written = to_json(plan);
     const auto read = bound_plan_from_json(written);
     ASSERT_TRUE(read) << read.error().what;
-    auto again = to_json(*read);
-    // The reader has no topology to name NUMA nodes from.
-    again["binding"] = written["binding"];
-    EXPECT_EQ(again.dump(2), written.dump(2));
+    EXPECT_EQ(to_json(*read).dump(2), written.dump(2));
     EXPECT_EQ(read->signal, plan.signal);
     EXPECT_EQ(read->grace_seconds, plan.grace_seconds);
     EXPECT_EQ(read->start.program, plan.start.program);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 2> columns = {"loss", "accuracy"};
 const std::string header = "epoch,loss,accuracy\n";
 
-Result<Ok> append(MetricsCsv& csv, std::int64_t epoch, std::optional<double> loss,
+Result<Ok> append(EpochTable& csv, std::int64_t epoch, std::optional<double> loss,
                   std::optional<double> accuracy = {}) {
   return csv.append(epoch, std::vector{loss, accuracy});
 }
@@ -41,16 +41,16 @@ TEST(Csv, NumbersReadBackAsTheSame) {
 TEST(Csv, AResumedRunContinuesBelowTheRowsItKeeps) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
-  MetricsCsv first(file, columns);
+  EpochTable first(file, columns);
   for (int epoch = 1; epoch <= 4; ++epoch) ASSERT_TRUE(append(first, epoch, 1.0 / epoch, 0.5));
   EXPECT_EQ(read_text(file), header + "1,1,0.5\n2,0.5,0.5\n3,0.3333333333333333,0.5\n4,0.25,0.5\n");
 
-  MetricsCsv resumed(file, columns);  // from a checkpoint after epoch 2
+  EpochTable resumed(file, columns);  // from a checkpoint after epoch 2
   ASSERT_TRUE(append(resumed, 3, 9, {}));
   ASSERT_TRUE(append(resumed, 4, 8, {}));
   EXPECT_EQ(read_text(file), header + "1,1,0.5\n2,0.5,0.5\n3,9,NA\n4,8,NA\n");
 
-  MetricsCsv anew(file, columns);
+  EpochTable anew(file, columns);
   ASSERT_TRUE(append(anew, 1, 7));
   EXPECT_EQ(read_text(file), header + "1,7,NA\n");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
@@ -60,9 +60,9 @@ TEST(Csv, AResumedRunContinuesBelowTheRowsItKeeps) {
 TEST(Csv, RemovesLateRowsOfAnEarlierIncarnation) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
-  MetricsCsv orphan(file, columns);
+  EpochTable orphan(file, columns);
   for (int epoch = 1; epoch <= 3; ++epoch) ASSERT_TRUE(append(orphan, epoch, epoch));
-  MetricsCsv ours(file, columns);  // from a checkpoint after epoch 2
+  EpochTable ours(file, columns);  // from a checkpoint after epoch 2
   ASSERT_TRUE(append(ours, 3, 30));
   ASSERT_TRUE(append(orphan, 4, 4));
   ASSERT_TRUE(append(ours, 4, 40));
@@ -76,7 +76,7 @@ TEST(Csv, RemovesLateRowsOfAnEarlierIncarnation) {
 TEST(Csv, RemovesATornRow) {
   const ScratchFolder folder;
   write_text(folder / "metrics.csv", header + "1,1,0.5\n2,0.");
-  MetricsCsv csv(folder / "metrics.csv", columns);
+  EpochTable csv(folder / "metrics.csv", columns);
   ASSERT_TRUE(append(csv, 3, 2));
   EXPECT_EQ(read_text(folder / "metrics.csv"), header + "1,1,0.5\n3,2,NA\n");
 }
@@ -86,7 +86,7 @@ TEST(Csv, ATableWithOtherColumnsIsSetAside) {
   const auto file = folder / "metrics.csv";
   for (const std::string other : {"epoch,loss\n1,2\n", "my notes"}) {
     write_text(file, other);
-    MetricsCsv csv(file, columns);
+    EpochTable csv(file, columns);
     ASSERT_TRUE(append(csv, 1, 2));
     EXPECT_EQ(read_text(file), header + "1,2,NA\n");
   }
@@ -97,7 +97,7 @@ TEST(Csv, ATableWithOtherColumnsIsSetAside) {
 TEST(Csv, ReportsAFileThatCannotBeWritten) {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder / "metrics.csv" / "in the way");
-  MetricsCsv csv(folder / "metrics.csv", columns);
+  EpochTable csv(folder / "metrics.csv", columns);
   const auto refused = append(csv, 1, 2);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("cannot write " + (folder / "metrics.csv").string()),
@@ -110,7 +110,7 @@ TEST(Csv, AFailedWriteDoesNotKeepTheOldRow) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
   write_text(file, header + "1,1,0.5\n2,2,0.5\n3,3,0.5\n4,4,0.5\n");
-  MetricsCsv csv(file, columns);
+  EpochTable csv(file, columns);
   {
     const SizeLimit full(0);
     EXPECT_FALSE(append(csv, 2, 9));

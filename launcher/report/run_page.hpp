@@ -1,0 +1,32 @@
+// A run as one HTML page.
+#pragma once
+
+#include <string>
+
+#include "launcher/drawing/page.hpp"
+#include "launcher/monitor/run_report.hpp"
+#include "launcher/report/rank_times.hpp"
+#include "launcher/report/run_series.hpp"
+#include "launcher/report/stored_placement.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+
+/// Everything that the page shows.
+struct RunForPage {
+  StoredRun run;
+  RunPlaces places;
+  RunSeries series;
+  RankTimes times;
+  Json ranks;  // the last `ranks` event; null: none
+  StoredPlacement stored;
+  std::string job_file;  // as resolved; empty: unreadable
+};
+
+RunForPage read_run_for_page(System& system, StoredRun run);
+
+/// Pure. A section without anything to show is left out.
+Page run_page(const RunForPage& record);
+
+}  // namespace dllaunch

@@ -1,0 +1,56 @@
+#include "launcher/report/run_page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "topology/discovery/topology_format.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RunForPage small_record() {
+  RunForPage record;
+  record.run.dir.path = "/runs/a b";
+  record.run.plan.name = "<b>";
+  record.run.summary = Json::parse(
+      R"({"status":"failed","seconds":3600,"queue_seconds":60,"ranks":2,"epochs":3,"goodput":0.5,
+          "reason":"rank 1 <n1> exited with code 1","advice":"try"})");
+  record.job_file = "name: x\nenvironment: {variables: {HF_TOKEN: abc}}\n";
+  Topology node;
+  node.packages = 1;
+  node.numa = {{.index = 0, .cpus = IdSet::range(0, 3)}};
+  for (int cpu = 0; cpu < 4; ++cpu) node.cores.push_back({.cpus = {cpu}});
+  node.gpus = {{.index = 0, .vendor = "nvidia", .pci = "0000:01:00.0", .numa = {0}}};
+  node.allowed_cpus = node.present_cpus = IdSet::range(0, 3);
+  node.allowed_numa = {0};
+  const Json plan = {{"node", to_json(node)}, {"binding", Json::parse(R"({
+      "policy": "closest", "ranks": [
+        {"local_rank": 0, "cpus": "0-1", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]},
+        {"local_rank": 1, "cpus": "2-3", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]}]})")}};
+  record.stored = stored_placement(plan);
+  return record;
+}
+
+TEST(RunPage, TellsTheRun) {
+  const auto page = html_page(run_page(small_record()));
+  for (const char* part :
+       {"&lt;b&gt;", "failed", "1:00:00", "rank 1 &lt;n1&gt; exited with code 1", "<b>4</b>",
+        "<b>1</b>", "GPU-hours", "GPU 0: ranks 0-1", "rank 1: CPUs 2-3", "HF_TOKEN: (left out)",
+        "dllaunch run &#39;/runs/a b/job.yaml&#39;", "<b>50 %</b>"})
+    EXPECT_THAT(page, HasSubstr(part));
+  for (const char* part : {"abc", "Curves", "Restarts", "nan", "<b>>"})
+    EXPECT_THAT(page, Not(HasSubstr(part)));
+}
+
+TEST(RunPage, ARunThatIsNotOverHasAPage) {
+  auto record = small_record();
+  record.run.summary = Json();
+  EXPECT_THAT(html_page(run_page(record)), HasSubstr("not ended"));
+  EXPECT_THAT(html_page(run_page({})), HasSubstr("A run"));
+}
+
+}  // namespace
+}  // namespace dllaunch
