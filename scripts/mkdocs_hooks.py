@@ -18,7 +18,7 @@ def verbs():
     """Returns the verbs in the order of `dllaunch --help`."""
     text = (HELP / "dllaunch.txt").read_text()
     listed = re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE)
-    for line in re.findall(r"^(?:Inside a job|Help): (.*)$", text, re.MULTILINE):
+    for line in re.findall(r"^(?:Experiments|Inside a job|Set-up and help): (.*)$", text, re.MULTILINE):
         listed += line.split(", ")
     return listed
 

@@ -38,4 +38,11 @@ std::string figure(const std::string& title, const std::string& drawing,
          (numbers.empty() ? "" : folded("numbers", numbers)) + "</figure>\n";
 }
 
+std::string svg_file(std::string drawing) {
+  const auto end_of_tag = drawing.find('>');
+  if (end_of_tag == std::string::npos) return drawing;
+  drawing.insert(end_of_tag + 1, fmt::format("<style>\n{}</style>\n", report_style()));
+  return R"(<?xml version="1.0" encoding="UTF-8"?>)" + ("\n" + drawing);
+}
+
 }  // namespace dllaunch

@@ -26,6 +26,9 @@ std::string html_page(const Page& page);
 std::string figure(const std::string& title, const std::string& drawing,
                    const std::string& numbers);
 
+/// A drawing as a file of its own: SVG with its style.
+std::string svg_file(std::string drawing);
+
 /// templates/report.css, compiled in.
 std::string_view report_style();
 

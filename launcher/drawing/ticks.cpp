@@ -93,7 +93,7 @@ Ticks logarithmic_ticks(double low, double high, int most) {
   for (int exponent = first; exponent <= last; exponent += decades_a_tick) {
     const double power = power_of_ten(exponent);
     add(power);
-    if (3 * (last - first) > most + 2) continue;
+    if (3 * std::log10(high / low) > most) continue;
     add(2 * power);
     add(5 * power);
   }

@@ -69,6 +69,13 @@ struct Recovery {
   bool written = false;  // set by the user: with `run:`, the command handles the signal
 };
 
+/// How `dllaunch study` measures a `run:`.
+struct JobStudy {
+  std::optional<std::string> value = {};  // a regular expression with one group: the number
+  std::string unit = {};                  // "samples/s"
+  bool lower_is_better = false;           // a time, not a rate
+};
+
 struct Job {
   std::string name;
   std::string cluster = "auto";  // name or file of a cluster profile
@@ -85,6 +92,7 @@ struct Job {
   Json runtime;                          // the resolved `runtime:` block
   bool stall_abort_written = false;      // set by the user: with `run:`, silence means a stall
   Recovery recovery;
+  JobStudy study = {};
   Json resolved;  // the whole file, with every default
 };
 

@@ -133,6 +133,10 @@ Job job_from_json(Json resolved) {
                   .requeue_on = requeue_on(resolved["recovery"]["requeue_on"]),
                   .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>()),
                   .spare_nodes = resolved["recovery"]["spare_nodes"]};
+  const Json& study = resolved["study"];
+  if (!study["value"].is_null()) job.study.value = study["value"];
+  job.study.unit = study["unit"];
+  job.study.lower_is_better = study["better"] == "lower";
   job.resolved = std::move(resolved);
   return job;
 }

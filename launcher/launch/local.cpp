@@ -129,6 +129,8 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
     // Inside an allocation mpirun would use its nodes; a local run must not.
     unless_set("OMPI_MCA_ras", "^slurm");
     unless_set("OMPI_MCA_plm", "^slurm");
+    // Open MPI 5 asks the kernel for a route, mistakes its answer, and each rank complains.
+    unless_set("OMPI_MCA_reachable", "weighted");
     for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
   }
   all.emplace_back("DLLAUNCH_RUN_DIR", plan.paths.run_dir);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "support/result.hpp"
@@ -14,6 +15,9 @@ class LinePattern {
   static Result<LinePattern> compile(const std::string& expression);
 
   bool matches(const std::string& line) const;
+  /// The text of the first (group) where the line matches, of the whole match without a group;
+  /// nullopt: no match, or the group took no part in it.
+  std::optional<std::string> part_of(const std::string& line) const;
 
  private:
   struct Compiled;

@@ -122,6 +122,7 @@ void prepare_environment(bool in_allocation) {
   }
   ::setenv("OMPI_MCA_ras", "^slurm", 0);
   ::setenv("OMPI_MCA_plm", "^slurm", 0);
+  ::setenv("OMPI_MCA_reachable", "weighted", 0);  // as launch/local.cpp says
 }
 
 /// Replaces this process by the program that starts the ranks; rank 0 prints the table.

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "runtime/communicators/opening/communicators.hpp"
+#include "tests/support/emulator.hpp"
 #include "tests/trainer/address_space.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -61,6 +62,7 @@ TEST_F(FindBatchSize, EndsOnRequest) {
 }
 
 TEST_F(FindBatchSize, IsTheLargestThatFitsAndNoMore) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator needs memory and time of its own";
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer needs memory of its own";
   const auto small = find(24 * mib);
   ASSERT_TRUE(small);
@@ -75,6 +77,7 @@ TEST_F(FindBatchSize, IsTheLargestThatFitsAndNoMore) {
 }
 
 TEST_F(FindBatchSize, AnEpochIsAtLeastAStep) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator needs memory and time of its own";
   session_.shape.accumulate = 10;
   EXPECT_EQ(*find(8192 * mib), 256);  // of 500 images
   EXPECT_THAT(said_, Contains(HasSubstr("an epoch has no more images")));
@@ -95,6 +98,7 @@ TEST_F(FindBatchSize, ReportsThatNotEvenOneImageFits) {
 
 /// A worker reads images of 30 MB to shrink them, with 20 MiB available.
 TEST(FindBatchSizeInAChild, AFailedAllocationOfALoaderThreadMeansItDoesNotFit) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator needs memory and time of its own";
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   const ScratchFolder folder;
   for (const std::string part : {"train", "val"}) {

@@ -1,0 +1,165 @@
+// Measures how a job scales with its ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "launcher/base/split.hpp"
+#include "launcher/base/table.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/slurm_time.hpp"
+#include "launcher/study/run_study.hpp"
+#include "support/counted.hpp"
+#include "support/parse_number.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch study train.yaml --ranks 1,2,4,8            the same work on 1 to 8 ranks
+  dllaunch study train.yaml --nodes 1,2,4 --repeats 3  with the extent of three repeats
+  dllaunch study train.yaml --ranks 1,2,4 --weak       the same work on every rank
+  dllaunch study train.yaml --ranks 1,2 --dry-run      the runs, and nothing else
+)";
+
+struct Options {
+  std::string job;
+  std::vector<std::string> sets;
+  std::string ranks;
+  std::string nodes;
+  bool weak = false;
+  int repeats = 1;
+  double efficiency = 0.8;
+  bool local = false;
+  std::string dir;
+  bool dry_run = false;
+  bool json = false;
+};
+
+Result<std::vector<int>> numbers_in(const char* option, const std::string& text) {
+  std::vector<int> numbers;
+  for (const auto part : split_at(text, ',')) {
+    const auto number = parse_number<int>(part);
+    if (!number || *number > 1 << 20)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("{} is not a list of numbers: {}", option, text), "such as 1,2,4,8"};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+Result<StudyRequest> request_of(const Options& options) {
+  StudyRequest request{.job_file = options.job,
+                       .sets = options.sets,
+                       .repeats = options.repeats,
+                       .efficiency = options.efficiency,
+                       .local = options.local};
+  if (options.repeats < 1 || options.repeats > 99)
+    return Error{ErrorKind::bad_request, "--repeats is 1 to 99", ""};
+  if (!(options.efficiency > 0 && options.efficiency <= 1))
+    return Error{ErrorKind::bad_request, "--efficiency is above 0 and at most 1", "such as 0.8"};
+  if (options.weak) request.wanted.scaling = Scaling::weak;
+  for (const auto& [option, text, into] :
+       {std::tuple("--ranks", &options.ranks, &request.wanted.ranks),
+        std::tuple("--nodes", &options.nodes, &request.wanted.nodes)}) {
+    if (text->empty()) continue;
+    auto numbers = numbers_in(option, *text);
+    if (!numbers) return std::move(numbers).error();
+    *into = *std::move(numbers);
+  }
+  return request;
+}
+
+/// The runs to make, with an upper bound of what they cost where the time limit is known.
+std::string dry_run_text(const PreparedStudy& prepared, int repeats) {
+  std::vector<TableRow> rows = {{"ranks", "nodes", "repeats", "changed"}};
+  double node_runs = 0;
+  for (const StudySize& size : prepared.sizes) {
+    rows.push_back({std::to_string(size.ranks), std::to_string(size.nodes), std::to_string(repeats),
+                    fmt::format("{}", fmt::join(size.sets, " "))});
+    node_runs += size.nodes * repeats;
+  }
+  std::string text = table_text(rows);
+  const auto& limit = prepared.job.resources.time;
+  const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
+  return text + (minutes ? fmt::format("at most {:.4g} node-hours: {} each, one after another\n",
+                                       node_runs * static_cast<double>(*minutes) / 60, *limit)
+                         : "one after another; without resources.time their cost has no bound\n");
+}
+
+Result<int> study(const Options& options, System& system) {
+  auto request = request_of(options);
+  if (!request) return std::move(request).error();
+  if (options.dir.empty()) {
+    const auto job = load_job(system, options.job, options.sets);
+    if (!job) return job.error();
+    request->dir = new_run_path(job->name + "-study");
+  } else {
+    request->dir = std::filesystem::absolute(options.dir).lexically_normal().string();
+  }
+  auto prepared = prepare_study(system, *request);
+  if (!prepared) return std::move(prepared).error();
+  if (options.dry_run) {
+    system.print(dry_run_text(*prepared, options.repeats));
+    return exit_code::success;
+  }
+  const auto runs = std::ssize(prepared->study.runs);
+  system.log(fmt::format("{}: {}, {}\n", prepared->study.name, counted(runs, "run"), request->dir));
+  const auto stopped = run_study(system, *request, *prepared);
+  if (!stopped) return stopped.error();
+  const Study& done = prepared->study;
+  const auto result = result_of(done);
+  if (options.json) {
+    system.print(
+        to_json(done, result).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+        "\n");
+  } else {
+    system.print(render_study(done, result));
+    system.print(fmt::format("  page  {}/study.html\n", request->dir));
+  }
+  if (*stopped != 0) {
+    system.log(fmt::format("dllaunch: stopped; the same command with --run-dir {} continues\n",
+                           request->dir));
+    return 128 + *stopped;
+  }
+  const bool whole =
+      std::ranges::all_of(done.runs, [](const StudyRun& run) { return run.value.has_value(); });
+  return whole ? exit_code::success : exit_code::job_failed;
+}
+
+CommandBody declare(CommandOptions& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("JOB.yaml", options->job, "the job file")->required();
+  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE");
+  auto* ranks =
+      app.add_option("--ranks", options->ranks, "how many ranks, as 1,2,4,8")->type_name("LIST");
+  app.add_option("--nodes", options->nodes, "or how many nodes, each full of ranks")
+      ->type_name("LIST")
+      ->excludes(ranks);
+  app.add_flag("--weak", options->weak, "the same work on every rank [the same work in all]");
+  app.add_option("--repeats", options->repeats, "measure each size so often [1]")->type_name("N");
+  app.add_option("--efficiency", options->efficiency, "the least that is worth it [0.8]")
+      ->type_name("E");
+  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  app.add_option("--run-dir", options->dir, "directory of the study; an unfinished one continues")
+      ->type_name("DIR");
+  app.add_flag("--dry-run", options->dry_run, "print the runs; start nothing");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](System& system) { return study(*options, system); };
+}
+
+}  // namespace
+
+extern const Command study_command;
+const Command study_command{"study", "measure how a job scales", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,44 @@
+// Carries out a study: one run after another, each by a dllaunch of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/job.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/study/study.hpp"
+#include "launcher/study/study_sizes.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+struct StudyRequest {
+  std::string job_file = {};
+  std::vector<std::string> sets = {};  // KEY.PATH=VALUE
+  SizesWanted wanted = {};
+  int repeats = 1;
+  double efficiency = 0.8;
+  bool local = false;
+  std::string dir = {};  // of the study; absolute
+};
+
+struct PreparedStudy {
+  Job job;
+  Study study;                        // its runs in the order in which they are made
+  std::vector<StudySize> sizes = {};  // by ranks, falling
+};
+
+/// Plans every size, so that what cannot run is known before anything does. Takes the values of
+/// runs that an earlier execution in `dir` has completed. bad_request, unsatisfiable: names the
+/// size; `run:` without study.value; a directory with another study.
+Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request);
+
+/// Runs what has no value yet, and keeps study.json up to date. A run that fails leaves its reason,
+/// and the study goes on. Stops at SIGINT, SIGTERM and SIGHUP once the current run has stopped:
+/// the same request continues. Returns the number of the signal; 0: none.
+Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy& prepared);
+
+/// Writes study.json, study.csv, study.html and the plots, each atomically.
+Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result);
+
+}  // namespace dllaunch

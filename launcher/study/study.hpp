@@ -1,0 +1,84 @@
+// A scaling study: one job at several sizes, what was measured, and what follows from it. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/study/scaling_fit.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+
+/// One run of the job at one size.
+struct StudyRun {
+  int ranks = 1;
+  int nodes = 1;
+  int repeat = 1;           // 1-based
+  std::string run = {};     // its directory, below the study's
+  std::string state = {};   // of summary.json; empty: not run yet
+  std::string reason = {};  // why it has no value; empty: it has one, or did not run
+  std::optional<double> value = {};
+  std::optional<double> epoch_s = {};  // with `train:`: median, without the first epoch
+  std::vector<double> parts = {};      // seconds of an epoch, by rank_parts; mean over ranks
+};
+
+struct Study {
+  std::string name = {};
+  Scaling scaling = Scaling::strong;
+  bool trains = false;
+  std::string unit = {};         // of the value: "images/s"
+  bool lower_is_better = false;  // a time; else a rate
+  double efficiency = 0.8;       // the least that is worth it, 0 .. 1
+  std::vector<StudyRun> runs = {};
+};
+
+/// All repeats of one size.
+struct StudyPoint {
+  int ranks = 1;
+  int nodes = 1;
+  int repeats = 0;
+  double value = 0;  // median, like epoch_s
+  double low = 0;    // least and largest repeat
+  double high = 0;
+  std::optional<double> epoch_s = {};
+  double speedup = 1;     // over the smallest size; with weak scaling, of the work done in a time
+  double efficiency = 1;  // speedup / (ranks / smallest ranks)
+  std::vector<double> parts = {};
+};
+
+struct StudyPrediction {
+  int ranks = 1;
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  double efficiency = 0;
+};
+
+struct StudyResult {
+  std::vector<StudyPoint> points = {};            // by ranks; sizes without a value are left out
+  std::optional<ScalingFit> fit = {};             // with two sizes or more
+  double spread = 0;                              // relative_spread()
+  std::vector<StudyPrediction> predictions = {};  // 2, 4 and 8 times the largest size
+  /// The most ranks at which the fit still has the wished efficiency; nullopt: beyond 64 times the
+  /// largest size.
+  std::optional<int> worth_it = {};
+};
+
+StudyResult result_of(const Study& study);
+
+/// "64 ranks; beyond that each costs more than 1.25 times as much"; empty without a fit.
+std::string advice_of(const Study& study, const StudyResult& result);
+
+/// study.json; read_study() takes the runs back from it, and skips what it cannot read.
+Json to_json(const Study& study, const StudyResult& result);
+Study read_study(const Json& document);
+
+/// "82 %" of 0.82.
+std::string percent_text(double share);
+
+/// A table for a terminal, and study.csv.
+std::string render_study(const Study& study, const StudyResult& result);
+std::string study_csv(const Study& study, const StudyResult& result);
+
+}  // namespace dllaunch

@@ -1,0 +1,98 @@
+#include "launcher/study/run_study.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/launcher/disk_system.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "topology/node/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+/// Prepares studies on a machine of four cores without Slurm.
+class RunStudy : public testing::Test {
+ protected:
+  RunStudy() {
+    system_.node = *synthetic_topology("cores:4");
+    system_.programs = {"echo"};
+    for (auto at = std::filesystem::current_path(); at != at.parent_path(); at = at.parent_path())
+      system_.folders.insert(at.string());
+    system_.folders.insert("/");
+  }
+
+  StudyRequest request(const std::string& job) {
+    const auto file = folder_.path() + "/job.yaml";
+    std::ofstream(file) << job;
+    return {.job_file = file,
+            .wanted = {.ranks = {1, 2}},
+            .local = true,
+            .dir = folder_.path() + "/study"};
+  }
+  std::string problem(const StudyRequest& request) {
+    const auto prepared = prepare_study(system_, request);
+    return prepared ? "none" : prepared.error().what + " (" + prepared.error().hint + ")";
+  }
+
+  const TemporaryFolder folder_;
+  DiskSystem system_;
+};
+
+constexpr const char* command =
+    "name: a\nresources: {device: cpu, ranks_per_node: 2}\n"
+    "run: [echo, x]\n";
+
+TEST_F(RunStudy, RepeatsComeAfterAllSizes) {
+  auto wanted = request(std::string(command) + "study: {value: '([0-9]+)', unit: items/s}\n");
+  wanted.repeats = 2;
+  const auto prepared = prepare_study(system_, wanted);
+  ASSERT_TRUE(prepared) << prepared.error().what;
+  std::string order;
+  for (const auto& run : prepared->study.runs) order += run.run + " ";
+  EXPECT_EQ(order,
+            "ranks-00002-repeat-01 ranks-00001-repeat-01 ranks-00002-repeat-02 "
+            "ranks-00001-repeat-02 ");
+  EXPECT_EQ(prepared->study.unit, "items/s");
+}
+
+TEST_F(RunStudy, SaysWhatIsMissing) {
+  EXPECT_THAT(problem(request(command)), HasSubstr("what a study of its run: measures (study:"));
+  EXPECT_THAT(problem(request(std::string(command) + "study: {value: '('}\n")),
+              HasSubstr("study.value: '(' is not a regular expression"));
+  EXPECT_THAT(problem(request(std::string(command) + "array: 0-3\nstudy: {value: x}\n")),
+              HasSubstr("job array"));
+}
+
+TEST_F(RunStudy, TakesWhatAnEarlierExecutionMeasured) {
+  const auto wanted = request(std::string(command) + "study: {value: x}\n");
+  auto prepared = prepare_study(system_, wanted);
+  ASSERT_TRUE(prepared);
+  prepared->study.runs[1].value = 7;
+  ASSERT_EQ(mkdir(wanted.dir.c_str(), 0700), 0);
+  ASSERT_TRUE(write_study(wanted.dir, prepared->study, result_of(prepared->study)));
+  const auto again = prepare_study(system_, wanted);
+  ASSERT_TRUE(again) << again.error().what;
+  EXPECT_EQ(again->study.runs[1].value, 7);
+  EXPECT_FALSE(again->study.runs[0].value);
+  auto weak = wanted;
+  weak.wanted.scaling = Scaling::weak;
+  EXPECT_THAT(problem(weak), HasSubstr("holds a study of a"));
+}
+
+TEST_F(RunStudy, WritesEveryFile) {
+  Study study{.name = "a"};
+  ASSERT_TRUE(write_study(folder_.path(), study, result_of(study)));
+  for (const char* name :
+       {"study.json", "study.csv", "study.html", "throughput.svg", "efficiency.svg"})
+    EXPECT_TRUE(std::ifstream(folder_.path() + "/" + name).good()) << name;
+  EXPECT_FALSE(write_study("/nowhere", study, result_of(study)));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,67 @@
+#include "launcher/study/study_sizes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/launcher/sample_plans.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string problem(const SizesWanted& wanted, const Job& job, const LaunchPlan& plan) {
+  const auto sizes = sizes_of(wanted, job, plan);
+  return sizes ? "none" : sizes.error().what;
+}
+
+TEST(StudySizes, LargestFirstAndWholeNodesBeyondOne) {
+  const auto job = run_job();
+  const auto plan = planned(job, lumi_like());
+  ASSERT_EQ(plan.ranks_per_node, 8);
+  const auto sizes = sizes_of({.ranks = {1, 2, 16}}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_EQ(sizes->at(0).ranks, 16);
+  EXPECT_THAT(sizes->at(0).sets, ElementsAre("resources.nodes=2", "resources.ranks_per_node=8",
+                                             "resources.gpus_per_node=8"));
+  EXPECT_THAT(sizes->at(2).sets, ElementsAre("resources.nodes=1", "resources.ranks_per_node=1",
+                                             "resources.gpus_per_node=1"));
+  const auto nodes = sizes_of({.nodes = {1, 4}}, job, plan);
+  ASSERT_TRUE(nodes);
+  EXPECT_EQ(nodes->at(0).ranks, 32);
+  EXPECT_EQ(nodes->at(1).nodes, 1);
+}
+
+TEST(StudySizes, StrongScalingKeepsTheGlobalBatch) {
+  auto job = train_job();
+  job.train["batch_size"] = 32;
+  const auto plan = planned(job, one_machine("cores:4"));
+  const int global = 32 * plan.ranks();
+  const auto sizes = sizes_of({.ranks = {1}}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_EQ(sizes->at(0).sets.back(), "train.batch_size=" + std::to_string(global));
+  const auto weak = sizes_of({.ranks = {1}, .scaling = Scaling::weak}, job, plan);
+  ASSERT_TRUE(weak);
+  EXPECT_EQ(weak->at(0).sets.size(), 2u) << "the batch of a rank stays";
+  job.train["batch_size"] = "auto";
+  EXPECT_THAT(problem({.ranks = {1}}, job, plan), HasSubstr("is not a number"));
+}
+
+TEST(StudySizes, SayWhatIsWrong) {
+  const auto job = run_job();
+  const auto plan = planned(job, lumi_like());
+  EXPECT_THAT(problem({}, job, plan), HasSubstr("needs sizes"));
+  EXPECT_THAT(problem({.ranks = {0}}, job, plan), HasSubstr("at least 1"));
+  EXPECT_THAT(problem({.nodes = {2, -3}}, job, plan), HasSubstr("--nodes -3"));
+  EXPECT_THAT(problem({.ranks = {2, 4, 2}}, job, plan), HasSubstr("names 2 twice"));
+  EXPECT_THAT(problem({.ranks = {12}}, job, plan), HasSubstr("do not fill whole nodes"));
+  auto trains = train_job();
+  trains.train["batch_size"] = 1;
+  const auto four = planned(trains, one_machine("cores:4"));
+  EXPECT_THAT(problem({.ranks = {3 * four.ranks()}}, trains, four),
+              testing::AnyOf(HasSubstr("cannot be divided by"), HasSubstr("whole nodes")));
+}
+
+}  // namespace
+}  // namespace dllaunch
