@@ -14,8 +14,12 @@
 #include "launcher/daemon/metrics.hpp"
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
+#include "launcher/drawing/line_chart.hpp"
+#include "launcher/drawing/page.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/report/run_charts.hpp"
+#include "launcher/report/run_page.hpp"
 #include "support/json_fields.hpp"
 #include "support/parse_number.hpp"
 
@@ -67,6 +71,16 @@ std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key
   const auto found = request.query.find(key);
   if (found == request.query.end()) return otherwise;
   return parse_number<std::int64_t>(found->second);
+}
+
+std::string replaced(std::string_view text, std::string_view mark, std::string_view by) {
+  const auto at = text.find(mark);
+  if (at == std::string_view::npos) return std::string(text);
+  return fmt::format("{}{}{}", text.substr(0, at), by, text.substr(at + mark.size()));
+}
+
+ApiAnswer page_answer(std::string text) {
+  return {.status = 200, .type = "text/html; charset=utf-8", .body = std::move(text)};
 }
 
 ApiAnswer not_found() {
@@ -139,7 +153,7 @@ ApiAnswer Api::answer(const ApiRequest& request) {
   const auto segments = segments_of(request.path);
   if (segments.size() == 1 && reads) {
     if (segments[0].empty())
-      return {.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page_text())};
+      return page_answer(replaced(page_text(), "@DRAWINGS@", drawing_style()));
     if (segments[0] == "metrics") return metrics();
   }
   if (segments.size() < 2 || segments[0] != "v1") return not_found();
@@ -230,6 +244,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
   if (segments.size() == 3) return one_run(run, /*away=*/false);
   if (segments.size() == 4 && what == "events") return part_of_file(request, dir, "");
   if (segments.size() == 4 && what == "curve") return curve(run);
+  if (segments.size() == 4 && what == "report") return report(run);
   if (segments.size() == 4 && what == "logs") return json_answer({{"logs", log_names(dir)}});
   if (segments.size() == 5 && what == "logs") return part_of_file(request, dir, segments[4]);
   return not_found();
@@ -277,7 +292,18 @@ ApiAnswer Api::curve(const RunRecord& run) const {
   Json epochs = Json::array();
   for (const auto& epoch : read.epochs)
     epochs.push_back({epoch.epoch, or_null(epoch.val_loss), or_null(epoch.val_accuracy)});
-  return json_answer({{"steps", std::move(steps)}, {"epochs", std::move(epochs)}});
+  Json charts = Json::array();
+  for (const auto& chart : curves_of({.steps = read.steps, .epochs = read.epochs}))
+    charts.push_back({{"title", chart.title}, {"svg", draw(chart)}});
+  return json_answer(
+      {{"steps", std::move(steps)}, {"epochs", std::move(epochs)}, {"charts", std::move(charts)}});
+}
+
+ApiAnswer Api::report(const RunRecord& run) const {
+  auto stored = read_stored_run(system_, run.dir);
+  if (!stored) return error_answer(stored.error());
+  const auto page = html_page(run_page(read_run_for_page(system_, *std::move(stored))));
+  return page_answer(replaced(page, "<style>", "<style nonce=\"@NONCE@\">"));
 }
 
 ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {

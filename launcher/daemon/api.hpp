@@ -59,6 +59,7 @@ class Api {
   ApiAnswer of_run(const ApiRequest& request, const std::vector<std::string>& segments);
   ApiAnswer one_run(const RunRecord& run, bool away);
   ApiAnswer curve(const RunRecord& run) const;
+  ApiAnswer report(const RunRecord& run) const;
   ApiAnswer wish(const RunRecord& run, const std::string& what);
   ApiAnswer metrics();
 

@@ -26,10 +26,11 @@ std::string html_page(const Page& page) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; img-src data:\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{}{}</style>\n</head>\n"
       "<body>\n<header><h1>{}</h1><p>{}</p><nav>{}</nav></header>\n<main>\n{}</main>\n</body>\n"
       "</html>\n",
-      markup(page.title), report_style(), markup(page.title), markup(page.note), contents, body);
+      markup(page.title), report_style(), drawing_style(), markup(page.title), markup(page.note),
+      contents, body);
 }
 
 std::string figure(const std::string& title, const std::string& drawing,
@@ -41,7 +42,8 @@ std::string figure(const std::string& title, const std::string& drawing,
 std::string svg_file(std::string drawing) {
   const auto end_of_tag = drawing.find('>');
   if (end_of_tag == std::string::npos) return drawing;
-  drawing.insert(end_of_tag + 1, fmt::format("<style>\n{}</style>\n", report_style()));
+  drawing.insert(end_of_tag + 1,
+                 fmt::format("<style>\n{}{}</style>\n", report_style(), drawing_style()));
   return R"(<?xml version="1.0" encoding="UTF-8"?>)" + ("\n" + drawing);
 }
 

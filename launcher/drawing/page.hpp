@@ -29,7 +29,9 @@ std::string figure(const std::string& title, const std::string& drawing,
 /// A drawing as a file of its own: SVG with its style.
 std::string svg_file(std::string drawing);
 
-/// templates/report.css, compiled in.
+/// templates/drawings.css, which every drawing needs, and templates/report.css of a page: compiled
+/// in.
+std::string_view drawing_style();
 std::string_view report_style();
 
 }  // namespace dllaunch

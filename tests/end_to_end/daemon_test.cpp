@@ -302,7 +302,8 @@ TEST_F(DaemonTest, ThePageInABrowser) {
   EXPECT_THAT(shown->out, testing::Not(HasSubstr("<img")));
   EXPECT_THAT(shown->out, HasSubstr("&lt;b&gt;bold&lt;/b&gt;")) << "of the log";
   EXPECT_THAT(shown->out, HasSubstr("0000:c1:00.0")) << "the table of GPUs";
-  EXPECT_THAT(shown->out, HasSubstr("class=\"loss\"")) << "the curve";
+  EXPECT_THAT(shown->out, HasSubstr("class=\"chart\"")) << "the curves";
+  EXPECT_THAT(shown->out, HasSubstr(">loss</text>"));
   EXPECT_THAT(shown->err, testing::Not(HasSubstr("CONSOLE")));
   const char* keep = std::getenv("DLLAUNCH_SCREENSHOTS");
   if (!full_tier() && keep == nullptr) return;

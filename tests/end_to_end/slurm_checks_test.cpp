@@ -319,7 +319,9 @@ TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
     EXPECT_EQ(json[i].gpu_type, text[i].gpu_type);
     EXPECT_EQ(json[i].memory_mib, text[i].memory_mib);
     // 24.11 keeps the reason of a node that is well again; JSON tells that of the first node alike.
-    if (is_out_of_order(text[i].state)) EXPECT_EQ(json[i].reason, text[i].reason);
+    if (is_out_of_order(text[i].state)) {
+      EXPECT_EQ(json[i].reason, text[i].reason);
+    }
     EXPECT_EQ(is_out_of_order(json[i].state), is_out_of_order(text[i].state)) << text[i].state;
   }
   const auto held =

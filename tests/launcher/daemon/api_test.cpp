@@ -63,7 +63,7 @@ TEST_F(ApiTest, OfARunWhoseDirectoryHangsTheStoresWordIsTold) {
   EXPECT_EQ(run["state"], "running");
   EXPECT_EQ(run["files"], "the run's directory does not answer");
   EXPECT_FALSE(run.contains("status"));
-  for (const char* part : {"curve", "events", "logs", "logs/rank-0000-n1.log"})
+  for (const char* part : {"curve", "report", "events", "logs", "logs/rank-0000-n1.log"})
     EXPECT_EQ(get(std::string("/v1/runs/r/") + part).status, 503) << part;
   EXPECT_EQ(post("/v1/runs/r/cancel"), 202) << "a wish needs no file";
 }
@@ -141,6 +141,12 @@ TEST_F(ApiTest, ACurve) {
   const auto curve = json("/v1/runs/a/curve");
   EXPECT_EQ(curve["steps"].dump(), "[[3,0.5,null,null]]");
   EXPECT_EQ(curve["epochs"].dump(), "[[1,null,0.25]]");
+  ASSERT_EQ(curve["charts"].size(), 1u) << "accuracy: of one step there is no curve";
+  EXPECT_THAT(curve["charts"][0]["svg"].get<std::string>(), testing::StartsWith("<svg"));
+  const auto page = get("/v1/runs/a/report");
+  EXPECT_EQ(page.type, "text/html; charset=utf-8");
+  EXPECT_THAT(page.body, testing::HasSubstr("<style nonce=\"@NONCE@\">"));
+  EXPECT_THAT(page.body, testing::HasSubstr("</html>"));
 }
 
 TEST_F(ApiTest, WishesAreOnTheDiskBeforeTheyAreAnswered) {

@@ -1,0 +1,153 @@
+// Scaling studies: of the built-in trainer and of commands, here and on a real Slurm.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "tests/end_to_end/local_run.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class StudyHere : public LocalRun {
+ protected:
+  std::vector<std::string> study(const std::string& file, std::vector<std::string> more) {
+    std::vector<std::string> all = {"study", file, "--local", "--run-dir", dir()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string dir() const { return work_.path() + "/study"; }
+  Json result() { return Json::parse(work_.text_of("study/study.json")); }
+};
+
+TEST_F(StudyHere, OfATrainingAtOneAndTwoRanks) {
+  const auto ended = work_.run(study(job(), {"--ranks", "1,2", "--repeats", "2"}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("2 ranks on 1 node, repeat 1: "));
+  EXPECT_THAT(ended.out, HasSubstr("speed-up"));
+  EXPECT_THAT(ended.out, HasSubstr(" %, predicted"));
+  const auto json = result();
+  ASSERT_EQ(json["points"].size(), 2u);
+  for (const auto& point : json["points"]) {
+    EXPECT_GT(point["images_per_s"], 0);
+    EXPECT_GT(point["epoch_s"], 0);
+    EXPECT_GT(point["parts"]["forward"], 0);
+    EXPECT_EQ(point["repeats"], 2);
+  }
+  EXPECT_EQ(json["predictions"].size(), 3u);
+  // Strong scaling: the global batch of both is the job file's.
+  const auto at = [&](const std::string& run) {
+    return Json::parse(work_.text_of("study/" + run + "/train.json"))["batch_size"];
+  };
+  EXPECT_EQ(at("ranks-00001-repeat-01"), 32);
+  EXPECT_EQ(at("ranks-00002-repeat-02"), 16);
+  for (const char* name : {"study.csv", "study.html", "throughput.svg", "efficiency.svg"})
+    EXPECT_GT(fs::file_size(dir() + "/" + name), 100u) << name;
+
+  const auto again = work_.run(study(job(), {"--ranks", "1,2", "--repeats", "2", "--json"}));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(Json::parse(again.out)["points"], json["points"]) << "nothing was measured again";
+}
+
+TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
+  const std::string go = work_.path() + "/go";
+  const auto file = work_.file(
+      "command.yaml",
+      "name: items\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, 'test -e " + go +
+          " || sleep 60; echo done $((100 * WORLD_SIZE)) items/s']\n"
+          "study: {value: 'done ([0-9]+)', unit: items/s}\n");
+  work_.start(study(file, {"--ranks", "1,2"}));
+  const auto begun = [&] { return !processes_of(dir() + "/ranks-00002-repeat-01", 1).empty(); };
+  ASSERT_TRUE(happens_within(60s, begun));
+  work_.signal(SIGINT);
+  const auto stopped = work_.wait(60s);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("the same command with --run-dir " + dir() + " continues"));
+  EXPECT_TRUE(processes_of(dir() + "/ranks-00002-repeat-01").empty());
+  std::ofstream(go) << "";
+  const auto ended = work_.run(study(file, {"--ranks", "1,2"}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = result();
+  EXPECT_EQ(json["points"][0]["value"], 100);
+  EXPECT_EQ(json["points"][1]["value"], 200);
+  EXPECT_EQ(json["points"][1]["efficiency"], 1);
+  EXPECT_EQ(json["unit"], "items/s");
+}
+
+TEST_F(StudyHere, ASizeThatFailsHasItsReasonAndTheOthersTheirValues) {
+  const auto file = work_.file("command.yaml",
+                               "name: fails\nresources: {ranks_per_node: 2, device: cpu}\n"
+                               "run: [bash, -c, 'test $WORLD_SIZE = 1 || exit 7; echo 5 items']\n"
+                               "study: {value: '([0-9]+) items'}\n");
+  const auto ended = work_.run(study(file, {"--ranks", "1,2"}));
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("2 ranks, repeat 1: failed: rank "));
+  EXPECT_EQ(result()["points"].size(), 1u);
+  EXPECT_EQ(work_.run({"study", file, "--ranks", "64", "--local"}).exit_code, 3);
+  EXPECT_EQ(work_.run({"study", file}).exit_code, 2);
+  EXPECT_EQ(work_.run({"study", file, "--ranks", "1,x"}).exit_code, 2);
+}
+
+/// A workload with a planted serial part, divisible work and latency: what 1, 2 and 4 ranks say of
+/// eight is what eight do.
+class SlurmStudy : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ =
+        std::make_unique<TestCluster>(std::vector<std::string>{"--nodes", "2", "--cpus", "4"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    work_ = std::make_unique<Workplace>(cluster_->share() + "/study");
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  }
+
+  inline static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
+};
+
+TEST_F(SlurmStudy, OneToFourRanksForetellEight) {
+  const auto file = work_->file("planted.yaml", R"(name: planted
+resources: {nodes: 2, ranks_per_node: 4, device: cpu, time: 5}
+run:
+  - bash
+  - -c
+  - |
+    seconds=$(awk -v p="$WORLD_SIZE" 'BEGIN { print 0.4 + 3 / p + 0.1 * log(p) / log(2) }')
+    began=$(date +%s%N)
+    sleep "$seconds"
+    [ "$RANK" != 0 ] || awk -v ns=$(($(date +%s%N) - began)) 'BEGIN { print "took", ns / 1e9, "s" }'
+study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
+)");
+  const auto dir = work_->path() + "/study";
+  const auto dry = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run"});
+  EXPECT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_THAT(dry.out, HasSubstr("at most 0.4167 node-hours: 5 each, one after another"));
+  work_->start({"study", file, "--ranks", "1,2,4", "--run-dir", dir});
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto foretold = Json::parse(work_->text_of("study/study.json"))["predictions"][0];
+  EXPECT_EQ(foretold["ranks"], 8);
+  work_->start({"study", file, "--ranks", "1,2,4,8", "--run-dir", dir, "--json"});
+  const auto measured = work_->wait(240s);
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  const auto eight = Json::parse(measured.out)["points"][3];
+  EXPECT_EQ(eight["ranks"], 8);
+  EXPECT_EQ(eight["nodes"], 2);
+  EXPECT_NEAR(foretold["value"].get<double>() / eight["value"].get<double>(), 1, 0.1);
+}
+
+}  // namespace
+}  // namespace dllaunch
