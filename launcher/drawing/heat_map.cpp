@@ -145,22 +145,30 @@ std::string draw(const HeatMap& map) {
   return svg_drawing("heat", bottom + 40, map.title, body);
 }
 
-std::string numbers_of(const HeatMap& map, std::size_t most_rows) {
+std::string numbers_of(const HeatMap& map, std::size_t most) {
+  const auto evenly = [most](std::size_t all) {
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < all; ++i)
+      if (all <= most || (i + 1) * most / all != i * most / all) kept.push_back(i);
+    return kept;
+  };
+  const auto columns = evenly(map.columns.size());
+  const auto kept_rows = evenly(map.rows.size());
   std::vector<std::string> head = {map.row_title};
-  for (const auto& column : map.columns)
-    head.push_back(map.unit.empty() ? column : column + ", " + map.unit);
+  for (const auto c : columns)
+    head.push_back(map.unit.empty() ? map.columns[c] : map.columns[c] + ", " + map.unit);
   std::vector<std::vector<std::string>> rows;
-  const auto all = map.rows.size();
-  for (std::size_t i = 0; i < all; ++i) {
-    if (all > most_rows && (i + 1) * most_rows / all == i * most_rows / all) continue;
-    std::vector<std::string> row = {map.rows[i]};
-    for (std::size_t c = 0; c < map.columns.size(); ++c)
-      row.push_back(short_number(map.values[i * map.columns.size() + c]));
+  for (const auto r : kept_rows) {
+    std::vector<std::string> row = {map.rows[r]};
+    for (const auto c : columns)
+      row.push_back(short_number(map.values[r * map.columns.size() + c]));
     rows.push_back(std::move(row));
   }
-  const std::string thinned =
-      rows.size() == all ? ""
-                         : fmt::format("<p>{} of {} rows, evenly spaced.</p>", rows.size(), all);
+  const bool whole = kept_rows.size() == map.rows.size() && columns.size() == map.columns.size();
+  const auto thinned =
+      whole ? ""
+            : fmt::format("<p>{} of {} rows, {} of {} columns, evenly spaced.</p>",
+                          kept_rows.size(), map.rows.size(), columns.size(), map.columns.size());
   return thinned + html_table(head, rows);
 }
 

@@ -22,7 +22,7 @@ struct HeatMap {
 /// rows or columns neighbours share a cell, which shows the largest of them.
 std::string draw(const HeatMap& map);
 
-/// Its numbers: at most `most_rows` of the rows, evenly spaced, and a line that says so.
-std::string numbers_of(const HeatMap& map, std::size_t most_rows = 128);
+/// Its numbers: at most `most` rows and columns, evenly spaced, and a line that says so.
+std::string numbers_of(const HeatMap& map, std::size_t most = 128);
 
 }  // namespace dllaunch

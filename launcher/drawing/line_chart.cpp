@@ -40,6 +40,8 @@ Ticks ticks_of(const Axis& axis, Extent extent, int most) {
   if (axis.from_zero) extent.add(0);
   for (const double at : axis.at) extent.add(at);
   if (extent.empty()) extent = {.low = 0, .high = 1};
+  if (axis.whole && extent.high - extent.low < 1)
+    extent = {.low = std::floor(extent.low) - 1, .high = std::ceil(extent.high) + 1};
   if (axis.whole)
     most = static_cast<int>(std::clamp(extent.high - extent.low + 1, 2.0, double(most)));
   Ticks ticks = axis.logarithmic && extent.low > 0

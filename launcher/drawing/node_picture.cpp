@@ -50,14 +50,18 @@ Line line_of_nic(const Placement& placement, const Nic& nic) {
   return {"nic", nic.name + ranks_text(users)};
 }
 
-bool belongs_to(const IdSet& numa, int node) {
-  return numa.size() == 1 && numa.first() == node;
+/// Whether a NUMA node has a box: it has CPUs.
+bool is_drawn(const Topology& topology, int node) {
+  return std::ranges::any_of(topology.numa, [node](const NumaNode& one) {
+    return one.index == node && !one.cpus.empty();
+  });
 }
 
-/// Devices next to this NUMA node alone; -1: those of several or of none.
+/// Devices next to this NUMA node alone; -1: those of several, of none, or of one without a box.
 std::vector<Line> devices_of(const Topology& topology, const Placement& placement, int node) {
-  const auto wanted = [node](const IdSet& numa) {
-    return node < 0 ? numa.size() != 1 : belongs_to(numa, node);
+  const auto wanted = [&topology, node](const IdSet& numa) {
+    const bool of_one = numa.size() == 1 && is_drawn(topology, numa.first());
+    return node < 0 ? !of_one : of_one && numa.first() == node;
   };
   const auto where = [node](const IdSet& numa) {
     return node < 0 && !numa.empty() ? ", at NUMA nodes " + to_list(numa) : std::string();
@@ -154,7 +158,7 @@ std::string draw(const Topology& topology, const Placement& placement) {
   for (const NumaNode& node : topology.numa)
     if (!node.cpus.empty()) nodes.push_back(&node);
   if (nodes.empty()) return "";
-  const std::size_t columns = nodes.size() == 1 ? 1 : nodes.size() <= 4 ? 2 : 4;
+  const std::size_t columns = nodes.size() == 1 ? 1 : 2;
   const double wide = (svg_width - 4 - gap * double(columns - 1)) / double(columns);
   std::string content;
   double y = 2;
@@ -171,9 +175,11 @@ std::string draw(const Topology& topology, const Placement& placement) {
       content += frame(2 + (wide + gap) * double(i), y, wide, highest) + boxes[i].content;
     y += highest + gap;
   }
-  for (const Line& line : devices_of(topology, placement, -1)) {
-    content += svg_box(line.color, 9, y + 2, square, square) +
-               svg_text(23, y + 11, "start", shortened(line.words, 66)) + "\n";
+  auto others = devices_of(topology, placement, -1);
+  shorten(others);
+  for (const Line& line : others) {
+    if (!line.color.empty()) content += svg_box(line.color, 9, y + 2, square, square);
+    content += svg_text(23, y + 11, "start", shortened(line.words, 66)) + "\n";
     y += svg_line;
   }
   return svg_drawing("node", y, "a node: its NUMA nodes, CPUs, GPUs and NICs, and their ranks",

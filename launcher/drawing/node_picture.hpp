@@ -9,8 +9,8 @@
 namespace dllaunch {
 
 /// An <svg> of class "node": a box per NUMA node that has CPUs, with a square per CPU in the colour
-/// of its rank, the ranks, and its GPUs and NICs. A device next to several NUMA nodes, or to an
-/// unknown one, stands below the boxes. Empty without NUMA nodes.
+/// of its rank, the ranks, and its GPUs and NICs. Any other device stands below the boxes. Empty
+/// without such NUMA nodes.
 std::string draw(const Topology& topology, const Placement& placement);
 
 }  // namespace dllaunch

@@ -97,7 +97,7 @@ Ticks logarithmic_ticks(double low, double high, int most) {
     add(2 * power);
     add(5 * power);
   }
-  return ticks;
+  return ticks.at.size() < 3 ? linear_ticks(low, high, most) : ticks;
 }
 
 std::string short_number(double value) {

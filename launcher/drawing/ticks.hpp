@@ -22,10 +22,11 @@ struct Ticks {
 Ticks linear_ticks(double low, double high, int most);
 
 /// Ticks at 1, 2 and 5 times powers of ten, or at powers alone over many of them. Both > 0.
-/// Where the values span less than a factor of two, a linear axis says more: linear_ticks().
+/// linear_ticks() where the values span less than a factor of two, or so little that fewer than
+/// three of those ticks are among them.
 Ticks logarithmic_ticks(double low, double high, int most);
 
-/// A number for people: at most four digits, "1,250", "0.0125", "1.5e-07", "2.5e+12".
+/// A number for people: "1,250", "0.0125", "1.5e-07", "2.5e+12".
 std::string short_number(double value);
 
 }  // namespace dllaunch

@@ -85,9 +85,11 @@ std::string draw(const TimeBars& bars) {
 std::string numbers_of(const TimeBars& bars) {
   std::vector<std::vector<std::string>> rows;
   for (const TimeRow& row : bars.rows) {
-    for (const TimePart& part : row.parts)
+    for (const TimePart& part : row.parts) {
+      if (!(part.to_s > part.from_s)) continue;
       rows.push_back({row.label, bars.kinds.at(part.kind), fmt::format("{:.1f}", part.from_s),
                       fmt::format("{:.1f}", part.to_s), row.text});
+    }
   }
   return html_table({"start", "part", "from, s", "to, s", "how it ended"}, rows);
 }

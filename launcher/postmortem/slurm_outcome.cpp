@@ -214,7 +214,8 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
     if (node.empty()) return;
     const bool several = node.find_first_of(",[") != std::string::npos;
     outcome.reason = fmt::format(" lost {} {}", several ? "nodes" : "node", node);
-    outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);
+    outcome.advice = fmt::format("run again; resources.exclude: {} avoids the {}", node,
+                                 several ? "nodes" : "node");
   }
   if (job.state == "OUT_OF_MEMORY") {
     const auto dead = dead_rank_from_srun(job_words);

@@ -16,8 +16,9 @@ inline constexpr std::array<std::string_view, 8> rank_parts = {
 struct RankTimes {
   struct Rank {
     int rank = 0;
-    std::string host = {};                            // on which it ran last
-    std::array<double, rank_parts.size()> mean = {};  // per epoch, without the first if others are
+    std::string host = {};  // on which it ran last
+    std::array<double, rank_parts.size()> mean =
+        {};  // per epoch, without the first if it has others
   };
   std::vector<Rank> ranks = {};                   // by rank
   std::vector<std::int64_t> epochs = {};          // in order
@@ -25,7 +26,8 @@ struct RankTimes {
 };
 
 /// Rows of the same epoch and rank count once: the last one does. Anything else in the file is
-/// skipped, as are more than a million rows. Empty without a file.
+/// skipped, as are ranks from 1,024 on, rows after the first million, and all but the newest 4,096
+/// epochs. Empty without a file.
 RankTimes read_rank_times(const std::string& path);
 
 }  // namespace dllaunch

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "launcher/report/secrets.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -38,7 +39,8 @@ std::optional<double> step_of(const EpochEvent& epoch) {
 std::vector<Flag> restarts_of(const RunSeries& series) {
   std::vector<Flag> flags;
   for (const Restart& restart : series.history.restarts())
-    flags.push_back({.x = static_cast<double>(restart.step), .text = restart_words(restart)});
+    flags.push_back(
+        {.x = static_cast<double>(restart.step), .text = without_secrets(restart_words(restart))});
   return flags;
 }
 
@@ -126,7 +128,7 @@ Point quantiles_of(const Json& event, const GpuCurve& curve) {
       .x = value_at<double>(event, "epoch", no_number), .y = at(2), .low = at(0), .high = at(4)};
 }
 
-/// "n1" of "rank 3, n1": ranks of one node stand together.
+/// The first rank of each node: those of one node stand together.
 std::vector<std::size_t> groups_of(const RankTimes& times) {
   std::vector<std::size_t> groups;
   for (std::size_t i = 0; i < times.ranks.size(); ++i)
@@ -210,7 +212,7 @@ TimeBars starts_of(const RunSeries& series) {
                    {.from_s = cut, .to_s = to, .kind = lost}};
       if (restart.down_seconds)
         row.parts.push_back({.from_s = to, .to_s = to + *restart.down_seconds, .kind = down});
-      row.text = restart_words(restart);
+      row.text = without_secrets(restart_words(restart));
     } else {
       row.parts = {{.from_s = from, .to_s = to, .kind = training}};
     }

@@ -23,10 +23,10 @@
 namespace dllaunch {
 namespace {
 
-/// "2026-11-26 09:43:27"; empty for 0.
+/// "2026-11-26 09:43:27 +0100"; empty for 0.
 std::string moment(double unix_s) {
   if (!(unix_s > 0) || unix_s > 1e11) return "";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(unix_s)));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", fmt::localtime(static_cast<std::time_t>(unix_s)));
 }
 
 void add_fact(std::string& facts, std::string_view name, const std::string& value,
@@ -98,7 +98,7 @@ PageSection overview(const RunForPage& record) {
   std::string words;
   for (const char* key : {"reason", "first_error", "advice"}) {
     const std::string text = value_at<std::string>(summary, key);
-    if (!text.empty()) words += element("p", "", markup(text)) + "\n";
+    if (!text.empty()) words += element("p", "", markup(without_secrets(text))) + "\n";
   }
   return {.content = "<div class=facts>\n" + facts + "</div>\n" + words};
 }
@@ -114,7 +114,8 @@ PageSection time_of_ranks(const RunForPage& record) {
   const auto notes = value_at<Json>(record.ranks, "notes");
   for (std::size_t i = 0; notes.is_array() && i < notes.size(); ++i) {
     if (notes[i].is_string())
-      section.content += element("p", "", markup(notes[i].get<std::string>())) + "\n";
+      section.content +=
+          element("p", "", markup(without_secrets(notes[i].get<std::string>()))) + "\n";
   }
   const auto maps = heat_maps_of(record.times);
   if (!maps.empty()) section.content += figures(maps);

@@ -1,12 +1,12 @@
 #include "launcher/report/run_series.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "launcher/os/line_tail.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -19,26 +19,55 @@ class SeriesReader {
       return;
     }
     const auto event = parse_event(line);
+    const auto before = series_.history.step();
     if (!event || !series_.history.take(*event)) return;
-    follow(time_of(*event), std::holds_alternative<StartEvent>(*event));
+    fencing_token_ = fencing_token_of(*event);
+    // A start that continues from an earlier step, or from none: what came after it is lost.
+    if (series_.history.step() < before) forget_after(series_.history.step());
+    follow(*event);
     std::visit([this](const auto& one) { add(one); }, *event);
     if (std::holds_alternative<RanksEvent>(*event)) series_.ranks = json_object_in(line);
   }
 
-  RunSeries take_series() && { return std::move(series_); }
+  RunSeries take_series() && {
+    auto& steps = series_.steps;
+    if (newest_ && (steps.empty() || steps.back().step < newest_->step)) steps.push_back(*newest_);
+    return std::move(series_);
+  }
 
  private:
-  /// GPUs of an epoch follow it: where the epoch counts, they do.
+  static std::int64_t epoch_of(const Json& gpus) {
+    return value_at<std::int64_t>(gpus, "epoch", -1);
+  }
+
+  /// GPUs of an epoch follow it, from the same incarnation: where the epoch counts, they do.
   void take_gpus(Json gpus) {
-    const auto epoch = gpus.is_object() ? gpus.find("epoch") : gpus.end();
-    if (epoch == gpus.end() || !epoch->is_number_integer() || series_.epochs.empty()) return;
-    if (epoch->get<std::int64_t>() != series_.epochs.back().epoch) return;
+    if (!gpus.is_object() || series_.epochs.empty() ||
+        epoch_of(gpus) != series_.epochs.back().epoch ||
+        value_at<std::int64_t>(gpus, "generation") != fencing_token_)
+      return;
+    forget_gpus_from(epoch_of(gpus));
     series_.gpus.push_back(std::move(gpus));
   }
 
-  void follow(double time_s, bool starts) {
+  void forget_gpus_from(std::int64_t epoch) {
+    std::erase_if(series_.gpus, [epoch](const Json& one) { return epoch_of(one) >= epoch; });
+  }
+
+  void forget_after(std::int64_t step) {
+    std::erase_if(series_.steps, [step](const StepEvent& one) { return one.step > step; });
+    std::erase_if(series_.epochs,
+                  [step](const EpochEvent& one) { return one.step && *one.step > step; });
+    forget_gpus_from(series_.epochs.empty() ? 0 : series_.epochs.back().epoch + 1);
+    newest_.reset();
+  }
+
+  /// A supervisor announces a restart while nothing trains: it neither begins nor lengthens one.
+  void follow(const Event& event) {
     auto& all = series_.starts;
-    if (all.empty() || starts) {
+    const double time_s = time_of(event);
+    if (std::holds_alternative<RestartEvent>(event)) return;
+    if (all.empty() || std::holds_alternative<StartEvent>(event)) {
       if (all.size() == RunSeries::most_starts) {
         all.erase(all.begin());
         ++series_.starts_left_out;
@@ -53,21 +82,10 @@ class SeriesReader {
 
   void add(const StartEvent& event) { series_.start = event; }
 
-  void add(const RestartEvent&) {
-    // What came after the checkpoint was lost.
-    const auto step = series_.history.step();
-    std::erase_if(series_.steps, [step](const StepEvent& one) { return one.step > step; });
-    std::erase_if(series_.epochs,
-                  [step](const EpochEvent& one) { return one.step && *one.step > step; });
-    std::erase_if(series_.gpus, [this](const Json& one) {
-      const auto epoch = one.find("epoch")->get<std::int64_t>();
-      return series_.epochs.empty() || epoch > series_.epochs.back().epoch;
-    });
-  }
-
   void add(const StepEvent& event) {
     auto& steps = series_.steps;
     while (!steps.empty() && steps.back().step >= event.step) steps.pop_back();
+    newest_ = event;
     if (series_.steps_recorded++ % every_ != 0) return;
     steps.push_back(event);
     if (steps.size() < RunSeries::most_steps) return;
@@ -80,15 +98,13 @@ class SeriesReader {
     auto& epochs = series_.epochs;
     while (!epochs.empty() && epochs.back().epoch >= event.epoch) epochs.pop_back();
     epochs.push_back(event);
-  }
-
-  void add(const CheckpointEvent& event) {
-    if (series_.saved.size() == RunSeries::most_steps) series_.saved.erase(series_.saved.begin());
-    series_.saved.push_back(event);
+    forget_gpus_from(event.epoch);
   }
 
   RunSeries series_;
+  std::optional<StepEvent> newest_;
   std::int64_t every_ = 1;
+  std::int64_t fencing_token_ = 0;  // of the latest event that counts
 };
 
 }  // namespace

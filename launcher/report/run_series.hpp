@@ -19,15 +19,14 @@ struct RunStart {
 };
 
 struct RunSeries {
-  std::optional<StartEvent> start = {};     // the newest
-  std::vector<StepEvent> steps = {};        // that count (history.hpp), at most most_steps
-  std::int64_t steps_recorded = 0;          // step events that count
-  std::vector<EpochEvent> epochs = {};      // that count
-  std::vector<CheckpointEvent> saved = {};  // the newest, at most most_steps
-  std::vector<Json> gpus = {};              // `gpus` events, as the trainer wrote them
-  Json ranks = {};                          // the last `ranks` event that counts; null: none
-  std::vector<RunStart> starts = {};        // at least one, if anything counts
-  std::int64_t starts_left_out = 0;         // beyond most_starts: the oldest
+  std::optional<StartEvent> start = {};  // the newest
+  std::vector<StepEvent> steps = {};     // that count (history.hpp), at most most_steps
+  std::int64_t steps_recorded = 0;       // step events that count
+  std::vector<EpochEvent> epochs = {};   // that count
+  std::vector<Json> gpus = {};           // `gpus` events, as the trainer wrote them
+  Json ranks = {};                       // the last `ranks` event that counts; null: none
+  std::vector<RunStart> starts = {};     // at least one, if anything counts
+  std::int64_t starts_left_out = 0;      // beyond most_starts: the oldest
   History history = {};
 
   /// Of more steps, every second, fourth, eighth ... is kept.

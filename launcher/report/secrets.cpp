@@ -18,44 +18,71 @@ bool is_upper(char c) {
 }
 
 bool is_secret_word(std::string_view word) {
-  constexpr std::array<std::string_view, 14> words = {
-      "token", "tokens", "secret", "secrets", "password", "passwd",     "passphrase",
-      "pwd",   "apikey", "key",    "keys",    "auth",     "credential", "credentials"};
-  return std::ranges::find(words, word) != words.end();
+  constexpr std::array<std::string_view, 12> whole = {
+      "key",    "keys",   "pass",    "pwd",           "pat",   "auth",
+      "bearer", "cookie", "sshpass", "authorization", "netrc", "oauth"};
+  constexpr std::array<std::string_view, 11> ends = {
+      "token",  "tokens",  "password",   "passwords",   "passwd", "passphrase",
+      "secret", "secrets", "credential", "credentials", "apikey"};
+  return std::ranges::find(whole, word) != whole.end() ||
+         std::ranges::any_of(ends, [word](std::string_view end) { return word.ends_with(end); });
 }
 
-std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
-  return at;
+/// Where the line that `at` is in ends: at a newline, or at one that is written as \n.
+std::size_t end_of_line(std::string_view text, std::size_t at) {
+  return std::min({text.find('\n', at), text.find("\\n", at), text.size()});
 }
 
-/// Where the value that begins at `at` ends. `whole_line`: a YAML value, which may hold blanks.
-std::size_t end_of_value(std::string_view text, std::size_t at, bool whole_line) {
-  if (at < text.size() && (text[at] == '"' || text[at] == '\'')) {
-    const char quote = text[at++];
-    while (at < text.size() && text[at] != quote && text[at] != '\n')
-      at += text[at] == '\\' && quote == '"' && at + 1 < text.size() ? 2 : 1;
-    return std::min(at + 1, text.size());
-  }
-  const std::string_view ends = whole_line ? "\n,}" : " \t\n,}]\"'";
-  return std::min(text.find_first_of(ends, at), text.size());
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
 }
 
-/// Where a block of YAML ends ("|" and the lines below it that stand further in than `indent`).
+std::string_view line_at(std::string_view text, std::size_t begin) {
+  return text.substr(begin, text.substr(begin).find('\n'));
+}
+
+/// Where the lines end that belong to the key of a line: those that stand further in, and items of
+/// a list ("- a") that stand as far in.
 std::size_t end_of_block(std::string_view text, std::size_t at, std::size_t indent) {
-  for (at = std::min(text.find('\n', at), text.size()); at < text.size();) {
-    const auto line = text.substr(at + 1, text.substr(at + 1).find('\n'));
-    const auto begin = line.find_first_not_of(' ');
-    if (begin != std::string_view::npos && begin <= indent) break;
+  for (at = std::min(text.find('\n', at), text.size()); at + 1 < text.size();) {
+    const auto line = line_at(text, at + 1);
+    const auto begin = indent_of(line);
+    const bool item = begin == indent && line.substr(begin).starts_with("- ");
+    if (begin < line.size() && begin <= indent && !item) break;
     at += 1 + line.size();
   }
   return at;
 }
 
-/// The blanks before the first character of the last line.
-std::size_t indent_of_last_line(std::string_view text) {
-  const auto line = text.substr(text.rfind('\n') + 1);
-  return std::min(line.find_first_not_of(' '), line.size());
+/// Whether a value follows the name that ends at `end`. Its separator may stand behind quotes.
+bool has_value(std::string_view text, std::size_t end, bool option) {
+  while (end < text.size() && (text[end] == '"' || text[end] == '\'' || text[end] == '\\')) ++end;
+  while (end < text.size() && text[end] == ' ' && !option) ++end;
+  if (end == text.size()) return false;
+  const char next = text[end];
+  return next == ':' || next == '=' || (option && (next == ' ' || next == ',' || next == '\n'));
+}
+
+/// "://user:password@" -> "://user:(left out)@"
+std::string without_passwords(std::string_view text) {
+  std::string kept;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto mark = text.find("://", at);
+    if (mark == std::string_view::npos) return kept.append(text.substr(at));
+    const auto begin = mark + 3;
+    const auto end = std::min(text.find_first_of(" \t\n\"'/?#", begin), text.size());
+    const auto host = text.substr(begin, end - begin).rfind('@');
+    const auto colon = text.substr(begin, end - begin).find(':');
+    kept += text.substr(at, begin - at);
+    if (host == std::string_view::npos || colon == std::string_view::npos || colon > host) {
+      at = begin;
+      continue;
+    }
+    kept += text.substr(begin, colon + 1);
+    kept += left_out;
+    at = begin + host;
+  }
+  return kept;
 }
 
 }  // namespace
@@ -75,7 +102,9 @@ bool is_secret_name(std::string_view name) {
   return false;
 }
 
-std::string without_secrets(std::string_view text) {
+std::string without_secrets(std::string_view given) {
+  const std::string readable = without_passwords(given);
+  const std::string_view text = readable;
   std::string kept;
   for (std::size_t at = 0; at < text.size();) {
     if (!is_name_character(text[at])) {
@@ -87,22 +116,13 @@ std::string without_secrets(std::string_view text) {
     const auto name = text.substr(at, end - at);
     kept += name;
     at = end;
-    if (!is_secret_name(name)) continue;
-    // A key in quotes: "hf token": value.
-    if (end < text.size() && (text[end] == '"' || text[end] == '\'')) ++end;
     const bool option = name.starts_with('-');
-    const bool separated = end < text.size() && (text[end] == ':' || text[end] == '=');
-    const bool follows = option && end < text.size() && (text[end] == ' ' || text[end] == ',');
-    if (!separated && !follows) continue;
-    const bool yaml = text[end] == ':';
-    const auto value = skip_blanks(text, end + 1);
-    const bool block = yaml && value < text.size() && (text[value] == '|' || text[value] == '>');
-    const auto after = block ? end_of_block(text, value, indent_of_last_line(kept))
-                             : end_of_value(text, value, yaml);
-    if (after == value) continue;
-    kept += text.substr(at, value - at);
+    if (!is_secret_name(name) || !has_value(text, at, option)) continue;
+    const auto line = text.substr(text.rfind('\n', at) + 1);
+    kept += text[at] == ':' || text[at] == '=' ? std::string(1, text[at]) + " " : " ";
     kept += left_out;
-    at = after;
+    at = end_of_line(text, at);
+    if (at < text.size() && text[at] == '\n') at = end_of_block(text, at, indent_of(line));
   }
   return kept;
 }

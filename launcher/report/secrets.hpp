@@ -6,12 +6,15 @@
 
 namespace dllaunch {
 
-/// Whether a variable or key of this name probably holds a secret: it has a word such as TOKEN,
-/// SECRET, PASSWORD or KEY ("WANDB_API_KEY", "hfToken"; not "keyboard").
+/// Whether a variable, key or option of this name probably holds a secret: one of its words ends
+/// with token, password, secret or the like, or is key, pass, auth or the like ("WANDB_API_KEY",
+/// "hfToken", "--db-password"; not "keyboard", "tokenizer").
 bool is_secret_name(std::string_view name);
 
-/// The text of a job file without the values of such names, in `NAME: value`, `NAME=value` and
-/// `--name value`; "(left out)" stands for each.
+/// A job file, or what a program said, without secrets: after such a name and `:`, `=`, a blank
+/// (options alone) or a list's comma, the rest of the line is "(left out)", and so is a block or a
+/// list below it; in `://user:password@host` the password is. It leaves out too much rather than
+/// too little. A newline that is written as \n ends a line too.
 std::string without_secrets(std::string_view text);
 
 }  // namespace dllaunch

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "launcher/base/format.hpp"
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/monitor/line_pattern.hpp"
@@ -19,9 +21,12 @@
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "launcher/study/study_page.hpp"
 #include "launcher/study/study_value.hpp"
 #include "support/counted.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -49,23 +54,32 @@ Result<Ok> check_value(const Job& job) {
   return Ok{};
 }
 
-/// Values of an earlier execution.
+/// Values of an earlier execution, also of sizes that are not asked for now.
 Result<Ok> take_earlier(System& system, const StudyRequest& request, Study& study) {
   constexpr std::size_t most_bytes = 16 << 20;
+  const auto refuse = [&](const std::string& why) {
+    return Error{ErrorKind::bad_request, request.dir + " " + why, "choose another --run-dir"};
+  };
+  std::error_code ignored;
+  if (std::filesystem::exists(request.dir + "/plan.json", ignored)) return refuse("is a run's");
   auto text = read_run_file(system, request.dir + "/study.json", most_bytes);
   if (!text) return std::move(text).error();
   if (text->empty()) return Ok{};
-  const Study earlier = read_study(json_object_in(*text));
-  if (earlier.name != study.name || earlier.scaling != study.scaling)
-    return Error{ErrorKind::bad_request,
-                 fmt::format("{} holds a study of {}{}", request.dir, earlier.name,
-                             earlier.scaling == Scaling::weak ? ", of weak scaling" : ""),
-                 "choose another --run-dir"};
-  for (StudyRun& run : study.runs) {
-    const auto same = std::ranges::find_if(earlier.runs, [&run](const StudyRun& one) {
+  const Json document = json_object_in(*text);
+  if (document.is_null()) return refuse("holds a study.json that is damaged");
+  const Study earlier = read_study(document);
+  if (earlier.name != study.name || earlier.scaling != study.scaling ||
+      earlier.local != study.local || earlier.job != study.job)
+    return refuse("holds a study of another job file, of other scaling or of another place");
+  for (const StudyRun& run : earlier.runs) {
+    const auto same = std::ranges::find_if(study.runs, [&run](const StudyRun& one) {
       return one.ranks == run.ranks && one.nodes == run.nodes && one.repeat == run.repeat;
     });
-    if (same != earlier.runs.end() && same->value) run = *same;
+    if (same != study.runs.end()) {
+      *same = run;
+    } else if (run.value) {
+      study.runs.push_back(run);
+    }
   }
   return Ok{};
 }
@@ -85,15 +99,52 @@ Result<OwnedProcess> start(const StudyRequest& request, const StudySize& size,
                               .output_path = dir + ".log"});
 }
 
-/// Waits for its end; after a signal, asks it to stop first. 0: not interrupted.
+/// Waits for its end and returns its exit code. Passes signals on: at the first a run stops or, for
+/// a lost terminal, leaves its Slurm job alone; at the second it stops at once.
 int wait_for(OwnedProcess& process, const StopSignals& signals) {
   int told = 0;
-  while (!process.poll()) {
+  for (;;) {
+    if (const auto code = process.poll()) return *code;
     signals.wait(200ms);
-    // Each further signal is passed on: the second makes a run stop at once.
-    for (; told < signals.count(); ++told) process.send(SIGINT);
+    for (; told < signals.count(); ++told)
+      process.send(signals.first() == SIGHUP ? SIGHUP : SIGINT);
   }
-  return signals.first();
+}
+
+/// The state of a run that an earlier execution began, as `status` tells it, which also records how
+/// a job ended that nobody followed; empty: it cannot be told.
+std::string state_of(System& system, const std::string& dir) {
+  const auto program = own_executable();
+  if (!program) return "";
+  const auto told = system.run({*program, "status", dir, "--json"}, 60s);
+  return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
+}
+
+/// A run that has ended without a value is not continued: what it resumed would not be measured
+/// whole. Its successor has a directory of its own. Returns whether the run is to be started (a
+/// job that is still there is followed).
+bool choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
+  const auto path = [&] { return request.dir + "/" + run.run; };
+  std::error_code ignored;
+  if (!std::filesystem::exists(path(), ignored)) return true;
+  const auto state = state_of(system, path());
+  if (state == "pending" || state == "running" || state == "completing") return true;
+  if (run.state.empty()) measure(system, path(), job, run);
+  if (run.value) return false;
+  const std::string name = run_name(run.ranks, run.repeat);
+  for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
+    run.run = fmt::format("{}-attempt-{:02}", name, attempt);
+  return true;
+}
+
+/// The last words of the run's own messages.
+std::string last_error(const std::string& log) {
+  constexpr std::size_t most_bytes = 4096;
+  std::string found = "it did not start";
+  const std::string text = file_end(log, most_bytes);
+  for (const auto line : split_lines(text))
+    if (line.starts_with("dllaunch: ")) found = shown_line(line.substr(10));
+  return found;
 }
 
 std::string line_of(const Study& study, const StudyRun& run, double seconds) {
@@ -101,6 +152,42 @@ std::string line_of(const Study& study, const StudyRun& run, double seconds) {
       run.value ? fmt::format("{:.5g} {}", *run.value, study.unit) : run.reason;
   return fmt::format("{} on {}, repeat {}: {} ({})\n", counted(run.ranks, "rank"),
                      counted(run.nodes, "node"), run.repeat, what, clock_time(seconds));
+}
+
+/// Whether each size can be planned and submitted.
+Result<Ok> check_sizes(System& system, const StudyRequest& request,
+                       const std::vector<StudySize>& sizes) {
+  for (const StudySize& size : sizes) {
+    const auto planned = check_job(system, {.job = request.job_file,
+                                            .sets = sets_of(request, size),
+                                            .facts = {},
+                                            .local = request.local});
+    std::optional<Error> problem;
+    if (!planned) {
+      problem = planned.error();
+    } else if (!planned->plan) {
+      problem = planned->plan.error();
+    } else if (!planned->report.passed()) {
+      problem = as_error(planned->report);
+    }
+    if (!problem) continue;
+    // The study's own changes win over the user's, so no key of the job file helps.
+    if (problem->hint.find("--set") != std::string::npos) problem->hint = "leave out this size";
+    return (*std::move(problem)).within(counted(size.ranks, "rank"));
+  }
+  return Ok{};
+}
+
+Study study_of(const StudyRequest& request, const Job& job) {
+  const bool trains = !job.train.is_null();
+  return {.name = job.name,
+          .scaling = request.wanted.scaling,
+          .trains = trains,
+          .unit = trains ? "images/s" : job.study.unit,
+          .lower_is_better = !trains && job.study.lower_is_better,
+          .efficiency = request.efficiency,
+          .local = request.local,
+          .job = job.resolved};
 }
 
 }  // namespace
@@ -113,27 +200,14 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
     return Error{ErrorKind::bad_request, "a job array has no scaling study", "remove array:"};
   PreparedStudy prepared;
   prepared.job = *std::move(job);
-  PlanOptions options{.job = request.job_file, .sets = request.sets, .local = request.local};
-  const auto plan = plan_job(system, options);
+  const auto plan = plan_job(
+      system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
   if (!plan) return plan.error();
   auto sizes = sizes_of(request.wanted, prepared.job, *plan);
   if (!sizes) return std::move(sizes).error();
-  for (const StudySize& size : *sizes) {
-    options.sets = sets_of(request, size);
-    const auto planned = check_job(system, options);
-    const std::string place = counted(size.ranks, "rank");
-    if (!planned) return Error(planned.error()).within(place);
-    if (!planned->plan) return Error(planned->plan.error()).within(place);
-    if (!planned->report.passed()) return as_error(planned->report).within(place);
-  }
+  if (auto good = check_sizes(system, request, *sizes); !good) return std::move(good).error();
   prepared.sizes = *std::move(sizes);
-  const bool trains = !prepared.job.train.is_null();
-  prepared.study = {.name = prepared.job.name,
-                    .scaling = request.wanted.scaling,
-                    .trains = trains,
-                    .unit = trains ? "images/s" : prepared.job.study.unit,
-                    .lower_is_better = !trains && prepared.job.study.lower_is_better,
-                    .efficiency = request.efficiency};
+  prepared.study = study_of(request, prepared.job);
   for (int repeat = 1; repeat <= request.repeats; ++repeat) {
     for (const StudySize& size : prepared.sizes)
       prepared.study.runs.push_back({.ranks = size.ranks,
@@ -151,23 +225,34 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
   if (const int failed = make_private_folder(request.dir); failed != 0)
     return Error{ErrorKind::bad_request,
                  fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
+  const auto lock = RunLock::take({.path = request.dir});
+  if (!lock) return lock.error();
   const StopSignals signals;
   for (StudyRun& run : study.runs) {
     if (run.value) continue;
     const auto size = std::ranges::find_if(
         prepared.sizes, [&run](const StudySize& one) { return one.ranks == run.ranks; });
-    const auto began = std::chrono::steady_clock::now();
-    auto process = start(request, *size, run);
-    if (!process) return std::move(process).error();
-    const int stopped = wait_for(*process, signals);
-    measure(system, request.dir + "/" + run.run, prepared.job, run);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    system.log(line_of(study, run, took.count()));
+    if (size == prepared.sizes.end()) continue;
     if (auto written = write_study(request.dir, study, result_of(study)); !written)
       return std::move(written).error();
-    if (stopped != 0) return stopped;
+    if (signals.count() > 0) return signals.first();
+    const auto began = std::chrono::steady_clock::now();
+    if (choose_directory(system, request, prepared.job, run)) {
+      auto process = start(request, *size, run);
+      if (!process) return std::move(process).error();
+      const int code = wait_for(*process, signals);
+      measure(system, request.dir + "/" + run.run, prepared.job, run);
+      if (code != 0 && (run.value || run.state.empty())) {
+        run.value.reset();
+        run.reason = last_error(request.dir + "/" + run.run + ".log");
+      }
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    system.log(line_of(study, run, took.count()));
   }
-  return 0;
+  if (auto written = write_study(request.dir, study, result_of(study)); !written)
+    return std::move(written).error();
+  return signals.first();
 }
 
 Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result) {

@@ -30,12 +30,13 @@ struct PreparedStudy {
 
 /// Plans every size, so that what cannot run is known before anything does. Takes the values of
 /// runs that an earlier execution in `dir` has completed. bad_request, unsatisfiable: names the
-/// size; `run:` without study.value; a directory with another study.
+/// size; `run:` without study.value; a directory with another study, or of a run.
 Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request);
 
 /// Runs what has no value yet, and keeps study.json up to date. A run that fails leaves its reason,
-/// and the study goes on. Stops at SIGINT, SIGTERM and SIGHUP once the current run has stopped:
-/// the same request continues. Returns the number of the signal; 0: none.
+/// and the study goes on; when it is asked for again, it begins anew. Stops at SIGINT and SIGTERM
+/// once the current run has stopped, at SIGHUP without ending its Slurm job: the same request
+/// continues. Returns the number of the signal; 0: none. bad_request: another study works there.
 Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy& prepared);
 
 /// Writes study.json, study.csv, study.html and the plots, each atomically.

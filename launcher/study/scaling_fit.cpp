@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -49,6 +50,8 @@ bool solve(std::span<const Sample> samples, unsigned used, Scaling scaling, bool
       matrix[i][terms] += row[i];
     }
   }
+  double scale = 0;
+  for (std::size_t i = 0; i < terms; ++i) scale = std::max(scale, matrix[i][i]);
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < terms; ++i)
     if ((used >> i & 1U) != 0) kept.push_back(i);
@@ -59,7 +62,7 @@ bool solve(std::span<const Sample> samples, unsigned used, Scaling scaling, bool
       if (std::abs(matrix[kept[r]][kept[k]]) > std::abs(matrix[kept[best]][kept[k]])) best = r;
     std::swap(matrix[kept[k]], matrix[kept[best]]);
     const double pivot = matrix[kept[k]][kept[k]];
-    if (!(std::abs(pivot) > 1e-14)) return false;
+    if (!(std::abs(pivot) > 1e-12 * scale)) return false;
     for (std::size_t r = 0; r < kept.size(); ++r) {
       if (r == k) continue;
       const double factor = matrix[kept[r]][kept[k]] / pivot;
@@ -72,9 +75,10 @@ bool solve(std::span<const Sample> samples, unsigned used, Scaling scaling, bool
 
 /// No term is negative: of all subsets of terms, the one that fits best without one. There are
 /// seven, so they are tried.
-ScalingFit fit_with(std::span<const Sample> samples, Scaling scaling, bool linear) {
+ScalingFit fit_scaled(std::span<const Sample> samples, Scaling scaling, bool linear) {
   Terms best{};
   double least = std::numeric_limits<double>::infinity();
+  int terms_used = 1;
   for (unsigned used = 1; used < (1U << terms); ++used) {
     Terms found{};
     if (!solve(samples, used, scaling, linear, found)) continue;
@@ -84,14 +88,28 @@ ScalingFit fit_with(std::span<const Sample> samples, Scaling scaling, bool linea
     if (error < least * (1 - 1e-9) - 1e-24) {
       least = error;
       best = found;
+      terms_used = std::popcount(used);
     }
   }
-  return {.scaling = scaling,
-          .serial = best[0],
-          .parallel = best[1],
-          .exchange = best[2],
-          .linear = linear,
-          .residual = std::sqrt(least / static_cast<double>(samples.size()))};
+  return {
+      .scaling = scaling,
+      .serial = best[0],
+      .parallel = best[1],
+      .exchange = best[2],
+      .linear = linear,
+      .residual = std::sqrt(least / std::max(1, static_cast<int>(samples.size()) - terms_used))};
+}
+
+/// The same in any unit of time.
+ScalingFit fit_with(std::span<const Sample> samples, Scaling scaling, bool linear) {
+  const double unit = samples.front().time;
+  std::vector<Sample> scaled(samples.begin(), samples.end());
+  for (Sample& sample : scaled) sample.time /= unit;
+  ScalingFit fit = fit_scaled(scaled, scaling, linear);
+  fit.serial *= unit;
+  fit.parallel *= unit;
+  fit.exchange *= unit;
+  return fit;
 }
 
 std::vector<Sample> samples_of(std::span<const SizeTimes> sizes) {
@@ -161,16 +179,19 @@ double relative_spread(std::span<const SizeTimes> sizes) {
 std::vector<Prediction> predict(std::span<const SizeTimes> sizes, Scaling scaling,
                                 std::span<const int> ranks) {
   constexpr int draws = 600;
+  constexpr double least_spread = 0.002;  // equal repeats are luck
   // Terms that may not be negative narrow the draws: 95 % of them hold 9 of 10 measurements.
   constexpr double tail = 0.025;
   const auto fit = fit_scaling(sizes, scaling);
   const auto measured = samples_of(sizes);
   // What the repeats say, or how badly the model fits: whichever is more.
-  const double spread = std::max(relative_spread(sizes), fit.residual);
+  const double spread = std::max({relative_spread(sizes), fit.residual, least_spread});
   std::mt19937_64 random(2026);
   std::normal_distribution<double> normal;
   // The spread of few repeats is uncertain itself: Student's t.
   const int freedom = freedom_of(sizes);
+  std::size_t most_repeats = 1;
+  for (const SizeTimes& size : sizes) most_repeats = std::max(most_repeats, size.times.size());
   std::chi_squared_distribution<double> chi_squared(std::max(1, freedom));
   std::vector<std::vector<double>> drawn(ranks.size());
   for (int i = 0; i < draws; ++i) {
@@ -181,7 +202,7 @@ std::vector<Prediction> predict(std::span<const SizeTimes> sizes, Scaling scalin
     auto samples = measured;
     for (std::size_t s = 0; s < samples.size(); ++s)
       samples[s].time *= factor(sizes[s].times.size());
-    const double own = factor(sizes.front().times.size());  // of the new measurement
+    const double own = factor(most_repeats);  // of the new measurement
     const auto again = fit_with(samples, scaling, /*linear=*/i % 2 == 1);
     for (std::size_t r = 0; r < ranks.size(); ++r) drawn[r].push_back(again.at(ranks[r]) * own);
   }

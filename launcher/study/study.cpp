@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 
 #include "launcher/base/format.hpp"
 #include "launcher/base/table.hpp"
 #include "launcher/report/rank_times.hpp"
+#include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -93,10 +95,11 @@ void add_fit(const Study& study, StudyResult& result) {
   const auto sizes = times_of(study);
   if (sizes.size() < 2) return;
   const auto& base = result.points.front();
-  const double base_time = time_of(study, base.value, base.ranks);
   result.fit = fit_scaling(sizes, study.scaling);
-  const auto efficiency_at = [&](int ranks, double time) {
-    return speedup(study, base_time, base.ranks, time, ranks) * base.ranks / ranks;
+  const double base_time = result.fit->at(base.ranks);
+  const auto efficiency_at = [&](std::int64_t ranks, double time) {
+    return speedup(study, base_time, base.ranks, time, static_cast<int>(ranks)) * base.ranks /
+           static_cast<double>(ranks);
   };
   const int largest = result.points.back().ranks;
   const std::vector<int> at = {2 * largest, 4 * largest, 8 * largest};
@@ -109,15 +112,19 @@ void add_fit(const Study& study, StudyResult& result) {
                                   .high = std::max(low, high),
                                   .efficiency = efficiency_at(one.ranks, one.time)});
   }
-  // Efficiency falls with the number of ranks, so the last that is good enough ends the search.
-  int worth = base.ranks;
-  for (int ranks = base.ranks; ranks <= 64 * largest; ranks += base.ranks) {
-    if (efficiency_at(ranks, result.fit->at(ranks)) < study.efficiency) {
-      result.worth_it = worth;
-      return;
-    }
-    worth = ranks;
+  // Efficiency falls with the number of ranks: halve the interval, in steps of the smallest size.
+  const auto good = [&](std::int64_t steps) {
+    const auto ranks = static_cast<int>(steps * base.ranks);
+    return efficiency_at(ranks, result.fit->at(ranks)) >= study.efficiency - 1e-9;
+  };
+  std::int64_t low = 1;
+  std::int64_t high = 64LL * largest / base.ranks;
+  if (good(high)) return;
+  while (high - low > 1) {
+    const auto middle = (low + high) / 2;
+    (good(middle) ? low : high) = middle;
   }
+  result.worth_it = static_cast<int>(low * base.ranks);
 }
 
 Json json_of_fit(const ScalingFit& fit) {
@@ -164,14 +171,17 @@ StudyResult result_of(const Study& study) {
 std::string advice_of(const Study& study, const StudyResult& result) {
   if (!result.fit) return "";
   const auto wish = percent_text(study.efficiency);
+  const auto& base = result.points.front();
   if (!result.worth_it)
-    return fmt::format("an efficiency of {} is kept beyond {} ranks", wish,
-                       64 * result.points.back().ranks);
+    return fmt::format("the efficiency stays at {} or more up to {} ranks, as far as the fit goes",
+                       wish, 64LL * result.points.back().ranks);
+  if (*result.worth_it == base.ranks)
+    return fmt::format("no size above {} keeps an efficiency of {}", counted(base.ranks, "rank"),
+                       wish);
   return fmt::format(
-      "{} {} an efficiency of {}; beyond that each costs more than {:.3g} times as "
-      "much",
-      *result.worth_it, *result.worth_it == 1 ? "rank has" : "ranks have", wish,
-      1 / study.efficiency);
+      "up to {} keep an efficiency of {}; beyond that the same work costs more than "
+      "{:.3g} times the rank-hours of the smallest size",
+      counted(*result.worth_it, "rank"), wish, 1 / study.efficiency);
 }
 
 Json to_json(const Study& study, const StudyResult& result) {
@@ -201,6 +211,8 @@ Json to_json(const Study& study, const StudyResult& result) {
           {"scaling", study.scaling == Scaling::weak ? "weak" : "strong"},
           {"unit", study.unit},
           {"better", study.lower_is_better ? "lower" : "higher"},
+          {"local", study.local},
+          {"job", study.job},
           {"efficiency", study.efficiency},
           {"points", points},
           {"spread", result.points.empty() ? Json() : Json(result.spread)},
@@ -214,6 +226,8 @@ Study read_study(const Json& document) {
   Study study{.name = value_at<std::string>(document, "name")};
   study.scaling =
       value_at<std::string>(document, "scaling") == "weak" ? Scaling::weak : Scaling::strong;
+  study.local = value_at<bool>(document, "local");
+  study.job = value_at<Json>(document, "job");
   const auto runs = value_at<Json>(document, "runs");
   for (std::size_t i = 0; runs.is_array() && i < runs.size(); ++i)
     if (runs[i].is_object()) study.runs.push_back(read_what_fits<StudyRun>(runs[i]));
@@ -238,7 +252,7 @@ std::string render_study(const Study& study, const StudyResult& result) {
   std::string text = table_text(rows);
   for (const StudyRun& run : study.runs) {
     if (counts(run) || run.reason.empty()) continue;
-    text += fmt::format("{} ranks, repeat {}: {}\n", run.ranks, run.repeat, run.reason);
+    text += fmt::format("{}, repeat {}: {}\n", counted(run.ranks, "rank"), run.repeat, run.reason);
   }
   const auto advice = advice_of(study, result);
   return advice.empty() ? text : text + advice + "\n";

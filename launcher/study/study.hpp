@@ -30,6 +30,8 @@ struct Study {
   std::string unit = {};         // of the value: "images/s"
   bool lower_is_better = false;  // a time; else a rate
   double efficiency = 0.8;       // the least that is worth it, 0 .. 1
+  bool local = false;            // without Slurm
+  Json job = {};                 // the resolved job file of all runs
   std::vector<StudyRun> runs = {};
 };
 
@@ -60,14 +62,14 @@ struct StudyResult {
   std::optional<ScalingFit> fit = {};             // with two sizes or more
   double spread = 0;                              // relative_spread()
   std::vector<StudyPrediction> predictions = {};  // 2, 4 and 8 times the largest size
-  /// The most ranks at which the fit still has the wished efficiency; nullopt: beyond 64 times the
-  /// largest size.
+  /// The most ranks, in steps of the smallest size, at which the fit still has the wished
+  /// efficiency; nullopt: 64 times the largest size have it, or there is no fit.
   std::optional<int> worth_it = {};
 };
 
 StudyResult result_of(const Study& study);
 
-/// "64 ranks; beyond that each costs more than 1.25 times as much"; empty without a fit.
+/// A sentence: up to how many ranks the wished efficiency is kept. Empty without a fit.
 std::string advice_of(const Study& study, const StudyResult& result);
 
 /// study.json; read_study() takes the runs back from it, and skips what it cannot read.
@@ -77,7 +79,7 @@ Study read_study(const Json& document);
 /// "82 %" of 0.82.
 std::string percent_text(double share);
 
-/// A table for a terminal, and study.csv.
+/// A table for a terminal with the predictions; and study.csv: what was measured.
 std::string render_study(const Study& study, const StudyResult& result);
 std::string study_csv(const Study& study, const StudyResult& result);
 

@@ -9,6 +9,7 @@
 #include "launcher/drawing/markup.hpp"
 #include "launcher/drawing/number_table.hpp"
 #include "launcher/report/rank_times.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -161,9 +162,9 @@ Page study_page(const Study& study, const StudyResult& result, const std::string
   std::string failed;
   for (const StudyRun& run : study.runs) {
     if (!run.reason.empty())
-      failed += element(
-          "li", "",
-          markup(fmt::format("{} ranks, repeat {}: {}", run.ranks, run.repeat, run.reason)));
+      failed += element("li", "",
+                        markup(fmt::format("{}, repeat {}: {}", counted(run.ranks, "rank"),
+                                           run.repeat, run.reason)));
   }
   if (!failed.empty()) method += "<p>Without a value:</p>" + element("ul", "", failed);
   page.sections.push_back({.id = "method", .title = "Method", .content = method});

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <iterator>
+#include <numeric>
 #include <optional>
+#include <set>
 
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
@@ -12,25 +16,47 @@
 namespace dllaunch {
 namespace {
 
-/// GPUs of a rank, as planned; 0: it has none. Ranks that share GPUs are scaled as they are.
-int gpus_of_rank(const LaunchPlan& plan) {
-  const auto& ranks = plan.placement.ranks;
-  return ranks.empty() ? 0 : static_cast<int>(ranks.front().gpus.size());
+/// GPUs that the ranks of a node drive, as planned: one that they share counts once.
+int gpus_of_node(const LaunchPlan& plan) {
+  std::set<int> gpus;
+  for (const auto& rank : plan.placement.ranks) gpus.insert(rank.gpus.begin(), rank.gpus.end());
+  return static_cast<int>(gpus.size());
 }
 
-Result<StudySize> size_of(int ranks, const LaunchPlan& plan) {
+/// The fewest cores of a rank, as planned; 0: ranks are not bound, or the cores are not known.
+int cores_of_rank(const LaunchPlan& plan) {
+  if (plan.placement.policy == BindPolicy::none || plan.placement.ranks.empty()) return 0;
+  std::ptrdiff_t fewest = std::ssize(plan.topology.cores);
+  for (const auto& rank : plan.placement.ranks)
+    fewest = std::min(fewest, std::ranges::count_if(plan.topology.cores, [&](const Core& core) {
+                        return core.cpus.intersects(rank.cpus);
+                      }));
+  return static_cast<int>(fewest);
+}
+
+/// A rank has at every size what it has in the job as written: its cores and its share of GPUs.
+Result<StudySize> size_of(std::int64_t ranks, const Job& job, const LaunchPlan& plan) {
   const int full = plan.ranks_per_node;
   if (ranks > full && ranks % full != 0)
     return Error{ErrorKind::bad_request,
                  fmt::format("--ranks {}: a node has {}, and {} do not fill whole nodes", ranks,
                              counted(full, "rank"), ranks),
                  fmt::format("take multiples of {}, or --nodes", full)};
-  const int here = std::min(ranks, full);
-  StudySize size{.ranks = ranks, .nodes = ranks / here};
+  const int here = static_cast<int>(std::min<std::int64_t>(ranks, full));
+  StudySize size{.ranks = static_cast<int>(ranks), .nodes = static_cast<int>(ranks / here)};
   size.sets = {fmt::format("resources.nodes={}", size.nodes),
                fmt::format("resources.ranks_per_node={}", here)};
-  if (const int gpus = gpus_of_rank(plan); gpus > 0)
-    size.sets.push_back(fmt::format("resources.gpus_per_node={}", gpus * here));
+  if (const std::int64_t gpus = gpus_of_node(plan); gpus > 0) {
+    if (gpus * here % full != 0)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("--ranks {}: {} share {}, which {} cannot", ranks,
+                               counted(full, "rank"), counted(gpus, "GPU"), counted(here, "rank")),
+                   fmt::format("take multiples of {}", full / std::gcd(gpus, full))};
+    if (job.resources.gpus) size.sets.emplace_back("resources.gpus=null");
+    size.sets.push_back(fmt::format("resources.gpus_per_node={}", gpus * here / full));
+  }
+  if (const int cores = cores_of_rank(plan); cores > 0 && !job.resources.cpus_per_rank)
+    size.sets.push_back(fmt::format("resources.cpus_per_rank={}", cores));
   return size;
 }
 
@@ -41,7 +67,7 @@ Result<Ok> divide_batch(const Job& job, const LaunchPlan& plan, StudySize& size)
     return Error{ErrorKind::bad_request,
                  "train.batch_size is not a number: strong scaling divides the global batch",
                  "write a number, or measure weak scaling with --weak"};
-  const int global = *batch * plan.ranks();
+  const std::int64_t global = static_cast<std::int64_t>(*batch) * plan.ranks();
   if (global % size.ranks != 0)
     return Error{ErrorKind::bad_request,
                  fmt::format("the global batch of {} ({} ranks x {}) cannot be divided by {} ranks",
@@ -67,9 +93,14 @@ Result<std::vector<StudySize>> sizes_of(const SizesWanted& wanted, const Job& jo
   if (const auto twice = std::ranges::adjacent_find(counts); twice != counts.end())
     return Error{ErrorKind::bad_request, fmt::format("{} names {} twice", option, *twice),
                  "--repeats measures each size several times"};
+  constexpr std::int64_t most_ranks = 1 << 20;
   std::vector<StudySize> sizes;
   for (const int count : counts) {
-    auto size = size_of(by_nodes ? count * plan.ranks_per_node : count, plan);
+    const auto ranks = static_cast<std::int64_t>(count) * (by_nodes ? plan.ranks_per_node : 1);
+    if (ranks > most_ranks)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("{} {}: at most {} ranks", option, count, most_ranks), ""};
+    auto size = size_of(ranks, job, plan);
     if (!size) return std::move(size).error();
     if (!job.train.is_null() && wanted.scaling == Scaling::strong) {
       if (auto divided = divide_batch(job, plan, *size); !divided)

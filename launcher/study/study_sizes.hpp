@@ -26,10 +26,11 @@ struct StudySize {
 
 /// The largest size comes first: what does not fit is known soonest. Up to a whole node of ranks
 /// runs on one node, more on several full ones. `plan`: of the job as written, which says how many
-/// ranks a node has, and the global batch that strong scaling keeps.
+/// ranks a node has, the cores and GPUs of a rank, and the global batch that strong scaling keeps.
 ///
-/// bad_request: a number twice or below 1; more than a node's ranks that fill no whole nodes; with
-/// `train:` and strong scaling, a global batch that the ranks cannot divide, which is named.
+/// bad_request: a number twice or below 1; more than a node's ranks that fill no whole nodes; fewer
+/// ranks than share a GPU; with `train:` and strong scaling, a global batch that the ranks cannot
+/// divide. Each is named.
 Result<std::vector<StudySize>> sizes_of(const SizesWanted& wanted, const Job& job,
                                         const LaunchPlan& plan);
 

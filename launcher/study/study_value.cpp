@@ -1,7 +1,6 @@
 #include "launcher/study/study_value.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "launcher/monitor/line_pattern.hpp"
@@ -15,19 +14,6 @@
 
 namespace dllaunch {
 namespace {
-
-/// The log of rank 0; with one log per node, of the first node.
-std::string first_log(const RunDir& run) {
-  std::string found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(run.out(), error), end; !error && at != end;
-       at.increment(error)) {
-    const auto name = at->path().filename().string();
-    const bool first = name.starts_with(rank_log_name(0, "").substr(0, 10));
-    if (first || (found.empty() && name.starts_with("node-0"))) found = at->path().string();
-  }
-  return found;
-}
 
 /// Sets the last match of the pattern in a log.
 void read_value(const std::string& log, const LinePattern& pattern, StudyRun& run) {
@@ -103,7 +89,8 @@ void measure(System& system, const std::string& run_dir, const Job& job, StudyRu
     run.reason = pattern.error().what;
     return;
   }
-  read_value(first_log(stored->dir), *pattern, run);
+  const auto host = host_of_rank(stored->dir, 0);
+  read_value(stored->dir.out() + "/" + rank_log_name(0, host), *pattern, run);
 }
 
 }  // namespace dllaunch

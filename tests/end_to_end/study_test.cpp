@@ -63,7 +63,7 @@ TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   const auto file = work_.file(
       "command.yaml",
       "name: items\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, 'test -e " + go +
-          " || sleep 60; echo done $((100 * WORLD_SIZE)) items/s']\n"
+          " || { echo done 7 items/s; sleep 60; }; echo done $((100 * WORLD_SIZE)) items/s']\n"
           "study: {value: 'done ([0-9]+)', unit: items/s}\n");
   work_.start(study(file, {"--ranks", "1,2"}));
   const auto begun = [&] { return !processes_of(dir() + "/ranks-00002-repeat-01", 1).empty(); };
@@ -81,6 +81,7 @@ TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   EXPECT_EQ(json["points"][1]["value"], 200);
   EXPECT_EQ(json["points"][1]["efficiency"], 1);
   EXPECT_EQ(json["unit"], "items/s");
+  EXPECT_EQ(json["runs"][0]["run"], "ranks-00002-repeat-01-attempt-02") << "begun anew";
 }
 
 TEST_F(StudyHere, ASizeThatFailsHasItsReasonAndTheOthersTheirValues) {

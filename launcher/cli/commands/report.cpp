@@ -9,6 +9,7 @@
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/report/run_page.hpp"
+#include "launcher/run/run_files.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
 #include "support/json.hpp"
 #include "support/json_fields.hpp"
@@ -60,8 +61,10 @@ Result<int> merge(const Options& options, const std::string& run, System& system
 Result<int> write_page(const Options& options, StoredRun run, System& system) {
   const bool ours = options.output.empty();
   const std::string output = ours ? run.dir.path + "/report.html" : options.output;
+  const std::string job_file = run.dir.job_yaml();
   const std::string text = html_page(run_page(read_run_for_page(system, std::move(run))));
-  auto written = write_file(output, text, ours ? Readers::as_the_run : Readers::none);
+  // It holds the job file: no more users may read it than may read that.
+  auto written = write_file(output, text, ours ? readers_of(job_file) : Readers::none);
   if (!written) return std::move(written).error();
   if (options.json) {
     print(system, {{"html", output}, {"bytes", text.size()}});

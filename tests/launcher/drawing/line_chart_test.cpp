@@ -43,6 +43,14 @@ TEST(LineChart, InterruptsACurveWhereANumberIsMissing) {
   EXPECT_TRUE(has_points({.series = {{.points = {{2, 1}}, .marked = true}}}));
 }
 
+TEST(LineChart, AnAxisOfEpochsHasWholeNumbers) {
+  LineChart chart{.x = {.title = "epoch", .whole = true},
+                  .y = {.title = "y"},
+                  .series = {{.points = {{1, 5}}, .marked = true}}};
+  EXPECT_THAT(draw(chart), Not(HasSubstr(">0.8</text>")));
+  EXPECT_THAT(draw(chart), HasSubstr(">2</text>"));
+}
+
 TEST(LineChart, ALogarithmicAxisIsLinearWhereANumberIsNot) {
   auto chart = loss_chart();
   chart.series[0].points[1].y = 0;

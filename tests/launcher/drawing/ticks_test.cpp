@@ -18,6 +18,7 @@ TEST(Ticks, AreRoundNumbers) {
   EXPECT_EQ(linear_ticks(0, 12'900, 6).labels, (Labels{"0", "5,000", "10,000", "15,000"}));
   EXPECT_EQ(linear_ticks(-3, 3, 5).labels, (Labels{"-4", "-2", "0", "2", "4"}));
   EXPECT_EQ(linear_ticks(7, 7, 5).low, 6.0);
+  EXPECT_EQ(logarithmic_ticks(2.1, 4.9, 6).labels, (Labels{"2", "3", "4", "5"}));
   EXPECT_EQ(logarithmic_ticks(0.4, 6.9, 6).labels, (Labels{"0.5", "1", "2", "5"}));
   EXPECT_EQ(logarithmic_ticks(1e-6, 1e6, 7).labels,
             (Labels{"1e-06", "0.0001", "0.01", "1", "100", "10,000", "1,000,000"}));

@@ -130,6 +130,8 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
   EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost node n2");
   job.lost = "n[2-3]";
   EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 lost nodes n[2-3]");
+  EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").advice,
+            "run again; resources.exclude: n[2-3] avoids the nodes");
 
   EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125, "srun: error: n1: task 0: Out Of Memory\n").reason,
             "job 7 ran out of memory: rank 0 on n1 was killed: out of memory");

@@ -47,6 +47,24 @@ TEST(RankTimes, WhatARankMissedIsUnknown) {
   EXPECT_TRUE(std::isnan(times.delayed[1][0]));
 }
 
+TEST(RankTimes, ARankWithTheFirstEpochAloneHasIt) {
+  const auto times =
+      read("1,0,n1,1,1,1,1,1,1,1,1\n1,1,n1,5,1,1,1,1,1,1,1\n2,0,n1,2,1,1,1,1,1,1,1\n");
+  EXPECT_EQ(times.ranks[0].mean[0], 2);
+  EXPECT_EQ(times.ranks[1].mean[0], 5);
+}
+
+/// Each row another rank and epoch: as many cells as rows squared, if they were kept.
+TEST(RankTimes, AreBounded) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i)
+    text += std::to_string(i + 1) + "," + std::to_string(i % 3000) + ",n1,1,1,1,1,1,1,1,1\n";
+  const auto times = read(text);
+  EXPECT_LE(times.ranks.size(), 1024u);
+  EXPECT_LE(times.epochs.size(), 4096u);
+  EXPECT_EQ(times.epochs.back(), 19'024) << "the newest of the ranks that count";
+}
+
 TEST(RankTimes, SkipsWhatIsNoRow) {
   EXPECT_TRUE(read_rank_times("/nowhere/ranks.csv").ranks.empty());
   const std::string row = "1,0,n1,1,1,1,1,1,1,1,1\n";

@@ -80,9 +80,22 @@ TEST_F(RunStudy, TakesWhatAnEarlierExecutionMeasured) {
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(again->study.runs[1].value, 7);
   EXPECT_FALSE(again->study.runs[0].value);
+  auto fewer = wanted;
+  fewer.wanted.ranks = {2};
+  const auto kept = prepare_study(system_, fewer);
+  ASSERT_TRUE(kept) << kept.error().what;
+  ASSERT_EQ(kept->study.runs.size(), 2u) << "what is not asked for now stays";
+  EXPECT_EQ(kept->study.runs[1].value, 7);
+  auto other = wanted;
+  other.sets = {"run=echo y"};
+  EXPECT_THAT(problem(other), HasSubstr("holds a study of another job file"));
   auto weak = wanted;
   weak.wanted.scaling = Scaling::weak;
-  EXPECT_THAT(problem(weak), HasSubstr("holds a study of a"));
+  EXPECT_THAT(problem(weak), HasSubstr("of other scaling"));
+  std::ofstream(wanted.dir + "/study.json") << "damaged";
+  EXPECT_THAT(problem(wanted), HasSubstr("study.json that is damaged"));
+  std::ofstream(wanted.dir + "/plan.json") << "{}";
+  EXPECT_THAT(problem(wanted), HasSubstr("is a run's"));
 }
 
 TEST_F(RunStudy, WritesEveryFile) {

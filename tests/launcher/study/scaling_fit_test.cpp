@@ -49,6 +49,17 @@ TEST(ScalingFit, FindsWhatWasPlanted) {
   EXPECT_TRUE(fit_scaling(measured(ring, {1, 2, 4, 8, 16}, 1, 0, 1), Scaling::strong).linear);
 }
 
+TEST(ScalingFit, TheUnitOfTimeDoesNotMatter) {
+  const std::vector<SizeTimes> seconds = {{1, {340}}, {2, {190}}, {4, {115}}};
+  for (const double unit : {1e-9, 1e6, 1e12}) {
+    auto sizes = seconds;
+    for (auto& size : sizes) size.times[0] *= unit;
+    EXPECT_NEAR(fit_scaling(sizes, Scaling::strong).at(8) / unit,
+                fit_scaling(seconds, Scaling::strong).at(8), 1e-6)
+        << unit;
+  }
+}
+
 TEST(ScalingFit, NoTermIsNegative) {
   // Faster than linear: caches. The best fit without negative terms divides all of it.
   const std::vector<SizeTimes> sizes = {{1, {1.0}}, {2, {0.45}}, {4, {0.2}}};

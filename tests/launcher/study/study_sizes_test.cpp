@@ -23,10 +23,13 @@ TEST(StudySizes, LargestFirstAndWholeNodesBeyondOne) {
   const auto sizes = sizes_of({.ranks = {1, 2, 16}}, job, plan);
   ASSERT_TRUE(sizes) << sizes.error().what;
   EXPECT_EQ(sizes->at(0).ranks, 16);
-  EXPECT_THAT(sizes->at(0).sets, ElementsAre("resources.nodes=2", "resources.ranks_per_node=8",
-                                             "resources.gpus_per_node=8"));
-  EXPECT_THAT(sizes->at(2).sets, ElementsAre("resources.nodes=1", "resources.ranks_per_node=1",
-                                             "resources.gpus_per_node=1"));
+  EXPECT_THAT(sizes->at(0).sets,
+              ElementsAre("resources.nodes=2", "resources.ranks_per_node=8",
+                          "resources.gpus_per_node=8", "resources.cpus_per_rank=7"));
+  EXPECT_THAT(sizes->at(2).sets,
+              ElementsAre("resources.nodes=1", "resources.ranks_per_node=1",
+                          "resources.gpus_per_node=1", "resources.cpus_per_rank=7"))
+      << "what a rank has in the job as written";
   const auto nodes = sizes_of({.nodes = {1, 4}}, job, plan);
   ASSERT_TRUE(nodes);
   EXPECT_EQ(nodes->at(0).ranks, 32);
@@ -43,9 +46,21 @@ TEST(StudySizes, StrongScalingKeepsTheGlobalBatch) {
   EXPECT_EQ(sizes->at(0).sets.back(), "train.batch_size=" + std::to_string(global));
   const auto weak = sizes_of({.ranks = {1}, .scaling = Scaling::weak}, job, plan);
   ASSERT_TRUE(weak);
-  EXPECT_EQ(weak->at(0).sets.size(), 2u) << "the batch of a rank stays";
+  EXPECT_THAT(weak->at(0).sets, testing::Not(testing::Contains(HasSubstr("batch"))));
   job.train["batch_size"] = "auto";
   EXPECT_THAT(problem({.ranks = {1}}, job, plan), HasSubstr("is not a number"));
+}
+
+TEST(StudySizes, RanksThatShareAGpuKeepTheirShare) {
+  auto job = run_job();
+  job.resources.gpus_per_node = 2;
+  job.resources.ranks_per_node = 4;
+  const auto plan = planned(job, lumi_like());
+  const auto sizes = sizes_of({.ranks = {2, 4}}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_THAT(sizes->at(0).sets, testing::Contains("resources.gpus_per_node=2"));
+  EXPECT_THAT(sizes->at(1).sets, testing::Contains("resources.gpus_per_node=1"));
+  EXPECT_THAT(problem({.ranks = {1}}, job, plan), HasSubstr("4 ranks share 2 GPUs, which 1 rank"));
 }
 
 TEST(StudySizes, SayWhatIsWrong) {
@@ -56,6 +71,7 @@ TEST(StudySizes, SayWhatIsWrong) {
   EXPECT_THAT(problem({.nodes = {2, -3}}, job, plan), HasSubstr("--nodes -3"));
   EXPECT_THAT(problem({.ranks = {2, 4, 2}}, job, plan), HasSubstr("names 2 twice"));
   EXPECT_THAT(problem({.ranks = {12}}, job, plan), HasSubstr("do not fill whole nodes"));
+  EXPECT_THAT(problem({.nodes = {1 << 20}}, job, plan), HasSubstr("at most 1048576 ranks"));
   auto trains = train_job();
   trains.train["batch_size"] = 1;
   const auto four = planned(trains, one_machine("cores:4"));

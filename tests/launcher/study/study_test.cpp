@@ -63,11 +63,17 @@ TEST(Study, ATimeIsBetterWhereItIsLower) {
 TEST(Study, SaysWhatIsWorthIt) {
   const auto efficient = result_of(rates(2));
   EXPECT_FALSE(efficient.worth_it);
-  EXPECT_EQ(advice_of(rates(2), efficient), "an efficiency of 80 % is kept beyond 256 ranks");
+  EXPECT_EQ(advice_of(rates(2), efficient),
+            "the efficiency stays at 80 % or more up to 256 ranks, as far as the fit goes");
   const auto study = rates(1.5);
   const auto result = result_of(study);
   ASSERT_TRUE(result.worth_it);
-  EXPECT_THAT(advice_of(study, result), HasSubstr("beyond that each costs more than 1.25 times"));
+  EXPECT_EQ(advice_of(study, result), "no size above 1 rank keeps an efficiency of 80 %");
+  const auto good = rates(1.9);
+  EXPECT_THAT(
+      advice_of(good, result_of(good)),
+      testing::MatchesRegex("up to [0-9]+ ranks keep an efficiency of 80 %; beyond that the "
+                            "same work costs more than 1.25 times the rank-hours of .*"));
   auto modest = study;
   modest.efficiency = 0.5;
   EXPECT_GT(result_of(modest).worth_it.value_or(1000), *result.worth_it);

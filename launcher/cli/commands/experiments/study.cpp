@@ -79,20 +79,40 @@ Result<StudyRequest> request_of(const Options& options) {
 }
 
 /// The runs to make, with an upper bound of what they cost where the time limit is known.
-std::string dry_run_text(const PreparedStudy& prepared, int repeats) {
-  std::vector<TableRow> rows = {{"ranks", "nodes", "repeats", "changed"}};
+std::string dry_run_text(const PreparedStudy& prepared) {
+  std::vector<TableRow> rows = {{"ranks", "nodes", "runs", "changed"}};
   double node_runs = 0;
   for (const StudySize& size : prepared.sizes) {
-    rows.push_back({std::to_string(size.ranks), std::to_string(size.nodes), std::to_string(repeats),
+    const auto missing = std::ranges::count_if(prepared.study.runs, [&](const StudyRun& run) {
+      return run.ranks == size.ranks && !run.value;
+    });
+    rows.push_back({std::to_string(size.ranks), std::to_string(size.nodes), std::to_string(missing),
                     fmt::format("{}", fmt::join(size.sets, " "))});
-    node_runs += size.nodes * repeats;
+    node_runs += static_cast<double>(size.nodes) * static_cast<double>(missing);
   }
   std::string text = table_text(rows);
   const auto& limit = prepared.job.resources.time;
   const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
   return text + (minutes ? fmt::format("at most {:.4g} node-hours: {} each, one after another\n",
-                                       node_runs * static_cast<double>(*minutes) / 60, *limit)
+                                       node_runs * *minutes / 60, *limit)
                          : "one after another; without resources.time their cost has no bound\n");
+}
+
+Json dry_run_json(const PreparedStudy& prepared) {
+  Json runs = Json::array();
+  for (const StudyRun& run : prepared.study.runs) {
+    const auto size = std::ranges::find_if(
+        prepared.sizes, [&run](const StudySize& one) { return one.ranks == run.ranks; });
+    if (run.value || size == prepared.sizes.end()) continue;
+    runs.push_back(
+        {{"ranks", run.ranks}, {"nodes", run.nodes}, {"repeat", run.repeat}, {"sets", size->sets}});
+  }
+  return {{"runs", runs}};
+}
+
+void print(System& system, const Json& document) {
+  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+               "\n");
 }
 
 Result<int> study(const Options& options, System& system) {
@@ -108,7 +128,11 @@ Result<int> study(const Options& options, System& system) {
   auto prepared = prepare_study(system, *request);
   if (!prepared) return std::move(prepared).error();
   if (options.dry_run) {
-    system.print(dry_run_text(*prepared, options.repeats));
+    if (options.json) {
+      print(system, dry_run_json(*prepared));
+    } else {
+      system.print(dry_run_text(*prepared));
+    }
     return exit_code::success;
   }
   const auto runs = std::ssize(prepared->study.runs);
