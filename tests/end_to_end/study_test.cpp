@@ -10,6 +10,7 @@
 
 #include "tests/end_to_end/local_run.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
 
 namespace dllaunch {
 namespace {
@@ -120,7 +121,8 @@ class SlurmStudy : public testing::Test {
 };
 
 TEST_F(SlurmStudy, OneToFourRanksForetellEight) {
-  const auto file = work_->file("planted.yaml", R"(name: planted
+  // The clock of a busy machine is not the model's: only the full tier sleeps and measures.
+  std::string job = R"(name: planted
 resources: {nodes: 2, ranks_per_node: 4, device: cpu, time: 5}
 run:
   - bash
@@ -128,10 +130,14 @@ run:
   - |
     seconds=$(awk -v p="$WORLD_SIZE" 'BEGIN { print 0.4 + 3 / p + 0.1 * log(p) / log(2) }')
     began=$(date +%s%N)
-    sleep "$seconds"
-    [ "$RANK" != 0 ] || awk -v ns=$(($(date +%s%N) - began)) 'BEGIN { print "took", ns / 1e9, "s" }'
+    [ -z "$MEASURED" ] || sleep "$seconds"
+    [ -z "$MEASURED" ] || seconds=$(awk -v ns=$(($(date +%s%N) - began)) 'BEGIN { print ns / 1e9 }')
+    [ "$RANK" != 0 ] || echo "took $seconds s"
+environment: {variables: {MEASURED: "@"}}
 study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
-)");
+)";
+  job.replace(job.find('@'), 1, full_tier() ? "1" : "");
+  const auto file = work_->file("planted.yaml", job);
   const auto dir = work_->path() + "/study";
   const auto dry = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run"});
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
