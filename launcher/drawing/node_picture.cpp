@@ -127,13 +127,18 @@ Box box_of(const Topology& topology, const Placement& placement, const NumaNode&
   std::string content = svg_text(x + inset, y + 15, "start", shortened(title, letters)) + "\n";
   y += 22;
   const int a_row = std::max(1, static_cast<int>((wide - 2 * inset) / pitch));
-  int number = 0;
+  int row = 0;
+  int column = 0;
   for (const int cpu : node.cpus.ids()) {
-    content += svg_box(color_of_cpu(topology, placement, cpu), x + inset + pitch * (number % a_row),
-                       y + pitch * (number / a_row), square, square);
-    ++number;
+    if (column == a_row) {
+      ++row;
+      column = 0;
+    }
+    content += svg_box(color_of_cpu(topology, placement, cpu), x + inset + pitch * column,
+                       y + pitch * row, square, square);
+    ++column;
   }
-  y += pitch * ((number + a_row - 1) / a_row) + 4;
+  y += pitch * (row + 1) + 4;
   auto lines = ranks_of(node, placement);
   shorten(lines);
   auto devices = devices_of(topology, placement, node.index);

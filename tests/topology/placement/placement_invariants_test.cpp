@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/json.hpp"
+#include "tests/support/emulator.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
@@ -197,6 +198,7 @@ double milliseconds(const std::function<void()>& work) {
 }
 
 TEST(PlacementSpeed, IsNotNoticeable) {
+  if (under_an_emulator()) GTEST_SKIP() << "an emulator is slow";
   const auto blade = fixture("eight-gcds-low-noise.json");
   const auto usual = milliseconds([&] { ASSERT_TRUE(place_ranks(blade, {})); });
   const auto large = machine("packages:2 numa:4 l3:4 cores:8 threads:2 gpus:16 nics:8");
