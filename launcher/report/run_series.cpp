@@ -51,7 +51,8 @@ class SeriesReader {
   }
 
   void forget_gpus_from(std::int64_t epoch) {
-    std::erase_if(series_.gpus, [epoch](const Json& one) { return epoch_of(one) >= epoch; });
+    auto& gpus = series_.gpus;  // they ascend
+    while (!gpus.empty() && epoch_of(gpus.back()) >= epoch) gpus.pop_back();
   }
 
   void forget_after(std::int64_t step) {

@@ -21,9 +21,9 @@ bool is_secret_word(std::string_view word) {
   constexpr std::array<std::string_view, 12> whole = {
       "key",    "keys",   "pass",    "pwd",           "pat",   "auth",
       "bearer", "cookie", "sshpass", "authorization", "netrc", "oauth"};
-  constexpr std::array<std::string_view, 11> ends = {
-      "token",  "tokens",  "password",   "passwords",   "passwd", "passphrase",
-      "secret", "secrets", "credential", "credentials", "apikey"};
+  constexpr std::array<std::string_view, 14> ends = {
+      "token",   "tokens",     "password",    "passwords", "passwd",    "passphrase", "secret",
+      "secrets", "credential", "credentials", "apikey",    "secretkey", "accesskey",  "privatekey"};
   return std::ranges::find(whole, word) != whole.end() ||
          std::ranges::any_of(ends, [word](std::string_view end) { return word.ends_with(end); });
 }
@@ -54,6 +54,23 @@ std::size_t end_of_block(std::string_view text, std::size_t at, std::size_t inde
   return at;
 }
 
+/// Where a value in quotes ends, which begins at `at`, behind its closing quote; `at`: it is in
+/// none, or the line ends first.
+std::size_t end_of_quoted(std::string_view text, std::size_t at) {
+  if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return at;
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote && text.substr(i + 1, 1) == "'" && quote == '\'') {
+      ++i;
+    } else if (text[i] == quote) {
+      return i + 1;
+    }
+  }
+  return at;
+}
+
 /// Whether a value follows the name that ends at `end`. Its separator may stand behind quotes.
 bool has_value(std::string_view text, std::size_t end, bool option) {
   while (end < text.size() && (text[end] == '"' || text[end] == '\'' || text[end] == '\\')) ++end;
@@ -63,22 +80,23 @@ bool has_value(std::string_view text, std::size_t end, bool option) {
   return next == ':' || next == '=' || (option && (next == ' ' || next == ',' || next == '\n'));
 }
 
-/// "://user:password@" -> "://user:(left out)@"
+/// "://user:password@" -> "://(left out)@", and a token that stands for both; "git@" stays.
 std::string without_passwords(std::string_view text) {
   std::string kept;
   for (std::size_t at = 0; at < text.size();) {
     const auto mark = text.find("://", at);
     if (mark == std::string_view::npos) return kept.append(text.substr(at));
     const auto begin = mark + 3;
-    const auto end = std::min(text.find_first_of(" \t\n\"'/?#", begin), text.size());
-    const auto host = text.substr(begin, end - begin).rfind('@');
-    const auto colon = text.substr(begin, end - begin).find(':');
+    const auto end = std::min(text.find_first_of(" \t\n\"'", begin), text.size());
+    const auto address = text.substr(begin, end - begin);
+    const auto host = address.find('@');
     kept += text.substr(at, begin - at);
-    if (host == std::string_view::npos || colon == std::string_view::npos || colon > host) {
-      at = begin;
-      continue;
-    }
-    kept += text.substr(begin, colon + 1);
+    at = begin;
+    // A path may hold an @, but a user before it has no / unless in a password.
+    const auto slash = address.find('/');
+    const bool user = host != std::string_view::npos &&
+                      (host < slash || address.find(':') < std::min(slash, host));
+    if (!user || address.substr(0, host) == "git") continue;
     kept += left_out;
     at = begin + host;
   }
@@ -121,6 +139,9 @@ std::string without_secrets(std::string_view given) {
     const auto line = text.substr(text.rfind('\n', at) + 1);
     kept += text[at] == ':' || text[at] == '=' ? std::string(1, text[at]) + " " : " ";
     kept += left_out;
+    const auto value = text.find_first_not_of("\"'\\:= ,", at);
+    const auto quote = text.find_first_not_of(":= ,", at + (text[at] == '"' || text[at] == '\''));
+    if (value != std::string_view::npos && quote < value) at = end_of_quoted(text, quote);
     at = end_of_line(text, at);
     if (at < text.size() && text[at] == '\n') at = end_of_block(text, at, indent_of(line));
   }

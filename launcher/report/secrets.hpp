@@ -13,8 +13,8 @@ bool is_secret_name(std::string_view name);
 
 /// A job file, or what a program said, without secrets: after such a name and `:`, `=`, a blank
 /// (options alone) or a list's comma, the rest of the line is "(left out)", and so is a block or a
-/// list below it; in `://user:password@host` the password is. It leaves out too much rather than
-/// too little. A newline that is written as \n ends a line too.
+/// list below it; in `://user:password@host` what stands before the host is. It leaves out too much
+/// rather than too little. A newline that is written as \n ends a line too.
 std::string without_secrets(std::string_view text);
 
 }  // namespace dllaunch

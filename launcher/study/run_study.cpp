@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -32,6 +34,16 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// FNV-1a: tells jobs apart without their secrets.
+std::string digest_of(const Json& job) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : job.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211U;
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 std::string run_name(int ranks, int repeat) {
   return fmt::format("ranks-{:05}-repeat-{:02}", ranks, repeat);
@@ -72,6 +84,12 @@ Result<Ok> take_earlier(System& system, const StudyRequest& request, Study& stud
       earlier.local != study.local || earlier.job != study.job)
     return refuse("holds a study of another job file, of other scaling or of another place");
   for (const StudyRun& run : earlier.runs) {
+    const bool moved = std::ranges::any_of(study.runs, [&run](const StudyRun& one) {
+      return one.ranks == run.ranks && one.nodes != run.nodes;
+    });
+    if (moved)
+      return refuse(fmt::format("holds {} on {}, which is not the layout of now",
+                                counted(run.ranks, "rank"), counted(run.nodes, "node")));
     const auto same = std::ranges::find_if(study.runs, [&run](const StudyRun& one) {
       return one.ranks == run.ranks && one.nodes == run.nodes && one.repeat == run.repeat;
     });
@@ -120,21 +138,38 @@ std::string state_of(System& system, const std::string& dir) {
   return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
 }
 
+enum class Begin { start, has_value, leave };
+
 /// A run that has ended without a value is not continued: what it resumed would not be measured
-/// whole. Its successor has a directory of its own. Returns whether the run is to be started (a
-/// job that is still there is followed).
-bool choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
+/// whole. Its successor has a directory of its own. A job that is still there is followed; one of
+/// which Slurm does not tell is left alone, with a reason.
+Begin choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
   const auto path = [&] { return request.dir + "/" + run.run; };
   std::error_code ignored;
-  if (!std::filesystem::exists(path(), ignored)) return true;
+  if (!std::filesystem::exists(path() + "/plan.json", ignored)) return Begin::start;
   const auto state = state_of(system, path());
-  if (state == "pending" || state == "running" || state == "completing") return true;
+  constexpr std::array<std::string_view, 4> there = {"pending", "running", "completing",
+                                                     "suspended"};
+  if (std::ranges::find(there, state) != there.end()) return Begin::start;
+  if (state.empty() || state == "unknown" || state == "elsewhere") {
+    run.reason = "it cannot be told whether its job is still there";
+    return Begin::leave;
+  }
   if (run.state.empty()) measure(system, path(), job, run);
-  if (run.value) return false;
+  if (run.value) return Begin::has_value;
   const std::string name = run_name(run.ranks, run.repeat);
   for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
     run.run = fmt::format("{}-attempt-{:02}", name, attempt);
-  return true;
+  return Begin::start;
+}
+
+/// A study may wait in a queue for hours, and each run reads the job file.
+Result<Ok> check_unchanged(System& system, const StudyRequest& request, const Study& study) {
+  const auto job = load_job(system, request.job_file, request.sets);
+  if (!job) return job.error();
+  if (digest_of(job->resolved) == study.job) return Ok{};
+  return Error{ErrorKind::bad_request, request.job_file + " has changed since the study began",
+               "restore it, or begin another study"};
 }
 
 /// The last words of the run's own messages.
@@ -187,7 +222,7 @@ Study study_of(const StudyRequest& request, const Job& job) {
           .lower_is_better = !trains && job.study.lower_is_better,
           .efficiency = request.efficiency,
           .local = request.local,
-          .job = job.resolved};
+          .job = digest_of(job.resolved)};
 }
 
 }  // namespace
@@ -227,6 +262,8 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
                  fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
   const auto lock = RunLock::take({.path = request.dir});
   if (!lock) return lock.error();
+  // Another study may have worked here since this one was prepared.
+  if (auto good = take_earlier(system, request, study); !good) return std::move(good).error();
   const StopSignals signals;
   for (StudyRun& run : study.runs) {
     if (run.value) continue;
@@ -237,7 +274,8 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
       return std::move(written).error();
     if (signals.count() > 0) return signals.first();
     const auto began = std::chrono::steady_clock::now();
-    if (choose_directory(system, request, prepared.job, run)) {
+    if (auto same = check_unchanged(system, request, study); !same) return std::move(same).error();
+    if (choose_directory(system, request, prepared.job, run) == Begin::start) {
       auto process = start(request, *size, run);
       if (!process) return std::move(process).error();
       const int code = wait_for(*process, signals);

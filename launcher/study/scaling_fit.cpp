@@ -38,7 +38,8 @@ double squared_error(std::span<const Sample> samples, const Terms& found, Scalin
   return sum;
 }
 
-/// Least squares over the terms in `used` (bits), by elimination with pivots; false: singular.
+/// Least squares over the terms in `used` (bits), by elimination: the normal equations are positive
+/// definite, so they need no exchange of rows. false: singular.
 bool solve(std::span<const Sample> samples, unsigned used, Scaling scaling, bool linear,
            Terms& found) {
   std::array<std::array<double, terms + 1>, terms> matrix{};
@@ -50,19 +51,15 @@ bool solve(std::span<const Sample> samples, unsigned used, Scaling scaling, bool
       matrix[i][terms] += row[i];
     }
   }
-  double scale = 0;
-  for (std::size_t i = 0; i < terms; ++i) scale = std::max(scale, matrix[i][i]);
+  Terms whole{};  // of each column, before the others are taken from it
+  for (std::size_t i = 0; i < terms; ++i) whole[i] = matrix[i][i];
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < terms; ++i)
     if ((used >> i & 1U) != 0) kept.push_back(i);
   found = {};
   for (std::size_t k = 0; k < kept.size(); ++k) {
-    std::size_t best = k;
-    for (std::size_t r = k; r < kept.size(); ++r)
-      if (std::abs(matrix[kept[r]][kept[k]]) > std::abs(matrix[kept[best]][kept[k]])) best = r;
-    std::swap(matrix[kept[k]], matrix[kept[best]]);
     const double pivot = matrix[kept[k]][kept[k]];
-    if (!(std::abs(pivot) > 1e-12 * scale)) return false;
+    if (!(std::abs(pivot) > 1e-12 * whole[kept[k]])) return false;
     for (std::size_t r = 0; r < kept.size(); ++r) {
       if (r == k) continue;
       const double factor = matrix[kept[r]][kept[k]] / pivot;

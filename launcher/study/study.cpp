@@ -227,7 +227,7 @@ Study read_study(const Json& document) {
   study.scaling =
       value_at<std::string>(document, "scaling") == "weak" ? Scaling::weak : Scaling::strong;
   study.local = value_at<bool>(document, "local");
-  study.job = value_at<Json>(document, "job");
+  study.job = value_at<std::string>(document, "job");
   const auto runs = value_at<Json>(document, "runs");
   for (std::size_t i = 0; runs.is_array() && i < runs.size(); ++i)
     if (runs[i].is_object()) study.runs.push_back(read_what_fits<StudyRun>(runs[i]));

@@ -31,7 +31,7 @@ struct Study {
   bool lower_is_better = false;  // a time; else a rate
   double efficiency = 0.8;       // the least that is worth it, 0 .. 1
   bool local = false;            // without Slurm
-  Json job = {};                 // the resolved job file of all runs
+  std::string job = {};          // a digest of the resolved job file of all runs
   std::vector<StudyRun> runs = {};
 };
 

@@ -23,15 +23,24 @@ int gpus_of_node(const LaunchPlan& plan) {
   return static_cast<int>(gpus.size());
 }
 
-/// The fewest cores of a rank, as planned; 0: ranks are not bound, or the cores are not known.
+/// The fewest cores of a rank, as planned; 0: ranks are not bound, share cores, or the cores are
+/// not known.
 int cores_of_rank(const LaunchPlan& plan) {
   if (plan.placement.policy == BindPolicy::none || plan.placement.ranks.empty()) return 0;
+  const auto cores_in = [&plan](const IdSet& cpus) {
+    return std::ranges::count_if(plan.topology.cores,
+                                 [&cpus](const Core& core) { return core.cpus.intersects(cpus); });
+  };
   std::ptrdiff_t fewest = std::ssize(plan.topology.cores);
-  for (const auto& rank : plan.placement.ranks)
-    fewest = std::min(fewest, std::ranges::count_if(plan.topology.cores, [&](const Core& core) {
-                        return core.cpus.intersects(rank.cpus);
-                      }));
-  return static_cast<int>(fewest);
+  std::ptrdiff_t together = 0;
+  IdSet all;
+  for (const auto& rank : plan.placement.ranks) {
+    const auto own = cores_in(rank.cpus);
+    fewest = std::min(fewest, own);
+    together += own;
+    all |= rank.cpus;
+  }
+  return together > cores_in(all) ? 0 : static_cast<int>(fewest);
 }
 
 /// A rank has at every size what it has in the job as written: its cores and its share of GPUs.

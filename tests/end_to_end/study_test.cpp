@@ -63,8 +63,8 @@ TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   const std::string go = work_.path() + "/go";
   const auto file = work_.file(
       "command.yaml",
-      "name: items\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, 'test -e " + go +
-          " || { echo done 7 items/s; sleep 60; }; echo done $((100 * WORLD_SIZE)) items/s']\n"
+      "name: items\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, 'test -e \"" + go +
+          "\" || { echo done 7 items/s; sleep 60; }; echo done $((100 * WORLD_SIZE)) items/s']\n"
           "study: {value: 'done ([0-9]+)', unit: items/s}\n");
   work_.start(study(file, {"--ranks", "1,2"}));
   const auto begun = [&] { return !processes_of(dir() + "/ranks-00002-repeat-01", 1).empty(); };

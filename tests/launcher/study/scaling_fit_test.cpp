@@ -60,6 +60,14 @@ TEST(ScalingFit, TheUnitOfTimeDoesNotMatter) {
   }
 }
 
+TEST(ScalingFit, ThousandsOfRanks) {
+  std::vector<SizeTimes> sizes;
+  for (const int p : {64, 256, 1024, 4096}) sizes.push_back({p, {0.01 + 1000.0 / p}});
+  const auto fit = fit_scaling(sizes, Scaling::strong);
+  EXPECT_NEAR(fit.at(16'384) / (0.01 + 1000.0 / 16'384), 1, 1e-3);
+  EXPECT_LT(fit.residual, 1e-6);
+}
+
 TEST(ScalingFit, NoTermIsNegative) {
   // Faster than linear: caches. The best fit without negative terms divides all of it.
   const std::vector<SizeTimes> sizes = {{1, {1.0}}, {2, {0.45}}, {4, {0.2}}};

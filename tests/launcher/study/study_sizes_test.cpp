@@ -63,6 +63,15 @@ TEST(StudySizes, RanksThatShareAGpuKeepTheirShare) {
   EXPECT_THAT(problem({.ranks = {1}}, job, plan), HasSubstr("4 ranks share 2 GPUs, which 1 rank"));
 }
 
+TEST(StudySizes, RanksThatShareACoreAskForNone) {
+  auto job = run_job();
+  job.resources.ranks_per_node = 2;
+  const auto plan = planned(job, one_machine("cores:1"));
+  const auto sizes = sizes_of({.ranks = {1, 2}}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_EQ(sizes->at(0).sets.size(), 2u);
+}
+
 TEST(StudySizes, SayWhatIsWrong) {
   const auto job = run_job();
   const auto plan = planned(job, lumi_like());
