@@ -214,6 +214,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   const RankEnv& env, const std::shared_ptr<Fence>& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
+  catch_warnings(config.stop_signal);
   // Covers the time before the watchdog runs. One rank per node reports, each exits by itself.
   std::optional<StartWatch> start_watch(std::in_place,
                                         start_watch_options(config.runtime, env, host_name()));

@@ -17,14 +17,17 @@ void request(int) {
 
 }  // namespace
 
-void catch_stop_signals(std::string_view another) {
+void catch_warnings(std::string_view another) {
   const int fourth = another == "USR1" ? SIGUSR1 : another == "HUP" ? SIGHUP : SIGUSR2;
-  for (const int signal : {SIGUSR2, SIGTERM, SIGINT, fourth}) {
-    // Launchers repeat and forward their own signal; SIGTERM and SIGINT are repeated only by
-    // people.
-    const bool once = signal == SIGTERM || signal == SIGINT;
-    handle_signal(signal, request, once ? static_cast<int>(SA_RESETHAND) : 0);
-  }
+  // Launchers repeat and forward their own signal.
+  for (const int signal : {SIGUSR2, fourth}) handle_signal(signal, request, 0);
+}
+
+void catch_stop_signals(std::string_view another) {
+  catch_warnings(another);
+  // Repeated only by people.
+  for (const int signal : {SIGTERM, SIGINT})
+    handle_signal(signal, request, static_cast<int>(SA_RESETHAND));
 }
 
 bool stop_was_requested() {

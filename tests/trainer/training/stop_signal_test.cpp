@@ -34,6 +34,18 @@ TEST(StopSignal, AFourthMayBeRequested) {
   EXPECT_EXIT(end_after("TERM", {SIGUSR1}), testing::KilledBySignal(SIGUSR1), "");
 }
 
+/// Before the communicator is open, Ctrl-C still ends a rank at once.
+TEST(StopSignal, AWarningBeforeTheStartIsKept) {
+  const auto end_after = [](int signal) {
+    catch_warnings("HUP");
+    raise(signal);
+    std::_Exit(stop_was_requested() ? 0 : 1);
+  };
+  EXPECT_EXIT(end_after(SIGUSR2), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end_after(SIGHUP), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end_after(SIGINT), testing::KilledBySignal(SIGINT), "");
+}
+
 TEST(StopSignal, ManyUsr2AreOne) {
   EXPECT_EXIT(end_with_flag_after({SIGUSR2, SIGUSR2, SIGUSR2, SIGTERM}), testing::ExitedWithCode(0),
               "");
