@@ -60,10 +60,9 @@ std::size_t end_of_quoted(std::string_view text, std::size_t at) {
   if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return at;
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == quote && text.substr(i + 1, 1) == "'" && quote == '\'') {
-      ++i;
+    const bool doubled = text[i] == quote && text.substr(i + 1, 1) == "'";
+    if (quote == '"' ? text[i] == '\\' : doubled) {
+      ++i;  // an escaped character
     } else if (text[i] == quote) {
       return i + 1;
     }
