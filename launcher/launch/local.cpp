@@ -129,7 +129,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
     // Inside an allocation mpirun would use its nodes; a local run must not.
     unless_set("OMPI_MCA_ras", "^slurm");
     unless_set("OMPI_MCA_plm", "^slurm");
-    // Open MPI 5 asks the kernel for a route, mistakes its answer, and each rank complains.
+    // With its netlink component each rank of Open MPI 5.0.7 complains that it reaches no other.
     unless_set("OMPI_MCA_reachable", "weighted");
     for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
   }
