@@ -111,7 +111,7 @@ std::string figures(const auto& drawings) {
 
 PageSection time_of_ranks(const RunForPage& record) {
   PageSection section{.id = "ranks", .title = "Where the ranks' time went"};
-  const auto notes = value_at<Json>(record.ranks, "notes");
+  const auto notes = value_at<Json>(record.series.ranks, "notes");
   for (std::size_t i = 0; notes.is_array() && i < notes.size(); ++i) {
     if (notes[i].is_string())
       section.content +=
@@ -200,7 +200,6 @@ RunForPage read_run_for_page(System& system, StoredRun run) {
   record.places = places_of(record.run);
   record.series = read_series(dir.events());
   record.times = read_rank_times(dir.path + "/ranks.csv");
-  record.ranks = record.series.ranks;
   if (const auto plan = read_run_file(system, dir.plan_json(), most_bytes))
     record.stored = stored_placement(json_object_in(*plan));
   if (auto job = read_run_file(system, dir.job_yaml(), most_bytes))

@@ -9,7 +9,6 @@
 #include "launcher/report/run_series.hpp"
 #include "launcher/report/stored_placement.hpp"
 #include "launcher/run/stored_run.hpp"
-#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -19,7 +18,6 @@ struct RunForPage {
   RunPlaces places;
   RunSeries series;
   RankTimes times;
-  Json ranks;  // the last `ranks` event; null: none
   StoredPlacement stored;
   std::string job_file;  // as resolved; empty: unreadable
 };

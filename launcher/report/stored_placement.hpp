@@ -8,11 +8,11 @@
 namespace dllaunch {
 
 struct StoredPlacement {
-  Topology topology = {};    // empty: an older plan, or one without a known node
+  Topology topology = {};    // of an older plan only the GPUs of ranks
   Placement placement = {};  // of the node's local ranks
 };
 
-/// What cannot be read is left out.
+/// Empty if the document is no plan.
 StoredPlacement stored_placement(const Json& plan);
 
 }  // namespace dllaunch

@@ -129,8 +129,8 @@ int wait_for(OwnedProcess& process, const StopSignals& signals) {
   }
 }
 
-/// The state of a run that an earlier execution began, as `status` tells it, which also records how
-/// a job ended that nobody followed; empty: it cannot be told.
+/// The state of a run that an earlier execution began; empty: unknown. `dllaunch status` also
+/// records how a job ended while nobody followed it.
 std::string state_of(System& system, const std::string& dir) {
   const auto program = own_executable();
   if (!program) return "";
@@ -138,29 +138,27 @@ std::string state_of(System& system, const std::string& dir) {
   return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
 }
 
-enum class Begin { start, has_value, leave };
-
 /// A run that has ended without a value is not continued: what it resumed would not be measured
 /// whole. Its successor has a directory of its own. A job that is still there is followed; one of
-/// which Slurm does not tell is left alone, with a reason.
-Begin choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
+/// which Slurm does not tell is left alone, with a reason. Returns whether to start the run.
+bool choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
   const auto path = [&] { return request.dir + "/" + run.run; };
   std::error_code ignored;
-  if (!std::filesystem::exists(path() + "/plan.json", ignored)) return Begin::start;
+  if (!std::filesystem::exists(path() + "/plan.json", ignored)) return true;
   const auto state = state_of(system, path());
   constexpr std::array<std::string_view, 4> there = {"pending", "running", "completing",
                                                      "suspended"};
-  if (std::ranges::find(there, state) != there.end()) return Begin::start;
+  if (std::ranges::find(there, state) != there.end()) return true;
   if (state.empty() || state == "unknown" || state == "elsewhere") {
     run.reason = "it cannot be told whether its job is still there";
-    return Begin::leave;
+    return false;
   }
   if (run.state.empty()) measure(system, path(), job, run);
-  if (run.value) return Begin::has_value;
+  if (run.value) return false;
   const std::string name = run_name(run.ranks, run.repeat);
   for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
     run.run = fmt::format("{}-attempt-{:02}", name, attempt);
-  return Begin::start;
+  return true;
 }
 
 /// A study may wait in a queue for hours, and each run reads the job file.
@@ -275,7 +273,7 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
     if (signals.count() > 0) return signals.first();
     const auto began = std::chrono::steady_clock::now();
     if (auto same = check_unchanged(system, request, study); !same) return std::move(same).error();
-    if (choose_directory(system, request, prepared.job, run) == Begin::start) {
+    if (choose_directory(system, request, prepared.job, run)) {
       auto process = start(request, *size, run);
       if (!process) return std::move(process).error();
       const int code = wait_for(*process, signals);

@@ -28,8 +28,8 @@ RunForPage small_record() {
   node.allowed_numa = {0};
   const Json plan = {{"node", to_json(node)}, {"binding", Json::parse(R"({
       "policy": "closest", "ranks": [
-        {"local_rank": 0, "cpus": "0-1", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]},
-        {"local_rank": 1, "cpus": "2-3", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]}]})")}};
+        {"local_rank": 0, "mask": "0x3", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]},
+        {"local_rank": 1, "mask": "0xc", "gpus": [{"index": 0, "pci": "0000:01:00.0"}]}]})")}};
   record.stored = stored_placement(plan);
   return record;
 }
