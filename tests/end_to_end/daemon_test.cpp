@@ -15,6 +15,7 @@
 #include "launcher/daemon/store.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/support/tier.hpp"
 
@@ -284,15 +285,8 @@ TEST_F(DaemonTest, ThePageInABrowser) {
   const auto id = ask("/v1/runs/train-7")["id"].dump();
   const auto url =
       "http://127.0.0.1:" + ask("/v1/daemon")["port"].dump() + "/#token=" + token + "&run=" + id;
-  const std::vector<std::string> browser = {"chromium",
-                                            "--headless=new",
-                                            "--no-sandbox",
-                                            "--disable-gpu",
-                                            "--disable-dev-shm-usage",
-                                            "--user-data-dir=" + work_.path() + "/browser",
-                                            "--window-size=1600,1000",
-                                            "--virtual-time-budget=4000",
-                                            "--enable-logging=stderr"};
+  auto browser = browser_in(work_.path());
+  browser.insert(browser.end(), {"--window-size=1600,1000", "--virtual-time-budget=4000"});
   auto dump = browser;
   dump.insert(dump.end(), {"--dump-dom", url});
   const auto shown = system.run(dump, 90s);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
 
 namespace dllaunch {
@@ -34,15 +35,8 @@ TEST_F(ReportPage, IsWholeInABrowserAtAnySizeAndOnPaper) {
   const std::string page = work_.run_dir() + "/report.html";
   EXPECT_EQ(reported.out, page + "\n");
   EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
-  const std::vector<std::string> browser = {"chromium",
-                                            "--headless=new",
-                                            "--no-sandbox",
-                                            "--disable-gpu",
-                                            "--disable-dev-shm-usage",
-                                            "--user-data-dir=" + work_.path() + "/browser",
-                                            "--enable-logging=stderr"};
   const auto look_at = [&](std::vector<std::string> more) {
-    auto argv = browser;
+    auto argv = browser_in(work_.path());
     argv.insert(argv.end(), more.begin(), more.end());
     argv.push_back("file://" + page);
     const auto seen = system.run(argv, 90s);
