@@ -57,13 +57,20 @@ TEST(CudaBackend, NamesTheGpuThatComputes) {
   EXPECT_GT((*sensors)->read().memory_used_bytes.value_or(0), 0U);
 }
 
-/// dltrain exports all symbols that the module needs: the loader checks before main() runs.
-TEST(CudaBackend, DltrainHasWhatItsModuleNeeds) {
-  // LD_PRELOAD separates names by spaces, so change to the folder: its path may contain one.
-  const std::string run = "cd '" + folder() +
-                          "' && LD_BIND_NOW=1 LD_PRELOAD=./libdltrain_cuda.so "
-                          "./dltrain --version > /dev/null";
-  EXPECT_EQ(std::system(run.c_str()), 0);
+/// Whatever opens a backend exports all symbols that the module needs: the loader checks before
+/// main() runs.
+TEST(CudaBackend, ProgramsHaveWhatTheModuleNeeds) {
+  for (const std::string program :
+       {"dltrain --version", "bench_training help", "compute_test --gtest_list_tests",
+        "trainer_test --gtest_list_tests", "training_test --gtest_list_tests",
+        "losses_test --gtest_list_tests", "fine_tuning_test --gtest_list_tests"}) {
+    // LD_PRELOAD separates names by spaces, so change to the folder: its path may contain one.
+    const std::string run = "cd '" + folder() +
+                            "' && LD_BIND_NOW=1 LD_PRELOAD=./libdltrain_cuda.so "
+                            "./" +
+                            program + " 2>&1 < /dev/null | grep 'undefined symbol'";
+    EXPECT_NE(std::system(run.c_str()), 0) << program;
+  }
 }
 
 /// Skips the driver check; uses the toolkit's own libraries.
