@@ -146,6 +146,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/cluster/named_topology.cpp", "--topology of topo and bind in commands_test.cpp"},
     {"launcher/job/load_job.cpp", "files that are missing, empty or folders in program_test.cpp"},
     {"launcher/job/job_keys.cpp", "a table: job_schema_test.cpp and docs/reference/job-file.md"},
+    {"launcher/job/experiment_keys.cpp", "as job_keys.cpp"},
+    {"launcher/job/key_rules.cpp", "as job_keys.cpp"},
     {"launcher/job/job_schema_markdown.cpp", "its page, compared in job_schema_test.cpp"},
     {"launcher/job/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
     {"launcher/job/job_from_json.cpp",

@@ -5,64 +5,18 @@
 #include <algorithm>
 #include <iterator>
 
+#include "launcher/job/experiment_keys.hpp"
+#include "launcher/job/key_rules.hpp"
 #include "launcher/job/short_values.hpp"
 
 namespace dllaunch {
 namespace {
 
 // Patterns use only what ECMAScript (JSON Schema) and POSIX (this parser) share.
-constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 constexpr const char* time_pattern =
     "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
     "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?|{})$";
 constexpr const char* cpu_list = "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*";
-
-Json choices(std::initializer_list<const char*> all) {
-  Json names = Json::array();
-  for (const char* word : all) names.push_back(word);
-  return {{"type", "string"}, {"enum", names}};
-}
-
-Json whole(int minimum, int maximum) {
-  return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}};
-}
-
-Json automatic_or(Json rules) {
-  const Json automatic = {{"type", "string"}, {"enum", Json::array({"auto"})}};
-  return {{"anyOf", Json::array({automatic, std::move(rules)})}};
-}
-
-Json flag() {
-  return {{"type", "boolean"}};
-}
-Json block() {
-  return {{"type", Json::array({"object", "null"})}};
-}
-
-/// Text for one line of a script, or one argument.
-Json line() {
-  return {{"type", "string"},
-          {"maxLength", 4096},
-          {"pattern", one_line_pattern},
-          {"x-expected", "text of one line"}};
-}
-
-Json optional_line() {
-  Json rules = line();
-  rules["type"] = Json::array({"string", "null"});
-  return rules;
-}
-
-Json lines(Json items, const char* expected) {
-  return {{"type", "array"}, {"items", std::move(items)}, {"x-expected", expected}};
-}
-
-/// An argument; numbers and booleans are taken as written.
-Json argument() {
-  return {{"type", Json::array({"string", "number", "boolean"})},
-          {"maxLength", 65536},
-          {"x-expected", "text or a number"}};
-}
 
 std::vector<JobKey> first_keys() {
   Json name = line();
@@ -435,37 +389,11 @@ std::vector<JobKey> recovery_keys() {
   };
 }
 
-std::vector<JobKey> study_keys() {
-  Json unit = line();
-  unit.erase("pattern");
-  unit["x-expected"] = "text such as samples/s";
-  return {
-      {.path = "study",
-       .rules = block(),
-       .doc = "how `dllaunch study` measures a run: (docs/how-to/study.md); of train: it knows "
-              "images/s itself"},
-      {.path = "study.value",
-       .rules = optional_line(),
-       .initial = nullptr,
-       .doc = "extended regular expression for lines of rank 0's output: the text of its (group) "
-              "is the number; the last match counts",
-       .example = "([0-9.]+) samples/s"},
-      {.path = "study.unit",
-       .rules = unit,
-       .initial = "",
-       .doc = "the number's unit, for tables and plots",
-       .example = "samples/s"},
-      {.path = "study.better",
-       .rules = choices({"higher", "lower"}),
-       .initial = "higher",
-       .doc = "higher: the number is a rate of all ranks together; lower: a time"},
-  };
-}
-
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
-  for (const auto part : {first_keys, resource_keys, limit_keys, option_keys, queue_keys,
-                          environment_keys, binding_keys, last_keys, recovery_keys, study_keys}) {
+  for (const auto part :
+       {first_keys, resource_keys, limit_keys, option_keys, queue_keys, environment_keys,
+        binding_keys, last_keys, recovery_keys, experiment_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

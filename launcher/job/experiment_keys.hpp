@@ -1,0 +1,13 @@
+// Keys of the job file that a single run does not read.
+#pragma once
+
+#include <vector>
+
+#include "launcher/job/job_keys.hpp"
+
+namespace dllaunch {
+
+/// study:
+std::vector<JobKey> experiment_keys();
+
+}  // namespace dllaunch
