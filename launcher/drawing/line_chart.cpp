@@ -188,7 +188,7 @@ std::string curve(const Series& series, std::size_t number, const Frame& frame) 
   for (auto begin = points.begin(); begin != points.end();) {
     begin = std::find_if(begin, points.end(), drawn);
     const auto end = std::find_if_not(begin, points.end(), drawn);
-    if (end - begin > 1) {
+    if (end - begin > 1 && series.joined) {
       if (!series.marked) all += band({begin, end}, frame);
       all += path_of({begin, end}, frame);
     }

@@ -24,6 +24,7 @@ struct Series {
   std::vector<Point> points = {};
   bool marked = false;  // a dot at each point: for few
   bool dashed = false;  // a reference or a prediction
+  bool joined = true;   // by a line; false, with dots: a cloud of points
 };
 
 struct Axis {

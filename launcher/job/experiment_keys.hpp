@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// study:
+/// study: and sweep:
 std::vector<JobKey> experiment_keys();
 
 }  // namespace dllaunch

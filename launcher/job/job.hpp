@@ -76,6 +76,25 @@ struct JobStudy {
   bool lower_is_better = false;           // a time, not a rate
 };
 
+/// What `dllaunch sweep` tries; launcher/sweep/space.hpp reads the parameters.
+struct JobSweep {
+  Json parameters = {};  // null: none
+  std::optional<int> trials = {};
+  std::string sampler = "random";  // random | grid | the name of one of Optuna's
+  bool optuna = false;             // it is Optuna's
+  int seed = 1;
+  bool asha = false;
+  int min_epochs = 1;
+  std::optional<int> max_epochs = {};
+  int reduction = 3;
+  std::string metric = "val_accuracy";
+  std::optional<std::string> value = {};  // of `run:`: a regular expression with one group
+  bool minimize = false;
+  std::optional<int> concurrent = {};
+  std::optional<double> gpu_hours = {};
+  std::optional<std::string> until = {};
+};
+
 struct Job {
   std::string name;
   std::string cluster = "auto";  // name or file of a cluster profile
@@ -93,6 +112,7 @@ struct Job {
   bool stall_abort_written = false;      // set by the user: with `run:`, silence means a stall
   Recovery recovery;
   JobStudy study = {};
+  JobSweep sweep = {};
   Json resolved;  // the whole file, with every default
 };
 

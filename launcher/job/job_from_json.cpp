@@ -110,6 +110,31 @@ std::vector<std::string> command_from(const Json& run) {
   return run;
 }
 
+template <typename T>
+std::optional<T> number_of(const Json& value) {
+  return value.is_number() ? std::optional(value.get<T>()) : std::nullopt;
+}
+
+JobSweep sweep_from(const Json& block) {
+  JobSweep sweep;
+  sweep.parameters = block["parameters"];
+  sweep.trials = number_of<int>(block["trials"]);
+  sweep.optuna = block["sampler"].is_object();
+  sweep.sampler = sweep.optuna ? block["sampler"]["optuna"] : block["sampler"];
+  sweep.seed = block["seed"];
+  sweep.asha = block["scheduler"] == "asha";
+  sweep.min_epochs = block["min_epochs"];
+  sweep.max_epochs = number_of<int>(block["max_epochs"]);
+  sweep.reduction = block["reduction"];
+  sweep.metric = block["metric"];
+  if (!block["value"].is_null()) sweep.value = block["value"];
+  sweep.minimize = block["direction"] == "minimize";
+  sweep.concurrent = number_of<int>(block["concurrent"]);
+  sweep.gpu_hours = number_of<double>(block["gpu_hours"]);
+  if (!block["until"].is_null()) sweep.until = block["until"];
+  return sweep;
+}
+
 }  // namespace
 
 Job job_from_json(Json resolved) {
@@ -137,6 +162,7 @@ Job job_from_json(Json resolved) {
   if (!study["value"].is_null()) job.study.value = study["value"];
   job.study.unit = study["unit"];
   job.study.lower_is_better = study["better"] == "lower";
+  job.sweep = sweep_from(resolved["sweep"]);
   job.resolved = std::move(resolved);
   return job;
 }

@@ -3,27 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "launcher/base/format.hpp"
-#include "launcher/base/shown_line.hpp"
-#include "launcher/base/split.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/child_run.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/monitor/line_pattern.hpp"
 #include "launcher/os/atomic_file.hpp"
-#include "launcher/os/own_executable.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/study/study_page.hpp"
 #include "launcher/study/study_value.hpp"
@@ -34,16 +29,6 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// FNV-1a: tells jobs apart without their secrets.
-std::string digest_of(const Json& job) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : job.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211U;
-  }
-  return fmt::format("{:016x}", hash);
-}
 
 std::string run_name(int ranks, int repeat) {
   return fmt::format("ranks-{:05}-repeat-{:02}", ranks, repeat);
@@ -105,16 +90,10 @@ Result<Ok> take_earlier(System& system, const StudyRequest& request, Study& stud
 /// The run's own messages go into the study's directory: a study shows one line a run.
 Result<OwnedProcess> start(const StudyRequest& request, const StudySize& size,
                            const StudyRun& run) {
-  auto program = own_executable();
-  if (!program) return std::move(program).error();
-  const std::string dir = request.dir + "/" + run.run;
-  std::vector<std::string> argv = {"dllaunch", "run", request.job_file, "--run-dir", dir};
-  for (const auto& set : sets_of(request, size)) argv.insert(argv.end(), {"--set", set});
-  if (request.local) argv.emplace_back("--local");
-  return OwnedProcess::start({.program = *program,
-                              .argv = std::move(argv),
-                              .environment = {},
-                              .output_path = dir + ".log"});
+  return start_child_run({.job_file = request.job_file,
+                          .sets = sets_of(request, size),
+                          .dir = request.dir + "/" + run.run,
+                          .local = request.local});
 }
 
 /// Waits for its end and returns its exit code. Passes signals on: at the first a run stops or, for
@@ -129,15 +108,6 @@ int wait_for(OwnedProcess& process, const StopSignals& signals) {
   }
 }
 
-/// The state of a run that an earlier execution began; empty: unknown. `dllaunch status` also
-/// records how a job ended while nobody followed it.
-std::string state_of(System& system, const std::string& dir) {
-  const auto program = own_executable();
-  if (!program) return "";
-  const auto told = system.run({*program, "status", dir, "--json"}, 60s);
-  return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
-}
-
 /// A run that has ended without a value is not continued: what it resumed would not be measured
 /// whole. Its successor has a directory of its own. A job that is still there is followed; one of
 /// which Slurm does not tell is left alone, with a reason. Returns whether to start the run.
@@ -145,10 +115,8 @@ bool choose_directory(System& system, const StudyRequest& request, const Job& jo
   const auto path = [&] { return request.dir + "/" + run.run; };
   std::error_code ignored;
   if (!std::filesystem::exists(path() + "/plan.json", ignored)) return true;
-  const auto state = state_of(system, path());
-  constexpr std::array<std::string_view, 4> there = {"pending", "running", "completing",
-                                                     "suspended"};
-  if (std::ranges::find(there, state) != there.end()) return true;
+  const auto state = state_of_run(system, path());
+  if (is_there(state)) return true;
   if (state.empty() || state == "unknown" || state == "elsewhere") {
     run.reason = "it cannot be told whether its job is still there";
     return false;
@@ -165,19 +133,9 @@ bool choose_directory(System& system, const StudyRequest& request, const Job& jo
 Result<Ok> check_unchanged(System& system, const StudyRequest& request, const Study& study) {
   const auto job = load_job(system, request.job_file, request.sets);
   if (!job) return job.error();
-  if (digest_of(job->resolved) == study.job) return Ok{};
+  if (digest_of_job(job->resolved) == study.job) return Ok{};
   return Error{ErrorKind::bad_request, request.job_file + " has changed since the study began",
                "restore it, or begin another study"};
-}
-
-/// The last words of the run's own messages.
-std::string last_error(const std::string& log) {
-  constexpr std::size_t most_bytes = 4096;
-  std::string found = "it did not start";
-  const std::string text = file_end(log, most_bytes);
-  for (const auto line : split_lines(text))
-    if (line.starts_with("dllaunch: ")) found = shown_line(line.substr(10));
-  return found;
 }
 
 std::string line_of(const Study& study, const StudyRun& run, double seconds) {
@@ -220,7 +178,7 @@ Study study_of(const StudyRequest& request, const Job& job) {
           .lower_is_better = !trains && job.study.lower_is_better,
           .efficiency = request.efficiency,
           .local = request.local,
-          .job = digest_of(job.resolved)};
+          .job = digest_of_job(job.resolved)};
 }
 
 }  // namespace
@@ -280,7 +238,7 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
       measure(system, request.dir + "/" + run.run, prepared.job, run);
       if (code != 0 && (run.value || run.state.empty())) {
         run.value.reset();
-        run.reason = last_error(request.dir + "/" + run.run + ".log");
+        run.reason = last_error_of_child(request.dir + "/" + run.run);
       }
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;

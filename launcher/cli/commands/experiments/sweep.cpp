@@ -1,0 +1,84 @@
+// Tries values of a job's parameters.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/sweep/run_sweep.hpp"
+#include "support/counted.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch sweep train.yaml                          what sweep: in the job file says
+  dllaunch sweep train.yaml --set sweep.trials=64    with one key changed
+  dllaunch sweep train.yaml --run-dir runs/a         continue a sweep, or one with more trials
+  dllaunch status runs/a                             its trials, the best first
+)";
+
+struct Options {
+  std::string job;
+  std::vector<std::string> sets;
+  bool local = false;
+  std::string dir;
+  bool json = false;
+};
+
+Result<int> sweep(const Options& options, System& system) {
+  SweepRequest request{.job_file = options.job, .sets = options.sets, .local = options.local};
+  if (options.dir.empty()) {
+    const auto job = load_job(system, options.job, options.sets);
+    if (!job) return job.error();
+    request.dir = new_run_path(job->name + "-sweep");
+  } else {
+    request.dir = std::filesystem::absolute(options.dir).lexically_normal().string();
+  }
+  auto prepared = prepare_sweep(system, request);
+  if (!prepared) return std::move(prepared).error();
+  system.log(fmt::format("{}: {}, {} at a time, {}\n", prepared->sweep.name,
+                         counted(prepared->sweep.most_trials, "trial"), prepared->slots.size(),
+                         request.dir));
+  const auto stopped = run_sweep(system, request, *prepared);
+  if (!stopped) return stopped.error();
+  if (options.json) {
+    system.print(to_json(prepared->sweep)
+                     .dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+                 "\n");
+  } else {
+    system.print(render_sweep(prepared->sweep));
+    system.print(
+        fmt::format("  page    {0}/sweep.html\n  Optuna  {0}/optuna.journal\n", request.dir));
+  }
+  if (*stopped != 0) {
+    system.log(fmt::format("dllaunch: stopped; the same command with --run-dir {} continues\n",
+                           request.dir));
+    return 128 + *stopped;
+  }
+  return best_of(prepared->sweep) != nullptr ? exit_code::success : exit_code::job_failed;
+}
+
+CommandBody declare(CommandOptions& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("JOB.yaml", options->job, "the job file, with a block sweep:")->required();
+  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE");
+  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  app.add_option("--run-dir", options->dir, "directory of the sweep; an unfinished one continues")
+      ->type_name("DIR");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](System& system) { return sweep(*options, system); };
+}
+
+}  // namespace
+
+extern const Command sweep_command;
+const Command sweep_command{"sweep", "try values of a job's parameters", examples, declare};
+
+}  // namespace dllaunch

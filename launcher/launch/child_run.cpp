@@ -1,0 +1,96 @@
+#include "launcher/launch/child_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
+#include "launcher/os/own_executable.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "runtime/rank/binding.hpp"
+#include "support/json_fields.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// This thread's CPUs for a while: a child inherits them.
+class Bound {
+ public:
+  explicit Bound(const IdSet& cpus) {
+    if (cpus.empty()) return;
+    if (auto before = current_binding(); before && apply_binding(cpus)) before_ = *before;
+  }
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+  ~Bound() {
+    if (!before_.empty()) (void)apply_binding(before_);
+  }
+
+ private:
+  IdSet before_;
+};
+
+}  // namespace
+
+Result<OwnedProcess> start_child_run(const ChildRun& run) {
+  auto program = own_executable();
+  if (!program) return std::move(program).error();
+  std::vector<std::string> argv = {"dllaunch", "run", run.job_file, "--run-dir", run.dir};
+  for (const auto& set : run.sets) argv.insert(argv.end(), {"--set", set});
+  if (run.local) argv.emplace_back("--local");
+  const Bound bound(run.cpus);
+  return OwnedProcess::start({.program = *program,
+                              .argv = std::move(argv),
+                              .environment = {},
+                              .output_path = run.dir + ".log"});
+}
+
+std::string last_error_of_child(const std::string& dir) {
+  constexpr std::size_t most_bytes = 4096;
+  std::string found = "it did not start";
+  const std::string text = file_end(dir + ".log", most_bytes);
+  for (const auto line : split_lines(text))
+    if (line.starts_with("dllaunch: ")) found = shown_line(line.substr(10));
+  return found;
+}
+
+std::string state_of_run(System& system, const std::string& dir) {
+  const auto program = own_executable();
+  if (!program) return "";
+  const auto told = system.run({*program, "status", dir, "--json"}, 60s);
+  return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
+}
+
+bool is_there(const std::string& state) {
+  constexpr std::array<std::string_view, 4> there = {"pending", "running", "completing",
+                                                     "suspended"};
+  return std::ranges::find(there, state) != there.end();
+}
+
+std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out) {
+  for (const auto& key : left_out) {
+    const auto dot = key.find('.');
+    if (dot == std::string::npos) {
+      resolved[key] = nullptr;
+    } else if (resolved[key.substr(0, dot)].is_object()) {
+      resolved[key.substr(0, dot)][key.substr(dot + 1)] = nullptr;
+    }
+  }
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char c : resolved.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211U;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,39 @@
+// A run that another command makes: `dllaunch run` as a child, its words in a file of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/system.hpp"
+#include "support/id_set.hpp"
+#include "support/json.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+struct ChildRun {
+  std::string job_file = {};
+  std::vector<std::string> sets = {};  // KEY.PATH=VALUE
+  std::string dir = {};                // its words: DIR.log
+  bool local = false;
+  IdSet cpus = {};  // of this machine, which it may use; empty: all that this process may
+};
+
+/// unavailable: it cannot be started.
+Result<OwnedProcess> start_child_run(const ChildRun& run);
+
+/// The last words of its own messages.
+std::string last_error_of_child(const std::string& dir);
+
+/// The state of a run that may have ended unseen: `dllaunch status` also records how its job ended.
+/// Empty: unknown.
+std::string state_of_run(System& system, const std::string& dir);
+
+/// Whether a job in this state is still queued or running.
+bool is_there(const std::string& state);
+
+/// Tells jobs apart without their secrets. `left_out`: blocks and keys of one that may differ.
+std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out = {});
+
+}  // namespace dllaunch

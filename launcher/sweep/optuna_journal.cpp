@@ -1,0 +1,144 @@
+#include "launcher/sweep/optuna_journal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "support/shared_memory.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+Error refusal(const std::string& what, const std::string& path) {
+  return {ErrorKind::unavailable, fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)),
+          ""};
+}
+
+/// The journal's own name, written so that a lock of ours can be told from Optuna's.
+std::string our_name(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return path.substr(0, slash) + "/./" + path.substr(slash + 1);
+}
+
+/// Removes the lock of a driver that was killed: only one driver works in a sweep's directory.
+void remove_own_lock(const std::string& path) {
+  std::array<char, 4096> target{};
+  const std::string link = path + ".lock";
+  const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+  if (length > 0 &&
+      std::string_view(target.data(), static_cast<std::size_t>(length)) == our_name(path))
+    ::unlink(link.c_str());
+}
+
+/// Optuna's JournalFileSymlinkLock: who creates the link holds the lock. As there, a lock of a
+/// program that died is taken away once nothing has been written for 30 s.
+class SymlinkLock {
+ public:
+  static Result<SymlinkLock> take(const std::string& target) {
+    const std::string link = target + ".lock";
+    const auto deadline = Clock::now() + 60s;
+    auto changed_at = Clock::now();
+    timespec before{};
+    for (auto pause = 1ms;; pause = std::min<std::chrono::milliseconds>(2 * pause, 200ms)) {
+      if (::symlink(our_name(target).c_str(), link.c_str()) == 0) return SymlinkLock(link);
+      if (errno != EEXIST) return refusal("lock", target);
+      if (Clock::now() > deadline)
+        return Error{ErrorKind::unavailable, target + " has been locked for a minute",
+                     "end the program that writes it, or remove " + link};
+      struct stat now {};
+      if (::stat(target.c_str(), &now) == 0 &&
+          (now.st_mtim.tv_sec != before.tv_sec || now.st_mtim.tv_nsec != before.tv_nsec)) {
+        before = now.st_mtim;
+        changed_at = Clock::now();
+      }
+      if (Clock::now() - changed_at > 30s) {
+        ::unlink(link.c_str());
+        changed_at = Clock::now();
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  SymlinkLock(SymlinkLock&& other) noexcept : link_(std::exchange(other.link_, {})) {}
+  SymlinkLock& operator=(SymlinkLock&&) = delete;
+  ~SymlinkLock() {
+    if (!link_.empty()) ::unlink(link_.c_str());
+  }
+
+ private:
+  explicit SymlinkLock(std::string link) : link_(std::move(link)) {}
+  std::string link_;
+};
+
+/// Where the next record begins: behind the last newline.
+off_t end_of_lines(int file) {
+  off_t end = ::lseek(file, 0, SEEK_END);
+  for (char last = 0; end > 0; --end)
+    if (::pread(file, &last, 1, end - 1) != 1 || last == '\n') break;
+  return end;
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<OptunaJournal> OptunaJournal::open(const std::string& path, const std::string& study,
+                                          bool minimize) {
+  remove_own_lock(path);
+  OptunaJournal journal(path, study);
+  journal.read();
+  if (!journal.replay_.has_study()) {
+    const Json record = study_record(study, minimize);
+    if (auto written = journal.append({&record, 1}); !written) return std::move(written).error();
+  }
+  return journal;
+}
+
+void OptunaJournal::read() {
+  do {
+    for (const auto& line : tail_.read()) replay_.take(line);
+  } while (tail_.behind());
+}
+
+Result<Ok> OptunaJournal::append(std::span<const Json> records) {
+  const auto lock = SymlinkLock::take(path_);
+  if (!lock) return lock.error();
+  const FileDescriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (file.get() < 0) return refusal("open", path_);
+  const off_t end = end_of_lines(file.get());
+  if (end != ::lseek(file.get(), 0, SEEK_END)) {
+    if (::ftruncate(file.get(), end) != 0) return refusal("write", path_);
+    // What was read of the torn line must not be joined with what follows.
+    tail_ = LineTail(path_);
+    replay_ = OptunaReplay(study_);
+  }
+  if (::lseek(file.get(), end, SEEK_SET) != end) return refusal("write", path_);
+  std::string text;
+  for (const Json& record : records)
+    text += record.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+  if (!write_all(file.get(), text) || ::fsync(file.get()) != 0) return refusal("write", path_);
+  read();
+  return Ok{};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,43 @@
+// The file optuna.journal of a sweep: what happened, in an order that survives any kill.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "launcher/os/line_tail.hpp"
+#include "launcher/sweep/optuna_records.hpp"
+#include "support/json.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+/// Other programs may write at the same time: Optuna's samplers and its dashboard. Each takes the
+/// lock that Optuna uses: a symbolic link beside the file.
+class OptunaJournal {
+ public:
+  /// Reads what is there, and creates the study if it is not. Call it with the lock of the sweep's
+  /// directory: it removes a lock that an earlier driver left. unavailable: the file system
+  /// refuses, or another program held the lock for a minute.
+  static Result<OptunaJournal> open(const std::string& path, const std::string& study,
+                                    bool minimize);
+
+  /// Takes what others have appended.
+  void read();
+  const OptunaReplay& replay() const { return replay_; }
+
+  /// Appends all or, after a power loss, the first of them; durable when this returns. A torn last
+  /// line is removed first: Optuna refuses a file with one inside.
+  Result<Ok> append(std::span<const Json> records);
+
+ private:
+  OptunaJournal(std::string path, std::string study)
+      : path_(std::move(path)), study_(std::move(study)), tail_(path_), replay_(study_) {}
+
+  std::string path_;
+  std::string study_;
+  LineTail tail_;
+  OptunaReplay replay_;
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,163 @@
+#include "launcher/sweep/prepare_sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "launcher/base/moment.hpp"
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/launch/child_run.hpp"
+#include "launcher/launch/prepare_job.hpp"
+#include "launcher/slurm/slurm_time.hpp"
+#include "launcher/sweep/optuna_sampler.hpp"
+#include "launcher/sweep/trial_metric.hpp"
+#include "launcher/sweep/trial_sets.hpp"
+#include "support/counted.hpp"
+#include "support/json_fields.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr int default_trials = 32;
+constexpr int concurrent_jobs = 4;
+
+/// What a sweep may be continued with: more trials, another budget.
+const std::vector<std::string> budget_keys = {"sweep.trials", "sweep.concurrent", "sweep.gpu_hours",
+                                              "sweep.until"};
+
+/// Whether each end of each range makes a job that can be planned.
+Result<Ok> check_space(System& system, const SweepRequest& request, const Job& job,
+                       const std::vector<Parameter>& space, std::int64_t all_epochs) {
+  for (const Parameter& parameter : space) {
+    for (const Json& value : extremes_of(parameter)) {
+      Json one = Json::object();
+      for (const Parameter& other : space) one[other.name] = extremes_of(other).front();
+      one[parameter.name] = value;
+      const auto sets = sets_of_trial(job, one, all_epochs, all_epochs);
+      if (!sets) return sets.error();
+      auto all = request.sets;
+      all.insert(all.end(), sets->begin(), sets->end());
+      if (auto loaded = load_job(system, request.job_file, all); !loaded)
+        return std::move(loaded).error().within(
+            fmt::format("sweep.parameters.{}, {}", parameter.name, value.dump()));
+    }
+  }
+  return Ok{};
+}
+
+int gpus_of(const LaunchPlan& plan) {
+  std::set<int> gpus;
+  for (const auto& rank : plan.placement.ranks) gpus.insert(rank.gpus.begin(), rank.gpus.end());
+  return static_cast<int>(gpus.size()) * plan.nodes;
+}
+
+/// Equal shares of this machine, or jobs of a cluster.
+Result<std::vector<IdSet>> slots_of(const Job& job, const LaunchPlan& plan, int gpus) {
+  if (plan.launcher != Launcher::local)
+    return std::vector<IdSet>(
+        static_cast<std::size_t>(job.sweep.concurrent.value_or(concurrent_jobs)));
+  const int many = job.sweep.concurrent.value_or(1);
+  if (many == 1) return std::vector<IdSet>(1);
+  if (gpus > 0)
+    return Error{ErrorKind::bad_request,
+                 "sweep.concurrent: trials that run on one machine would share its GPUs",
+                 "concurrent: 1, or resources.device: cpu"};
+  const int cores = static_cast<int>(plan.topology.cores.size());
+  if (many > cores)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("sweep.concurrent is {}, and this machine has {}", many,
+                             counted(cores, "core")),
+                 fmt::format("concurrent: {}", cores)};
+  const auto placed = place_ranks(plan.topology, {.ranks = many, .gpus = 0});
+  if (!placed) return placed.error();
+  std::vector<IdSet> slots;
+  for (const auto& rank : placed->ranks) slots.push_back(rank.cpus);
+  return slots;
+}
+
+Result<Ok> set_epochs(const Job& job, PreparedSweep& prepared) {
+  const JobSweep& wanted = job.sweep;
+  if (!wanted.asha) return Ok{};
+  const auto of_job = job.train.is_null()
+                          ? std::nullopt
+                          : value_at<std::optional<std::int64_t>>(job.train, "epochs");
+  const auto all = wanted.max_epochs ? std::optional<std::int64_t>(*wanted.max_epochs) : of_job;
+  if (!all)
+    return Error{ErrorKind::bad_request, "scheduler: asha does not know how long a whole trial is",
+                 "sweep: {max_epochs: 27}"};
+  if (*all <= wanted.min_epochs)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("scheduler: asha stops trials early, and a whole trial has {}",
+                             counted(*all, "epoch")),
+                 fmt::format("more than sweep.min_epochs, which is {}", wanted.min_epochs)};
+  prepared.all_epochs = *all;
+  prepared.sweep.rungs = rungs_of(wanted.min_epochs, *all, wanted.reduction);
+  return Ok{};
+}
+
+Result<Ok> set_budget(const Job& job, const std::vector<Parameter>& space,
+                      PreparedSweep& prepared) {
+  const JobSweep& wanted = job.sweep;
+  int most = wanted.trials.value_or(default_trials);
+  if (wanted.sampler == "grid" && !wanted.optuna) {
+    const auto all = grid_size(space);
+    if (!all)
+      return Error{ErrorKind::bad_request, "the grid has more than 100,000 combinations",
+                   "fewer steps:, or sampler: random"};
+    most = std::min(wanted.trials.value_or(*all), *all);
+  }
+  prepared.sweep.most_trials = most;
+  if (wanted.gpu_hours && prepared.gpus == 0)
+    return Error{ErrorKind::bad_request, "sweep.gpu_hours: the job has no GPU", "leave it out"};
+  if (wanted.until) {
+    prepared.until_s = moment_in(*wanted.until, unix_seconds());
+    if (!prepared.until_s)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("sweep.until: {} is no moment", shown_line(*wanted.until)),
+                   "such as 2026-12-24 18:00"};
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request) {
+  auto job = load_job(system, request.job_file, request.sets);
+  if (!job) return std::move(job).error();
+  if (job->array)
+    return Error{ErrorKind::bad_request, "a job array cannot be swept", "remove array:"};
+  PreparedSweep prepared;
+  auto space = read_space(job->sweep);
+  if (!space) return std::move(space).error();
+  if (auto good = check_metric(*job); !good) return std::move(good).error();
+  if (job->sweep.optuna)
+    if (auto good = check_optuna(system, job->sweep); !good) return std::move(good).error();
+  if (auto good = set_epochs(*job, prepared); !good) return std::move(good).error();
+  if (auto good = check_space(system, request, *job, *space, prepared.all_epochs); !good)
+    return std::move(good).error();
+  const auto plan = plan_job(
+      system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
+  if (!plan) return plan.error();
+  prepared.gpus = gpus_of(*plan);
+  auto slots = slots_of(*job, *plan, prepared.gpus);
+  if (!slots) return std::move(slots).error();
+  prepared.slots = *std::move(slots);
+  if (auto good = set_budget(*job, *space, prepared); !good) return std::move(good).error();
+  const auto minutes =
+      job->resources.time ? parse_slurm_minutes(*job->resources.time) : std::nullopt;
+  if (minutes && plan->launcher == Launcher::local) prepared.longest_s = *minutes * 60;
+  prepared.sweep.name = job->name;
+  prepared.sweep.metric = job->sweep.metric;
+  prepared.sweep.minimize = job->sweep.minimize;
+  prepared.sweep.reduction = job->sweep.reduction;
+  prepared.sweep.job = digest_of_job(job->resolved, budget_keys);
+  prepared.space = *std::move(space);
+  prepared.job = *std::move(job);
+  return prepared;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,40 @@
+// From a job file with a sweep: block to what a driver needs. Starts nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job/job.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/sweep/space.hpp"
+#include "launcher/sweep/sweep.hpp"
+#include "support/id_set.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+struct SweepRequest {
+  std::string job_file = {};
+  std::vector<std::string> sets = {};  // KEY.PATH=VALUE
+  bool local = false;
+  std::string dir = {};  // of the sweep; absolute
+};
+
+struct PreparedSweep {
+  Job job;
+  std::vector<Parameter> space = {};
+  Sweep sweep = {};                      // without trials
+  std::int64_t all_epochs = 0;           // of a whole trial; 0: without ASHA
+  std::vector<IdSet> slots = {};         // one per trial at a time; CPUs of this machine, or empty
+  int gpus = 0;                          // of a trial
+  std::optional<double> until_s = {};    // Unix seconds
+  std::optional<double> longest_s = {};  // of a local trial: resources.time
+};
+
+/// Checks the space, the metric, the budget and a plan with either end of each range. bad_request,
+/// unsatisfiable: names the key.
+Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request);
+
+}  // namespace dllaunch

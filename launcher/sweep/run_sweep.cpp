@@ -1,0 +1,390 @@
+#include "launcher/sweep/run_sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <list>
+#include <utility>
+
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/launch/child_run.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stop_signals.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/sweep/optuna_journal.hpp"
+#include "launcher/sweep/optuna_sampler.hpp"
+#include "launcher/sweep/sweep_page.hpp"
+#include "launcher/sweep/trial_metric.hpp"
+#include "launcher/sweep/trial_sets.hpp"
+#include "support/counted.hpp"
+#include "support/json_fields.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+/// Starts of a trial that ended from outside (killed, preempted, out of time) without an epoch more
+/// than before.
+constexpr int most_attempts = 10;
+struct Running {
+  int number = 0;
+  std::size_t slot = 0;
+  OwnedProcess process;
+  Clock::time_point began = Clock::now();
+  std::int64_t epochs_before = 0;
+  int told = 0;          // signals
+  bool overdue = false;  // stopped by resources.time
+};
+
+std::string run_name(int number) {
+  return fmt::format("trial-{:05}", number);
+}
+
+class Driver {
+ public:
+  Driver(System& system, const SweepRequest& request, PreparedSweep& prepared,
+         OptunaJournal journal, const StopSignals& signals)
+      : system_(system),
+        request_(request),
+        prepared_(prepared),
+        sweep_(prepared.sweep),
+        journal_(std::move(journal)),
+        signals_(signals) {}
+
+  Result<Ok> work();
+
+ private:
+  Trial& trial(int number) { return sweep_.trials[static_cast<std::size_t>(number)]; }
+  std::string dir_of(const Trial& trial) const { return request_.dir + "/" + trial.run; }
+
+  void take_journal();
+  const Trial* waiting() const;
+  Result<bool> start_next();
+  Result<Ok> start(int number);
+  Result<Ok> create(const NextStep& step);
+  Result<Ok> watch();
+  Result<Ok> settle(Running& running, int code);
+  bool measure(Trial& trial);
+  void finish(Trial& trial);
+  void fail(Trial& trial, const std::string& why);
+  void judge(Trial& trial, const Running& running, int code);
+  void try_again(Trial& trial, const Running& running, const std::string& why);
+  Result<Ok> record(const Trial& trial, std::int64_t after);
+  Result<Ok> stop_the_paused();
+  bool within_budget();
+  std::size_t free_slot() const;
+  Result<Ok> write(bool now);
+
+  System& system_;
+  const SweepRequest& request_;
+  PreparedSweep& prepared_;
+  Sweep& sweep_;
+  OptunaJournal journal_;
+  const StopSignals& signals_;
+  std::list<Running> running_;
+  bool changed_ = true;
+  bool budget_told_ = false;
+  Clock::time_point written_ = {};
+};
+
+/// Files are written at most once a second: a sweep may have thousands of trials.
+Result<Ok> Driver::write(bool now) {
+  if (!changed_ || (!now && Clock::now() - written_ < 1s)) return Ok{};
+  changed_ = false;
+  written_ = Clock::now();
+  const auto json =
+      to_json(sweep_).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  if (auto done = write_file(request_.dir + "/sweep.json", json + "\n"); !done) return done;
+  return write_file(request_.dir + "/sweep.html", html_page(sweep_page(sweep_, request_.dir)));
+}
+
+/// Adds trials that the journal has beyond those known.
+void Driver::take_journal() {
+  const auto& trials = journal_.replay().trials();
+  for (std::size_t i = sweep_.trials.size(); i < trials.size(); ++i) {
+    Trial one = trials[i];
+    // Optuna's own trials have no directory, and know no target.
+    if (one.run.empty()) {
+      one.run = run_name(one.number);
+      if (!sweep_.rungs.empty()) one.target = sweep_.rungs.front();
+    }
+    sweep_.trials.push_back(std::move(one));
+  }
+  changed_ = true;
+}
+
+std::size_t Driver::free_slot() const {
+  for (std::size_t slot = 0; slot < prepared_.slots.size(); ++slot) {
+    const bool taken =
+        std::ranges::any_of(running_, [slot](const Running& one) { return one.slot == slot; });
+    if (!taken) return slot;
+  }
+  return prepared_.slots.size();
+}
+
+bool Driver::within_budget() {
+  std::string why;
+  if (prepared_.until_s && unix_seconds() >= *prepared_.until_s) why = "sweep.until has come";
+  if (prepared_.job.sweep.gpu_hours) {
+    double seconds = 0;
+    for (const Trial& one : sweep_.trials) seconds += one.gpu_seconds;
+    for (const Running& one : running_)
+      seconds += std::chrono::duration<double>(Clock::now() - one.began).count() * prepared_.gpus;
+    if (seconds >= *prepared_.job.sweep.gpu_hours * 3600) why = "sweep.gpu_hours are used up";
+  }
+  if (!why.empty() && !std::exchange(budget_told_, true))
+    system_.log(fmt::format("{}: no further trial starts\n", why));
+  return why.empty();
+}
+
+/// Values since `after`, then the state, and the end if it has one.
+Result<Ok> Driver::record(const Trial& one, std::int64_t after) {
+  std::vector<Json> records;
+  const int id = journal_.replay().id_of(one.number);
+  for (const auto& [epoch, value] : one.values)
+    if (epoch > after) records.push_back(value_record(id, epoch, value));
+  records.push_back(own_record(id, one));
+  if (one.state != TrialState::running && one.state != TrialState::paused)
+    records.push_back(end_record(id, one, unix_seconds()));
+  changed_ = true;
+  return journal_.append(records);
+}
+
+Result<Ok> Driver::start(int number) {
+  Trial& one = trial(number);
+  // An earlier driver may have been killed before it wrote down how a trial ended.
+  if (const auto before = one.epochs(); measure(one)) {
+    finish(one);
+    return record(one, before);
+  }
+  auto sets = sets_of_trial(prepared_.job, one.parameters, one.target, prepared_.all_epochs);
+  if (!sets) return std::move(sets).error();
+  std::vector<std::string> all = request_.sets;
+  all.insert(all.end(), sets->begin(), sets->end());
+  all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, number)).dump());
+  const std::size_t slot = free_slot();
+  auto process = start_child_run({.job_file = request_.job_file,
+                                  .sets = std::move(all),
+                                  .dir = dir_of(one),
+                                  .local = request_.local,
+                                  .cpus = prepared_.slots[slot]});
+  if (!process) return std::move(process).error();
+  running_.push_back({.number = number,
+                      .slot = slot,
+                      .process = *std::move(process),
+                      .epochs_before = one.epochs()});
+  return Ok{};
+}
+
+/// A new trial is in the journal before it starts: a kill in between leaves a trial to start.
+Result<Ok> Driver::create(const NextStep& step) {
+  const JobSweep& wanted = prepared_.job.sweep;
+  if (wanted.optuna) {
+    if (auto asked = ask_optuna(system_, request_.dir + "/optuna.journal", sweep_.name,
+                                prepared_.space, wanted, step.number);
+        !asked)
+      return asked;
+    journal_.read();
+  } else {
+    Trial one{.number = step.number, .target = step.target};
+    one.parameters = wanted.sampler == "grid"
+                         ? grid_values(prepared_.space, step.number)
+                         : random_values(prepared_.space, step.number, wanted.seed);
+    one.run = run_name(step.number);
+    const Json made = trial_record(prepared_.space, one, unix_seconds());
+    if (auto written = journal_.append({&made, 1}); !written) return written;
+  }
+  if (journal_.replay().trials().size() <= sweep_.trials.size())
+    return Error{ErrorKind::unavailable, "optuna.journal did not take a trial", ""};
+  take_journal();
+  return Ok{};
+}
+
+/// A trial that is to run and does not: new, killed, or of an earlier driver; nullptr: none.
+const Trial* Driver::waiting() const {
+  for (const Trial& one : sweep_.trials) {
+    const bool runs = std::ranges::any_of(
+        running_, [&one](const Running& other) { return other.number == one.number; });
+    if (one.state == TrialState::running && !runs) return &one;
+  }
+  return nullptr;
+}
+
+/// Starts what is to run, else what comes next. Whether there was any.
+Result<bool> Driver::start_next() {
+  if (free_slot() == prepared_.slots.size()) return false;
+  if (waiting() == nullptr) {
+    const auto step = within_budget() ? next_step(sweep_) : std::nullopt;
+    if (!step) return false;
+    if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
+      if (auto made = create(*step); !made) return std::move(made).error();
+      return true;
+    }
+    Trial& one = trial(step->number);
+    one.state = TrialState::running;
+    one.target = step->target;
+    one.attempts = 0;
+    if (auto written = record(one, one.epochs()); !written) return std::move(written).error();
+    return true;
+  }
+  if (auto started = start(waiting()->number); !started) return std::move(started).error();
+  return true;
+}
+
+void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
+  one.reason = why;
+  one.attempts = one.epochs() > running.epochs_before ? 0 : one.attempts + 1;
+  if (one.attempts >= most_attempts) {
+    one.state = TrialState::failed;
+    one.reason += fmt::format("; started {} times in vain", most_attempts);
+  }
+}
+
+/// Takes what a trial trained; whether it is as far as it was to go.
+bool Driver::measure(Trial& one) {
+  const auto stored = read_stored_run(system_, dir_of(one));
+  if (!stored) return false;
+  const auto values = read_metric(stored->dir, prepared_.job, one.target);
+  one.values.insert(values.begin(), values.end());
+  if (stored_status(*stored) != "completed") return false;
+  return one.target == 0 ? one.value().has_value() : one.values.contains(one.target);
+}
+
+void Driver::finish(Trial& one) {
+  one.reason.clear();
+  const bool more = one.target != 0 && one.target < sweep_.rungs.back();
+  one.state = more ? TrialState::paused : TrialState::completed;
+}
+
+void Driver::fail(Trial& one, const std::string& why) {
+  one.state = TrialState::failed;
+  one.reason = why;
+}
+
+/// What a trial's end means for it. A driver that is told to stop leaves its trials running.
+void Driver::judge(Trial& one, const Running& running, int code) {
+  if (measure(one)) return finish(one);
+  if (code == 0) {
+    const auto where = one.target == 0 ? "it" : fmt::format("epoch {}", one.target);
+    return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
+  }
+  if (signals_.count() > 0) return;
+  if (running.overdue) return try_again(one, running, "it took longer than resources.time");
+  if (code >= 128) return try_again(one, running, "its dllaunch was killed");
+  const auto stored = read_stored_run(system_, dir_of(one));
+  const auto status = stored ? stored_status(*stored) : "";
+  for (const char* from_outside : {"preempted", "node_fail", "timeout"})
+    if (status == from_outside) return try_again(one, running, status);
+  if (status.empty() || status == "completed") return fail(one, last_error_of_child(dir_of(one)));
+  auto why = value_at<std::string>(stored->summary, "first_error");
+  if (why.empty()) why = value_at<std::string>(stored->summary, "reason");
+  fail(one, status + (why.empty() ? "" : ": " + why));
+}
+
+Result<Ok> Driver::settle(Running& running, int code) {
+  Trial& one = trial(running.number);
+  one.gpu_seconds +=
+      std::chrono::duration<double>(Clock::now() - running.began).count() * prepared_.gpus;
+  judge(one, running, code);
+  if (auto written = record(one, running.epochs_before); !written) return written;
+  const auto value = one.value();
+  system_.log(fmt::format("trial {}: {}{}, {}{}\n", one.number, to_string(one.state),
+                          value ? fmt::format(" {:.5g}", *value) : "",
+                          shown_parameters(one.parameters),
+                          one.reason.empty() ? "" : " (" + shown_line(one.reason) + ")"));
+  return Ok{};
+}
+
+/// Waits a moment; settles what has ended, passes signals on, and ends what takes too long.
+Result<Ok> Driver::watch() {
+  signals_.wait(500ms);
+  for (auto one = running_.begin(); one != running_.end();) {
+    for (; one->told < signals_.count(); ++one->told)
+      one->process.send(signals_.first() == SIGHUP ? SIGHUP : SIGINT);
+    const std::chrono::duration<double> took = Clock::now() - one->began;
+    if (prepared_.longest_s && took.count() > *prepared_.longest_s && !one->overdue) {
+      one->overdue = true;
+      one->process.send(SIGINT);
+    }
+    const auto code = one->process.poll();
+    if (!code) {
+      ++one;
+      continue;
+    }
+    if (auto done = settle(*one, *code); !done) return done;
+    one = running_.erase(one);
+  }
+  return write(false);
+}
+
+Result<Ok> Driver::stop_the_paused() {
+  for (Trial& one : sweep_.trials) {
+    if (one.state != TrialState::paused) continue;
+    one.state = TrialState::stopped;
+    if (auto written = record(one, one.epochs()); !written) return written;
+  }
+  return Ok{};
+}
+
+Result<Ok> Driver::work() {
+  take_journal();
+  while (signals_.count() == 0) {
+    auto started = start_next();
+    if (!started) return std::move(started).error();
+    if (*started) continue;
+    if (running_.empty()) break;
+    if (auto done = watch(); !done) return done;
+  }
+  while (!running_.empty()) {
+    if (auto done = watch(); !done) return done;
+  }
+  // With a budget that is used up, paused trials may go on another day.
+  if (signals_.count() == 0 && !budget_told_) {
+    if (auto done = stop_the_paused(); !done) return done;
+  }
+  return write(true);
+}
+
+/// Another job file would mix results that cannot be compared.
+Result<Ok> check_same(System& system, const SweepRequest& request, const Sweep& sweep) {
+  constexpr std::size_t most_bytes = 256 << 20;
+  std::error_code ignored;
+  if (std::filesystem::exists(request.dir + "/plan.json", ignored))
+    return Error{ErrorKind::bad_request, request.dir + " is a run's", "choose another --run-dir"};
+  auto text = read_run_file(system, request.dir + "/sweep.json", most_bytes);
+  if (!text) return std::move(text).error();
+  const auto before = value_at<std::string>(json_object_in(*text), "job");
+  if (before.empty() || before == sweep.job) return Ok{};
+  return Error{ErrorKind::bad_request, request.dir + " holds a sweep of another job file",
+               "choose another --run-dir"};
+}
+
+}  // namespace
+
+Result<int> run_sweep(System& system, const SweepRequest& request, PreparedSweep& prepared) {
+  if (const int failed = make_private_folder(request.dir); failed != 0)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
+  const auto lock = RunLock::take({.path = request.dir});
+  if (!lock) return lock.error();
+  if (auto same = check_same(system, request, prepared.sweep); !same)
+    return std::move(same).error();
+  auto journal = OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
+                                     prepared.sweep.minimize);
+  if (!journal) return std::move(journal).error();
+  const StopSignals signals;
+  Driver driver(system, request, prepared, *std::move(journal), signals);
+  if (auto done = driver.work(); !done) return std::move(done).error();
+  return signals.first();
+}
+
+}  // namespace dllaunch

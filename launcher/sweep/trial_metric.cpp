@@ -1,0 +1,103 @@
+#include "launcher/sweep/trial_metric.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/monitor/line_pattern.hpp"
+#include "launcher/os/line_tail.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "support/json_fields.hpp"
+#include "support/parse_number.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Fields of an `epoch` event that are numbers to compare.
+constexpr std::array<std::string_view, 11> trainer_metrics = {"val_accuracy",
+                                                              "val_loss",
+                                                              "accuracy",
+                                                              "loss",
+                                                              "images_per_s",
+                                                              "val_top5_accuracy",
+                                                              "val_f1_macro",
+                                                              "val_f1_micro",
+                                                              "val_mean_absolute_error",
+                                                              "val_mean_squared_error",
+                                                              "seconds"};
+
+template <typename Look>
+void read_lines(const std::string& path, Look look) {
+  LineTail lines(path);
+  do {
+    for (const auto& line : lines.read()) look(line);
+  } while (lines.behind());
+}
+
+std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& metric) {
+  std::map<std::int64_t, double> values;
+  read_lines(dir.events(), [&](const std::string& line) {
+    if (line.find("\"epoch\"") == std::string::npos) return;
+    const Json event = json_object_in(line);
+    if (event.is_null() || value_at<std::string>(event, "event") != "epoch") return;
+    const auto epoch = value_at<std::int64_t>(event, "epoch");
+    // What a restart trained again counts once, as it was the last time.
+    values.erase(values.lower_bound(epoch), values.end());
+    const auto value = value_at<std::optional<double>>(event, metric);
+    if (epoch > 0 && value && std::isfinite(*value)) values[epoch] = *value;
+  });
+  return values;
+}
+
+std::map<std::int64_t, double> of_command(const RunDir& dir, const LinePattern& pattern,
+                                          std::int64_t target) {
+  std::int64_t matches = 0;
+  std::string last;
+  read_lines(dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0)),
+             [&](const std::string& line) {
+               if (auto part = pattern.part_of(line)) {
+                 ++matches;
+                 last = *std::move(part);
+               }
+             });
+  const auto value = parse_number<double>(last);
+  if (!value || !std::isfinite(*value)) return {};
+  return {{target > 0 ? target : matches, *value}};
+}
+
+}  // namespace
+
+Result<Ok> check_metric(const Job& job) {
+  if (job.train.is_null()) {
+    if (!job.sweep.value)
+      return Error{ErrorKind::bad_request,
+                   "the job file does not say what a sweep of its run: compares",
+                   "sweep: {value: 'val_acc=([0-9.]+)'}"};
+    auto pattern = LinePattern::compile(*job.sweep.value);
+    if (!pattern) return std::move(pattern).error().within("sweep.value");
+    return Ok{};
+  }
+  if (std::ranges::find(trainer_metrics, job.sweep.metric) != trainer_metrics.end()) return Ok{};
+  const std::vector<std::string> names(trainer_metrics.begin(), trainer_metrics.end());
+  const auto near = nearest_name(job.sweep.metric, names);
+  return Error{ErrorKind::bad_request,
+               fmt::format("sweep.metric: the trainer has no {}{}", job.sweep.metric,
+                           near ? fmt::format("; did you mean {}?", *near) : ""),
+               fmt::format("one of {}", fmt::join(names, ", "))};
+}
+
+std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, std::int64_t target) {
+  if (!job.train.is_null()) return of_trainer(dir, job.sweep.metric);
+  const auto pattern = LinePattern::compile(job.sweep.value.value_or(""));
+  return pattern ? of_command(dir, *pattern, target) : std::map<std::int64_t, double>{};
+}
+
+}  // namespace dllaunch
