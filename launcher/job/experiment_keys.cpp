@@ -126,7 +126,7 @@ std::vector<JobKey> search_keys() {
        .doc = "with asha: epochs of the best trials; null: train.epochs; run: has no other"},
       {.path = "sweep.reduction",
        .rules = whole(2, 100),
-       .initial = 3,
+       .initial = 2,
        .doc = "with asha: one of so many trials continues, with so many times the epochs"},
   };
 }

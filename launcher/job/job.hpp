@@ -86,7 +86,7 @@ struct JobSweep {
   bool asha = false;
   int min_epochs = 1;
   std::optional<int> max_epochs = {};
-  int reduction = 3;
+  int reduction = 2;
   std::string metric = "val_accuracy";
   std::optional<std::string> value = {};  // of `run:`: a regular expression with one group
   bool minimize = false;

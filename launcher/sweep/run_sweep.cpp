@@ -67,7 +67,7 @@ class Driver {
   std::string dir_of(const Trial& trial) const { return request_.dir + "/" + trial.run; }
 
   void take_journal();
-  const Trial* waiting() const;
+  const Trial* waiting(bool free) const;
   Result<bool> start_next();
   Result<Ok> start(int number);
   Result<Ok> create(const NextStep& step);
@@ -210,11 +210,13 @@ Result<Ok> Driver::create(const NextStep& step) {
 }
 
 /// A trial that is to run and does not: new, killed, or of an earlier driver; nullptr: none.
-const Trial* Driver::waiting() const {
+/// `free`: only one whose directory no dllaunch of a killed driver holds any more.
+const Trial* Driver::waiting(bool free) const {
   for (const Trial& one : sweep_.trials) {
     const bool runs = std::ranges::any_of(
         running_, [&one](const Running& other) { return other.number == one.number; });
-    if (one.state == TrialState::running && !runs) return &one;
+    if (one.state != TrialState::running || runs) continue;
+    if (!free || !owner_of({.path = dir_of(one)})) return &one;
   }
   return nullptr;
 }
@@ -222,7 +224,8 @@ const Trial* Driver::waiting() const {
 /// Starts what is to run, else what comes next. Whether there was any.
 Result<bool> Driver::start_next() {
   if (free_slot() == prepared_.slots.size()) return false;
-  if (waiting() == nullptr) {
+  const Trial* unfinished = waiting(true);
+  if (unfinished == nullptr) {
     const auto step = within_budget() ? next_step(sweep_) : std::nullopt;
     if (!step) return false;
     if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
@@ -236,7 +239,7 @@ Result<bool> Driver::start_next() {
     if (auto written = record(one, one.epochs()); !written) return std::move(written).error();
     return true;
   }
-  if (auto started = start(waiting()->number); !started) return std::move(started).error();
+  if (auto started = start(unfinished->number); !started) return std::move(started).error();
   return true;
 }
 
@@ -341,7 +344,7 @@ Result<Ok> Driver::work() {
     auto started = start_next();
     if (!started) return std::move(started).error();
     if (*started) continue;
-    if (running_.empty()) break;
+    if (running_.empty() && waiting(false) == nullptr) break;
     if (auto done = watch(); !done) return done;
   }
   while (!running_.empty()) {

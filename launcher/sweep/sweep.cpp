@@ -70,8 +70,8 @@ std::string_view to_string(TrialState state) {
 
 std::vector<std::int64_t> rungs_of(std::int64_t min, std::int64_t max, int reduction) {
   std::vector<std::int64_t> rungs;
-  for (std::int64_t rung = min; rung < max; rung *= reduction) rungs.push_back(rung);
-  rungs.push_back(max);
+  for (auto rung = static_cast<double>(max); rung >= static_cast<double>(min); rung /= reduction)
+    rungs.insert(rungs.begin(), std::llround(rung));
   return rungs;
 }
 

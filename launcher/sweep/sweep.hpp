@@ -42,12 +42,12 @@ struct Sweep {
   int most_trials = 0;
   /// Epochs after which trials are judged, rising; the last: a whole trial. Empty: without ASHA.
   std::vector<std::int64_t> rungs = {};
-  int reduction = 3;               // one of so many is promoted
+  int reduction = 2;               // one of so many is promoted
   std::string job = {};            // a digest of the job file
   std::vector<Trial> trials = {};  // trials[i].number == i
 };
 
-/// min, min * reduction, ... and max.
+/// max, max / reduction, max / reduction^2 ... down to at least min; rounded, rising. max >= min.
 std::vector<std::int64_t> rungs_of(std::int64_t min, std::int64_t max, int reduction);
 
 /// Start trial `number`, or continue it, until `target` epochs.

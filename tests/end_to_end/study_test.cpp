@@ -156,5 +156,26 @@ study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
   EXPECT_NEAR(foretold["value"].get<double>() / eight["value"].get<double>(), 1, 0.1);
 }
 
+/// Of a sweep, on the cluster that is there.
+TEST_F(SlurmStudy, ASweepsTrialsAreJobs) {
+  const auto file =
+      work_->file("sweep.yaml",
+                  "name: sweep\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, "
+                  "exclusive: false, cpus_per_rank: 1, time: 5}\n"
+                  "run: \"echo acc={x}\"\n"
+                  "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, metric: acc, "
+                  "value: 'acc=([0-9]+)', concurrent: 3}\n");
+  work_->start({"sweep", file, "--run-dir", work_->path() + "/sweep"});
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = Json::parse(work_->text_of("sweep/sweep.json"));
+  ASSERT_EQ(json["trials"].size(), 3u);
+  EXPECT_EQ(json["best"]["value"], 3);
+  for (const auto& trial : json["trials"]) {
+    const std::string run = trial["run"];
+    EXPECT_FALSE(work_->text_of("sweep/" + run + "/job.id").empty()) << "a Slurm job";
+  }
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "launcher/base/unix_seconds.hpp"
@@ -16,6 +17,7 @@
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "launcher/sweep/stored_sweep.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -76,7 +78,27 @@ Result<int> watch(const std::string& path, System& system) {
   }
 }
 
+/// Of a sweep's directory; nullopt: it is none.
+Result<std::optional<int>> show_sweep(const Options& options, System& system) {
+  const auto sweep = stored_sweep(system, options.run);
+  if (!sweep) return sweep.error();
+  if (!*sweep) return std::optional<int>();
+  if (options.json) {
+    system.print(
+        to_json(**sweep).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+        "\n");
+  } else {
+    system.print(render_sweep(**sweep));
+  }
+  return std::optional(exit_code::success);
+}
+
 Result<int> show_status(const Options& options, System& system) {
+  if (!options.run.empty()) {
+    const auto shown = show_sweep(options, system);
+    if (!shown) return shown.error();
+    if (*shown) return **shown;
+  }
   auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   if (options.watch) return watch(*path, system);
@@ -96,7 +118,7 @@ Result<int> show_status(const Options& options, System& system) {
 CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run,
-                 "a run directory, a run's or job's name, a job id [the newest run]");
+                 "a run's or a sweep's directory, a name, a job id [the newest run]");
   auto* json = app.add_flag("--json", options->json, "one JSON document");
   app.add_flag("-w,--watch", options->watch, "refresh until the run ends")->excludes(json);
   return [options](System& system) { return show_status(*options, system); };

@@ -56,20 +56,23 @@ TEST(OptunaRecords, AreWhatTheyWere) {
 /// As Optuna 5.0 wrote it, with a queued trial of its dashboard and another study in the file.
 TEST(OptunaRecords, OfOptunaItselfAreRead) {
   OptunaReplay replay("job");
-  for (
-      const char* line :
-      {R"({"op_code":0,"worker_id":"w","study_name":"other","directions":[1]})",
-       R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":"2026-11-26T13:13:49+00:00"})",
-       R"({"op_code":0,"worker_id":"w","study_name":"job","directions":[2]})",
-       R"({"op_code":4,"worker_id":"w","study_id":1,"datetime_start":"2026-11-26T13:13:49+00:00"})",
-       R"({"op_code":5,"worker_id":"w","trial_id":1,"param_name":"c","param_value_internal":2,)"
-       R"("distribution":"{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [32, \"a\", null]}}"})",
-       R"({"op_code":5,"worker_id":"w","trial_id":1,"param_name":"u","param_value_internal":3.0,)"
-       R"("distribution":"{\"name\": \"IntDistribution\", \"attributes\": {\"log\": false, \"step\": 1, \"low\": 1, \"high\": 8}}"})",
-       R"({"op_code":7,"worker_id":"w","trial_id":1,"step":2,"intermediate_value":NaN})",
-       R"({"op_code":7,"worker_id":"w","trial_id":1,"step":1,"intermediate_value":0.5})",
-       R"({"op_code":6,"worker_id":"w","trial_id":1,"state":2,"values":[0.5],"datetime_complete":"2026-11-26T13:13:49+00:00"})",
-       R"({"op_code":7,"worker_id":"w","trial_id":1,"step":9,"intermediate_value":0.9})"})
+  const std::string choices =
+      R"("{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [32, \"a\", null]}}")";
+  const std::string whole =
+      R"("{\"name\": \"IntDistribution\", \"attributes\": {\"low\": 1, \"high\": 8}}")";
+  const std::string moment = R"("2026-11-26T13:13:49+00:00")";
+  const std::string parameter = R"({"op_code":5,"trial_id":1,"param_name":)";
+  for (const std::string& line :
+       {std::string(R"({"op_code":0,"worker_id":"w","study_name":"other","directions":[1]})"),
+        R"({"op_code":4,"worker_id":"w","study_id":0,"datetime_start":)" + moment + "}",
+        std::string(R"({"op_code":0,"worker_id":"w","study_name":"job","directions":[2]})"),
+        R"({"op_code":4,"worker_id":"w","study_id":1,"datetime_start":)" + moment + "}",
+        parameter + R"("c","param_value_internal":2,"distribution":)" + choices + "}",
+        parameter + R"("u","param_value_internal":3.0,"distribution":)" + whole + "}",
+        std::string(R"({"op_code":7,"trial_id":1,"step":2,"intermediate_value":NaN})"),
+        std::string(R"({"op_code":7,"trial_id":1,"step":1,"intermediate_value":0.5})"),
+        R"({"op_code":6,"trial_id":1,"state":2,"values":[0.5],"datetime_complete":)" + moment + "}",
+        std::string(R"({"op_code":7,"trial_id":1,"step":9,"intermediate_value":0.9})")})
     replay.take(line);
   ASSERT_EQ(replay.trials().size(), 1U);
   EXPECT_EQ(replay.id_of(0), 1);

@@ -60,7 +60,7 @@ TEST_F(PrepareSweep, OnlyTheParametersAreRequired) {
 TEST_F(PrepareSweep, AshaHasRungsUpToTheJobsEpochs) {
   const auto prepared = prepare(lr_ + ", scheduler: asha");
   ASSERT_TRUE(prepared) << prepared.error().what;
-  EXPECT_THAT(prepared->sweep.rungs, ElementsAre(1, 3, 9));
+  EXPECT_THAT(prepared->sweep.rungs, ElementsAre(1, 2, 5, 9));
   EXPECT_THAT(problem(lr_ + ", scheduler: asha, min_epochs: 9"), HasSubstr("stops trials early"));
 }
 

@@ -53,13 +53,14 @@ std::vector<double> finals(int many) {
 
 TEST(Rungs, EndWithTheWholeTrial) {
   EXPECT_THAT(rungs_of(1, 9, 3), ElementsAre(1, 3, 9));
-  EXPECT_THAT(rungs_of(2, 27, 3), ElementsAre(2, 6, 18, 27));
-  EXPECT_THAT(rungs_of(5, 6, 3), ElementsAre(5, 6));
+  EXPECT_THAT(rungs_of(2, 27, 3), ElementsAre(3, 9, 27));
+  EXPECT_THAT(rungs_of(1, 9, 2), ElementsAre(1, 2, 5, 9));
+  EXPECT_THAT(rungs_of(5, 6, 3), ElementsAre(6));
 }
 
 TEST(Asha, GivesTheBestTrialAllEpochsAndMostTrialsFew) {
   for (const std::size_t concurrent : {1, 4, 7}) {
-    Sweep sweep{.most_trials = 27, .rungs = {1, 3, 9}};
+    Sweep sweep{.most_trials = 27, .rungs = {1, 3, 9}, .reduction = 3};
     const auto values = finals(27);
     const auto trained = carry_out(sweep, values, concurrent);
     EXPECT_EQ(sweep.trials.size(), 27U);
@@ -72,7 +73,7 @@ TEST(Asha, GivesTheBestTrialAllEpochsAndMostTrialsFew) {
 }
 
 TEST(Asha, PromotesTheBestEvenOfFewTrials) {
-  Sweep sweep{.most_trials = 2, .rungs = {1, 3, 9}};
+  Sweep sweep{.most_trials = 2, .rungs = {1, 3, 9}, .reduction = 3};
   carry_out(sweep, {0.2, 0.9}, 2);
   EXPECT_EQ(best_of(sweep)->number, 1);
   EXPECT_EQ(best_of(sweep)->epochs(), 9);
@@ -80,7 +81,7 @@ TEST(Asha, PromotesTheBestEvenOfFewTrials) {
 }
 
 TEST(Asha, LowerIsBetterWhereSaid) {
-  Sweep sweep{.minimize = true, .most_trials = 9, .rungs = {1, 9}};
+  Sweep sweep{.minimize = true, .most_trials = 9, .rungs = {1, 9}, .reduction = 3};
   carry_out(sweep, finals(9), 1);
   EXPECT_EQ(best_of(sweep)->number, 0);
 }
@@ -88,12 +89,12 @@ TEST(Asha, LowerIsBetterWhereSaid) {
 TEST(Asha, FailedTrialsAreTheWorstOfTheirRung) {
   auto values = finals(9);
   for (const std::size_t i : {1, 2, 5}) values[i] = std::nan("");
-  Sweep sweep{.most_trials = 9, .rungs = {1, 3}};
+  Sweep sweep{.most_trials = 9, .rungs = {1, 3}, .reduction = 3};
   carry_out(sweep, values, 2);
   EXPECT_EQ(best_of(sweep)->number, 8) << "0.96";
   EXPECT_EQ(best_of(sweep)->epochs(), 3);
   for (const std::size_t i : {1, 2, 5}) EXPECT_EQ(sweep.trials[i].state, TrialState::failed);
-  Sweep all_fail{.most_trials = 3, .rungs = {1, 3}};
+  Sweep all_fail{.most_trials = 3, .rungs = {1, 3}, .reduction = 3};
   carry_out(all_fail, {std::nan(""), std::nan(""), std::nan("")}, 2);
   EXPECT_EQ(best_of(all_fail), nullptr);
 }

@@ -1,0 +1,197 @@
+// Sweeps: of the built-in trainer and of commands, killed at random moments, with the real Optuna.
+// On a real Slurm: study_test.cpp, which has a cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "tests/end_to_end/local_run.hpp"
+#include "tests/support/tier.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class SweepHere : public LocalRun {
+ protected:
+  std::vector<std::string> sweep(const std::string& file, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"sweep", file, "--local", "--run-dir", dir()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string dir() const { return work_.path() + "/sweep"; }
+  Json result() { return Json::parse(work_.text_of("sweep/sweep.json")); }
+
+  /// A command whose metric is 1 - (x - 0.3)^2; `before` runs first.
+  std::string parabola(const std::string& sweep, const std::string& before = "true") {
+    return work_.file("parabola.yaml",
+                      "name: parabola\nresources: {ranks_per_node: 1, device: cpu}\n"
+                      "run: \"" +
+                          before +
+                          "; awk 'BEGIN { x = {x}; print \\\"acc=\\\" 1 - (x - 0.3) ^ 2 }'\"\n"
+                          "sweep: {parameters: {x: {linear: [0, 1]}}, value: 'acc=([0-9.e-]+)', "
+                          "metric: acc, " +
+                          sweep + "}\n");
+  }
+
+  /// Python with Optuna; empty: none.
+  static std::string python() {
+    const std::string folder = DLLAUNCH_SOURCE_DIR "/build/frameworks/optuna";
+    return fs::exists(folder + "/complete") ? folder + "/bin/python" : "";
+  }
+  /// What Optuna says of the journal: its trials' numbers and states.
+  Json read_by_optuna(const std::string& study) {
+    constexpr const char* script =
+        "import json, sys, optuna\n"
+        "from optuna.storages import JournalStorage\n"
+        "from optuna.storages.journal import JournalFileBackend\n"
+        "study = optuna.load_study(study_name=sys.argv[2],\n"
+        "    storage=JournalStorage(JournalFileBackend(sys.argv[1])))\n"
+        "print(json.dumps([[t.number, t.state.name, t.params, t.values] for t in study.trials]))\n";
+    PosixSystem system{Console{}};
+    const auto told = system.run({python(), "-c", script, dir() + "/optuna.journal", study}, 60s);
+    EXPECT_TRUE(told && told->exit_code == 0) << (told ? told->err : told.error().what);
+    return told && told->exit_code == 0 ? Json::parse(told->out) : Json::array();
+  }
+};
+
+TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
+  const auto file =
+      work_.file("asha.yaml",
+                 std::string(tiny_local_job) +
+                     "sweep: {parameters: {train.optimizer.lr: {log: [0.0001, 0.1]}}, trials: 4,\n"
+                     "        scheduler: asha, reduction: 2, max_epochs: 4, concurrent: 2}\n");
+  const auto ended = work_.run(sweep(file, {"--set", "resources.ranks_per_node=1"}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = result();
+  ASSERT_EQ(json["trials"].size(), 4U);
+  std::multiset<int> epochs;
+  for (const auto& trial : json["trials"]) epochs.insert(trial["epochs"].get<int>());
+  EXPECT_EQ(*epochs.begin(), 1);
+  EXPECT_EQ(*epochs.rbegin(), 4);
+  const std::string best = json["best"]["run"];
+  EXPECT_EQ(events_of(dir() + "/" + best, "epoch").size(), 4U) << "no epoch was trained twice";
+  const auto status = work_.run({"status", dir()});
+  EXPECT_EQ(status.exit_code, 0) << status.err;
+  EXPECT_THAT(status.out, HasSubstr("4 of 4 trials"));
+  const auto page = work_.text_of("sweep/sweep.html");
+  EXPECT_THAT(page, HasSubstr("The best trials, epoch by epoch"));
+}
+
+TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
+  const auto file = work_.file(
+      "odd.yaml",
+      "name: '<b>odd</b>'\nresources: {ranks_per_node: 1, device: cpu, time: 00:01}\n"
+      "recovery: {grace_seconds: 10}\n"
+      "run: \"case {kind} in bad) echo 'ValueError: <script>' >&2; exit 3;; nan) echo acc=nan;; "
+      "none) true;; hang) sleep 600;; esac; test {kind} = good && echo acc=0.5 || true\"\n"
+      "sweep: {parameters: {kind: {choice: [good, bad, nan, none, hang]}}, sampler: grid,\n"
+      "        value: 'acc=(.*)', metric: acc, trials: 4}\n");
+  const auto ended = work_.run(sweep(file, {"--json"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = Json::parse(ended.out);
+  EXPECT_EQ(json["best"]["number"], 0);
+  EXPECT_EQ(json["trials"][0]["state"], "completed");
+  for (const std::size_t i : {1, 2, 3}) {
+    EXPECT_EQ(json["trials"][i]["state"], "failed");
+    EXPECT_FALSE(json["trials"][i]["reason"].get<std::string>().empty());
+  }
+  EXPECT_THAT(json["trials"][1]["reason"].get<std::string>(), HasSubstr("ValueError: <script>"));
+  EXPECT_EQ(json["trials"][2]["reason"], "it has no number of acc");
+  EXPECT_EQ(work_.text_of("sweep/sweep.html").find("<script"), std::string::npos);
+}
+
+/// Whatever is killed: every trial is there once, with its own value, and Optuna reads the journal.
+TEST_F(SweepHere, KillsLoseNoTrialAndRepeatNone) {
+  const int kills = full_tier() ? 200 : 10;
+  if (python().empty()) std::printf("skipped: Optuna is not installed\n");
+  const auto file = parabola("concurrent: 2", "sleep 0.3");
+  std::mt19937 random(20261126);
+  int trials = 4;
+  int killed = 0;
+  for (int round = 0; killed < kills; ++round) {
+    ASSERT_LT(round, 20 * kills);
+    work_.start(sweep(file, {"--set", "sweep.trials=" + std::to_string(trials)}));
+    while (work_.running() && killed < kills) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 900));
+      auto victims = programs_of(dir(), "/dllaunch", "run");
+      if (random() % 2 == 0) victims = {work_.pid()};
+      if (!work_.running() || victims.empty()) continue;
+      ++killed;
+      kill(victims[random() % victims.size()], SIGKILL);
+      if (!python().empty() && killed % 10 == 0) {
+        EXPECT_FALSE(read_by_optuna("parabola").empty());
+      }
+    }
+    if (!work_.running()) work_.wait();
+    if (killed < kills && fs::exists(dir() + "/sweep.json") &&
+        result()["trials"].size() == static_cast<std::size_t>(trials))
+      trials += 2;
+  }
+  work_.wait(120s);
+  const auto ended = work_.run(sweep(file, {"--set", "sweep.trials=" + std::to_string(trials)}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = result();
+  ASSERT_EQ(json["trials"].size(), static_cast<std::size_t>(trials));
+  for (std::size_t i = 0; i < json["trials"].size(); ++i) {
+    const auto& trial = json["trials"][i];
+    EXPECT_EQ(trial["number"], i);
+    ASSERT_EQ(trial["state"], "completed") << trial.dump();
+    const double x = trial["parameters"]["x"];
+    EXPECT_NEAR(trial["value"], 1 - (x - 0.3) * (x - 0.3), 1e-4);
+  }
+  if (python().empty()) return;
+  const auto seen = read_by_optuna("parabola");
+  ASSERT_EQ(seen.size(), static_cast<std::size_t>(trials));
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i][0], i);
+    EXPECT_EQ(seen[i][1], "COMPLETE");
+  }
+}
+
+TEST_F(SweepHere, OptunasSamplersAskAndItsDashboardsFileIsOurs) {
+  if (python().empty())
+    GTEST_SKIP() << "no Optuna: scripts/framework-venvs build/frameworks optuna";
+  work_.environment = {{"PATH", fs::path(python()).parent_path().string() + ":/usr/bin:/bin"}};
+  const auto file = parabola("sampler: {optuna: TPESampler}, trials: 5");
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto seen = read_by_optuna("parabola");
+  ASSERT_EQ(seen.size(), 5U);
+  std::set<double> values;
+  for (const auto& trial : seen) {
+    EXPECT_EQ(trial[1], "COMPLETE");
+    values.insert(trial[2]["x"].get<double>());
+  }
+  EXPECT_EQ(values.size(), 5U) << "no two trials alike";
+
+  const auto odd = work_.run({"sweep", parabola("sampler: {optuna: NoSampler}"), "--local"});
+  EXPECT_EQ(odd.exit_code, 3);
+  EXPECT_THAT(odd.err, HasSubstr("Optuna 5"));
+  EXPECT_THAT(odd.err, HasSubstr("has no such sampler"));
+}
+
+TEST_F(SweepHere, StopsAndContinues) {
+  const auto file = parabola("trials: 4, concurrent: 2", "sleep 2");
+  work_.start(sweep(file));
+  ASSERT_TRUE(happens_within(60s, [&] { return !processes_of(dir() + "/trial-00001").empty(); }));
+  work_.signal(SIGINT);
+  const auto stopped = work_.wait(60s);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("the same command with --run-dir " + dir() + " continues"));
+  EXPECT_TRUE(processes_of(dir() + "/trial-00001").empty());
+  EXPECT_EQ(work_.run(sweep(file, {"--set", "sweep.seed=3"})).exit_code, 2) << "another sweep";
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(result()["trials"].size(), 4U);
+}
+
+}  // namespace
+}  // namespace dllaunch
