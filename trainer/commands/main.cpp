@@ -10,10 +10,12 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -210,6 +212,12 @@ std::string transport_words(const RankEnv& env) {
   return *transport == Transport::tcp ? "tcp" : "mpi";
 }
 
+/// A GPU's says what it needs; std::bad_alloc names nothing.
+std::string words_of(const std::exception& problem) {
+  if (typeid(problem) != typeid(std::bad_alloc)) return problem.what();
+  return "out of memory on this node: a smaller batch_size or fewer dataset.workers need less";
+}
+
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env, const std::shared_ptr<Fence>& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
@@ -267,7 +275,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
     try {
       return train(options, communicator);
     } catch (const std::exception& problem) {
-      die("dltrain", problem.what());
+      die("dltrain", words_of(problem));
     }
   };
   auto finished = train_or_die();
@@ -351,7 +359,7 @@ int main(int argc, char** argv) {
   try {
     return dllaunch::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& problem) {
-    // Usually out of memory. Peers may wait in a collective: exit without finalising MPI.
-    dllaunch::die("dltrain", problem.what());
+    // Peers may wait in a collective: exit without finalising MPI.
+    dllaunch::die("dltrain", dllaunch::words_of(problem));
   }
 }

@@ -10,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include "trainer/data/ready_batches.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -40,6 +42,19 @@ bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
          destination.takes_bytes(*preparation.recipe());
 }
 
+Result<std::size_t> batches_in_memory(const Dataset& dataset, const ImagePreparation& preparation,
+                                      const LoaderOptions& options) {
+  const bool bytes = only_reads(dataset, preparation, options.destination);
+  const std::size_t image =
+      bytes ? dataset.pixels() + sizeof(ImageCut) : preparation.pixels() * sizeof(float);
+  const std::size_t targets =
+      dataset.targets() == TargetKind::class_index ? 0 : std::size_t(dataset.classes());
+  return ready_batches({.workers = options.workers,
+                        .batch_size = options.batch_size,
+                        .image_bytes = image + sizeof(std::int32_t) + targets * sizeof(float),
+                        .left = options.memory});
+}
+
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
     : dataset_(dataset),
@@ -53,8 +68,8 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
       slices_(std::move(slices)),
       options_(std::move(options)) {
   const auto workers = static_cast<std::size_t>(options_.workers);
-  // One being read, the next one, and one in preparation.
-  ring_.resize(workers == 0 ? 1 : std::max<std::size_t>(3, 2 * workers));
+  const auto ready = batches_in_memory(dataset_, preparation_, options_);
+  ring_.resize(ready ? *ready : 1);
   for (auto& prepared : ring_) reserve(prepared);
   // If the system refuses more threads, the existing ones do all the work; without any, next() does
   // it. The batches are the same.

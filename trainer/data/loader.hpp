@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,10 +43,17 @@ struct LoaderOptions {
   bool skip_bad = false;  // continue without bad images
   PreparationOptions preparation = {};
   ImageDestination destination = {};
+  // Bytes of the host's memory that batches may take.
+  std::int64_t memory = std::numeric_limits<std::int64_t>::max();
 };
 
+/// Returns how many batches a loader keeps: ready_batches(), whose error it has.
+Result<std::size_t> batches_in_memory(const Dataset& dataset, const ImagePreparation& preparation,
+                                      const LoaderOptions& options);
+
 /// Reads and prepares slices of an order and returns them in that order, whatever the number of
-/// workers. At most two batches per worker are ready at any time. May be destroyed at any time.
+/// workers. At most two batches per worker are ready at any time, fewer if `memory` is short, and
+/// one if not even that fits: check batches_in_memory() first. May be destroyed at any time.
 /// Images are passed through as bytes if the backend prepares them.
 ///
 /// With skip_bad, a bad training image (bad_request) is replaced by the next good one of the data

@@ -43,7 +43,15 @@ LoaderOptions loader_options(const Session& session, Split split) {
                           .flip = config.flip,
                           .seed = config.seed,
                           .epoch = session.position.epoch},
-          .destination = destination_of(session.executable.get())};
+          .destination = destination_of(session.executable.get()),
+          .memory = session.image_memory};
+}
+
+Result<Ok> check_image_memory(const Session& session) {
+  const LoaderOptions options = loader_options(session, Split::train);
+  const ImagePreparation preparation(*session.dataset, session.normalization, options.preparation);
+  auto ready = batches_in_memory(*session.dataset, preparation, options);
+  return ready ? Result<Ok>(Ok{}) : std::move(ready).error();
 }
 
 std::string preparation_words(const Session& session) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,7 +64,9 @@ struct Session {
   std::string resumed_from;                // path of a checkpoint; empty: from the start
   std::vector<RefusedCheckpoint> refused;  // rank 0: damaged ones newer than resumed_from
   std::string started_with;  // log line about init_from; empty: from the seed, or resumed
-  bool stopped = false;      // stopped on request before it was ready to train
+  // Bytes of the host's memory that batches of images may take.
+  std::int64_t image_memory = std::numeric_limits<std::int64_t>::max();
+  bool stopped = false;  // stopped on request before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
   std::int64_t fencing_token() const { return fence == nullptr ? 0 : fence->fencing_token(); }
@@ -85,6 +89,9 @@ Checkpoint snapshot(const Session& session);
 
 /// Returns how to load the session's images of `split` in its current epoch.
 LoaderOptions loader_options(const Session& session, Split split);
+
+/// unavailable: session.image_memory has no room for a batch of images.
+Result<Ok> check_image_memory(const Session& session);
 
 /// Log suffix: says if the backend also prepares images, else empty.
 std::string preparation_words(const Session& session);

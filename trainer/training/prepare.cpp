@@ -28,6 +28,7 @@
 #include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/tuning/autotune.hpp"
+#include "trainer/tuning/memory_budget.hpp"
 
 namespace dllaunch {
 namespace {
@@ -359,6 +360,9 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
 
   auto alike = check_same_backend(session, warn, communicator);
   if (auto error = agree(communicator, error_of(alike))) return *std::move(error);
+  session.image_memory = rank_memory_left(options.ranks_on_node);
+  auto room = check_image_memory(session);
+  if (auto error = agree(communicator, error_of(room))) return *std::move(error);
   const std::string remark = session.executable->remark();
   if (communicator.rank() == 0 && !remark.empty()) warn(remark);
   const auto rows = table_rows(*session.executable);

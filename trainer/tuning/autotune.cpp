@@ -24,10 +24,7 @@ void settle(TrainConfig& config, std::string_view key, double value) {
 
 Result<std::optional<int>> measure_batch_size(const Session& session, const PrepareOptions& options,
                                               Communicator& communicator) {
-  constexpr double share = 0.9;  // the rest covers what trials do not show
-  const std::int64_t node = node_memory_left() / std::max(options.ranks_on_node, 1);
-  const auto budget =
-      static_cast<std::int64_t>(share * static_cast<double>(std::min(node, own_memory_left())));
+  const std::int64_t budget = rank_memory_left(options.ranks_on_node);
   return find_batch_size(session, {.budget = budget}, communicator, options);
 }
 

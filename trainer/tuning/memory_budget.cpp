@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -43,7 +44,7 @@ struct Names {
   const char* mount;
   const char* limit;
   const char* used;
-  const char* cache;  // key in memory.stat
+  std::array<const char*, 2> cache;  // keys in memory.stat
 };
 
 std::int64_t cgroup_left(const std::string& root, const Names& names, std::string path) {
@@ -53,7 +54,9 @@ std::int64_t cgroup_left(const std::string& root, const Names& names, std::strin
     const auto limit = limit_bytes(text_of(folder + names.limit));
     const auto used = limit_bytes(text_of(folder + names.used));
     if (limit && used) {
-      const std::int64_t cache = stat_value(text_of(folder + "memory.stat"), names.cache);
+      const std::string stat = text_of(folder + "memory.stat");
+      std::int64_t cache = 0;
+      for (const char* const key : names.cache) cache += stat_value(stat, key);
       left = std::min(left, *limit - std::max<std::int64_t>(*used - cache, 0));
     }
     if (path.empty() || path == "/") return left;
@@ -100,9 +103,12 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
 }
 
 std::int64_t node_memory_left(const std::string& root) {
-  constexpr Names unified{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
-  constexpr Names memory{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                         "total_inactive_file"};
+  constexpr Names unified{
+      "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}};
+  constexpr Names memory{"/sys/fs/cgroup/memory",
+                         "memory.limit_in_bytes",
+                         "memory.usage_in_bytes",
+                         {"total_inactive_file", "total_active_file"}};
   const auto cgroup = parse_proc_cgroup(text_of(root + "/proc/self/cgroup"));
   std::int64_t left =
       meminfo_bytes(text_of(root + "/proc/meminfo"), "MemAvailable").value_or(no_limit);
@@ -117,6 +123,12 @@ std::int64_t own_memory_left() {
   const std::int64_t left = std::min(own_limit_left(RLIMIT_AS, statm_bytes(size_field)),
                                      own_limit_left(RLIMIT_DATA, statm_bytes(data_field)));
   return std::max<std::int64_t>(left, 0);
+}
+
+std::int64_t rank_memory_left(int ranks_on_node) {
+  constexpr double share = 0.9;
+  const std::int64_t node = node_memory_left() / std::max(ranks_on_node, 1);
+  return static_cast<std::int64_t>(share * static_cast<double>(std::min(node, own_memory_left())));
 }
 
 std::int64_t resident_bytes() {

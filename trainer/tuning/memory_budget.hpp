@@ -23,6 +23,10 @@ std::int64_t node_memory_left(const std::string& root = "");
 /// maximum without limits.
 std::int64_t own_memory_left();
 
+/// Returns the bytes that this rank may still allocate: nine tenths of an equal share of the
+/// node's, or of what its own limits leave. The rest covers what nobody counts.
+std::int64_t rank_memory_left(int ranks_on_node);
+
 /// Returns the resident memory of this process in bytes (VmRSS).
 std::int64_t resident_bytes();
 

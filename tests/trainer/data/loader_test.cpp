@@ -194,6 +194,39 @@ TEST(Loader, PreparesABoundedNumberOfBatches) {
   EXPECT_LE(dataset.reads, 6);
 }
 
+/// An image is 2 x 2 x 3 floats and a label: 52 bytes.
+TEST(Loader, KeepsFewerBatchesWhereMemoryIsShort) {
+  const auto order = epoch_order(3, 0, 50);
+  for (const std::size_t ready : {1, 2, 3}) {
+    for (const bool bytes : {false, true}) {
+      const Numbered dataset(50);
+      const std::size_t image = bytes ? 12 + sizeof(ImageCut) + 4 : 52;
+      std::size_t pieces = 0;
+      const auto memory = [&](std::size_t size) {
+        ++pieces;
+        const std::shared_ptr<std::byte[]> made(new std::byte[size]);
+        return std::shared_ptr<std::byte>(made, made.get());
+      };
+      ImageDestination destination{.memory = memory, .takes_bytes = {}};
+      if (bytes) destination.takes_bytes = anything;
+      Loader loader(dataset, plain, order, slices_of(50, 4),
+                    {.workers = 4,
+                     .batch_size = 4,
+                     .destination = destination,
+                     .memory = static_cast<std::int64_t>(2 * 4 * ready * image)});
+      EXPECT_EQ(pieces, ready);
+      std::vector<std::int64_t> seen;
+      for (int i = 0; i < 13; ++i) {
+        auto batch = loader.next();
+        ASSERT_TRUE(batch);
+        EXPECT_LE(dataset.reads, static_cast<int>(seen.size() + 4 * ready));
+        seen.insert(seen.end(), batch->labels.begin(), batch->labels.begin() + batch->count);
+      }
+      EXPECT_EQ(seen, order) << ready;
+    }
+  }
+}
+
 TEST(Loader, MayBeDestroyedAtAnyTime) {
   const Numbered dataset(100);
   for (int taken = 0; taken < 20; ++taken) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "support/json.hpp"
+#include "tests/trainer/address_space.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -153,6 +154,22 @@ TEST(Dltrain, MissingDataSaysHowToGetIt) {
     job["dataset"]["kind"] = kind;
     EXPECT_THAT(train_in(folder / "run", job).output, HasSubstr("dllaunch data get " + kind));
   }
+}
+
+/// Activations of 256 images take far more than the 4 GiB that the program may map.
+TEST(Dltrain, SaysWhatToDoWhenMemoryRunsOut) {
+  if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["model"] = "resnet50";
+  job["batch_size"] = 256;
+  job["dataset"]["image_size"] = 224;
+  write_text(folder / "train.json", job.dump());
+  const auto ended = run_program({"sh", "-c", "ulimit -v 4194304; exec \"$0\" --config \"$1\"",
+                                  dltrain, (folder / "train.json").string()});
+  EXPECT_EQ(ended.exit_code, 70) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("dltrain: out of memory on this node: a smaller batch_size "
+                                      "or fewer dataset.workers need less"));
 }
 
 /// stdout contains only the line for the job file.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "runtime/communicators/opening/communicators.hpp"
@@ -65,6 +66,21 @@ TEST(Session, ReportsWhyAFasterBackendIsNotUsed) {
   ASSERT_EQ(said.size(), 1u);
   EXPECT_NE(said[0].find("fp64"), std::string::npos) << said[0];
   EXPECT_NE(said[0].find("reference"), std::string::npos) << said[0];
+}
+
+/// Ranks agree on it before they train.
+TEST(Session, ReportsThatABatchOfImagesHasNoMemory) {
+  const ScratchFolder folder;
+  auto session = prepare_small(small_config("reference"), folder.path());
+  ASSERT_TRUE(session) << session.error().what;
+  EXPECT_GT(session->image_memory, std::int64_t{1} << 20);
+  EXPECT_LT(session->image_memory, std::numeric_limits<std::int64_t>::max());
+  EXPECT_TRUE(check_image_memory(*session));
+  session->image_memory = std::int64_t{5} * (28 * 28 * 4 + 4);
+  const auto refused = check_image_memory(*session);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("a batch of 16 images needs 0.00 GiB"));
+  EXPECT_EQ(refused.error().hint, "batch_size 5 would fit");
 }
 
 TEST(Session, ReportsThatNoBackendServesTheDevice) {

@@ -41,7 +41,8 @@ TEST(MemoryBudget, UsesTheTightestLimitOfAllAncestors) {
   write_text(root / "proc/self/cgroup", "0::/job/step\n");
   write_text(root / "sys/fs/cgroup/job/memory.max", "209715200\n");      // 200 MiB
   write_text(root / "sys/fs/cgroup/job/memory.current", "104857600\n");  // 100
-  write_text(root / "sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 41943040\n");  // 40
+  write_text(root / "sys/fs/cgroup/job/memory.stat",
+             "anon 1\ninactive_file 31457280\nactive_file 10485760\n");  // 30 + 10
   write_text(root / "sys/fs/cgroup/job/step/memory.max", "max\n");
   write_text(root / "sys/fs/cgroup/job/step/memory.current", "1\n");
   EXPECT_EQ(node_memory_left(root.path().string()), 140 * mib);
@@ -58,6 +59,12 @@ TEST(MemoryBudget, IsKnownOnThisMachine) {
   const std::int64_t before = resident_bytes();
   const auto memory = std::make_unique<std::vector<char>>(64 * mib, 'x');
   EXPECT_NEAR(static_cast<double>(resident_bytes() - before), 64.0 * mib, 4.0 * mib);
+}
+
+TEST(MemoryBudget, RanksHaveEqualShares) {
+  const auto alone = static_cast<double>(rank_memory_left(1));
+  EXPECT_NEAR(alone, 0.9 * static_cast<double>(node_memory_left()), 0.2 * alone);
+  EXPECT_NEAR(static_cast<double>(rank_memory_left(4)), alone / 4, 0.1 * alone);
 }
 
 TEST(MemoryBudget, AnOwnLimitCounts) {

@@ -33,7 +33,7 @@ const BackendEntry cuda_backend{
     .precisions = gpu::precisions,
     .gpu_memory = DLLAUNCH_HAS_NCCL != 0,  // only nccl reduces it
     .caution =
-        "backend cuda has been tested without a GPU only: compare its losses with device "
-        "cpu before you trust them (docs/explanation/gpu.md)"};
+        "backend cuda has been tested on one GPU only, an NVIDIA H100: on others, compare its "
+        "losses with device cpu before you trust them (docs/explanation/gpu.md)"};
 
 }  // namespace dllaunch

@@ -4,7 +4,8 @@
 // is an 8x8 grid of light and dark cells per channel; a pixel is 128 +- 32 by its cell, +- 64 by
 // noise.
 #include <algorithm>
-#include <array>
+#include <bit>
+#include <cstring>
 
 #include "support/random.hpp"
 #include "trainer/data/datasets/dataset.hpp"
@@ -13,7 +14,14 @@ namespace dllaunch {
 namespace {
 
 constexpr std::size_t cells = 8;  // per axis
-constexpr std::size_t pattern_size = cells * cells;
+// Of a pixel, before the noise of 0 .. 127.
+constexpr std::uint8_t darkest_light = 160 - 64;
+constexpr std::uint8_t darkest_dark = 96 - 64;
+
+/// Returns the first of `pixels` that lies in the cell or a later one, along an axis.
+std::size_t first_of(std::size_t cell, std::size_t pixels) {
+  return (cell * pixels + cells - 1) / cells;
+}
 
 class Synthetic : public Dataset {
  public:
@@ -48,36 +56,54 @@ class Synthetic : public Dataset {
     // Validation images continue the sequence after the training images.
     const auto serial = static_cast<std::uint64_t>(split == Split::train ? index : images_ + index);
     const std::uint64_t label = random_below(random_bits(label_key_, serial), class_names_.size());
-    std::size_t at = 0;
+    const std::size_t plane = pixels.size() / static_cast<std::size_t>(shape_.channels);
     for (int c = 0; c < shape_.channels; ++c) {
-      const auto light = pattern(label, c);
-      for (int y = 0; y < shape_.height; ++y) {
-        const std::size_t row = static_cast<std::size_t>(y) * cells / std::size_t(shape_.height);
-        for (int x = 0; x < shape_.width; ++x, ++at) {
-          const std::size_t column =
-              static_cast<std::size_t>(x) * cells / std::size_t(shape_.width);
-          const int mean = light[row * cells + column] ? 160 : 96;
-          pixels[at] = static_cast<std::uint8_t>(mean + noise(serial, at));
-        }
-      }
+      draw(pattern(label, c), pixels.subspan(static_cast<std::size_t>(c) * plane, plane));
     }
+    add_noise(serial, pixels);
     return static_cast<std::int32_t>(label);
   }
 
  private:
-  std::array<bool, pattern_size> pattern(std::uint64_t label, int channel) const {
+  /// Bit 8 * row + column: whether the cell is light.
+  std::uint64_t pattern(std::uint64_t label, int channel) const {
     const auto pair =
         label * static_cast<std::uint64_t>(shape_.channels) + static_cast<std::uint64_t>(channel);
-    const std::uint64_t bits = random_bits(cell_key_, pair);
-    std::array<bool, pattern_size> light{};
-    for (std::size_t i = 0; i < light.size(); ++i) light[i] = ((bits >> i) & 1) != 0;
-    return light;
+    return random_bits(cell_key_, pair);
   }
 
-  /// Returns -64 .. 63. One random number serves eight pixels.
-  int noise(std::uint64_t serial, std::size_t pixel) const {
-    const std::uint64_t bits = random_bits(noise_key_ ^ mix_bits(serial), pixel / 8);
-    return static_cast<int>((bits >> (pixel % 8 * 8)) & 0x7f) - 64;
+  void draw(std::uint64_t light, std::span<std::uint8_t> plane) const {
+    const auto height = static_cast<std::size_t>(shape_.height);
+    const auto width = static_cast<std::size_t>(shape_.width);
+    for (std::size_t row = 0; row < cells; ++row) {
+      const std::size_t end = first_of(row + 1, height);
+      std::size_t y = first_of(row, height);
+      if (y == end) continue;
+      const auto line = plane.subspan(y * width, width);
+      for (std::size_t column = 0; column < cells; ++column) {
+        const bool is_light = ((light >> (row * cells + column)) & 1) != 0;
+        std::fill(line.begin() + static_cast<std::ptrdiff_t>(first_of(column, width)),
+                  line.begin() + static_cast<std::ptrdiff_t>(first_of(column + 1, width)),
+                  is_light ? darkest_light : darkest_dark);
+      }
+      for (++y; y < end; ++y) std::ranges::copy(line, plane.subspan(y * width).begin());
+    }
+  }
+
+  /// Adds 0 .. 127 to each pixel. One random number serves eight pixels, in one addition: no byte
+  /// exceeds 255, so none carries into the next.
+  void add_noise(std::uint64_t serial, std::span<std::uint8_t> pixels) const {
+    static_assert(std::endian::native == std::endian::little, "the lowest byte is the first pixel");
+    const std::uint64_t key = noise_key_ ^ mix_bits(serial);
+    const auto add = [&](std::size_t at, std::size_t bytes) {
+      std::uint64_t eight = 0;
+      std::memcpy(&eight, pixels.data() + at, bytes);
+      eight += random_bits(key, at / 8) & 0x7f7f7f7f7f7f7f7fU;
+      std::memcpy(pixels.data() + at, &eight, bytes);
+    };
+    std::size_t at = 0;
+    for (; at + 8 <= pixels.size(); at += 8) add(at, 8);
+    if (at < pixels.size()) add(at, pixels.size() - at);
   }
 
   ImageShape shape_;

@@ -35,7 +35,7 @@ TEST(CudaBackend, ComesFirstAndNamesItsLibraries) {
   EXPECT_EQ(cuda().device, "cuda");
   EXPECT_THAT(cuda().version(), HasSubstr("CUDA "));
   EXPECT_THAT(cuda().version(), HasSubstr("cuDNN 9."));
-  EXPECT_THAT(std::string(cuda().caution), HasSubstr("tested without a GPU only"));
+  EXPECT_THAT(std::string(cuda().caution), HasSubstr("tested on one GPU only, an NVIDIA H100"));
 }
 
 TEST(CudaBackend, SaysWhatIsMissingInOneLine) {

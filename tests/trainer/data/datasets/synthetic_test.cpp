@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "support/random.hpp"
 #include "trainer/data/datasets/dataset.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/data/sampler.hpp"
@@ -39,6 +40,41 @@ TEST(Synthetic, DependsOnlyOnSeedAndIndex) {
   EXPECT_NE(image(*make(1), Split::train, 7), image(*make(2), Split::train, 7));
   EXPECT_NE(image(*make(1), Split::train, 7), image(*make(1), Split::train, 8));
   EXPECT_NE(image(*make(1), Split::train, 7), image(*make(1), Split::validation, 7));
+}
+
+/// The formula of every pixel, written out: runs of other versions are compared with these images.
+std::vector<std::uint8_t> image_by_formula(int size, std::uint64_t serial, std::uint64_t label) {
+  const std::uint64_t cell_key = random_key(3, "synthetic cells");
+  const std::uint64_t noise_key = random_key(3, "synthetic noise") ^ mix_bits(serial);
+  std::vector<std::uint8_t> pixels;
+  for (std::uint64_t c = 0; c < 3; ++c) {
+    for (int y = 0; y < size; ++y) {
+      for (int x = 0; x < size; ++x) {
+        const int cell = y * 8 / size * 8 + x * 8 / size;
+        const int mean = ((random_bits(cell_key, label * 3 + c) >> cell) & 1) != 0 ? 160 : 96;
+        const std::uint64_t at = pixels.size();
+        const std::uint64_t noise = (random_bits(noise_key, at / 8) >> (at % 8 * 8)) & 127;
+        pixels.push_back(static_cast<std::uint8_t>(mean + static_cast<int>(noise) - 64));
+      }
+    }
+  }
+  return pixels;
+}
+
+TEST(Synthetic, EveryPixelIsThatOfTheFormula) {
+  for (const int size : {1, 2, 7, 8, 9, 12, 17, 28, 224}) {
+    DatasetOptions options{.path = "", .images = 9};
+    options.channels = 3;
+    options.image_size = size;
+    options.seed = 3;
+    auto dataset = *find_dataset("synthetic")->open(options);
+    std::vector<std::uint8_t> pixels(dataset->pixels());
+    for (const std::uint64_t serial : {0, 8}) {
+      auto label = dataset->read(Split::train, static_cast<std::int64_t>(serial), pixels);
+      ASSERT_TRUE(label);
+      EXPECT_EQ(pixels, image_by_formula(size, serial, static_cast<std::uint64_t>(*label))) << size;
+    }
+  }
 }
 
 TEST(Synthetic, EveryClassOccurs) {

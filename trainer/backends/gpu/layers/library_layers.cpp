@@ -29,6 +29,20 @@ std::optional<Error> LibraryLayers::make(MathLibrary& library, const Graph& grap
   return std::nullopt;
 }
 
+void LibraryLayers::reserve(const Graph& graph, const StepPlan& plan, DType type) {
+  std::size_t weights = 0;
+  std::size_t inputs = 0;
+  for (const Node& node : graph.nodes) {
+    if (!traits_of(node.op).weighted || std::holds_alternative<Dense>(node.op)) continue;
+    const Parameter& weight = graph.parameters[at(node.parameters.front())];
+    const Volume& input = plan.nodes[at(node.inputs.front())].shape;
+    weights = std::max(weights, static_cast<std::size_t>(elements_of(weight.shape)));
+    inputs = std::max(inputs, static_cast<std::size_t>(input.elements()));
+  }
+  weight_grad_ = memory_.add(weights * bytes_of(type));
+  input_grad_ = memory_.add(inputs * bytes_of(type));
+}
+
 void LibraryLayers::step_ended() {
   if (stores_ != nullptr) std::exchange(stores_, nullptr)->save();
 }
@@ -51,8 +65,6 @@ std::optional<Error> LibraryLayers::make_all(MathLibrary& library, const Graph& 
         graph.nodes[n].op);
     if (error) return std::move(*error).within(graph.nodes[n].name);
   }
-  weight_grad_ = memory_.add(weights_ * bytes_of(numerics.type));
-  input_grad_ = memory_.add(inputs_ * bytes_of(numerics.type));
   workspace_ = memory_.add(workspace_bytes_);
   return std::nullopt;
 }
@@ -124,8 +136,6 @@ std::optional<Error> LibraryLayers::make_convolution(MathLibrary& library, const
   layer = {.convolution = shared,
            .weights = elements_of(weight.shape),
            .inputs = input.shape.elements()};
-  weights_ = std::max(weights_, static_cast<std::size_t>(layer.weights));
-  inputs_ = std::max(inputs_, static_cast<std::size_t>(layer.inputs));
   return std::nullopt;
 }
 

@@ -43,8 +43,11 @@ struct LibraryPass {
 class LibraryLayers {
  public:
   explicit LibraryLayers(DeviceMemory& memory) : memory_(memory) {}
-  /// Creates all layers and reserves their arrays. Activations have numerics.type. Of the options,
-  /// uses `choices` and `warn`. Returns the library's error, prefixed with the node's name.
+  /// Reserves the arrays whose size the library does not decide.
+  void reserve(const Graph& graph, const StepPlan& plan, DType type);
+  /// Call reserve() first. Creates all layers and reserves their workspace. Activations have
+  /// numerics.type. Of the options, uses `choices` and `warn`. Returns the library's error,
+  /// prefixed with the node's name.
   std::optional<Error> make(MathLibrary& library, const Graph& graph, const StepPlan& plan,
                             const Numerics& numerics, const CompileOptions& options);
   /// Call at the end of a training step: the first one proves the engines, and they are stored.
@@ -54,9 +57,6 @@ class LibraryLayers {
   void forward(std::size_t node, const LibraryPass<T>& pass);
   template <typename T>
   void backward(std::size_t node, const LibraryPass<T>& pass);
-  bool has(std::size_t node) const {
-    return layers_[node].convolution != nullptr || layers_[node].forward != nullptr;
-  }
 
  private:
   std::optional<Error> make_all(MathLibrary& library, const Graph& graph, const StepPlan& plan,
@@ -73,8 +73,6 @@ class LibraryLayers {
   std::map<std::tuple<std::string, bool, bool>, std::shared_ptr<Convolution>> convolutions_;
   std::shared_ptr<EngineBook> stores_;  // nullptr: nothing to store
   std::size_t workspace_bytes_ = 0;     // maximum over layers
-  std::size_t weights_ = 0;             // elements, maximum over convolutions
-  std::size_t inputs_ = 0;              // elements, maximum over convolutions
   int workspace_ = -1;
   int weight_grad_ = -1;  // T: dweight of the current convolution
   int input_grad_ = -1;   // T: dx of the current convolution, if it accumulates

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu_api.hpp"
+#include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/memory_plan.hpp"
 
 namespace dllaunch::gpu {
@@ -83,5 +84,21 @@ class DeviceMemory {
   MemoryPlan plan_;
   void* memory_ = nullptr;
 };
+
+/// Returns the bytes of this thread's GPU that are free.
+inline std::size_t free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(gpu_memory(free, total), "memory");
+  return free;
+}
+
+/// Places the arrays of a batch and returns their bytes. Throws OutOfGpuMemory if too few are free.
+inline std::size_t place_batch(DeviceMemory& memory, int batch) {
+  const std::size_t bytes = memory.place();
+  const std::size_t free = free_bytes();
+  if (bytes > free) throw OutOfGpuMemory(too_much_memory(batch, bytes, free));
+  return bytes;
+}
 
 }  // namespace dllaunch::gpu

@@ -46,15 +46,14 @@ class GpuExecutable final : public Executable {
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
+    reserve();
+    library_layers_.reserve(graph_, plan_, dtype_of(T{}));
+    place_batch(memory_, options_.batch);  // before engines are tried on whole batches
     if (auto error = library_layers_.make(library, graph_, plan_, numerics(), options_))
       return error;
-    reserve();
-    const std::size_t bytes = memory_.place();
-    std::size_t free = 0;
-    std::size_t total = 0;
-    check(gpu_memory(free, total), "memory");
-    if (bytes > free || memory_.allocate() != gpu_success) {
-      throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
+    const std::size_t bytes = place_batch(memory_, options_.batch);
+    if (memory_.allocate() != gpu_success) {
+      throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free_bytes()));
     }
     arenas_.set_activation_memory(options_.batch, bytes);
     norms_.start();
@@ -275,7 +274,7 @@ void GpuExecutable<T>::reserve() {
     const int step = static_cast<int>(n);
     const Use both{step, chooses ? plan_.steps - 1 - step : -1};
     argmax_.push_back(place(both, elements * sizeof(std::uint16_t)));
-    if (!library_layers_.has(n) || dtype_of(T{}) == DType::f32) continue;
+    if (!traits_of(graph_.nodes[n].op).weighted || dtype_of(T{}) == DType::f32) continue;
     const int weight = graph_.nodes[n].parameters.front();
     const auto weights = static_cast<std::size_t>(elements_of(graph_.parameters[at(weight)].shape));
     compute_weights_[at(weight)] = memory_.add(weights * sizeof(T));

@@ -128,6 +128,32 @@ TEST(GpuExecutable, SaysWhatWouldFit) {
   host_gpus().bytes_each = all;
 }
 
+/// A library that must not try engines.
+struct NeverAsked : MathLibrary {
+  Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape&) override {
+    asked = true;
+    return Error{ErrorKind::unavailable, "asked", ""};
+  }
+  Result<std::unique_ptr<Matmul>> matmul(const MatmulShape&) override {
+    asked = true;
+    return Error{ErrorKind::unavailable, "asked", ""};
+  }
+  bool asked = false;
+};
+
+TEST(GpuExecutable, ABatchWithoutMemoryIsRefusedBeforeTheLibraryIsAsked) {
+  const Graph graph = residual_graph();
+  NeverAsked library;
+  const std::size_t all = host_gpus().bytes_each;
+  host_gpus().bytes_each = host_gpus().in_use[0] + (std::size_t{1} << 20);
+  EXPECT_THROW(static_cast<void>(compile_for_gpu("host_gpu", graph, {.batch = 4096}, library)),
+               OutOfGpuMemory);
+  EXPECT_FALSE(library.asked);
+  host_gpus().bytes_each = all;
+  EXPECT_FALSE(compile_for_gpu("host_gpu", graph, {.batch = 4}, library));
+  EXPECT_TRUE(library.asked);
+}
+
 /// Arenas on the host need copies on the device; a smaller batch leaves room for them.
 TEST(GpuExecutable, SaysWhatWouldFitBesideCopiesOfTheParameters) {
   const Graph graph = residual_graph();
