@@ -148,6 +148,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/job/job_keys.cpp", "a table: job_schema_test.cpp and docs/reference/job-file.md"},
     {"launcher/job/experiment_keys.cpp", "as job_keys.cpp"},
     {"launcher/job/key_rules.cpp", "as job_keys.cpp"},
+    {"launcher/launch/child_run.cpp", "tests/end_to_end/study_test.cpp and sweep_test.cpp"},
+    {"launcher/sweep/run_sweep.cpp", "tests/end_to_end/sweep_test.cpp, with kills"},
     {"launcher/job/job_schema_markdown.cpp", "its page, compared in job_schema_test.cpp"},
     {"launcher/job/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
     {"launcher/job/job_from_json.cpp",
