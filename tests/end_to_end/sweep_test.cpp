@@ -193,5 +193,51 @@ TEST_F(SweepHere, StopsAndContinues) {
   EXPECT_EQ(result()["trials"].size(), 4U);
 }
 
+/// examples/experiments, in small, as their comments say.
+TEST_F(SweepHere, TheExamplesRunInSmall) {
+  const std::string examples = DLLAUNCH_SOURCE_DIR "/examples/experiments/";
+  for (const auto& entry : fs::directory_iterator(examples)) {
+    const auto checked = work_.run({"validate", entry.path().string()});
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  }
+  if (!full_tier()) GTEST_SKIP() << "trains ResNets on CPUs: scripts/test --full";
+  for (const std::string name : {"batch-per-rank", "global-batch"}) {
+    const auto ended = work_.run({"sweep", examples + name + ".yaml", "--local", "--run-dir",
+                                  work_.path() + "/" + name, "--set", "resources.device=cpu",
+                                  "--set", "train.model=lenet", "--json"});
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+    for (const auto& trial : Json::parse(ended.out)["trials"]) {
+      EXPECT_EQ(trial["state"], "completed") << trial.dump();
+    }
+  }
+  const std::string data = DLLAUNCH_SOURCE_DIR "/../shared/data/cifar-10-batches-bin";
+  if (!fs::exists(data)) GTEST_SKIP() << "no CIFAR-10: ../shared/data";
+  for (const std::string name : {"resnet50v2-cifar10", "resnet152v2-cifar10"}) {
+    work_.start({"study",
+                 examples + name + ".yaml",
+                 "--ranks",
+                 "1,2",
+                 "--local",
+                 "--run-dir",
+                 work_.path() + "/" + name,
+                 "--set",
+                 "train.dataset.path=" + data,
+                 "--set",
+                 "resources.device=cpu",
+                 "--set",
+                 "train.batch_size=4",
+                 "--set",
+                 "train.max_steps=4",
+                 "--set",
+                 "train.validate_every=0",
+                 "--set",
+                 "resources.ranks_per_node=2",
+                 "--json"});
+    const auto ended = work_.wait(400s);
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_EQ(Json::parse(ended.out)["points"].size(), 2U);
+  }
+}
+
 }  // namespace
 }  // namespace dllaunch
