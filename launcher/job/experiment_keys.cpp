@@ -20,9 +20,16 @@ std::vector<JobKey> study_keys() {
       {.path = "study.value",
        .rules = optional_line(),
        .initial = nullptr,
-       .doc = "extended regular expression for lines of rank 0's output: the text of its (group) "
-              "is the number; the last match counts",
+       .doc =
+           "extended regular expression for lines of rank 0's output: the text of its (group) "
+           "is the number; or a path into its lines of JSON: $.speed.mean; the last match counts",
        .example = "([0-9.]+) samples/s"},
+      {.path = "study.step",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "instead: an expression for lines that begin with a date and time: the text of its "
+              "(group) is the step's number; the value is steps/s, without the first tenth",
+       .example = "step ([0-9]+)"},
       {.path = "study.unit",
        .rules = unit,
        .initial = "",
@@ -143,8 +150,8 @@ std::vector<JobKey> result_keys() {
       {.path = "sweep.value",
        .rules = optional_line(),
        .initial = nullptr,
-       .doc = "with run: extended regular expression for lines of rank 0's output: the text of its "
-              "(group) is the metric, once an epoch; the last match counts",
+       .doc = "with run: where the metric is in rank 0's output, as study.value; the last match "
+              "counts",
        .example = "val_acc=([0-9.]+)"},
       {.path = "sweep.direction",
        .rules = choices({"maximize", "minimize"}),

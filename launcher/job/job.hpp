@@ -71,7 +71,8 @@ struct Recovery {
 
 /// How `dllaunch study` measures a `run:`.
 struct JobStudy {
-  std::optional<std::string> value = {};  // a regular expression with one group: the number
+  std::optional<std::string> value = {};  // a regular expression with one group, or "$.path"
+  std::optional<std::string> step = {};   // of lines that name a step
   std::string unit = {};                  // "samples/s"
   bool lower_is_better = false;           // a time, not a rate
 };

@@ -160,6 +160,7 @@ Job job_from_json(Json resolved) {
                   .spare_nodes = resolved["recovery"]["spare_nodes"]};
   const Json& study = resolved["study"];
   if (!study["value"].is_null()) job.study.value = study["value"];
+  if (!study["step"].is_null()) job.study.step = study["step"];
   job.study.unit = study["unit"];
   job.study.lower_is_better = study["better"] == "lower";
   job.sweep = sweep_from(resolved["sweep"]);

@@ -15,6 +15,7 @@
 #include "launcher/launch/child_run.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/monitor/line_pattern.hpp"
+#include "launcher/monitor/output_number.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
@@ -42,12 +43,17 @@ std::vector<std::string> sets_of(const StudyRequest& request, const StudySize& s
 
 Result<Ok> check_value(const Job& job) {
   if (!job.train.is_null()) return Ok{};
+  if (job.study.step) {
+    auto pattern = LinePattern::compile(*job.study.step);
+    if (!pattern) return std::move(pattern).error().within("study.step");
+    return Ok{};
+  }
   if (!job.study.value)
     return Error{ErrorKind::bad_request,
                  "the job file does not say what a study of its run: measures",
                  "study: {value: '([0-9.]+) samples/s', unit: samples/s}"};
-  auto pattern = LinePattern::compile(*job.study.value);
-  if (!pattern) return std::move(pattern).error().within("study.value");
+  auto number = OutputNumber::compile(*job.study.value);
+  if (!number) return std::move(number).error().within("study.value");
   return Ok{};
 }
 
@@ -174,7 +180,9 @@ Study study_of(const StudyRequest& request, const Job& job) {
   return {.name = job.name,
           .scaling = request.wanted.scaling,
           .trains = trains,
-          .unit = trains ? "images/s" : job.study.unit,
+          .unit = trains                                     ? "images/s"
+                  : job.study.step && job.study.unit.empty() ? "steps/s"
+                                                             : job.study.unit,
           .lower_is_better = !trains && job.study.lower_is_better,
           .efficiency = request.efficiency,
           .local = request.local,

@@ -124,7 +124,12 @@ void add_fit(const Study& study, StudyResult& result) {
     const auto middle = (low + high) / 2;
     (good(middle) ? low : high) = middle;
   }
-  result.worth_it = static_cast<int>(low * base.ranks);
+  int worth_it = static_cast<int>(low * base.ranks);
+  // Beyond a node, nodes are full of ranks.
+  const StudyPoint& last = result.points.back();
+  const int of_node = last.ranks / last.nodes;
+  if (last.nodes > 1 && worth_it > of_node) worth_it -= worth_it % of_node;
+  result.worth_it = std::max(worth_it, base.ranks);
 }
 
 Json json_of_fit(const ScalingFit& fit) {

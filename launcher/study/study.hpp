@@ -62,8 +62,9 @@ struct StudyResult {
   std::optional<ScalingFit> fit = {};             // with two sizes or more
   double spread = 0;                              // relative_spread()
   std::vector<StudyPrediction> predictions = {};  // 2, 4 and 8 times the largest size
-  /// The most ranks, in steps of the smallest size, at which the fit still has the wished
-  /// efficiency; nullopt: 64 times the largest size have it, or there is no fit.
+  /// The most ranks, in steps of the smallest size and beyond a node of whole nodes, at which the
+  /// fit still has the wished efficiency; nullopt: 64 times the largest size have it, or there is
+  /// no fit.
   std::optional<int> worth_it = {};
 };
 

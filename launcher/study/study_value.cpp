@@ -3,7 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "launcher/base/moment.hpp"
 #include "launcher/monitor/line_pattern.hpp"
+#include "launcher/monitor/output_number.hpp"
 #include "launcher/os/line_tail.hpp"
 #include "launcher/report/rank_times.hpp"
 #include "launcher/report/run_series.hpp"
@@ -15,21 +17,24 @@
 namespace dllaunch {
 namespace {
 
-/// Sets the last match of the pattern in a log.
-void read_value(const std::string& log, const LinePattern& pattern, StudyRun& run) {
-  std::string match;
-  bool matched = false;
-  const auto look = [&](const std::string& line) {
-    if (auto part = pattern.part_of(line)) {
-      match = *std::move(part);
-      matched = true;
-    }
-  };
+void read_lines(const std::string& log, auto look) {
   LineTail lines(log);
   do {
     for (const auto& line : lines.read()) look(line);
   } while (lines.behind());
   look(lines.take_rest());
+}
+
+/// Sets the last number in a log.
+void read_value(const std::string& log, const OutputNumber& number, StudyRun& run) {
+  std::string match;
+  bool matched = false;
+  read_lines(log, [&](const std::string& line) {
+    if (auto part = number.in(line)) {
+      match = *std::move(part);
+      matched = true;
+    }
+  });
   if (!matched) {
     run.reason = "no line of rank 0's output matches study.value";
     return;
@@ -40,6 +45,31 @@ void read_value(const std::string& log, const LinePattern& pattern, StudyRun& ru
   } else {
     run.reason = "study.value matches '" + match + "', which is no number above 0";
   }
+}
+
+/// Sets steps per second, from lines that begin with a time and name a step. The first tenth of the
+/// steps is warm-up.
+void read_steps(const std::string& log, const LinePattern& pattern, StudyRun& run) {
+  struct Step {
+    double number = 0;
+    double time_s = 0;
+  };
+  std::vector<Step> steps;
+  read_lines(log, [&](const std::string& line) {
+    const auto part = pattern.part_of(line);
+    const auto number = part ? parse_number<double>(*part) : std::nullopt;
+    const auto time_s = number ? leading_moment(line) : std::nullopt;
+    if (!time_s) return;
+    // What a restart repeats counts once.
+    while (!steps.empty() && steps.back().number >= *number) steps.pop_back();
+    steps.push_back({*number, *time_s});
+  });
+  const auto first = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() + 9) / 10);
+  if (steps.end() - first < 2 || steps.back().time_s <= first->time_s) {
+    run.reason = "fewer than three lines of rank 0's output begin with a time and match study.step";
+    return;
+  }
+  run.value = (steps.back().number - first->number) / (steps.back().time_s - first->time_s);
 }
 
 /// What the built-in trainer recorded.
@@ -84,13 +114,16 @@ void measure(System& system, const std::string& run_dir, const Job& job, StudyRu
     read_training(stored->dir, stored->summary, run);
     return;
   }
-  const auto pattern = LinePattern::compile(job.study.value.value_or(""));
-  if (!pattern) {
+  const auto log = stored->dir.out() + "/" + rank_log_name(0, host_of_rank(stored->dir, 0));
+  if (job.study.step) {
+    const auto pattern = LinePattern::compile(*job.study.step);
+    if (pattern) return read_steps(log, *pattern, run);
     run.reason = pattern.error().what;
     return;
   }
-  const auto host = host_of_rank(stored->dir, 0);
-  read_value(stored->dir.out() + "/" + rank_log_name(0, host), *pattern, run);
+  const auto number = OutputNumber::compile(job.study.value.value_or(""));
+  if (number) return read_value(log, *number, run);
+  run.reason = number.error().what;
 }
 
 }  // namespace dllaunch

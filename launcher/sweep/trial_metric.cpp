@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/monitor/line_pattern.hpp"
+#include "launcher/monitor/output_number.hpp"
 #include "launcher/os/line_tail.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -57,13 +57,13 @@ std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& 
   return values;
 }
 
-std::map<std::int64_t, double> of_command(const RunDir& dir, const LinePattern& pattern,
+std::map<std::int64_t, double> of_command(const RunDir& dir, const OutputNumber& number,
                                           std::int64_t target) {
   std::int64_t matches = 0;
   std::string last;
   read_lines(dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0)),
              [&](const std::string& line) {
-               if (auto part = pattern.part_of(line)) {
+               if (auto part = number.in(line)) {
                  ++matches;
                  last = *std::move(part);
                }
@@ -81,8 +81,8 @@ Result<Ok> check_metric(const Job& job) {
       return Error{ErrorKind::bad_request,
                    "the job file does not say what a sweep of its run: compares",
                    "sweep: {value: 'val_acc=([0-9.]+)'}"};
-    auto pattern = LinePattern::compile(*job.sweep.value);
-    if (!pattern) return std::move(pattern).error().within("sweep.value");
+    auto number = OutputNumber::compile(*job.sweep.value);
+    if (!number) return std::move(number).error().within("sweep.value");
     return Ok{};
   }
   if (std::ranges::find(trainer_metrics, job.sweep.metric) != trainer_metrics.end()) return Ok{};
@@ -96,8 +96,8 @@ Result<Ok> check_metric(const Job& job) {
 
 std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, std::int64_t target) {
   if (!job.train.is_null()) return of_trainer(dir, job.sweep.metric);
-  const auto pattern = LinePattern::compile(job.sweep.value.value_or(""));
-  return pattern ? of_command(dir, *pattern, target) : std::map<std::int64_t, double>{};
+  const auto number = OutputNumber::compile(job.sweep.value.value_or(""));
+  return number ? of_command(dir, *number, target) : std::map<std::int64_t, double>{};
 }
 
 }  // namespace dllaunch

@@ -51,6 +51,18 @@ TEST(Study, WeakScalingComparesTheThroughputOfARank) {
   EXPECT_EQ(result.fit->parallel, 0);
 }
 
+TEST(Study, WhatIsWorthItFillsWholeNodes) {
+  auto study = rates(1.9);
+  study.efficiency = 0.7;
+  const auto one_node = result_of(study).worth_it;
+  ASSERT_TRUE(one_node);
+  for (auto& run : study.runs) run.nodes = run.ranks == 1 ? 1 : run.ranks / 2;
+  const auto worth_it = result_of(study).worth_it;
+  ASSERT_TRUE(worth_it);
+  EXPECT_EQ(*worth_it % 2, 0);
+  EXPECT_LE(*one_node - *worth_it, 1);
+}
+
 TEST(Study, ATimeIsBetterWhereItIsLower) {
   auto study = rates(1.8);
   for (auto& run : study.runs) run.value = 1 / *run.value;

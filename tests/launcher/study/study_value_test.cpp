@@ -41,6 +41,31 @@ TEST_F(StudyValue, IsTheLastMatchInRankZerosOutput) {
   EXPECT_EQ(measured(command("[0-9]+")).value, 12) << "without a group, the whole match";
 }
 
+TEST_F(StudyValue, MayBeInLinesOfJson) {
+  files_ = {
+      {"out/rank-0000-n1.log", "{\"speed\": {\"mean\": 3}}\n{\"speed\": {\"mean\": 4.5}}\nx\n"}};
+  EXPECT_EQ(measured(command("$.speed.mean")).value, 4.5);
+  EXPECT_THAT(measured(command("$.speed.")).reason, HasSubstr("no path into JSON"));
+}
+
+TEST_F(StudyValue, OfStepsIsTheirRateWithoutTheFirstTenth) {
+  std::string log = "start\n2026-11-26 10:00:00 step 0\n2026-11-26 10:00:50 step 1\n";
+  for (int i = 2; i < 12; ++i)
+    log += "2026-11-26 10:01:" + std::to_string(8 + 2 * i) + " step " + std::to_string(i) +
+           " loss 1\n";
+  files_ = {{"out/rank-0000-n1.log", log}};
+  auto job = command("x");
+  job.study.step = "step ([0-9]+)";
+  EXPECT_EQ(measured(job).value, 0.5) << "two seconds a step; the first took 50";
+}
+
+TEST_F(StudyValue, OfStepsNeedsTimes) {
+  auto job = command("x");
+  job.study.step = "step ([0-9]+)";
+  files_ = {{"out/rank-0000-n1.log", "step 1\nstep 2\nstep 3\n"}};
+  EXPECT_THAT(measured(job).reason, HasSubstr("fewer than three lines"));
+}
+
 TEST_F(StudyValue, SaysWhyThereIsNone) {
   files_ = {{"out/rank-0000-n1.log", "loss nan\nspeed 1e400\nspeed -3\n"}};
   EXPECT_EQ(measured(command("x"), "").reason, "it did not end");
