@@ -93,6 +93,7 @@ struct Job {
   bool stall_abort_written = false;      // set by the user: with `run:`, silence means a stall
   Recovery recovery;
   JobStudy study = {};
+  bool keeps_diff = false;  // reproducibility.diff
   Json resolved;  // the whole file, with every default
 };
 

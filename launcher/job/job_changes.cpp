@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 44> free_keys = {
+constexpr std::array<std::string_view, 45> free_keys = {
     "name",
     "cluster",
     "after",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 44> free_keys = {
     "binding",
     "recovery",
     "study",
+    "reproducibility",
     // The planned number of ranks is compared; their layout on nodes may change.
     "resources.nodes",
     "resources.ranks_per_node",

@@ -137,6 +137,7 @@ Job job_from_json(Json resolved) {
   if (!study["value"].is_null()) job.study.value = study["value"];
   job.study.unit = study["unit"];
   job.study.lower_is_better = study["better"] == "lower";
+  job.keeps_diff = resolved["reproducibility"]["diff"];
   job.resolved = std::move(resolved);
   return job;
 }
