@@ -39,6 +39,13 @@ std::vector<JobKey> study_keys() {
        .rules = choices({"higher", "lower"}),
        .initial = "higher",
        .doc = "higher: the number is a rate of all ranks together; lower: a time"},
+      {.path = "reproducibility",
+       .rules = block(),
+       .doc = "what a run keeps of where it comes from (docs/how-to/compare.md)"},
+      {.path = "reproducibility.diff",
+       .rules = flag(),
+       .initial = false,
+       .doc = "keep what differs from the git revision, up to 1 MiB, as RUN/code.diff"},
   };
 }
 

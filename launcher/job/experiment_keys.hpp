@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// study: and sweep:
+/// study:, reproducibility: and sweep:
 std::vector<JobKey> experiment_keys();
 
 }  // namespace dllaunch

@@ -114,6 +114,7 @@ struct Job {
   Recovery recovery;
   JobStudy study = {};
   JobSweep sweep = {};
+  bool keeps_diff = false;  // reproducibility.diff
   Json resolved;  // the whole file, with every default
 };
 

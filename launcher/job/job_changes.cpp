@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 45> free_keys = {
+constexpr std::array<std::string_view, 46> free_keys = {
     "name",
     "cluster",
     "after",
@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 45> free_keys = {
     "recovery",
     "study",
     "sweep",
+    "reproducibility",
     // The planned number of ranks is compared; their layout on nodes may change.
     "resources.nodes",
     "resources.ranks_per_node",

@@ -164,6 +164,7 @@ Job job_from_json(Json resolved) {
   job.study.unit = study["unit"];
   job.study.lower_is_better = study["better"] == "lower";
   job.sweep = sweep_from(resolved["sweep"]);
+  job.keeps_diff = resolved["reproducibility"]["diff"];
   job.resolved = std::move(resolved);
   return job;
 }

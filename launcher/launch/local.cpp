@@ -96,21 +96,6 @@ std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<Lo
   return start.argv();
 }
 
-std::vector<std::string> command_line(const LaunchPlan& plan,
-                                      const std::vector<std::string>& start) {
-  if (!needs_preparation(plan)) return start;
-  std::vector<std::string> argv = {"bash",
-                                   "-c",
-                                   prepare_script,
-                                   "dllaunch",
-                                   plan.activate,
-                                   plan.setup,
-                                   std::to_string(plan.modules.size())};
-  argv.insert(argv.end(), plan.modules.begin(), plan.modules.end());
-  argv.insert(argv.end(), start.begin(), start.end());
-  return argv;
-}
-
 /// The user's settings, from the job file or the environment, take precedence.
 std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
                                                                 const OpenMpiScratch& scratch,
@@ -254,6 +239,21 @@ Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
 
 }  // namespace
 
+std::vector<std::string> prepared_command(const LaunchPlan& plan, const std::string& setup,
+                                          const std::vector<std::string>& command) {
+  if (plan.modules.empty() && plan.activate.empty() && setup.empty()) return command;
+  std::vector<std::string> argv = {"bash",
+                                   "-c",
+                                   prepare_script,
+                                   "dllaunch",
+                                   plan.activate,
+                                   setup,
+                                   std::to_string(plan.modules.size())};
+  argv.insert(argv.end(), plan.modules.begin(), plan.modules.end());
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
 Result<Ok> check_local(const LaunchPlan& plan, System& system) {
   QueueReport report;
   add_as(QueueCheck::modules, report.findings,
@@ -285,7 +285,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
     follower.log("staging to " + stage->folder());
     if (auto done = stage->fill(plan, system); !done) return std::move(done).error();
   }
-  const auto argv = command_line(plan, start_of(plan, stage));
+  const auto argv = prepared_command(plan, plan.setup, start_of(plan, stage));
   const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
   const OpenMpiScratch scratch;

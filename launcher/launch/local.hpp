@@ -14,6 +14,11 @@ namespace dllaunch {
 
 struct LaunchPlan;
 
+/// The argv that loads the plan's modules, activates its environment and evaluates `setup`, as the
+/// batch script does, and becomes `command`. `command` itself if there is nothing to do.
+std::vector<std::string> prepared_command(const LaunchPlan& plan, const std::string& setup,
+                                          const std::vector<std::string>& command);
+
 /// unavailable: mpirun, or what the job file wants loaded first, is not here. Starts nothing.
 Result<Ok> check_local(const LaunchPlan& plan, System& system);
 

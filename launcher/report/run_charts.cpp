@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "launcher/report/secrets.hpp"
+#include "launcher/base/secrets.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {

@@ -16,7 +16,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/report/run_charts.hpp"
-#include "launcher/report/secrets.hpp"
+#include "launcher/base/secrets.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 

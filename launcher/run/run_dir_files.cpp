@@ -43,6 +43,11 @@ constexpr RunDirFile file_table[] = {
     {"task-*/", "a directory like this one for each task of a job array", "the batch script",
      Keep::to_continue},
 
+    {"provenance.json", "each submission: git revision, versions, variables without secrets, seeds",
+     run_command, Keep::to_look_back},
+    {"job.given.yaml", "the job file as it was written", run_command, Keep::to_look_back},
+    {"code.diff", "what differed from the git revision, with `reproducibility: {diff: true}`",
+     run_command, Keep::to_look_back},
     {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
     {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},

@@ -233,6 +233,8 @@ Study read_study(const Json& document) {
       value_at<std::string>(document, "scaling") == "weak" ? Scaling::weak : Scaling::strong;
   study.local = value_at<bool>(document, "local");
   study.job = value_at<std::string>(document, "job");
+  study.unit = value_at<std::string>(document, "unit");
+  study.lower_is_better = value_at<std::string>(document, "better") == "lower";
   const auto runs = value_at<Json>(document, "runs");
   for (std::size_t i = 0; runs.is_array() && i < runs.size(); ++i)
     if (runs[i].is_object()) study.runs.push_back(read_what_fits<StudyRun>(runs[i]));

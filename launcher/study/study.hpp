@@ -73,7 +73,8 @@ StudyResult result_of(const Study& study);
 /// A sentence: up to how many ranks the wished efficiency is kept. Empty without a fit.
 std::string advice_of(const Study& study, const StudyResult& result);
 
-/// study.json; read_study() takes the runs back from it, and skips what it cannot read.
+/// study.json; read_study() takes the runs back from it, and what their values mean. It skips what
+/// it cannot read.
 Json to_json(const Study& study, const StudyResult& result);
 Study read_study(const Json& document);
 

@@ -1,7 +1,7 @@
 // What this build contains and what it finds here.
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,6 +14,7 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "launcher/os/program_version.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "support/json.hpp"
 
@@ -28,33 +29,6 @@ constexpr std::string_view examples =
   dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
   dllaunch info --cluster lumi-g          that cluster's profile, as a file to edit
 )";
-
-/// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
-std::string version_in(std::string_view text) {
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \n\t", begin), text.size());
-    if (end > begin && text[begin] >= '0' && text[begin] <= '9') {
-      return std::string(text.substr(begin, end - begin));
-    }
-    begin = end + 1;
-  }
-  return "";
-}
-
-/// {found, version, path, why} of a program that has --version.
-Json observe_program(System& system, const std::string& name) {
-  const auto path = system.find_program(name);
-  if (!path) return {{"found", false}, {"why", name + " is not installed"}};
-  const auto output = system.run({name, "--version"}, std::chrono::seconds(10));
-  if (!output) return {{"found", false}, {"path", *path}, {"why", output.error().what}};
-  if (output->exit_code != 0) {
-    const auto said = output->err.substr(0, output->err.find('\n'));
-    const auto why =
-        said.empty() ? fmt::format("{} --version exited with {}", name, output->exit_code) : said;
-    return {{"found", false}, {"path", *path}, {"why", why}};
-  }
-  return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};
-}
 
 bool has_gpu(const Json& gpus, const char* library) {
   return gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
@@ -209,10 +183,11 @@ std::string render_mpi_modules(const Json& modules) {
 }
 
 Result<int> show_info(System& system, bool json) {
-  const Json mpi = observe_program(system, "mpirun");
+  constexpr std::chrono::seconds limit(10);
+  const Json mpi = observe_program(system, "mpirun", limit);
   const Json modules = mpi_modules(system);
   const Json ways = transports(modules);
-  const Json slurm = observe_program(system, "sinfo");
+  const Json slurm = observe_program(system, "sinfo", limit);
   const Json gpus = gpu_libraries(system);
   const Json info = {{"version", version()},
                      {"install", how_installed(system)},

@@ -23,11 +23,13 @@
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
+#include "launcher/provenance/record_provenance.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/staging/stage_job.hpp"
+#include "runtime/rank/rank_env.hpp"
 #include "support/counted.hpp"
 #include "support/held_folder.hpp"
 #include "support/json_fields.hpp"
@@ -324,6 +326,12 @@ Result<int> run_job(const RunOptions& given, System& system) {
   if (good && !attached)
     good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
   if (!good) return std::move(good).error();
+  if (!attached)
+    record_provenance(system, *run, planned->job, plan,
+                      {.job_file = options.job_file,
+                       .sets = options.sets,
+                       .variables = process_variables(),
+                       .readers = readers_of(options.job_file)});
   if (auto known = remember_run(system, *run); !known && system.console().verbosity > 0)
     system.log("dllaunch: " + known.error().what + "\n");
   if (attached && options.detach) {

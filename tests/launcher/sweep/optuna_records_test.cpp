@@ -57,7 +57,8 @@ TEST(OptunaRecords, AreWhatTheyWere) {
 TEST(OptunaRecords, OfOptunaItselfAreRead) {
   OptunaReplay replay("job");
   const std::string choices =
-      R"("{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [32, \"a\", null]}}")";
+      R"("{\"name\": \"CategoricalDistribution\", )"
+      R"(\"attributes\": {\"choices\": [32, \"a\", null]}}")";
   const std::string whole =
       R"("{\"name\": \"IntDistribution\", \"attributes\": {\"low\": 1, \"high\": 8}}")";
   const std::string moment = R"("2026-11-26T13:13:49+00:00")";

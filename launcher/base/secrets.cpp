@@ -1,4 +1,4 @@
-#include "launcher/report/secrets.hpp"
+#include "launcher/base/secrets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,9 +18,9 @@ bool is_upper(char c) {
 }
 
 bool is_secret_word(std::string_view word) {
-  constexpr std::array<std::string_view, 12> whole = {
-      "key",    "keys",   "pass",    "pwd",           "pat",   "auth",
-      "bearer", "cookie", "sshpass", "authorization", "netrc", "oauth"};
+  constexpr std::array<std::string_view, 13> whole = {
+      "key",    "keys",    "pass",          "pwd",   "pat",   "auth", "bearer",
+      "cookie", "sshpass", "authorization", "netrc", "oauth", "jwt"};
   constexpr std::array<std::string_view, 14> ends = {
       "token",   "tokens",     "password",    "passwords", "passwd",    "passphrase", "secret",
       "secrets", "credential", "credentials", "apikey",    "secretkey", "accesskey",  "privatekey"};

@@ -1,4 +1,4 @@
-#include "launcher/report/secrets.hpp"
+#include "launcher/base/secrets.hpp"
 
 #include <gtest/gtest.h>
 

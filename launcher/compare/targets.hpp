@@ -1,0 +1,37 @@
+// How long each run took to reach a loss or an accuracy. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/compare/compared_run.hpp"
+
+namespace dllaunch {
+
+enum class TargetKind : std::uint8_t { loss, accuracy };
+
+/// When a run reached it: at the end of an epoch.
+struct TargetReached {
+  double wall_s = 0;
+  std::int64_t epoch = 0;
+};
+
+struct Target {
+  TargetKind kind = TargetKind::loss;
+  bool validation = false;  // of the validation images; else of the training's
+  double value = 0;
+  std::vector<std::optional<TargetReached>> reached = {};  // a run each; nullopt: not reached
+};
+
+/// "validation loss 0.25".
+std::string target_words(const Target& target);
+
+/// `wanted`: the value; nullopt: the worst of the runs' best values, which all have reached. Of the
+/// validation if every run with epochs has one, else of the training. nullopt: nothing to compare.
+std::optional<Target> target_of(std::span<const ComparedRun> runs, TargetKind kind,
+                                std::optional<double> wanted);
+
+}  // namespace dllaunch

@@ -1,0 +1,65 @@
+#include "launcher/compare/comparison.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/launcher/compare/compared_runs.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> cells_of(const Comparison& comparison, const std::string& name) {
+  for (const auto& row : figure_rows(comparison))
+    if (row.name == name) return row.cells;
+  return {};
+}
+
+TEST(Comparison, HasAColumnARunAndARowAFigure) {
+  const auto compared =
+      compare_runs({trained("a", 8, 4), trained("b", 16, 3), scaled("c")}, {}, {});
+  EXPECT_THAT(cells_of(compared, "state"), ElementsAre("completed", "completed", "completed"));
+  EXPECT_THAT(cells_of(compared, "throughput"),
+              ElementsAre("1,234 images/s", "1,234 images/s", "1,234 images/s"));
+  EXPECT_THAT(cells_of(compared, "epochs"), ElementsAre("4", "3", ""));
+  EXPECT_THAT(cells_of(compared, "validation loss, last"), ElementsAre("0.75", "3", ""));
+  EXPECT_THAT(cells_of(compared, "time to validation loss 3"),
+              ElementsAre("20.0 s, epoch 2", "30.0 s, epoch 3", ""));
+  EXPECT_THAT(cells_of(compared, "goodput"), ElementsAre("50 %", "50 %", "50 %"));
+  EXPECT_THAT(cells_of(compared, "wall time"), ElementsAre("45.0 s", "35.0 s", "5.0 s"));
+  const auto missed = compare_runs({trained("a", 8, 4), trained("b", 16, 3)}, {}, {.loss = 1});
+  EXPECT_THAT(cells_of(missed, "time to validation loss 1"),
+              ElementsAre("40.0 s, epoch 4", "not reached"));
+}
+
+TEST(Comparison, LeavesOutWhatNoRunHas) {
+  const ComparedRun bare{.label = "a"};
+  EXPECT_EQ(figure_rows(compare_runs({bare, bare}, {}, {})).size(), 2u) << "ranks and nodes";
+}
+
+TEST(Comparison, TellsRunsOfOneNameApart) {
+  const auto compared = compare_runs(
+      {trained("a", 8, 4), trained("a", 8, 4), trained("a (2)", 8, 4), trained("", 8, 4)}, {}, {});
+  std::vector<std::string> labels;
+  for (const auto& run : compared.runs) labels.push_back(run.label);
+  EXPECT_THAT(labels, ElementsAre("a", "a (2)", "a (2) (2)", "run"));
+}
+
+TEST(Comparison, AsJsonHasEverything) {
+  const auto json = to_json(compare_runs({trained("a", 8, 4), scaled("b")},
+                                         {{.query = "c", .why = "no such run"}}, {.loss = 1}));
+  EXPECT_EQ(json["runs"][0]["epochs"].size(), 4u);
+  EXPECT_EQ(json["runs"][0]["run"], "/runs/a");
+  EXPECT_EQ(json["runs"][1]["kind"], "study");
+  EXPECT_EQ(json["runs"][1]["sizes"][2]["value"], 360);
+  EXPECT_EQ(json["targets"][0]["of"], "loss");
+  EXPECT_EQ(json["targets"][0]["reached"][0]["epoch"], 4);
+  EXPECT_TRUE(json["targets"][0]["reached"][1].is_null());
+  EXPECT_EQ(json["differences"]["job"][0]["name"], "name");
+  EXPECT_TRUE(json["differences"]["packages"].is_array());
+  EXPECT_EQ(json["left_out"][0]["why"], "no such run");
+}
+
+}  // namespace
+}  // namespace dllaunch
