@@ -11,6 +11,7 @@
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/cpus_per_task.hpp"
 #include "launcher/plan/mpi_plugin.hpp"
+#include "launcher/plan/node_memory.hpp"
 #include "launcher/plan/node_selection.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
@@ -50,6 +51,21 @@ void check_other_kinds(const Job& job, const Facts& facts, const NodeSelection& 
         fmt::format("{} may be wired in several ways: this plan is for one, each rank binds on the "
                     "node it gets",
                     nodes.where));
+}
+
+/// Now that the ranks and GPUs of a node are known.
+Result<Ok> check_memory_of(const Job& job, const NodeSelection& nodes, int gpus,
+                           const LaunchPlan& plan) {
+  const auto& memory = job.resources.memory;
+  if (!memory) return Ok{};
+  if (memory->per == MemoryPer::gpu && gpus == 0)
+    return Error{ErrorKind::bad_request, "resources.memory.per_gpu: the job asks for no GPU",
+                 "use resources.memory.per_rank or per_node, or ask for GPUs"};
+  NodeChoice choice{.where = nodes.where, .wanted = plan.nodes + plan.recovery.spare_nodes};
+  choice.kinds.emplace_back(&nodes.shape, static_cast<int>(nodes.hosts.size()));
+  for (const auto& type : nodes.others)
+    choice.kinds.emplace_back(&type, static_cast<int>(type.hosts.size()));
+  return check_memory(*memory, {.ranks = plan.ranks_per_node, .gpus = gpus}, choice);
 }
 
 /// What each task gets, in units of --cpus-per-task.
@@ -146,7 +162,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add_wish("--exclude", resources.exclude);
   if (resources.exclusive) add("--exclusive");
   if (resources.memory)
-    add("--mem", *resources.memory);
+    lines.push_back(memory_option(*resources.memory, plan.ranks_per_node));
   else if (resources.exclusive)
     add("--mem", "0");  // all of a node's memory, not a default share
   add_wish("--array", plan.array);
@@ -291,6 +307,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
   if (!gpus) return std::move(gpus).error().with_id("gpus");
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  if (auto enough = check_memory_of(job, *nodes, *gpus, plan); !enough)
+    return std::move(enough).error();
   check_other_kinds(job, facts, *nodes, plan);
   plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
