@@ -13,6 +13,7 @@
 #include "launcher/plan/mpi_plugin.hpp"
 #include "launcher/plan/node_memory.hpp"
 #include "launcher/plan/node_selection.hpp"
+#include "launcher/plan/node_share.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/plan/transport_plan.hpp"
@@ -181,6 +182,18 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
 }
 
+/// Of a whole node what Slurm gives out; unknown if Slurm may give another kind.
+NodeShare share_of_job(const NodeSelection& nodes, const TaskCpus& cpus, int gpus,
+                       const LaunchPlan& plan) {
+  if (!nodes.uniform) return {};
+  const bool whole = std::ranges::any_of(
+      plan.sbatch, [](const auto& option) { return option.first == "--exclusive"; });
+  const auto& unit = cpus.counting;
+  const int used = whole ? unit.usable : std::min(unit.usable, cpus.count * plan.ranks_per_node);
+  const int devices = devices_of(plan.topology, plan.placement);
+  return {.cores = (used + unit.core - 1) / unit.core, .gpus = devices > 0 ? devices : gpus};
+}
+
 /// Masks only where they are certain to fit: srun refuses masks outside the step's CPUs, and with
 /// --cpus-per-task a step has only its tasks' share. Elsewhere the shim binds.
 std::string cpu_bind(const Job& job, const NodeSelection& nodes, const TaskCpus& cpus,
@@ -335,6 +348,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   // sbatch refuses more tasks than CPUs even with --overcommit (22.05); srun accepts them.
   fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
               overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
+  plan.occupies = share_of_job(*nodes, cpus, *gpus, plan);
   choose_start(by_mpirun ? std::nullopt : std::optional(plugin.value_or("none")), job, *nodes, cpus,
                overcommit, plan);
   return plan;

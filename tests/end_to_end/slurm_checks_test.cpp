@@ -244,6 +244,10 @@ run: 'echo "$SLURM_MEM_PER_NODE MiB"'
   const auto ran = place_->run({"run", place_->file("memory.yaml", job), "--run-dir", run_dir});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("128 MiB"));
+  const auto summary = Json::parse(place_->text_of("memory/summary.json"), nullptr, false);
+  EXPECT_GT(summary["core_hours"], 0) << summary;
+  EXPECT_TRUE(summary["energy_joules"].is_null()) << "no plug-in of this cluster measures it";
+  EXPECT_EQ(summary["wasted"]["seconds"], 0);
 }
 
 TEST_F(SlurmChecks, AnAccountInCapitalsIsTheSame) {
