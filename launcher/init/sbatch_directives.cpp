@@ -26,7 +26,7 @@ struct DirectiveFate {
 constexpr std::string_view output_is_ours =
     "the output of the ranks goes to the run directory (`dllaunch logs`)";
 
-constexpr std::array<DirectiveFate, 24> fates = {{
+constexpr std::array<DirectiveFate, 25> fates = {{
     {"job-name", Fate::counted, ""},
     {"nodes", Fate::counted, ""},
     {"ntasks", Fate::counted, ""},
@@ -38,6 +38,7 @@ constexpr std::array<DirectiveFate, 24> fates = {{
     {"exclusive", Fate::counted, ""},
     {"gres", Fate::counted, ""},
     {"mem", Fate::key, "memory"},
+    {"mem-per-gpu", Fate::key, "memory.per_gpu"},
     {"array", Fate::counted, ""},
     {"time", Fate::key, "time"},
     {"partition", Fate::key, "partition"},
@@ -65,7 +66,8 @@ std::string as_word(const lint::GivenOption& option) {
   return "--" + option.name + (option.has_value ? "=" + option.value.bytes() : "");
 }
 
-/// --mem as the key has it; nullopt: only sbatch understands it (0 is a whole node's).
+/// --mem and --mem-per-gpu as the key has them; nullopt: only sbatch understands it (0 is a whole
+/// node's).
 std::optional<std::string> memory_of_option(std::string_view value) {
   const auto digits = value.find_first_not_of("0123456789");
   const bool number = digits != 0 && !value.empty() && value[0] != '0';
@@ -126,9 +128,12 @@ class DirectiveReader {
   bool take_key(const std::string& key, const std::string& value) {
     if (value.empty()) return false;
     if (key == "time" && !parse_slurm_minutes(value)) return false;
-    if (key == "memory") {
+    if (key.starts_with("memory")) {
       const auto memory = memory_of_option(value);
-      if (memory) converted_.resources.push_back({.key = key, .value = *memory});
+      const Json amount = memory ? Json(*memory) : Json();
+      if (memory)
+        converted_.resources.push_back(
+            {.key = "memory", .value = key == "memory" ? amount : Json{{"per_gpu", amount}}});
       return memory.has_value();
     }
     converted_.resources.push_back({.key = key, .value = value});

@@ -13,6 +13,14 @@
 
 namespace dllaunch {
 
+/// What resources.memory counts for.
+enum class MemoryPer { node, rank, gpu };
+
+struct JobMemory {
+  MemoryPer per = MemoryPer::node;
+  std::string amount = {};  // "64G", in units of 1024
+};
+
 /// nullopt means "auto", or for Slurm options that Slurm decides.
 struct Resources {
   int nodes = 1;
@@ -22,7 +30,7 @@ struct Resources {
   std::string device = "auto";            // auto | cuda | hip | cpu
   std::optional<int> cpus_per_rank = {};  // cores
   std::optional<std::string> time = {};
-  std::optional<std::string> memory = {};  // on each node, "64G"
+  std::optional<JobMemory> memory = {};
   std::optional<std::string> partition = {};
   std::optional<std::string> account = {};
   std::optional<std::string> qos = {};

@@ -287,6 +287,20 @@ void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
                                        *abort_s, *stall_s, a_year_s)});
 }
 
+void check_memory(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* block = block_at(root, {"resources", "memory"});
+  const YamlEntry* first = nullptr;
+  for (const char* key : {"per_node", "per_rank", "per_gpu"}) {
+    const YamlEntry* entry = find(block, key);
+    if (entry == nullptr) continue;
+    if (first != nullptr)
+      problems.push_back({entry->mark, fmt::format("resources.memory has one key, here are {} and "
+                                                   "{}: remove one of them",
+                                                   first->key, entry->key)});
+    first = entry;
+  }
+}
+
 void check_spare_nodes(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlNode* block = block_at(root, {"recovery"});
   const YamlEntry* spare = find(block, "spare_nodes");
@@ -315,6 +329,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_milestones(root, problems);
   check_stalls(root, problems);
   check_spare_nodes(root, problems);
+  check_memory(root, problems);
   return problems;
 }
 

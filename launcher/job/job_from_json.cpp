@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace dllaunch {
 namespace {
@@ -24,6 +25,16 @@ T parsed(Result<T> result) {
   return *std::move(result);
 }
 
+/// check_together() has seen that there is one key at most.
+std::optional<JobMemory> memory_from(const Json& block) {
+  for (const auto& [key, per] :
+       {std::pair("per_node", MemoryPer::node), std::pair("per_rank", MemoryPer::rank),
+        std::pair("per_gpu", MemoryPer::gpu)}) {
+    if (block[key].is_string()) return JobMemory{.per = per, .amount = block[key]};
+  }
+  return std::nullopt;
+}
+
 Resources resources_from(const Json& block) {
   return {.nodes = unless_auto(block["nodes"]).value_or(1),
           .gpus_per_node = unless_auto(block["gpus_per_node"]),
@@ -32,7 +43,7 @@ Resources resources_from(const Json& block) {
           .device = block["device"],
           .cpus_per_rank = unless_auto(block["cpus_per_rank"]),
           .time = unless_null<std::string>(block["time"]),
-          .memory = unless_null<std::string>(block["memory"]),
+          .memory = memory_from(block["memory"]),
           .partition = unless_null<std::string>(block["partition"]),
           .account = unless_null<std::string>(block["account"]),
           .qos = unless_null<std::string>(block["qos"]),

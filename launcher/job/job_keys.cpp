@@ -71,6 +71,36 @@ std::vector<JobKey> resource_keys() {
   };
 }
 
+/// One of them at most (check_together()).
+std::vector<JobKey> memory_keys() {
+  Json amount = {{"type", Json::array({"string", "null"})},
+                 {"pattern", memory_pattern},
+                 {"x-expected", "an amount with its unit, such as 64GB or 500MB"}};
+  Json some = amount;
+  some["pattern"] = some_memory_pattern;
+  return {
+      {.path = "resources.memory",
+       .rules = block(),
+       .doc = "memory of the job, by one of these keys, in units of 1024; if absent, all of a node "
+              "with exclusive, else left to Slurm"},
+      {.path = "resources.memory.per_node",
+       .rules = amount,
+       .initial = nullptr,
+       .doc = "on each node",
+       .example = "64GB"},
+      {.path = "resources.memory.per_rank",
+       .rules = some,
+       .initial = nullptr,
+       .doc = "for each rank: a node gets that of its ranks together",
+       .example = "4GB"},
+      {.path = "resources.memory.per_gpu",
+       .rules = some,
+       .initial = nullptr,
+       .doc = "for each GPU that Slurm gives the job",
+       .example = "40GB"},
+  };
+}
+
 /// What Slurm may stop a job for, and where it queues.
 std::vector<JobKey> limit_keys() {
   Json time = {{"type", Json::array({"string", "integer", "null"})},
@@ -79,21 +109,12 @@ std::vector<JobKey> limit_keys() {
                {"x-expected",
                 "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
                 "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
-  Json memory = {{"type", Json::array({"string", "null"})},
-                 {"pattern", memory_pattern},
-                 {"x-expected", "an amount with its unit, such as 64GB or 500MB"}};
   return {
       {.path = "resources.time",
        .rules = time,
        .initial = nullptr,
        .doc = "time limit; if absent, left to Slurm (so are the next keys)",
        .example = "00:30:00"},
-      {.path = "resources.memory",
-       .rules = memory,
-       .initial = nullptr,
-       .doc = "memory on each node, in units of 1024; if absent, all of it with exclusive, else "
-              "left to Slurm",
-       .example = "64GB"},
       {.path = "resources.partition",
        .rules = optional_line(),
        .initial = nullptr,
@@ -392,8 +413,8 @@ std::vector<JobKey> recovery_keys() {
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
   for (const auto part :
-       {first_keys, resource_keys, limit_keys, option_keys, queue_keys, environment_keys,
-        binding_keys, last_keys, recovery_keys, experiment_keys}) {
+       {first_keys, resource_keys, memory_keys, limit_keys, option_keys, queue_keys,
+        environment_keys, binding_keys, last_keys, recovery_keys, experiment_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

@@ -67,7 +67,8 @@ struct ShortBlock {
   const char* means;
 };
 
-constexpr std::array<ShortBlock, 5> short_blocks = {{
+constexpr std::array<ShortBlock, 6> short_blocks = {{
+    {"resources.memory", "string", "per_node"},
     {"environment", "array", "variables"},
     {"environment.container", "string", "image"},
     {"train.dataset", "string", "kind"},

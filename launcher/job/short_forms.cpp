@@ -89,7 +89,8 @@ std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) 
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
   expand_value(root, "resources.time", time_of_short);
-  expand_value(root, "resources.memory", memory_of_short);
+  for (const char* key : {"per_node", "per_rank", "per_gpu"})
+    expand_value(root, fmt::format("resources.memory.{}", key), memory_of_short);
   return problems;
 }
 

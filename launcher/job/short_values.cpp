@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 
 #include "launcher/config/schema_scalar.hpp"
@@ -16,6 +17,8 @@ const char* const short_time_pattern =
     "([0-9]{1,6}d([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?|"
     "[0-9]{1,6}h([0-9]{1,6}m)?([0-9]{1,6}s)?|[0-9]{1,6}m([0-9]{1,6}s)?|[0-9]{1,6}s)";
 const char* const memory_pattern = "^[0-9]{1,9} ?[KMGTkmgt]([iI]?[bB])?$";
+
+const char* const some_memory_pattern = "^[1-9][0-9]{0,8} ?[KMGTkmgt]([iI]?[bB])?$";
 
 std::optional<std::string> time_of_short(std::string_view text) {
   if (!matches(fmt::format("^{}$", short_time_pattern), std::string(text))) return std::nullopt;
@@ -39,6 +42,14 @@ std::optional<std::string> memory_of_short(std::string_view text) {
   const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
   const int letter = std::toupper(static_cast<unsigned char>(text[unit]));
   return fmt::format("{}{}", digits, static_cast<char>(letter));
+}
+
+double memory_mib(std::string_view amount) {
+  constexpr std::string_view units = "KMGT";
+  const auto unit = units.find(amount.empty() ? 'K' : amount.back());
+  const auto number = amount.substr(0, amount.find_first_not_of("0123456789"));
+  const double count = static_cast<double>(parse_number<std::int64_t>(number).value_or(0));
+  return std::ldexp(count, unit == std::string_view::npos ? 0 : 10 * (static_cast<int>(unit) - 1));
 }
 
 }  // namespace dllaunch

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "launcher/accounting/rapl.hpp"
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
@@ -213,12 +214,13 @@ class Stop {
 };
 
 /// Waits without a limit: a training job has no deadline here.
-int wait_for_end(OwnedProcess& starter, const StopSignals& signals, Stop& stop,
-                 Follower& follower) {
+int wait_for_end(OwnedProcess& starter, const StopSignals& signals, Stop& stop, Follower& follower,
+                 RaplMeter& meter) {
   while (true) {
     if (const auto code = starter.poll()) return *code;
     stop.look(signals, starter);
     follower.poll();
+    meter.look();
     signals.wait(milliseconds(50));
   }
 }
@@ -308,7 +310,8 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
       {.program = *program, .argv = argv, .environment = environment, .output_path = output_path});
   if (!starter) return std::move(starter).error();
   Stop stop(plan, follower);
-  const int code = wait_for_end(*starter, signals, stop, follower);
+  RaplMeter meter;
+  const int code = wait_for_end(*starter, signals, stop, follower, meter);
   end_descendants(milliseconds(500));
   follower.finish();
 
@@ -325,6 +328,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
                .taken_over = true};
   }
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  outcome.cpu_joules = meter.joules();
   return outcome;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/accounting/books.hpp"
 #include "launcher/base/format.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/os/line_tail.hpp"
@@ -73,6 +74,10 @@ std::string summary_lines(const StoredRun& run, const RunPlaces& places) {
   if (at(summary, "goodput").is_number())
     append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));
   text += "  " + line + "\n";
+  std::string cost;
+  for (const auto& [name, words] : book_words(summary))
+    append(cost, name + " " + shown_line(words));
+  if (!cost.empty()) text += "  " + cost + "\n";
   for (const char* key : {"reason", "first_error", "advice"}) {
     const std::string value = text_in(at(summary, key));
     if (!value.empty()) text += "  " + value + "\n";

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,8 +119,10 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
 std::optional<int> OwnedProcess::poll() {
   if (status_) return status_;
   int status = 0;
-  const pid_t got = waitpid(pid_, &status, WNOHANG);
+  rusage used{};
+  const pid_t got = wait4(pid_, &status, WNOHANG, &used);
   if (got == pid_) {
+    peak_memory_bytes_ = std::int64_t{used.ru_maxrss} * 1024;
     status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   } else if (got < 0 && errno == ECHILD) {
     status_ = 1;  // reaped elsewhere: the status is lost, and 0 would mean success

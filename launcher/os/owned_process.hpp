@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,7 +31,9 @@ class OwnedProcess {
   static Result<OwnedProcess> start(const ProcessRequest& request);
 
   OwnedProcess(OwnedProcess&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
+      : pid_(std::exchange(other.pid_, -1)),
+        status_(other.status_),
+        peak_memory_bytes_(other.peak_memory_bytes_) {}
   OwnedProcess& operator=(OwnedProcess&&) = delete;
   /// If it still runs: kills its group and reaps it, within 2 s.
   ~OwnedProcess();
@@ -41,11 +44,16 @@ class OwnedProcess {
   std::optional<int> poll();
   void send(int signal) const;
 
+  /// The most memory that it, or a process that it waited for, had resident (ru_maxrss); 0 while it
+  /// runs, or if it was reaped elsewhere.
+  std::int64_t peak_memory_bytes() const { return peak_memory_bytes_; }
+
  private:
   explicit OwnedProcess(pid_t pid) : pid_(pid) {}
 
   pid_t pid_ = -1;
   std::optional<int> status_;
+  std::int64_t peak_memory_bytes_ = 0;
 };
 
 }  // namespace dllaunch

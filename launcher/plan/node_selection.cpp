@@ -11,6 +11,7 @@
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/cluster/probed_node.hpp"
+#include "launcher/plan/node_memory.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
@@ -172,6 +173,21 @@ int most_gpus(const std::vector<Candidate>& candidates) {
   return gpus;
 }
 
+/// Leaves out nodes that are certain to have too little: of ranks and GPUs of a node, those count
+/// that the job file gives; plan_slurm() checks the rest.
+Result<Ok> keep_enough_memory(const Resources& resources, const std::string& where,
+                              std::vector<Candidate>& candidates) {
+  if (!resources.memory) return Ok{};
+  const NodeCounts counts{.ranks = resources.ranks_per_node.value_or(1),
+                          .gpus = resources.gpus_per_node.value_or(1)};
+  NodeChoice nodes{.where = "nodes of " + where, .wanted = resources.nodes};
+  for (const auto& [type, hosts] : candidates) nodes.kinds.emplace_back(&type, hosts);
+  if (auto enough = check_memory(*resources.memory, counts, nodes); !enough) return enough;
+  const double needed = memory_of_node_mib(*resources.memory, counts);
+  std::erase_if(candidates, [needed](const Candidate& c) { return !has_memory(c.type, needed); });
+  return Ok{};
+}
+
 /// The least GPUs per node. auto: the most that enough nodes have. Otherwise the number requested.
 int least_gpus(const Resources& resources, const std::vector<Candidate>& candidates,
                bool wants_gpus) {
@@ -225,6 +241,8 @@ Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
   keep_one_type(wanted, *candidates);
 
   const auto place = words_for(partitions);
+  if (auto enough = keep_enough_memory(resources, place, *candidates); !enough)
+    return std::move(enough).error();
   const int gpus = least_gpus(resources, *candidates, wants_gpus);
   const int available = total_hosts(*candidates, gpus);
   if (available < resources.nodes) {

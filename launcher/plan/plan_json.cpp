@@ -94,6 +94,17 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
   }
 }
 
+template <typename Field>
+void visit_fields(Field& field, NodeShare& share) {
+  field.or_null("cores", share.cores);
+  field.or_null("gpus", share.gpus);
+  if constexpr (Field::reads) {
+    constexpr int most = 1'000'000;
+    for (auto* count : {&share.cores, &share.gpus})
+      if (*count && (**count < 0 || **count > most)) count->reset();
+  }
+}
+
 struct ContainerBlock {
   std::optional<Container>& container;
   bool& pyxis;
@@ -138,6 +149,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   }
   field("asks_ranks", plan.asks_ranks);
   field("recovery", plan.recovery);
+  field("occupies", plan.occupies);
   field("run_dir", plan.paths.run_dir);
   field("warnings", plan.warnings);
   if (Field::reads || plan.container)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "launcher/plan/container.hpp"
+#include "launcher/plan/node_share.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/transport_plan.hpp"
 
@@ -90,6 +91,7 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error().with_id("container");
 
+  plan.occupies = share_of_ranks(plan.topology, plan.placement);
   plan.start.shim = shim(plan);
   if (starts_by_mpirun(job, facts)) {
     plan.start.starter = "mpirun";

@@ -11,7 +11,9 @@
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/cpus_per_task.hpp"
 #include "launcher/plan/mpi_plugin.hpp"
+#include "launcher/plan/node_memory.hpp"
 #include "launcher/plan/node_selection.hpp"
+#include "launcher/plan/node_share.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/plan/transport_plan.hpp"
@@ -50,6 +52,21 @@ void check_other_kinds(const Job& job, const Facts& facts, const NodeSelection& 
         fmt::format("{} may be wired in several ways: this plan is for one, each rank binds on the "
                     "node it gets",
                     nodes.where));
+}
+
+/// Now that the ranks and GPUs of a node are known.
+Result<Ok> check_memory_of(const Job& job, const NodeSelection& nodes, int gpus,
+                           const LaunchPlan& plan) {
+  const auto& memory = job.resources.memory;
+  if (!memory) return Ok{};
+  if (memory->per == MemoryPer::gpu && gpus == 0)
+    return Error{ErrorKind::bad_request, "resources.memory.per_gpu: the job asks for no GPU",
+                 "use resources.memory.per_rank or per_node, or ask for GPUs"};
+  NodeChoice choice{.where = nodes.where, .wanted = plan.nodes + plan.recovery.spare_nodes};
+  choice.kinds.emplace_back(&nodes.shape, static_cast<int>(nodes.hosts.size()));
+  for (const auto& type : nodes.others)
+    choice.kinds.emplace_back(&type, static_cast<int>(type.hosts.size()));
+  return check_memory(*memory, {.ranks = plan.ranks_per_node, .gpus = gpus}, choice);
 }
 
 /// What each task gets, in units of --cpus-per-task.
@@ -146,7 +163,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add_wish("--exclude", resources.exclude);
   if (resources.exclusive) add("--exclusive");
   if (resources.memory)
-    add("--mem", *resources.memory);
+    lines.push_back(memory_option(*resources.memory, plan.ranks_per_node));
   else if (resources.exclusive)
     add("--mem", "0");  // all of a node's memory, not a default share
   add_wish("--array", plan.array);
@@ -163,6 +180,18 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   plan.sbatch = std::move(edited.ours);
   plan.sbatch_extra = std::move(edited.more);
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
+}
+
+/// Of a whole node what Slurm gives out; unknown if Slurm may give another kind.
+NodeShare share_of_job(const NodeSelection& nodes, const TaskCpus& cpus, int gpus,
+                       const LaunchPlan& plan) {
+  if (!nodes.uniform) return {};
+  const bool whole = std::ranges::any_of(
+      plan.sbatch, [](const auto& option) { return option.first == "--exclusive"; });
+  const auto& unit = cpus.counting;
+  const int used = whole ? unit.usable : std::min(unit.usable, cpus.count * plan.ranks_per_node);
+  const int devices = devices_of(plan.topology, plan.placement);
+  return {.cores = (used + unit.core - 1) / unit.core, .gpus = devices > 0 ? devices : gpus};
 }
 
 /// Masks only where they are certain to fit: srun refuses masks outside the step's CPUs, and with
@@ -291,6 +320,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
   if (!gpus) return std::move(gpus).error().with_id("gpus");
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  if (auto enough = check_memory_of(job, *nodes, *gpus, plan); !enough)
+    return std::move(enough).error();
   check_other_kinds(job, facts, *nodes, plan);
   plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
@@ -317,6 +348,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   // sbatch refuses more tasks than CPUs even with --overcommit (22.05); srun accepts them.
   fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
               overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
+  plan.occupies = share_of_job(*nodes, cpus, *gpus, plan);
   choose_start(by_mpirun ? std::nullopt : std::optional(plugin.value_or("none")), job, *nodes, cpus,
                overcommit, plan);
   return plan;

@@ -14,6 +14,13 @@ namespace dllaunch {
 
 enum class Launcher { local, slurm };
 
+/// What the job keeps others from using, of each node. nullopt: unknown, or a plan of an older
+/// version.
+struct NodeShare {
+  std::optional<int> cores = {};
+  std::optional<int> gpus = {};  // devices: one that ranks share counts once
+};
+
 struct RunOutline {
   std::string name;
   Launcher launcher = Launcher::local;
@@ -28,6 +35,7 @@ struct RunOutline {
   bool asks_ranks = true;
   int grace_seconds = 120;
   RecoveryPlan recovery = {};
+  NodeShare occupies = {};
   Paths paths;
 };
 

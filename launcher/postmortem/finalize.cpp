@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/accounting/read_books.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
@@ -76,6 +77,14 @@ Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, b
   return summary;
 }
 
+Summary final_summary(System& system, const StoredRun& run, const Outcome& outcome,
+                      const RunTotals& totals) {
+  auto summary = summary_of(outcome, totals, run.plan.ranks(), run.trains,
+                            seconds_since_began(run.dir, run.plan.launcher));
+  summary.books = read_books(system, run.plan, run.dir, outcome, summary, totals.history());
+  return summary;
+}
+
 std::string summary_text(const Summary& summary) {
   return file_text(to_json(summary));
 }
@@ -98,8 +107,7 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   const auto totals = read_totals(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
-  auto summary = to_json(summary_of(outcome, totals, run.plan.ranks(), run.trains,
-                                    seconds_since_began(run.dir, run.plan.launcher)));
+  auto summary = to_json(final_summary(system, run, outcome, totals));
   return std::optional(
       FinalState{std::move(outcome), std::move(summary), ended, totals.end_status()});
 }

@@ -19,9 +19,14 @@ namespace dllaunch {
 /// all went well.
 std::string render_failure(const Outcome& outcome);
 
-/// `most_seconds`: upper bound on the time since submission or start, see seconds_since_began().
+/// Without books. `most_seconds`: upper bound on the time since submission or start, see
+/// seconds_since_began().
 Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, bool trains,
                    double most_seconds = RunTotals::no_bound);
+
+/// The summary of a run that has just ended, with its books.
+Summary final_summary(System& system, const StoredRun& run, const Outcome& outcome,
+                      const RunTotals& totals);
 
 /// Returns the totals: earlier runs in the directory are recalled, the current one is added up.
 RunTotals read_totals(const StoredRun& run);

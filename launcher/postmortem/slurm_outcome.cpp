@@ -333,23 +333,36 @@ std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
   return failed;
 }
 
+/// In their allocations; nullopt if Slurm does not say it of one.
+std::optional<double> seconds_of_all(const std::vector<SlurmJob>& tasks) {
+  double seconds = 0;
+  for (const auto& task : tasks) {
+    const auto own = seconds_between(task.start, task.end);
+    if (!own) return std::nullopt;
+    seconds += std::max(0.0, *own);
+  }
+  return seconds;
+}
+
 /// Describes the first failed task (preferably not a cancelled one) like a single job, and each
 /// other one in a line.
 Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::string& id,
                       const std::vector<SlurmJob>& tasks) {
   constexpr std::size_t most_named = 8;
   const auto failed = failed_tasks(plan, run, id, tasks);
+  const auto seconds = seconds_of_all(tasks);
   TaskCounts counts;
   for (const auto& task : failed) ++counts[task.outcome.status];
   if (failed.size() < tasks.size())
     counts[RunStatus::completed] = static_cast<int>(tasks.size() - failed.size());
-  if (failed.empty()) return {.tasks = std::move(counts)};
+  if (failed.empty()) return {.tasks = std::move(counts), .task_seconds = seconds};
   auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
     return task.outcome.status != RunStatus::cancelled;
   });
   if (first == failed.end()) first = failed.begin();
   Outcome outcome = first->outcome;
   outcome.tasks = std::move(counts);
+  outcome.task_seconds = seconds;
   if (!outcome.first_error.empty())
     outcome.first_error = fmt::format("task {}: {}", first->number, outcome.first_error);
   std::string list;

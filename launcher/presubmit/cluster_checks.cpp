@@ -85,6 +85,7 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   one.gpus_per_node.reset();
   one.exclude.reset();
   one.constraint.reset();
+  one.memory.reset();
   one.qos.reset();  // it may lift the limit; only Slurm knows
   auto untimed_one = one;
   untimed_one.time.reset();

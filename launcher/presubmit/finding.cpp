@@ -19,9 +19,9 @@ constexpr Explanation queue_check_table[] = {
      "It does not exist, is drained or down, or is closed to your account, QOS or groups.",
      ask_the_site},
     {"nodes", "That number or kind of nodes is not available.",
-     "More nodes than there are with these GPUs, features and exclusions, outside the partition's "
-     "limits, or too many of them out of order now.",
-     "Lower resources.nodes, or loosen gpus_per_node, constraint or exclude."},
+     "More nodes than there are with these GPUs, this memory, features and exclusions, outside the "
+     "partition's limits, or too many of them out of order now.",
+     "Lower resources.nodes, or loosen gpus_per_node, memory, constraint or exclude."},
     {"gpus", "GPUs of that number or type cannot be used.",
      "resources.gpus_per_node, resources.device or a type in resources.sbatch_extra "
      "(--gres=gpu:TYPE:N) asks for what no node there has, or for what the trainer of this build "

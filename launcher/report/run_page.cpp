@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <set>
 #include <utility>
 
+#include "launcher/accounting/books.hpp"
 #include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/version.hpp"
@@ -47,27 +47,6 @@ std::string duration(double seconds) {
   return seconds < 60 ? fmt::format("{:.1f} s", seconds) : clock_time(seconds);
 }
 
-/// CPUs that the ranks of a node are bound to, and GPUs that they drive; a shared one counts once.
-struct NodeUse {
-  int cpus = 0;
-  std::size_t gpus = 0;
-};
-
-NodeUse use_of(const Placement& placement) {
-  IdSet cpus;
-  std::set<int> gpus;
-  for (const auto& rank : placement.ranks) {
-    cpus |= rank.cpus;
-    gpus.insert(rank.gpus.begin(), rank.gpus.end());
-  }
-  return {.cpus = placement.policy == BindPolicy::none ? 0 : cpus.size(), .gpus = gpus.size()};
-}
-
-std::string hours(double count, int nodes, double seconds) {
-  if (!(count > 0) || !(seconds > 0)) return "";
-  return fmt::format("{:.4g}", count * nodes * seconds / 3600);
-}
-
 PageSection overview(const RunForPage& record) {
   const Json& summary = record.run.summary;
   const double seconds = value_at<double>(summary, "seconds", no_number);
@@ -91,10 +70,7 @@ PageSection overview(const RunForPage& record) {
            formatted(100 * value_at<double>(summary, "goodput", no_number), "{:.0f} %"));
   add_fact(facts, "restarts",
            formatted(value_at<double>(summary, "restarts", no_number), "{:.0f}"));
-  const NodeUse use = use_of(record.stored.placement);
-  add_fact(facts, "CPU-hours", hours(use.cpus, record.run.plan.nodes, seconds));
-  add_fact(facts, "GPU-hours",
-           hours(static_cast<double>(use.gpus), record.run.plan.nodes, seconds));
+  for (const auto& [name, value] : book_words(summary)) add_fact(facts, name, value);
   std::string words;
   for (const char* key : {"reason", "first_error", "advice"}) {
     const std::string text = value_at<std::string>(summary, key);

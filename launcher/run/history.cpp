@@ -66,6 +66,7 @@ void History::begin_incarnation(const StartEvent& event, bool accounted) {
   // A start after an earlier run in the directory reports itself if it resumes.
   if (accounted_incarnations_ > 1) {
     down_since_ = incarnation_time_;
+    if (idle_since_ == 0) idle_since_ = incarnation_time_;
     open_restart(event.time);
   }
 }
@@ -75,6 +76,7 @@ void History::resume(const RestartEvent& event, bool accounted) {
     note_ = event.reason;
     queue_note_ = std::max(0.0, event.queue_seconds.value_or(0));
     if (accounted) queue_seconds_ += queue_note_;
+    idle_queue_ += queue_note_;
     return;
   }
   // The first incarnation in a directory may start from another run's checkpoint.
@@ -122,6 +124,11 @@ bool History::take_step(const StepEvent& event) {
     restarts_.back().down_seconds = std::max(0.0, event.time - down_since_ - queue_note_);
   }
   queue_note_ = 0;
+  if (idle_since_ > 0) {
+    interrupted_seconds_ += std::max(0.0, event.time - idle_since_ - idle_queue_);
+    first_step_ = true;
+  }
+  idle_since_ = idle_queue_ = 0;
   return true;
 }
 
@@ -145,6 +152,9 @@ void History::account(const Event& event) {
   const double blocked = std::min(since, blocked_seconds_);
   blocked_seconds_ -= blocked;
   since -= blocked;
+  // A step's own time is useful.
+  if (std::exchange(first_step_, false))
+    interrupted_seconds_ -= std::min(since, interrupted_seconds_);
   times_.add(step->step, since);
   latest_seconds_ = since;
 }

@@ -69,6 +69,9 @@ class History {
   const std::vector<Restart>& restarts() const { return restarts_; }
   std::int64_t lost_steps() const { return lost_steps_; }
   double lost_seconds() const { return lost_seconds_; }
+  /// Returns the time from a last event before a restart to the beginning of the first step after
+  /// it, minus the queue, of all restarts; starts in between that came to no step included.
+  double interrupted_seconds() const { return interrupted_seconds_; }
 
   /// Returns the time from the first accounted event to the last, minus time in the queue.
   double span_seconds() const;
@@ -109,6 +112,10 @@ class History {
   std::vector<Restart> restarts_;
   std::int64_t lost_steps_ = 0;
   double lost_seconds_ = 0;
+  double interrupted_seconds_ = 0;
+  double idle_since_ = 0;    // of the latest event before the restarts at hand; 0: none
+  double idle_queue_ = 0;    // their seconds in the queue
+  bool first_step_ = false;  // the step at hand ends them
 };
 
 /// "rank 1 was killed; from step 100, 30 steps lost, down 4.2 s".

@@ -21,6 +21,8 @@ struct Outcome {
   std::vector<std::string> excerpt = {};
   double seconds = 0;                        // wall time of the ranks
   std::optional<double> queue_seconds = {};  // absent locally
+  std::optional<double> task_seconds = {};   // of an array: of all tasks, if known
+  std::optional<double> cpu_joules = {};     // of this machine, if the ranks ran here
   int restarts = 0;                          // by the cluster or the supervisor
   bool detached = false;                     // still running, but no longer followed
   bool taken_over = false;                   // a later start owns the run directory

@@ -49,6 +49,8 @@ constexpr RunDirFile file_table[] = {
     {"code.diff", "what differed from the git revision, with `reproducibility: {diff: true}`",
      run_command, Keep::to_look_back},
     {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},
+    {"memory.csv", "the most memory of each rank, where dllaunch started it itself",
+     "dllaunch spawn", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
     {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},
     {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", run_command,

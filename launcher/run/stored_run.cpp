@@ -15,10 +15,6 @@
 namespace dllaunch {
 namespace {
 
-double began_at_s(const RunDir& dir, Launcher launcher) {
-  return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());
-}
-
 /// Returns null if the file is missing or damaged.
 Result<Json> read_json(System& system, const std::string& path) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
@@ -28,6 +24,10 @@ Result<Json> read_json(System& system, const std::string& path) {
 }
 
 }  // namespace
+
+double began_at_s(const RunDir& dir, Launcher launcher) {
+  return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());
+}
 
 Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   StoredRun run{.dir = {.path = path, .resumed = true}, .plan = {}, .summary = {}};

@@ -26,6 +26,10 @@ struct StoredRun {
 /// bad_request: the directory holds no run, or plan.json is invalid.
 Result<StoredRun> read_stored_run(System& system, const std::string& path);
 
+/// Returns Unix seconds of the run's submission or local start, by the file system's clock; 0:
+/// never.
+double began_at_s(const RunDir& dir, Launcher launcher);
+
 /// Returns seconds from the run's submission or local start until now, by the file system's clock
 /// and the local one; infinite if it never began.
 double seconds_since_began(const RunDir& dir, Launcher launcher);

@@ -132,6 +132,7 @@ Json to_json(const Summary& summary) {
     document["lost_seconds"] = summary.lost_seconds;
     document["restart_list"] = json_of(summary.restart_list);
   }
+  add_json(summary.books, document);
   add("reason", summary.reason);
   add("first_error", summary.first_error);
   add("advice", summary.advice);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/run/books.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
 #include "support/json.hpp"
@@ -115,6 +116,7 @@ struct Summary {
   std::string reason = {};                 // one sentence; empty when completed
   std::string first_error = {};            // "rank 3 on n2: ValueError: bad"; empty: none was found
   std::string advice = {};                 // what to change; empty: unknown
+  Books books = {};
 };
 
 /// `seconds`, `most_seconds`: as for RunTotals::goodput.

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <optional>
 
+#include "launcher/accounting/rank_memory.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/run/failure.hpp"
@@ -84,6 +86,21 @@ std::string words_of(const End& end, System& system) {
                    .exit_code = killed ? 0 : end.code});
 }
 
+/// A rank that is still ending, since another failed, is not in the books.
+void write_memory(const std::vector<OwnedProcess>& ranks, System& system) {
+  const auto run_dir = system.environment("DLLAUNCH_RUN_DIR");
+  if (!run_dir || run_dir->empty()) return;
+  std::vector<RankMemory> ended;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (const auto peak = ranks[rank].peak_memory_bytes(); peak > 0)
+      ended.push_back({.time = unix_seconds(),
+                       .rank = static_cast<int>(rank),
+                       .host = system.host_name(),
+                       .peak_bytes = peak});
+  }
+  if (!ended.empty()) append_memory(*run_dir, ended);
+}
+
 }  // namespace
 
 Result<int> spawn_ranks(int ranks, const std::vector<std::string>& argv, System& system) {
@@ -120,6 +137,7 @@ Result<int> spawn_ranks(int ranks, const std::vector<std::string>& argv, System&
     }
     end = first_end(running);
   }
+  write_memory(running, system);
   if (end->code != 0) system.log(fmt::format("dllaunch: {}\n", words_of(*end, system)));
   end_descendants(term_to_kill);
   return end->code;

@@ -73,6 +73,8 @@ constexpr EventField ranks_fields[] = {
      "delayed"},
     {"stragglers_total", "the number of late ranks"},
     {"notes", "what was printed about them"},
+    {"peak_memory_bytes", "the most that a rank has had resident so far; null: unknown"},
+    {"peak_memory_by_rank", "that of each rank; null: unknown, or more than 1,024 ranks"},
 };
 
 constexpr EventField gpus_fields[] = {
@@ -89,7 +91,7 @@ constexpr EventField gpus_fields[] = {
     {"throttled", "share of time in which the GPU was slowed down"},
     {"idle_between_steps", "share of time between an update and the next step's first kernel"},
     {"exposed_ms", "wait for gradients per step"},
-    {"energy_j", "of all GPUs together"},
+    {"energy_j", "of all GPUs together, between their readings; null: unknown"},
     {"throttled_seconds", "by reason"},
     {"ecc_errors", "uncorrectable memory errors"},
     {"xids", "XID errors; null: unknown"},

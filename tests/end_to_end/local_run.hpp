@@ -71,6 +71,21 @@ class LocalRun : public testing::Test {
     return happens_within(std::chrono::seconds(60), [&] { return there() || !work_.running(); }) &&
            there();
   }
+  void expect_books_of_two_ranks(const char* source) {
+    const auto books = summary();
+    EXPECT_GT(books["core_hours"], 0);
+    EXPECT_EQ(books["gpu_hours"], 0) << "device: cpu";
+    EXPECT_EQ(books["peak_memory_source"], source);
+    ASSERT_EQ(books["peak_memory_by_rank"].size(), 2U) << books;
+    for (const auto& peak : books["peak_memory_by_rank"]) {
+      EXPECT_GT(peak, 1 << 20);
+      EXPECT_LE(peak, books["peak_memory_bytes"]);
+    }
+    // Where RAPL may be read it is known.
+    EXPECT_TRUE(books["energy_joules"].is_null() || books["energy_joules"] > 0);
+    EXPECT_EQ(books["energy_joules"].is_null(), books["energy_source"].is_null());
+    EXPECT_EQ(books["wasted"]["seconds"], 0);
+  }
   void expect_nothing_left() {
     EXPECT_TRUE(happens_within(std::chrono::seconds(2), [this] {
       return processes_of(work_.run_dir()).empty();

@@ -39,6 +39,7 @@ TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
   EXPECT_TRUE(summary()["queue_seconds"].is_null());
   EXPECT_GT(summary()["images_per_s"], 0);
   EXPECT_GT(summary()["goodput"], 0);
+  expect_books_of_two_ranks("trainer");
   EXPECT_THAT(ended.err, HasSubstr("epoch 2/2: loss"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 2 ranks, 2 epochs"));
   expect_nothing_left();

@@ -82,6 +82,8 @@ TEST_F(LocalSpawn, ACommandGetsItsRanksAndIsBoundAsThePlanSays) {
       work_.run(args(command("echo $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT; "
                              "grep -w Cpus_allowed_list /proc/self/status")));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  expect_books_of_two_ranks("kernel");
+  EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
   const auto plan = Json::parse(work_.text_of("run/plan.json"));
   std::string place;
   for (int rank = 0; rank < 2; ++rank) {

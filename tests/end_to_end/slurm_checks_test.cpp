@@ -230,6 +230,26 @@ TEST_F(SlurmChecks, WishesThatStandElsewhereCount) {
   EXPECT_THAT(own.err, HasSubstr("for physics"));
 }
 
+/// Slurm has no memory per task: the job asks for that of all ranks of a node.
+TEST_F(SlurmChecks, MemoryOfRanksIsThatOfTheirNode) {
+  constexpr const char* job = R"(name: memory
+resources: {ranks_per_node: 2, gpus_per_node: 0, time: 5, memory: {per_rank: 64MB}}
+run: 'echo "$SLURM_MEM_PER_NODE MiB"'
+)";
+  const auto too_much = plan(job, {"--set", "resources.memory.per_rank=9TB"});
+  EXPECT_EQ(too_much.exit_code, 3) << too_much.out;
+  EXPECT_THAT(too_much.out, HasSubstr("asked for 9T of memory for each of 2 ranks on a node, "
+                                      "18432 GiB together, nodes of partition batch have "));
+  const auto run_dir = place_->path() + "/memory";
+  const auto ran = place_->run({"run", place_->file("memory.yaml", job), "--run-dir", run_dir});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("128 MiB"));
+  const auto summary = Json::parse(place_->text_of("memory/summary.json"), nullptr, false);
+  EXPECT_GT(summary["core_hours"], 0) << summary;
+  EXPECT_TRUE(summary["energy_joules"].is_null()) << "no plug-in of this cluster measures it";
+  EXPECT_EQ(summary["wasted"]["seconds"], 0);
+}
+
 TEST_F(SlurmChecks, AnAccountInCapitalsIsTheSame) {
   const auto ended = plan(good, {"--set", "resources.account=PHYSICS"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;

@@ -31,6 +31,7 @@ BEYOND_THE_SCHEMA = {
     "init-from-two-places",
     "init-skip-alone",
     "masks-without-policy",
+    "memory-twice",
     "policy-without-masks",
     "spare-nodes-without-restarts",
     "alias-in-itself",

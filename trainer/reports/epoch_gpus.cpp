@@ -33,8 +33,9 @@ Known least_of(const OverTime& values) {
 Known if_any(double value) {
   return value > 0 ? Known(value) : std::nullopt;
 }
+/// Of a single reading no energy is known.
 Known energy_of(const GpuUse& use) {
-  return use.power.readings > 0 ? Known(use.power.sum) : std::nullopt;
+  return use.power.seconds > 0 ? Known(use.power.sum) : std::nullopt;
 }
 
 struct GpuColumn {

@@ -68,6 +68,27 @@ Json rank_row(const EpochRanks& event, int rank) {
   return row;
 }
 
+/// Bytes by rank, null where unknown; null altogether for more ranks than ranks.csv takes, or if no
+/// rank knows.
+Json peaks_of(const std::vector<RankSeconds>& ranks) {
+  Json peaks = Json::array();
+  bool any = false;
+  for (const RankSeconds& rank : ranks) {
+    any = any || rank.peak_memory_bytes > 0;
+    peaks.push_back(rank.peak_memory_bytes > 0
+                        ? Json(static_cast<std::int64_t>(rank.peak_memory_bytes))
+                        : Json());
+  }
+  return any && ranks.size() <= most_ranks_in_rows ? peaks : Json();
+}
+
+/// The most of any rank; null: unknown.
+Json most_peak(const std::vector<RankSeconds>& ranks) {
+  const auto& most = *std::ranges::max_element(ranks, {}, &RankSeconds::peak_memory_bytes);
+  if (most.peak_memory_bytes <= 0) return {};
+  return static_cast<std::int64_t>(most.peak_memory_bytes);
+}
+
 Json straggler_row(const EpochRanks& event, const Straggler& late) {
   Json row = {{"rank", late.rank},
               {"host", event.hosts[static_cast<std::size_t>(late.rank)]},
@@ -243,7 +264,9 @@ void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
              .add("slowest", listed)
              .add("stragglers", stragglers)
              .add("stragglers_total", event.stragglers.size())
-             .add("notes", straggler_lines(event, most_notes)));
+             .add("notes", straggler_lines(event, most_notes))
+             .add("peak_memory_bytes", most_peak(event.ranks))
+             .add("peak_memory_by_rank", peaks_of(event.ranks)));
 }
 
 void EventLog::gpus(std::int64_t epoch, const EpochGpus& event) {

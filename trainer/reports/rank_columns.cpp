@@ -10,8 +10,7 @@
 namespace dllaunch {
 
 std::string rank_rows(std::int64_t epoch, const EpochRanks& ranks) {
-  constexpr std::size_t most_ranks = 1024;
-  if (ranks.ranks.size() > most_ranks) return "";
+  if (ranks.ranks.size() > most_ranks_in_rows) return "";
   std::string rows;
   for (std::size_t rank = 0; rank < ranks.ranks.size(); ++rank) {
     fmt::format_to(std::back_inserter(rows), "{},{},{}", epoch, rank,

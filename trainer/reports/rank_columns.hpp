@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,8 +27,11 @@ inline constexpr std::array<RankColumn, 8> rank_columns = {{
     {"delayed", [](const RankSeconds& rank) { return rank.delayed; }},
 }};
 
+/// Beyond, what has a row for each rank would outgrow the rest of the run's reports.
+inline constexpr std::size_t most_ranks_in_rows = 1024;
+
 /// A row of ranks.csv per rank: "EPOCH,RANK,HOST,..." with seconds in microseconds' precision.
-/// Empty beyond 1,024 ranks, where the file would outgrow the rest of the run's reports.
+/// Empty beyond most_ranks_in_rows.
 std::string rank_rows(std::int64_t epoch, const EpochRanks& ranks);
 
 /// The columns of ranks.csv after the epoch.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "trainer/reports/peak_memory.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -224,6 +226,7 @@ void StragglerWatch::end_step() {
 EpochRanks StragglerWatch::end_epoch() {
   begin_exchange();
   end_exchange();
+  epoch_.peak_memory_bytes = peak_memory_bytes().value_or(0);
   const auto ranks = static_cast<std::size_t>(communicator_.size());
   std::vector<RankSeconds> all(ranks);
   all[static_cast<std::size_t>(communicator_.rank())] = epoch_;

@@ -26,11 +26,12 @@ struct RankSeconds {
   double delayed = 0;        // wait that this rank caused in steps where it arrived last
   // Sums of squares over steps of data, compute and between: their variance.
   std::array<double, 3> squares = {};
+  double peak_memory_bytes = 0;  // of the process so far; 0: unknown
 
   double compute() const { return forward + backward + update; }
   double total() const { return data + compute() + between + communication + waiting; }
 };
-static_assert(sizeof(RankSeconds) == 12 * sizeof(double), "gathered as an array of doubles");
+static_assert(sizeof(RankSeconds) == 13 * sizeof(double), "gathered as an array of doubles");
 
 enum class Lateness : std::uint8_t { data, compute, between };
 std::string_view to_string(Lateness cause);

@@ -142,8 +142,7 @@ Result<int> cancel_slurm(const Options& options, const StoredRun& run, System& s
   auto outcome = end_job(options, run, job, follower, system);
   if (!outcome) return std::move(outcome).error();
   if (!owner_of(run.dir)) {
-    const auto summary = summary_of(*outcome, follower.totals(), run.plan.ranks(), run.trains,
-                                    seconds_since_began(run.dir, run.plan.launcher));
+    const auto summary = final_summary(system, run, *outcome, follower.totals());
     auto written = write_file(run.dir.summary(), summary_text(summary));
     if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   }

@@ -275,8 +275,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     show_detached(options, run, {"job", id ? id->substr(0, id->find('\n')) : "unknown"}, system);
     return exit_code::success;
   }
-  const auto summary = summary_of(*outcome, follower.totals(), plan.ranks(), !job.train.is_null(),
-                                  seconds_since_began(run, plan.launcher));
+  const StoredRun ended{
+      .dir = run, .plan = plan, .trains = !job.train.is_null(), .summary = nullptr};
+  const auto summary = final_summary(system, ended, *outcome, follower.totals());
   return finish(options, run, folder, *outcome, summary, system);
 }
 

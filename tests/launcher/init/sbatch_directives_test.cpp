@@ -54,6 +54,10 @@ TEST(SbatchDirectives, StayOptionsWhereTheKeyHasNoSuchValue) {
   EXPECT_EQ(convert("#SBATCH --gpus-per-node=a100:4").counts.gpus_per_node, 4);
   EXPECT_THAT(convert("#SBATCH --exclusive=user").sbatch_extra, ElementsAre("--exclusive=user"));
   EXPECT_EQ(value_of(convert("#SBATCH --mem=4096"), "memory"), "4096M");
+  EXPECT_EQ(convert("#SBATCH --mem-per-gpu=40g").resources.at(0).value.dump(),
+            R"({"per_gpu":"40G"})");
+  EXPECT_THAT(convert("#SBATCH --mem-per-cpu=4G").sbatch_extra, ElementsAre("--mem-per-cpu=4G"))
+      << "no key counts CPUs";
 }
 
 TEST(SbatchDirectives, CountGpusAndTasksOfOneNode) {

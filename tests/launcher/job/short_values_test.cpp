@@ -34,6 +34,14 @@ TEST(ShortValues, MemoryHasSlurmsUnits) {
     EXPECT_EQ(memory_of_short(other), std::nullopt) << other;
 }
 
+TEST(ShortValues, MemoryCountsInMebibytes) {
+  EXPECT_EQ(memory_mib("64G"), 65536);
+  EXPECT_EQ(memory_mib("512K"), 0.5);
+  EXPECT_EQ(memory_mib("3M"), 3);
+  EXPECT_EQ(memory_mib("2T"), 2 << 20);
+  EXPECT_EQ(memory_mib(""), 0);
+}
+
 /// Any mixture of units is the same time to Slurm's reader, and what is full form stays.
 TEST(ShortValues, AnyTimeKeepsItsLength) {
   std::mt19937 random(20261124);

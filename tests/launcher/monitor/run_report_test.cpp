@@ -45,6 +45,19 @@ seconds of epoch 2 on 2 ranks
 )");
 }
 
+TEST(RunReport, TellsWhatItCost) {
+  auto run = finished_run();
+  run.summary.update(Json::parse(
+      R"({"core_hours":0.5,"gpu_hours":null,"peak_memory_bytes":1610612736,
+          "peak_memory_by_rank":[1,1610612736],"energy_joules":null,
+          "wasted":{"seconds":3,"core_hours":0.25,"gpu_hours":null}})"));
+  const auto text = render_run_report(run, {}, {});
+  EXPECT_NE(text.find("\n  core-hours 0.5, GPU-hours unknown, peak memory of a rank 1.50 GiB (rank "
+                      "1), energy unknown, wasted by interruptions 3.0 s, 0.25 core-hours\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(RunReport, OneIsSingular) {
   auto run = finished_run();
   run.summary["ranks"] = 1;

@@ -55,6 +55,14 @@ TEST_F(OwnedProcessTest, AppendsItsOutputAndTellsItsCode) {
   EXPECT_EQ(text_of(log_), "yes\nto stderr\nyes\nto stderr\n");
 }
 
+TEST_F(OwnedProcessTest, TellsTheMostMemoryOfItAndWhatItWaitedFor) {
+  auto process = shell("head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null");
+  ASSERT_TRUE(process);
+  EXPECT_EQ(process->peak_memory_bytes(), 0) << "it is not over";
+  ASSERT_TRUE(within(10s, [&] { return process->poll().has_value(); }));
+  EXPECT_GT(process->peak_memory_bytes(), 30'000'000) << "tail keeps what it prints";
+}
+
 TEST_F(OwnedProcessTest, HasItsOwnGroupNoInputAndDefaultSignals) {
   const auto before = signal(SIGINT, SIG_IGN);
   auto process = shell("cat; test $(ps -o pgid= -p $$) = $$ && kill -INT $$; sleep 5");

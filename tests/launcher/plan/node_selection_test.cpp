@@ -46,6 +46,19 @@ TEST(NodeSelection, AConstraintOrAnExclusionCanMakeTheChoiceUniform) {
       << "both of them on one node";
 }
 
+TEST(NodeSelection, LeavesOutNodesWithTooLittleMemory) {
+  const auto memory = [](const char* amount) {
+    return JobMemory{.per = MemoryPer::rank, .amount = amount};
+  };
+  EXPECT_EQ(chosen({.ranks_per_node = 4, .memory = memory("4G")}, false).shape.cpus, 64)
+      << "the small ones have 15.6 GiB";
+  EXPECT_EQ(chosen({.ranks_per_node = 4, .memory = memory("3G")}, false).shape.cpus, 8);
+  EXPECT_EQ(problem({.nodes = 4, .ranks_per_node = 4, .memory = memory("4G")}),
+            "asked for 4G of memory for each of 4 ranks on a node, 16 GiB together, nodes of "
+            "partition batch have 15.62 GiB (use --set resources.memory.per_rank=3GB, or name "
+            "another resources.partition)");
+}
+
 TEST(NodeSelection, SaysWhatToAskForInstead) {
   EXPECT_EQ(problem({.nodes = 6}),
             "asked for 6 nodes, partition batch has 5 (use --set resources.nodes=5)");

@@ -61,6 +61,37 @@ TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
               Contains(HasSubstr("runs on the only node of its ranks")));
 }
 
+TEST(PlanSlurm, MemoryIsAskedForInSlurmsTerms) {
+  auto job = two_by_two();
+  const auto ask = [&job](MemoryPer per, const char* amount) {
+    job.resources.memory = JobMemory{.per = per, .amount = amount};
+  };
+  ask(MemoryPer::node, "64G");
+  EXPECT_EQ(option(planned(job, lumi_like()), "--mem"), "64G");
+  ask(MemoryPer::rank, "4G");
+  EXPECT_EQ(option(planned(job, lumi_like()), "--mem"), "8G");
+  ask(MemoryPer::gpu, "4G");
+  EXPECT_EQ(problem_of(job, small_cluster()),
+            "resources.memory.per_gpu: the job asks for no GPU (use resources.memory.per_rank or "
+            "per_node, or ask for GPUs)");
+  job.train = nullptr;
+  job.run_command = {"./app"};
+  const auto made = planned(job, lumi_like());
+  EXPECT_EQ(option(made, "--mem-per-gpu"), "4G");
+  EXPECT_EQ(option(made, "--mem"), "absent");
+}
+
+TEST(PlanSlurm, MoreMemoryThanNodesHaveIsAnError) {
+  auto job = two_by_two();
+  job.resources.memory = JobMemory{.per = MemoryPer::node, .amount = "481G"};
+  EXPECT_EQ(problem_of(job, lumi_like()),
+            "asked for 481G of memory on each node, nodes of partition standard-g have 480 GiB "
+            "(use --set resources.memory.per_node=480GB, or name another resources.partition)");
+  job.resources.ranks_per_node.reset();  // as many as the node has NUMA nodes or GPUs
+  job.resources.memory = JobMemory{.per = MemoryPer::rank, .amount = "400G"};
+  EXPECT_THAT(problem_of(job, lumi_like()), HasSubstr("400G of memory for each of "));
+}
+
 TEST(PlanSlurm, SpareNodesMustBeThere) {
   auto job = two_by_two();
   job.recovery.spare_nodes = 1;

@@ -195,7 +195,11 @@ TEST_F(SlurmOutcomeTest, AnArrayThatCompletedSaysOfHowManyTasks) {
   plan_.array = "0-1";
   SlurmJob task;
   task.state = "COMPLETED";
+  EXPECT_FALSE(explain_jobs(plan_, run_, "7", {task, task}, totals_).task_seconds) << "not 0";
+  task.start = "2026-11-20T19:57:21";
+  task.end = "2026-11-20T19:58:01";
   const auto outcome = explain_jobs(plan_, run_, "7", {task, task}, totals_);
+  EXPECT_EQ(outcome.task_seconds, 80);
   EXPECT_EQ(outcome.status, RunStatus::completed);
   EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 2}}));
 }

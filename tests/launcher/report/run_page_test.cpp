@@ -17,6 +17,8 @@ RunForPage small_record() {
   record.run.plan.name = "<b>";
   record.run.summary = Json::parse(
       R"({"status":"failed","seconds":3600,"queue_seconds":60,"ranks":2,"epochs":3,"goodput":0.5,
+          "core_hours":4,"gpu_hours":1,"peak_memory_bytes":1073741824,"energy_joules":null,
+          "wasted":{"seconds":36,"core_hours":0.04,"gpu_hours":0.01},
           "reason":"rank 1 <n1> exited with code 1","advice":"try"})");
   record.job_file = "name: x\nenvironment: {variables: {HF_TOKEN: abc}}\n";
   Topology node;
@@ -38,8 +40,9 @@ TEST(RunPage, TellsTheRun) {
   const auto page = html_page(run_page(small_record()));
   for (const char* part :
        {"&lt;b&gt;", "failed", "1:00:00", "rank 1 &lt;n1&gt; exited with code 1", "<b>4</b>",
-        "<b>1</b>", "GPU-hours", "GPU 0: ranks 0-1", "rank 1: CPUs 2-3", "HF_TOKEN: (left out)",
-        "dllaunch run &#39;/runs/a b/job.yaml&#39;", "<b>50 %</b>"})
+        "<b>1</b>", "GPU-hours", "<b>1.00 GiB</b>", "<b>unknown</b>",
+        "<b>36.0 s, 0.04 core-hours, 0.01 GPU-hours</b>", "GPU 0: ranks 0-1", "rank 1: CPUs 2-3",
+        "HF_TOKEN: (left out)", "dllaunch run &#39;/runs/a b/job.yaml&#39;", "<b>50 %</b>"})
     EXPECT_THAT(page, HasSubstr(part));
   for (const char* part : {"abc", "Curves", "Restarts", "nan", "<b>>"})
     EXPECT_THAT(page, Not(HasSubstr(part)));

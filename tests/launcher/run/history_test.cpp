@@ -157,6 +157,22 @@ TEST(History, ARestartHasItsReasonAndQueueTime) {
   EXPECT_EQ(history.restarts()[1].reason, "the previous start ended as failed");
 }
 
+TEST(History, InterruptionsLastUntilTheFirstStepBeginsAgain) {
+  History history;
+  history.take(StartEvent{.time = 1, .fencing_token = 1});
+  history.take(step(4, 3, 1));
+  history.take(RestartEvent{.time = 9, .reason = "?", .queue_seconds = 2, .fencing_token = 2});
+  history.take(StartEvent{.time = 10, .fencing_token = 2});
+  EXPECT_EQ(history.interrupted_seconds(), 0) << "it is not over";
+  history.take(RestartEvent{.time = 300, .reason = "?", .queue_seconds = 280, .fencing_token = 3});
+  history.take(StartEvent{.time = 301, .fencing_token = 3});
+  history.take(resume(301, 3, 3));
+  history.take(step(303, 4, 3));
+  EXPECT_EQ(history.interrupted_seconds(), 301 - 4 - 280 - 2);
+  history.take(step(304, 5, 3));
+  EXPECT_EQ(history.interrupted_seconds(), 301 - 4 - 280 - 2);
+}
+
 TEST(History, WhatAnEarlierRunDidIsKnownButNotAccountedFor) {
   History history;
   history.recall(StartEvent{.time = 1});

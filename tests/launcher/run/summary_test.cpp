@@ -127,9 +127,11 @@ TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
   const auto json = to_json(summary);
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"status", "seconds", "queue_seconds", "ranks", "epochs",
-                                            "images_per_s", "val_accuracy", "restarts", "goodput",
-                                            "first_epoch_excluded"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{
+                      "status", "seconds", "queue_seconds", "ranks", "epochs", "images_per_s",
+                      "val_accuracy", "restarts", "goodput", "first_epoch_excluded", "core_hours",
+                      "gpu_hours", "peak_memory_bytes", "peak_memory_source", "peak_memory_by_rank",
+                      "energy_joules", "energy_source", "energy_seconds", "wasted"}));
   EXPECT_EQ(json["first_epoch_excluded"], true);
   EXPECT_FALSE(to_json(Summary()).contains("first_epoch_excluded"));  // no throughput
   EXPECT_TRUE(json["queue_seconds"].is_null());

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "launcher/accounting/rank_memory.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/support/emulator.hpp"
@@ -54,6 +55,15 @@ TEST_F(SpawnRanks, EachKnowsItsPlace) {
   EXPECT_EQ(text_of("rank-0"), "0/3 0/3 " + own + "\n");
   EXPECT_EQ(text_of("rank-2"), "2/3 2/3 " + own + "\n");
   EXPECT_EQ(system_.logged, "");
+}
+
+TEST_F(SpawnRanks, WritesTheMemoryOfEachIntoTheRunsDirectory) {
+  setenv("DLLAUNCH_RUN_DIR", folder_.path().c_str(), 1);
+  EXPECT_EQ(code_of(2, "true"), 0);
+  unsetenv("DLLAUNCH_RUN_DIR");
+  const auto peaks = peaks_in(text_of("memory.csv"), 0);
+  ASSERT_EQ(peaks.size(), 2U);
+  for (const auto& peak : peaks) EXPECT_GT(peak, 100'000);
 }
 
 TEST_F(SpawnRanks, OneThatEndsWellWaitsForTheOthers) {

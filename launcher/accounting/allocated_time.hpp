@@ -1,0 +1,13 @@
+// How long a run has had its allocations, from its journal.
+#pragma once
+
+#include <string_view>
+
+namespace dllaunch {
+
+/// Seconds from the first to the last line of each allocation in supervisor.jsonl, together: the
+/// queue between them is not in it. `since_s`: Unix seconds; earlier lines are of earlier runs in
+/// the directory. 0: no line.
+double allocated_seconds(std::string_view journal, double since_s);
+
+}  // namespace dllaunch

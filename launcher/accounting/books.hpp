@@ -1,0 +1,34 @@
+// What a run cost, from what was measured. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/accounting/event_readings.hpp"
+#include "launcher/plan/run_outline.hpp"
+#include "launcher/run/books.hpp"
+#include "launcher/slurm/job_usage.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+
+struct RunReadings {
+  std::optional<double> seconds = {};         // in its allocations; of an array all tasks
+  std::optional<double> wasted_seconds = {};  // by interruptions
+  EventReadings events = {};
+  std::vector<std::optional<std::int64_t>> kernel_peaks = {};  // by rank; empty: unknown
+  JobUsage slurm = {};
+  std::optional<double> cpu_joules = {};  // RAPL's, of this machine
+};
+
+/// `plan`: what the job occupies of each node, with spare nodes.
+Books books_of(const RunReadings& readings, const RunOutline& plan);
+
+/// What summary.json says about the cost of its run, in words, as name and value; "unknown" where
+/// it is null. Empty for a summary of an older dllaunch.
+std::vector<std::pair<std::string, std::string>> book_words(const Json& summary);
+
+}  // namespace dllaunch

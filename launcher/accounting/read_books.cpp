@@ -1,0 +1,56 @@
+#include "launcher/accounting/read_books.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/accounting/allocated_time.hpp"
+#include "launcher/accounting/books.hpp"
+#include "launcher/accounting/rank_memory.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{4} << 20;
+
+/// As for goodput, the longest of what is known: each may have missed something.
+double seconds_of(const RunDir& dir, const Outcome& outcome, const History& history, double began_s,
+                  double most_seconds) {
+  const double journal =
+      allocated_seconds(file_end(dir.path + "/supervisor.jsonl", most_bytes), began_s);
+  return std::max(outcome.seconds,
+                  std::min(std::max(journal, history.span_seconds()), most_seconds));
+}
+
+}  // namespace
+
+std::optional<double> wasted_seconds(const History& history, int restarts) {
+  if (restarts == 0) return 0;
+  if (history.restart_count() == 0) return std::nullopt;
+  return history.lost_seconds() + history.interrupted_seconds();
+}
+
+Books read_books(System& system, const RunOutline& plan, const RunDir& dir, const Outcome& outcome,
+                 const Summary& summary, const History& history) {
+  const double began_s = began_at_s(dir, plan.launcher);
+  const double most_seconds = seconds_since_began(dir, plan.launcher);
+  RunReadings readings{
+      .seconds = plan.array ? outcome.task_seconds
+                            : seconds_of(dir, outcome, history, began_s, most_seconds),
+      .wasted_seconds = wasted_seconds(history, summary.restarts),
+      .events = read_event_readings(dir.events(), began_s),
+      .kernel_peaks = peaks_in(file_end(memory_file(dir.path), most_bytes), began_s),
+      .cpu_joules = outcome.cpu_joules};
+  // Restarts of an array's tasks are in their own directories.
+  if (plan.array) readings.wasted_seconds.reset();
+  if (plan.launcher == Launcher::slurm) {
+    const auto id = system.read_file(dir.job_id());
+    const auto job = id ? job_id_in(*id) : std::nullopt;
+    if (job) readings.slurm = usage_of_job(system, *job);
+  }
+  return books_of(readings, plan);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,23 @@
+// Reads what was measured of a run that has ended.
+#pragma once
+
+#include "launcher/os/system.hpp"
+#include "launcher/plan/run_outline.hpp"
+#include "launcher/run/books.hpp"
+#include "launcher/run/outcome.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/run/summary.hpp"
+
+namespace dllaunch {
+
+/// Seconds that interruptions cost, as goodput counts them (history.hpp): the step time that was
+/// lost, and the down times up to the first step's beginning. 0 without a restart; nullopt if there
+/// was one of which events tell nothing, as with `run:`.
+std::optional<double> wasted_seconds(const History& history, int restarts);
+
+/// `summary`: of the same run, without books. Asks Slurm's accounting; what does not answer is
+/// unknown.
+Books read_books(System& system, const RunOutline& plan, const RunDir& dir, const Outcome& outcome,
+                 const Summary& summary, const History& history);
+
+}  // namespace dllaunch
