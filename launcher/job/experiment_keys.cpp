@@ -161,9 +161,10 @@ std::vector<JobKey> result_keys() {
               "counts",
        .example = "val_acc=([0-9.]+)"},
       {.path = "sweep.direction",
-       .rules = choices({"maximize", "minimize"}),
-       .initial = "maximize",
-       .doc = "which values are better"},
+       .rules = choices({"auto", "maximize", "minimize"}),
+       .initial = "auto",
+       .doc = "which values are better; auto: the lower of a loss, an error or seconds, by the "
+              "metric's name, else the higher"},
       {.path = "sweep.concurrent",
        .rules = automatic_or(whole(1, 1000)),
        .initial = "auto",

@@ -139,7 +139,9 @@ JobSweep sweep_from(const Json& block) {
   sweep.reduction = block["reduction"];
   sweep.metric = block["metric"];
   if (!block["value"].is_null()) sweep.value = block["value"];
-  sweep.minimize = block["direction"] == "minimize";
+  const bool falls = sweep.metric.find("loss") != std::string::npos ||
+                     sweep.metric.find("error") != std::string::npos || sweep.metric == "seconds";
+  sweep.minimize = block["direction"] == "auto" ? falls : block["direction"] == "minimize";
   sweep.concurrent = number_of<int>(block["concurrent"]);
   sweep.gpu_hours = number_of<double>(block["gpu_hours"]);
   if (!block["until"].is_null()) sweep.until = block["until"];

@@ -68,7 +68,8 @@ Json own_state(const Trial& trial) {
           {"run", trial.run},
           {"reason", trial.reason},
           {"attempts", trial.attempts},
-          {"gpu_seconds", trial.gpu_seconds}};
+          {"gpu_seconds", trial.gpu_seconds},
+          {"log_from", trial.log_from}};
 }
 
 void take_own_state(const Json& own, Trial& trial) {
@@ -82,6 +83,7 @@ void take_own_state(const Json& own, Trial& trial) {
   trial.reason = value_at<std::string>(own, "reason");
   trial.attempts = value_at<int>(own, "attempts");
   trial.gpu_seconds = value_at<double>(own, "gpu_seconds");
+  trial.log_from = value_at<std::uint64_t>(own, "log_from");
 }
 
 void take_parameters(const Json& record, Trial& trial) {
@@ -132,9 +134,10 @@ Json study_record(const std::string& name, bool minimize) {
   return record;
 }
 
-Json trial_record(const std::vector<Parameter>& space, const Trial& trial, double unix_s) {
+Json trial_record(const std::vector<Parameter>& space, const Trial& trial, int study,
+                  double unix_s) {
   Json record = record_of(create_trial);
-  record["study_id"] = 0;
+  record["study_id"] = study;
   record["datetime_start"] = iso_time(unix_s);
   record["state"] = static_cast<int>(running);
   record["value"] = nullptr;
@@ -181,7 +184,7 @@ Json end_record(int id, const Trial& trial, double unix_s) {
 
 Trial* OptunaReplay::at(const Json& record) {
   const auto number = numbers_.find(value_at<int>(record, "trial_id", -1));
-  if (number == numbers_.end() || ended_[number->second]) return nullptr;
+  if (number == numbers_.end() || ended_.contains(number->second)) return nullptr;
   return &trials_[static_cast<std::size_t>(number->second)];
 }
 
@@ -227,7 +230,7 @@ void OptunaReplay::take(std::string_view line) {
     trial->state = state == completed ? TrialState::completed
                    : state == failed  ? TrialState::failed
                                       : TrialState::stopped;
-    ended_[trial->number] = true;
+    ended_.insert(trial->number);
   }
 }
 

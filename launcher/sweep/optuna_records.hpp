@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,9 @@ std::string distribution_of(const Parameter& parameter);
 
 Json study_record(const std::string& name, bool minimize);
 
-/// A trial with its parameters, running. It gets the next free number of the file.
-Json trial_record(const std::vector<Parameter>& space, const Trial& trial, double unix_s);
+/// A trial with its parameters, running. It gets the next free number of the study with this id.
+Json trial_record(const std::vector<Parameter>& space, const Trial& trial, int study,
+                  double unix_s);
 
 /// What Optuna has no field for: state, target, run, reason, attempts, GPU time. Optuna keeps it as
 /// the user attribute "dllaunch". `id`: the trial's in the file.
@@ -44,7 +46,10 @@ class OptunaReplay {
   void take(std::string_view line);
 
   bool has_study() const { return study_id_ >= 0; }
+  int study_id() const { return study_id_; }
   const std::vector<Trial>& trials() const { return trials_; }
+  /// Whether the trial's end is in the file.
+  bool ended(int number) const { return ended_.contains(number); }
   /// A trial's id in the file, by its number; trials of other studies count too.
   int id_of(int number) const { return ids_[static_cast<std::size_t>(number)]; }
 
@@ -55,9 +60,9 @@ class OptunaReplay {
   std::string study_;
   int studies_ = 0;
   int study_id_ = -1;
-  int next_id_ = 0;                 // of a trial
-  std::map<int, int> numbers_;      // by id; of this study
-  std::map<int, bool> ended_ = {};  // by number: later records of it do not count
+  int next_id_ = 0;             // of a trial
+  std::map<int, int> numbers_;  // by id; of this study
+  std::set<int> ended_ = {};    // numbers: later records of them do not count
   std::vector<int> ids_;
   std::vector<Trial> trials_;
 };

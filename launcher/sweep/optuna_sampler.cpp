@@ -16,10 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Importing Optuna takes seconds on a file system that is far away.
-constexpr auto longest = 300s;
+constexpr auto longest = 120s;
 
 Result<Ok> run_script(System& system, const JobSweep& wanted, const Json& request) {
-  const std::string hint = "python3 -m pip install optuna, or sampler: random";
   auto told = system.run({"python3", "-c", std::string(optuna_script()), request.dump()}, longest);
   if (!told) return std::move(told).error().within("sampler: {optuna: " + wanted.sampler + "}");
   if (told->exit_code == 0) return Ok{};
@@ -27,7 +26,10 @@ Result<Ok> run_script(System& system, const JobSweep& wanted, const Json& reques
   for (const auto line : split_lines(told->err))
     if (!line.empty()) last = shown_line(line);
   return Error{ErrorKind::unavailable,
-               fmt::format("sampler: {{optuna: {}}}: {}", wanted.sampler, last), hint};
+               fmt::format("sampler: {{optuna: {}}}: {}", wanted.sampler, last),
+               last.find("has no Optuna") != std::string::npos
+                   ? "python3 -m pip install optuna, or sampler: random"
+                   : "the same command with --run-dir continues"};
 }
 
 }  // namespace

@@ -29,11 +29,16 @@ constexpr int concurrent_jobs = 4;
 const std::vector<std::string> budget_keys = {"sweep.trials", "sweep.concurrent", "sweep.gpu_hours",
                                               "sweep.until"};
 
+/// Each check reads the job file again.
+constexpr std::size_t most_checked = 20;
+
 /// Whether each end of each range makes a job that can be planned.
 Result<Ok> check_space(System& system, const SweepRequest& request, const Job& job,
                        const std::vector<Parameter>& space, std::int64_t all_epochs) {
   for (const Parameter& parameter : space) {
-    for (const Json& value : extremes_of(parameter)) {
+    auto values = extremes_of(parameter);
+    if (values.size() > most_checked) values.resize(most_checked);
+    for (const Json& value : values) {
       Json one = Json::object();
       for (const Parameter& other : space) one[other.name] = extremes_of(other).front();
       one[parameter.name] = value;
@@ -94,6 +99,18 @@ Result<Ok> set_epochs(const Job& job, PreparedSweep& prepared) {
                  fmt::format("scheduler: asha stops trials early, and a whole trial has {}",
                              counted(*all, "epoch")),
                  fmt::format("more than sweep.min_epochs, which is {}", wanted.min_epochs)};
+  for (const char* taken : {"train.epochs", "train.max_steps", "epochs"})
+    if (wanted.parameters.contains(taken))
+      return Error{ErrorKind::bad_request,
+                   fmt::format("sweep.parameters.{}: scheduler: asha sets it", taken),
+                   "leave it out, or scheduler: none"};
+  if (*all < std::int64_t{wanted.min_epochs} * wanted.reduction)
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("scheduler: asha has nothing to choose: {} is less than sweep.reduction "
+                    "({}) times sweep.min_epochs ({})",
+                    counted(*all, "epoch"), wanted.reduction, wanted.min_epochs),
+        "more epochs, or a smaller reduction"};
   prepared.all_epochs = *all;
   prepared.sweep.rungs = rungs_of(wanted.min_epochs, *all, wanted.reduction);
   return Ok{};

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <list>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
@@ -35,6 +37,9 @@ using namespace std::chrono_literals;
 /// Starts of a trial that ended from outside (killed, preempted, out of time) without an epoch more
 /// than before.
 constexpr int most_attempts = 10;
+
+/// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
+constexpr auto longest_held = 300s;
 struct Running {
   int number = 0;
   std::size_t slot = 0;
@@ -67,20 +72,25 @@ class Driver {
   std::string dir_of(const Trial& trial) const { return request_.dir + "/" + trial.run; }
 
   void take_journal();
-  const Trial* waiting(bool free) const;
+  Trial* waiting();
   Result<bool> start_next();
   Result<Ok> start(int number);
   Result<Ok> create(const NextStep& step);
   Result<Ok> watch();
   Result<Ok> settle(Running& running, int code);
   bool measure(Trial& trial);
+  double seconds_of(const Running& running) const;
   void finish(Trial& trial);
   void fail(Trial& trial, const std::string& why);
   void judge(Trial& trial, const Running& running, int code);
   void try_again(Trial& trial, const Running& running, const std::string& why);
-  Result<Ok> record(const Trial& trial, std::int64_t after);
+  Result<Ok> record(const Trial& trial);
   Result<Ok> stop_the_paused();
   bool within_budget();
+  Result<Ok> finish_records();
+  Result<Ok> carry_out();
+  void drain();
+  bool is_held(Trial& trial);
   std::size_t free_slot() const;
   Result<Ok> write(bool now);
 
@@ -92,7 +102,9 @@ class Driver {
   const StopSignals& signals_;
   std::list<Running> running_;
   bool changed_ = true;
+  bool stopping_ = false;  // told to, or an error: trials are left as they are
   bool budget_told_ = false;
+  std::map<int, Clock::time_point> held_;  // trials whose directory another process holds
   Clock::time_point written_ = {};
 };
 
@@ -137,8 +149,6 @@ bool Driver::within_budget() {
   if (prepared_.job.sweep.gpu_hours) {
     double seconds = 0;
     for (const Trial& one : sweep_.trials) seconds += one.gpu_seconds;
-    for (const Running& one : running_)
-      seconds += std::chrono::duration<double>(Clock::now() - one.began).count() * prepared_.gpus;
     if (seconds >= *prepared_.job.sweep.gpu_hours * 3600) why = "sweep.gpu_hours are used up";
   }
   if (!why.empty() && !std::exchange(budget_told_, true))
@@ -146,12 +156,16 @@ bool Driver::within_budget() {
   return why.empty();
 }
 
-/// Values since `after`, then the state, and the end if it has one.
-Result<Ok> Driver::record(const Trial& one, std::int64_t after) {
+/// What the journal does not have: values, then the state, and the end if it has one.
+Result<Ok> Driver::record(const Trial& one) {
   std::vector<Json> records;
   const int id = journal_.replay().id_of(one.number);
-  for (const auto& [epoch, value] : one.values)
-    if (epoch > after) records.push_back(value_record(id, epoch, value));
+  const auto& known = journal_.replay().trials()[static_cast<std::size_t>(one.number)].values;
+  for (const auto& [epoch, value] : one.values) {
+    const auto before = known.find(epoch);
+    if (before == known.end() || before->second != value)
+      records.push_back(value_record(id, epoch, value));
+  }
   records.push_back(own_record(id, one));
   if (one.state != TrialState::running && one.state != TrialState::paused)
     records.push_back(end_record(id, one, unix_seconds()));
@@ -159,13 +173,31 @@ Result<Ok> Driver::record(const Trial& one, std::int64_t after) {
   return journal_.append(records);
 }
 
+/// A power loss may have left the last record of a trial that has ended unwritten.
+Result<Ok> Driver::finish_records() {
+  for (const Trial& one : sweep_.trials) {
+    if (one.state == TrialState::running || one.state == TrialState::paused ||
+        journal_.replay().ended(one.number))
+      continue;
+    if (auto written = record(one); !written) return written;
+  }
+  return Ok{};
+}
+
 Result<Ok> Driver::start(int number) {
   Trial& one = trial(number);
-  // An earlier driver may have been killed before it wrote down how a trial ended.
-  if (const auto before = one.epochs(); measure(one)) {
-    finish(one);
-    return record(one, before);
+  for (const Parameter& parameter : prepared_.space) {
+    if (one.parameters.contains(parameter.name)) continue;
+    fail(one, fmt::format("it has no {}: its sampler was interrupted", parameter.name));
+    return record(one);
   }
+  // An earlier driver may have been killed before it wrote down how a trial ended.
+  if (measure(one)) {
+    finish(one);
+    return record(one);
+  }
+  one.log_from = bytes_of_output({.path = dir_of(one)});
+  if (auto written = record(one); !written) return written;
   auto sets = sets_of_trial(prepared_.job, one.parameters, one.target, prepared_.all_epochs);
   if (!sets) return std::move(sets).error();
   std::vector<std::string> all = request_.sets;
@@ -200,7 +232,8 @@ Result<Ok> Driver::create(const NextStep& step) {
                          ? grid_values(prepared_.space, step.number)
                          : random_values(prepared_.space, step.number, wanted.seed);
     one.run = run_name(step.number);
-    const Json made = trial_record(prepared_.space, one, unix_seconds());
+    const Json made =
+        trial_record(prepared_.space, one, journal_.replay().study_id(), unix_seconds());
     if (auto written = journal_.append({&made, 1}); !written) return written;
   }
   if (journal_.replay().trials().size() <= sweep_.trials.size())
@@ -209,56 +242,73 @@ Result<Ok> Driver::create(const NextStep& step) {
   return Ok{};
 }
 
+/// Whether a dllaunch of a killed driver, or a person's, still works in a trial's directory. It is
+/// given time to save; then the trial fails.
+bool Driver::is_held(Trial& one) {
+  const auto holder = owner_of({.path = dir_of(one)});
+  if (!holder) return held_.erase(one.number), false;
+  const auto began = held_.try_emplace(one.number, Clock::now());
+  const auto who = fmt::format("process {} on {} works in {}", holder->pid, holder->host, one.run);
+  if (began.second) system_.log(fmt::format("trial {}: {}: waiting\n", one.number, who));
+  if (Clock::now() - began.first->second > longest_held) {
+    held_.erase(one.number);
+    fail(one, who);
+    (void)record(one);
+  }
+  return true;
+}
+
 /// A trial that is to run and does not: new, killed, or of an earlier driver; nullptr: none.
-/// `free`: only one whose directory no dllaunch of a killed driver holds any more.
-const Trial* Driver::waiting(bool free) const {
-  for (const Trial& one : sweep_.trials) {
+Trial* Driver::waiting() {
+  for (Trial& one : sweep_.trials) {
     const bool runs = std::ranges::any_of(
         running_, [&one](const Running& other) { return other.number == one.number; });
-    if (one.state != TrialState::running || runs) continue;
-    if (!free || !owner_of({.path = dir_of(one)})) return &one;
+    if (one.state == TrialState::running && !runs && !is_held(one)) return &one;
   }
   return nullptr;
 }
 
 /// Starts what is to run, else what comes next. Whether there was any.
 Result<bool> Driver::start_next() {
-  if (free_slot() == prepared_.slots.size()) return false;
-  const Trial* unfinished = waiting(true);
-  if (unfinished == nullptr) {
-    const auto step = within_budget() ? next_step(sweep_) : std::nullopt;
-    if (!step) return false;
-    if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
-      if (auto made = create(*step); !made) return std::move(made).error();
-      return true;
-    }
-    Trial& one = trial(step->number);
-    one.state = TrialState::running;
-    one.target = step->target;
-    one.attempts = 0;
-    if (auto written = record(one, one.epochs()); !written) return std::move(written).error();
+  if (free_slot() == prepared_.slots.size() || !within_budget()) return false;
+  if (const Trial* unfinished = waiting()) {
+    if (auto started = start(unfinished->number); !started) return std::move(started).error();
     return true;
   }
-  if (auto started = start(unfinished->number); !started) return std::move(started).error();
+  const auto step = next_step(sweep_);
+  if (!step) return false;
+  if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
+    if (auto made = create(*step); !made) return std::move(made).error();
+    return true;
+  }
+  Trial& one = trial(step->number);
+  // Else what it reached before would be taken for what it is to reach.
+  forget_summary({.path = dir_of(one)});
+  one.state = TrialState::running;
+  one.target = step->target;
+  one.attempts = 0;
+  if (auto written = record(one); !written) return std::move(written).error();
   return true;
 }
 
 void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
   one.reason = why;
-  one.attempts = one.epochs() > running.epochs_before ? 0 : one.attempts + 1;
-  if (one.attempts >= most_attempts) {
-    one.state = TrialState::failed;
-    one.reason += fmt::format("; started {} times in vain", most_attempts);
-  }
+  const bool got_on = !prepared_.job.train.is_null() && one.epochs() > running.epochs_before;
+  one.attempts = got_on ? 0 : one.attempts + 1;
+  if (one.attempts >= most_attempts)
+    fail(one, fmt::format("{}; started {} times in vain", why, most_attempts));
 }
 
-/// Takes what a trial trained; whether it is as far as it was to go.
+/// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
+/// once the command has completed.
 bool Driver::measure(Trial& one) {
   const auto stored = read_stored_run(system_, dir_of(one));
   if (!stored) return false;
-  const auto values = read_metric(stored->dir, prepared_.job, one.target);
-  one.values.insert(values.begin(), values.end());
-  if (stored_status(*stored) != "completed") return false;
+  const bool completed = stored_status(*stored) == "completed";
+  if (!completed && prepared_.job.train.is_null()) return false;
+  for (const auto& [epoch, value] : read_metric(stored->dir, prepared_.job, one))
+    one.values.insert_or_assign(epoch, value);
+  if (!completed) return false;
   return one.target == 0 ? one.value().has_value() : one.values.contains(one.target);
 }
 
@@ -280,7 +330,7 @@ void Driver::judge(Trial& one, const Running& running, int code) {
     const auto where = one.target == 0 ? "it" : fmt::format("epoch {}", one.target);
     return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
   }
-  if (signals_.count() > 0) return;
+  if (stopping_ || signals_.count() > 0) return;
   if (running.overdue) return try_again(one, running, "it took longer than resources.time");
   if (code >= 128) return try_again(one, running, "its dllaunch was killed");
   const auto stored = read_stored_run(system_, dir_of(one));
@@ -295,16 +345,26 @@ void Driver::judge(Trial& one, const Running& running, int code) {
 
 Result<Ok> Driver::settle(Running& running, int code) {
   Trial& one = trial(running.number);
-  one.gpu_seconds +=
-      std::chrono::duration<double>(Clock::now() - running.began).count() * prepared_.gpus;
+  one.gpu_seconds += seconds_of(running) * prepared_.gpus;
   judge(one, running, code);
-  if (auto written = record(one, running.epochs_before); !written) return written;
+  if (auto written = record(one); !written) return written;
   const auto value = one.value();
-  system_.log(fmt::format("trial {}: {}{}, {}{}\n", one.number, to_string(one.state),
-                          value ? fmt::format(" {:.5g}", *value) : "",
+  const auto epochs =
+      one.target == 0 ? "" : fmt::format(" after {}", counted(one.epochs(), "epoch"));
+  system_.log(fmt::format("trial {}: {}{}{}, {}{}\n", one.number, to_string(one.state),
+                          value ? fmt::format(" {:.5g}", *value) : "", epochs,
                           shown_parameters(one.parameters),
                           one.reason.empty() ? "" : " (" + shown_line(one.reason) + ")"));
   return Ok{};
+}
+
+/// Of an execution: without its time in the queue, where the run tells.
+double Driver::seconds_of(const Running& running) const {
+  const auto stored =
+      read_stored_run(system_, dir_of(sweep_.trials[static_cast<std::size_t>(running.number)]));
+  const auto told =
+      stored ? value_at<std::optional<double>>(stored->summary, "seconds") : std::nullopt;
+  return told.value_or(std::chrono::duration<double>(Clock::now() - running.began).count());
 }
 
 /// Waits a moment; settles what has ended, passes signals on, and ends what takes too long.
@@ -333,18 +393,21 @@ Result<Ok> Driver::stop_the_paused() {
   for (Trial& one : sweep_.trials) {
     if (one.state != TrialState::paused) continue;
     one.state = TrialState::stopped;
-    if (auto written = record(one, one.epochs()); !written) return written;
+    if (auto written = record(one); !written) return written;
   }
   return Ok{};
 }
 
-Result<Ok> Driver::work() {
+Result<Ok> Driver::carry_out() {
   take_journal();
+  if (auto done = finish_records(); !done) return done;
+  // sweep.json tells another job file's sweep from this one: before anything starts.
+  if (auto done = write(true); !done) return done;
   while (signals_.count() == 0) {
     auto started = start_next();
     if (!started) return std::move(started).error();
     if (*started) continue;
-    if (running_.empty() && waiting(false) == nullptr) break;
+    if (running_.empty() && (held_.empty() || budget_told_)) break;
     if (auto done = watch(); !done) return done;
   }
   while (!running_.empty()) {
@@ -355,6 +418,25 @@ Result<Ok> Driver::work() {
     if (auto done = stop_the_paused(); !done) return done;
   }
   return write(true);
+}
+
+/// After an error: lets the running trials save and stop.
+void Driver::drain() {
+  stopping_ = true;
+  for (const Running& one : running_) one.process.send(SIGINT);
+  const auto deadline = Clock::now() + longest_held;
+  while (!running_.empty() && Clock::now() < deadline) {
+    signals_.wait(200ms);
+    std::erase_if(running_, [](Running& one) { return one.process.poll().has_value(); });
+  }
+  changed_ = true;
+  (void)write(true);
+}
+
+Result<Ok> Driver::work() {
+  auto done = carry_out();
+  if (!done) drain();
+  return done;
 }
 
 /// Another job file would mix results that cannot be compared.

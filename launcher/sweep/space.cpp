@@ -25,6 +25,11 @@ Error refuse(const std::string& name, const std::string& why, const std::string&
 }
 
 Result<Parameter> read_choices(Parameter parameter, const Json& values) {
+  // Each trial's record in the journal repeats them.
+  constexpr std::size_t most_bytes = 16384;
+  if (values.dump().size() > most_bytes)
+    return refuse(parameter.name, "has choices of more than 16 KiB",
+                  "fewer or shorter ones, such as names of files that hold them");
   for (const Json& value : values) {
     if (std::ranges::find(parameter.choices, value) != parameter.choices.end())
       return refuse(parameter.name, fmt::format("has the choice {} twice", value.dump()));
@@ -42,6 +47,9 @@ Result<Parameter> read_ends(Parameter parameter, const Json& ends) {
   if (parameter.low >= parameter.high)
     return refuse(parameter.name,
                   fmt::format("is empty: {} is not below {}", parameter.low, parameter.high));
+  if (!std::isfinite(parameter.high - parameter.low) ||
+      (parameter.range == Range::whole && (parameter.low < -0x1p53 || parameter.high > 0x1p53)))
+    return refuse(parameter.name, "has ends too far apart to be told exactly");
   if (parameter.range == Range::log && parameter.low <= 0)
     return refuse(parameter.name, fmt::format("is logarithmic and begins at {}", parameter.low),
                   "a logarithmic range is above 0");

@@ -18,19 +18,25 @@ bool better(const Sweep& sweep, double a, double b) {
   return sweep.minimize ? a < b : a > b;
 }
 
-/// Trials that reached a rung, the best first; those that failed below it are the last.
+/// The value at a rung; a trial that failed has none.
+std::optional<double> value_at_rung(const Trial& trial, std::int64_t rung) {
+  const auto found = trial.values.find(rung);
+  if (trial.state == TrialState::failed || found == trial.values.end()) return std::nullopt;
+  return found->second;
+}
+
+/// Trials that reached a rung, the best first; those that failed there or later are the last.
 std::vector<const Trial*> standings(const Sweep& sweep, std::int64_t rung) {
   std::vector<const Trial*> reached;
   for (const Trial& trial : sweep.trials) {
-    const bool failed_here = trial.state == TrialState::failed && trial.target == rung;
+    const bool failed_here = trial.state == TrialState::failed && trial.target >= rung;
     if (trial.values.contains(rung) || failed_here) reached.push_back(&trial);
   }
   std::ranges::stable_sort(reached, [&](const Trial* a, const Trial* b) {
-    const auto of_a = a->values.find(rung);
-    const auto of_b = b->values.find(rung);
-    if (of_a == a->values.end() || of_b == b->values.end())
-      return of_a != a->values.end() && of_b == b->values.end();
-    return better(sweep, of_a->second, of_b->second);
+    const auto of_a = value_at_rung(*a, rung);
+    const auto of_b = value_at_rung(*b, rung);
+    if (!of_a || !of_b) return of_a.has_value() && !of_b.has_value();
+    return better(sweep, *of_a, *of_b);
   });
   return reached;
 }
@@ -44,6 +50,13 @@ const Trial* to_promote(const Sweep& sweep, std::size_t rung, bool all) {
     if (reached[i]->state == TrialState::paused && reached[i]->target == sweep.rungs[rung])
       return reached[i];
   return nullptr;
+}
+
+std::optional<NextStep> promotion(const Sweep& sweep, bool all) {
+  for (std::size_t rung = sweep.rungs.size(); rung-- > 1;)
+    if (const Trial* trial = to_promote(sweep, rung - 1, all))
+      return NextStep{trial->number, sweep.rungs[rung]};
+  return std::nullopt;
 }
 
 bool any_running(const Sweep& sweep) {
@@ -76,13 +89,11 @@ std::vector<std::int64_t> rungs_of(std::int64_t min, std::int64_t max, int reduc
 }
 
 std::optional<NextStep> next_step(const Sweep& sweep) {
+  if (const auto step = promotion(sweep, false)) return step;
   const int started = static_cast<int>(sweep.trials.size());
-  const bool all = started >= sweep.most_trials && !any_running(sweep);
-  for (std::size_t rung = sweep.rungs.size(); rung-- > 1;)
-    if (const Trial* trial = to_promote(sweep, rung - 1, all))
-      return NextStep{trial->number, sweep.rungs[rung]};
-  if (started >= sweep.most_trials) return std::nullopt;
-  return NextStep{started, sweep.rungs.empty() ? 0 : sweep.rungs.front()};
+  if (started < sweep.most_trials)
+    return NextStep{started, sweep.rungs.empty() ? 0 : sweep.rungs.front()};
+  return any_running(sweep) ? std::nullopt : promotion(sweep, true);
 }
 
 std::vector<const Trial*> ranked(const Sweep& sweep) {

@@ -28,6 +28,7 @@ struct Trial {
   std::string reason = {};                     // why it failed, or was started again
   int attempts = 0;                            // starts since it last got on
   double gpu_seconds = 0;                      // of the executions that have ended
+  std::uint64_t log_from = 0;                  // bytes of rank 0's output before this execution
 
   std::int64_t epochs() const { return values.empty() ? 0 : values.rbegin()->first; }
   std::optional<double> value() const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -34,17 +35,21 @@ constexpr std::array<std::string_view, 11> trainer_metrics = {"val_accuracy",
                                                               "val_mean_squared_error",
                                                               "seconds"};
 
-template <typename Look>
-void read_lines(const std::string& path, Look look) {
-  LineTail lines(path);
+void read_lines(const std::string& path, std::uint64_t from, auto look) {
+  LineTail lines(path, from);
   do {
     for (const auto& line : lines.read()) look(line);
   } while (lines.behind());
+  look(lines.take_rest());
+}
+
+std::string output_of(const RunDir& dir) {
+  return dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0));
 }
 
 std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& metric) {
   std::map<std::int64_t, double> values;
-  read_lines(dir.events(), [&](const std::string& line) {
+  read_lines(dir.events(), 0, [&](const std::string& line) {
     if (line.find("\"epoch\"") == std::string::npos) return;
     const Json event = json_object_in(line);
     if (event.is_null() || value_at<std::string>(event, "event") != "epoch") return;
@@ -58,19 +63,14 @@ std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& 
 }
 
 std::map<std::int64_t, double> of_command(const RunDir& dir, const OutputNumber& number,
-                                          std::int64_t target) {
-  std::int64_t matches = 0;
+                                          const Trial& trial) {
   std::string last;
-  read_lines(dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0)),
-             [&](const std::string& line) {
-               if (auto part = number.in(line)) {
-                 ++matches;
-                 last = *std::move(part);
-               }
-             });
+  read_lines(output_of(dir), trial.log_from, [&](const std::string& line) {
+    if (auto part = number.in(line)) last = *std::move(part);
+  });
   const auto value = parse_number<double>(last);
   if (!value || !std::isfinite(*value)) return {};
-  return {{target > 0 ? target : matches, *value}};
+  return {{std::max<std::int64_t>(trial.target, 1), *value}};
 }
 
 }  // namespace
@@ -94,10 +94,16 @@ Result<Ok> check_metric(const Job& job) {
                fmt::format("one of {}", fmt::join(names, ", "))};
 }
 
-std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, std::int64_t target) {
+std::uint64_t bytes_of_output(const RunDir& dir) {
+  std::error_code failed;
+  const auto bytes = std::filesystem::file_size(output_of(dir), failed);
+  return failed ? 0 : bytes;
+}
+
+std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial) {
   if (!job.train.is_null()) return of_trainer(dir, job.sweep.metric);
   const auto number = OutputNumber::compile(job.sweep.value.value_or(""));
-  return number ? of_command(dir, *number, target) : std::map<std::int64_t, double>{};
+  return number ? of_command(dir, *number, trial) : std::map<std::int64_t, double>{};
 }
 
 }  // namespace dllaunch

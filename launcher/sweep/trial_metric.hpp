@@ -15,8 +15,11 @@ namespace dllaunch {
 /// bad_request: `metric` is none of the trainer's, with the nearest; or `run:` has no pattern.
 Result<Ok> check_metric(const Job& job);
 
-/// By epoch. Of `run:` only the last match of sweep.value in rank 0's output: of epoch `target`, or
-/// without one of as many epochs as there are matches. What is no finite number is left out.
-std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, std::int64_t target);
+/// By epoch. Of `run:` the last number that rank 0 printed since the trial's `log_from`, of epoch
+/// `target`, or 1 without one. What is no finite number is left out.
+std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial);
+
+/// Where the output of rank 0 ends now.
+std::uint64_t bytes_of_output(const RunDir& dir);
 
 }  // namespace dllaunch

@@ -85,6 +85,24 @@ TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   EXPECT_THAT(page, HasSubstr("The best trials, epoch by epoch"));
 }
 
+/// A command is started again in the same directory, with more epochs, and says so each time.
+TEST_F(SweepHere, AshaContinuesACommandFromItsOwnCheckpoint) {
+  const auto file = work_.file(
+      "command.yaml",
+      "name: command\nresources: {ranks_per_node: 1, device: cpu}\n"
+      "run: \"echo $EPOCHS >> epochs_of_{x}; echo acc=$(({x} * EPOCHS))\"\n"
+      "environment: {variables: {EPOCHS: '{epochs}'}}\n"
+      "sweep: {parameters: {x: {int: [1, 4]}}, sampler: grid, value: 'acc=([0-9]+)', metric: acc,\n"
+      "        scheduler: asha, max_epochs: 4}\n");
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = result();
+  EXPECT_EQ(json["best"]["value"], 16) << json.dump();
+  EXPECT_EQ(json["best"]["parameters"]["x"], 4);
+  EXPECT_EQ(work_.text_of("epochs_of_4"), "1\n2\n4\n");
+  EXPECT_EQ(work_.text_of("epochs_of_1"), "1\n");
+}
+
 TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
   const auto file = work_.file(
       "odd.yaml",
@@ -112,7 +130,8 @@ TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
 TEST_F(SweepHere, KillsLoseNoTrialAndRepeatNone) {
   const int kills = full_tier() ? 200 : 10;
   if (python().empty()) std::printf("skipped: Optuna is not installed\n");
-  const auto file = parabola("concurrent: 2", "sleep 0.3");
+  // What an attempt prints that is killed afterwards does not count.
+  const auto file = parabola("concurrent: 2", "echo acc=0; sleep 0.3");
   std::mt19937 random(20261126);
   int trials = 4;
   int killed = 0;

@@ -28,7 +28,7 @@ class OptunaJournalFile : public testing::Test {
     const auto space = *read_space({.parameters = Json::parse(R"({"x": {"linear": [0, 1]}})")});
     Trial one{.number = 0};
     one.parameters = {{"x", 0.5}};
-    return trial_record(space, one, 0);
+    return trial_record(space, one, 0, 0);
   }
 
   const TemporaryFolder folder_;

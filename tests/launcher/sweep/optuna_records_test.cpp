@@ -28,8 +28,8 @@ Trial trial(int number) {
 std::vector<std::string> history() {
   Trial first = trial(0);
   std::vector<std::string> lines = {
-      study_record("job", false).dump(), trial_record(space(), first, 1e9).dump(),
-      trial_record(space(), trial(1), 1e9).dump(), value_record(0, 1, 0.5).dump(),
+      study_record("job", false).dump(), trial_record(space(), first, 0, 1e9).dump(),
+      trial_record(space(), trial(1), 0, 1e9).dump(), value_record(0, 1, 0.5).dump(),
       value_record(0, 3, 0.75).dump()};
   first.state = TrialState::completed;
   first.values = {{1, 0.5}, {3, 0.75}};
@@ -51,14 +51,15 @@ TEST(OptunaRecords, AreWhatTheyWere) {
   EXPECT_EQ(first.gpu_seconds, 2.5);
   EXPECT_EQ(replay.trials()[1].state, TrialState::running);
   EXPECT_EQ(replay.trials()[1].target, 3);
+  EXPECT_TRUE(replay.ended(0));
+  EXPECT_FALSE(replay.ended(1));
 }
 
 /// As Optuna 5.0 wrote it, with a queued trial of its dashboard and another study in the file.
 TEST(OptunaRecords, OfOptunaItselfAreRead) {
   OptunaReplay replay("job");
-  const std::string choices =
-      R"("{\"name\": \"CategoricalDistribution\", )"
-      R"(\"attributes\": {\"choices\": [32, \"a\", null]}}")";
+  const std::string choices = R"("{\"name\": \"CategoricalDistribution\", )"
+                              R"(\"attributes\": {\"choices\": [32, \"a\", null]}}")";
   const std::string whole =
       R"("{\"name\": \"IntDistribution\", \"attributes\": {\"low\": 1, \"high\": 8}}")";
   const std::string moment = R"("2026-11-26T13:13:49+00:00")";
@@ -77,6 +78,7 @@ TEST(OptunaRecords, OfOptunaItselfAreRead) {
     replay.take(line);
   ASSERT_EQ(replay.trials().size(), 1U);
   EXPECT_EQ(replay.id_of(0), 1);
+  EXPECT_EQ(replay.study_id(), 1);
   EXPECT_EQ(replay.trials()[0].parameters, Json::parse(R"({"c": null, "u": 3})"));
   EXPECT_EQ(replay.trials()[0].state, TrialState::stopped);
   EXPECT_THAT(replay.trials()[0].values, ElementsAre(Pair(1, 0.5)));

@@ -62,6 +62,8 @@ TEST_F(PrepareSweep, AshaHasRungsUpToTheJobsEpochs) {
   ASSERT_TRUE(prepared) << prepared.error().what;
   EXPECT_THAT(prepared->sweep.rungs, ElementsAre(1, 2, 5, 9));
   EXPECT_THAT(problem(lr_ + ", scheduler: asha, min_epochs: 9"), HasSubstr("stops trials early"));
+  EXPECT_TRUE(prepare(lr_ + ", metric: val_loss")->sweep.minimize);
+  EXPECT_FALSE(prepare(lr_ + ", metric: val_loss, direction: maximize")->sweep.minimize);
 }
 
 TEST_F(PrepareSweep, ConcurrentTrialsGetPartsOfTheMachine) {
@@ -89,6 +91,9 @@ TEST_F(PrepareSweep, SaysWhatIsWrongBeforeAnythingStarts) {
               HasSubstr("neither a key of the job file nor {x}"));
   EXPECT_THAT(problem("parameters: {lr: {log: [0.1, 1]}}, value: x, scheduler: asha", command),
               HasSubstr("does not know how long a whole trial is"));
+  EXPECT_THAT(problem(lr_ + ", scheduler: asha, reduction: 10"), HasSubstr("nothing to choose"));
+  EXPECT_THAT(problem("scheduler: asha, parameters: {train.epochs: {choice: [2, 4]}}"),
+              HasSubstr("scheduler: asha sets it"));
 }
 
 TEST_F(PrepareSweep, OnlyTheBudgetMayChange) {

@@ -33,6 +33,11 @@ TEST(Space, BadOnesSayWhatIsWrong) {
   EXPECT_EQ(refusal_of(R"({"a": {"choice": [3, 3]}})"),
             "sweep.parameters.a has the choice 3 twice");
   EXPECT_EQ(refusal_of(R"({"a": {"choice": []}})"), "sweep.parameters.a has no choices");
+  for (const char* far :
+       {R"({"a": {"linear": [-1.7e308, 1.7e308]}})", R"({"a": {"int": [0, 9223372036854775807]}})"})
+    EXPECT_THAT(refusal_of(far), HasSubstr("too far apart"));
+  EXPECT_THAT(refusal_of(R"({"a": {"choice": [")" + std::string(20000, 'x') + R"("]}})"),
+              HasSubstr("16 KiB"));
   EXPECT_EQ(refusal_of(R"({"a": {"linear": [0, 1]}})", "grid"),
             "sweep.parameters.a has no steps:, which a grid needs");
   EXPECT_EQ(refusal_of(R"({"a": {"int": [0, 1]}, "b": {"choice": ["x"]}})", "grid"), "");

@@ -99,6 +99,28 @@ TEST(Asha, FailedTrialsAreTheWorstOfTheirRung) {
   EXPECT_EQ(best_of(all_fail), nullptr);
 }
 
+TEST(Asha, AFailedTrialIsNotAmongTheBestWhateverItPrinted) {
+  Sweep sweep{.most_trials = 2, .rungs = {1, 2}};
+  sweep.trials = {{.number = 0, .state = TrialState::failed, .target = 1, .values = {{1, 9.0}}},
+                  {.number = 1, .state = TrialState::paused, .target = 1, .values = {{1, 0.5}}}};
+  const auto step = next_step(sweep);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->number, 1);
+}
+
+/// A lone trial of a high rung waits for the ordinary promotions below it.
+TEST(Asha, OrdinaryPromotionsComeBeforeTheLast) {
+  Sweep sweep{.most_trials = 4, .rungs = {1, 2, 4}};
+  for (int i = 0; i < 4; ++i)
+    sweep.trials.push_back({.number = i,
+                            .state = TrialState::paused,
+                            .target = i == 0 ? 2 : 1,
+                            .values = {{1, 0.1 * i}}});
+  sweep.trials[0].values[2] = 0.1;
+  EXPECT_EQ(next_step(sweep)->number, 3);
+  EXPECT_EQ(next_step(sweep)->target, 2);
+}
+
 TEST(NextStep, WithoutAshaStartsAllAndEnds) {
   Sweep sweep{.most_trials = 5};
   carry_out(sweep, finals(5), 2);

@@ -17,11 +17,11 @@ using testing::Pair;
 class TrialMetric : public testing::Test {
  protected:
   std::map<std::int64_t, double> read(const Job& job, const std::string& file,
-                                      const std::string& text, std::int64_t target = 0) {
+                                      const std::string& text, const Trial& trial = {}) {
     const auto dir =
         place_.store({.folder = "a", .status = "completed", .trains = !job.train.is_null()});
     place_.append(dir, file, text);
-    return read_metric({.path = dir}, job, target);
+    return read_metric({.path = dir}, job, trial);
   }
 
   RunPlace place_;
@@ -45,8 +45,10 @@ TEST_F(TrialMetric, OfACommandIsTheLastMatch) {
   auto job = run_job();
   job.sweep.value = "acc=([^ ]+)";
   const std::string log = "out/rank-0000-n1.log";
-  EXPECT_THAT(read(job, log, "acc=0.1\nacc=0.25 done\n"), ElementsAre(Pair(2, 0.25)));
-  EXPECT_THAT(read(job, log, "acc=0.5\n", 9), ElementsAre(Pair(9, 0.5)));
+  EXPECT_THAT(read(job, log, "acc=0.1\nacc=0.25 done\n"), ElementsAre(Pair(1, 0.25)));
+  EXPECT_THAT(read(job, log, "acc=0.5", {.target = 9}), ElementsAre(Pair(9, 0.5)));
+  EXPECT_THAT(read(job, log, "\nx\n", {.target = 27, .log_from = 31}), IsEmpty())
+      << "what an earlier execution printed does not count";
   EXPECT_THAT(read(job, log, "acc=nan\n"), IsEmpty());
 }
 

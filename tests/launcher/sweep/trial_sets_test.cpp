@@ -38,6 +38,10 @@ TEST(TrialSets, ADecayStaysAsLongAsInAWholeTraining) {
   EXPECT_THAT(decay(R"({"decay": "cosine", "decay_epochs": null, "warmup_epochs": 2})"),
               ElementsAre("train.epochs=3", "train.lr_schedule.decay_epochs=25"));
   EXPECT_THAT(decay(R"({"decay": "cosine", "decay_epochs": 5})"), ElementsAre("train.epochs=3"));
+  EXPECT_THAT(*sets_of_trial(training(R"({"decay": "none"})"),
+                             Json::parse(R"({"train.lr_schedule.decay": "cosine"})"), 3, 27),
+              ElementsAre("train.lr_schedule.decay=\"cosine\"", "train.epochs=3",
+                          "train.lr_schedule.decay_epochs=27"));
   EXPECT_THAT(decay(R"({"decay": "step", "step_epochs": 5})"), ElementsAre("train.epochs=3"));
 }
 
@@ -46,12 +50,14 @@ TEST(TrialSets, PlaceholdersAreFilledAndQuotedForBash) {
                                   Json::parse(R"({"lr": 0.5, "name": "a b"})"), 0, 0);
   ASSERT_TRUE(sets);
   EXPECT_THAT(*sets, ElementsAre(R"(run=["python3","t.py","--lr=0.5","a b"])"));
-  const auto script = sets_of_trial(command({"bash", "-c", "t --name {name} --epochs {epochs}"}),
-                                    Json::parse(R"({"name": "a'; rm x"})"), 3, 9);
+  Job bash = command({"bash", "-c", "t --name {name} --epochs $EPOCHS"});
+  bash.environment.variables = {{"EPOCHS", "{epochs}"}};
+  const auto script = sets_of_trial(bash, Json::parse(R"({"name": "a'; rm x"})"), 3, 9);
   ASSERT_TRUE(script);
-  ASSERT_EQ(script->size(), 1U);
+  ASSERT_EQ(script->size(), 2U);
   const auto argv = Json::parse(script->front().substr(4));
-  EXPECT_EQ(argv[2], R"(t --name 'a'\''; rm x' --epochs 3)");
+  EXPECT_EQ(argv[2], R"(t --name 'a'\''; rm x' --epochs $EPOCHS)");
+  EXPECT_EQ(script->back(), R"(environment.variables.EPOCHS="3")");
 
   Job variables = command({"t"});
   variables.environment.variables = {{"A", "x"}, {"LR", "{lr}"}};
@@ -62,16 +68,16 @@ TEST(TrialSets, PlaceholdersAreFilledAndQuotedForBash) {
 /// A value that looks like another's placeholder is a value.
 TEST(TrialSets, ValuesAreNotFilledAgain) {
   const auto sets =
-      sets_of_trial(command({"t", "{a}", "{b}"}), Json::parse(R"({"a": "{a}", "b": 1})"), 0, 0);
+      sets_of_trial(command({"t", "{a}", "{b}"}), Json::parse(R"({"a": "{b} {", "b": 1})"), 0, 0);
   ASSERT_TRUE(sets);
-  EXPECT_THAT(*sets, ElementsAre(R"(run=["t","{a}","1"])"));
+  EXPECT_THAT(*sets, ElementsAre(R"(run=["t","{b} {","1"])"));
 }
 
 TEST(TrialSets, SayWhatIsNoPlace) {
   EXPECT_THAT(sets_of_trial(command({"t"}), Json::parse(R"({"lr": 1})"), 0, 0).error().what,
               HasSubstr("neither a key of the job file nor {lr}"));
   EXPECT_THAT(sets_of_trial(command({"t"}), Json::object(), 3, 9).error().what,
-              HasSubstr("run: has no {epochs}"));
+              HasSubstr("no variable has {epochs}"));
   EXPECT_THAT(*sets_of_trial(command({"t"}), Json::object(), 0, 0), IsEmpty());
 }
 
