@@ -142,8 +142,10 @@ std::vector<std::string> diff_names(std::span<const ComparedRun> runs) {
       continue;
     }
     const auto number = numbers.emplace(*run.code_diff, numbers.size() + 1).first->second;
-    names.push_back(
-        fmt::format("{}: {}", number, counted(std::ssize(split_lines(*run.code_diff)), "line")));
+    const auto note = run.origin && run.origin->code ? run.origin->code->diff_note : "";
+    names.push_back(fmt::format("{}: {}{}{}", number,
+                                counted(std::ssize(split_lines(*run.code_diff)), "line"),
+                                note.empty() ? "" : ", ", note));
   }
   return names;
 }
@@ -157,9 +159,12 @@ std::vector<Difference> code_differences(std::span<const ComparedRun> runs) {
   const auto diffs = diff_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].origin) continue;
-    table.know(i);
     const auto& code = runs[i].origin->code;
-    table.set(i, "revision", code ? code->revision : "");
+    // git did not answer in time: nothing but, perhaps, the revision is known.
+    const bool slow = code && !code->why.empty();
+    if (!slow) table.know(i);
+    if (!slow || !code->revision.empty()) table.set(i, "revision", code ? code->revision : "");
+    if (slow) continue;
     table.set(i, "branch", code ? code->branch : "");
     table.set(i, "uncommitted changes", code ? yes_or_no(code->dirty) : "");
     table.set(i, "code.diff", diffs[i]);
@@ -175,15 +180,29 @@ std::vector<Difference> origin_differences(std::span<const ComparedRun> runs, au
   return table.differing();
 }
 
-Values versions_of(const SubmissionRecord& origin) {
-  Values all = origin.versions;
-  all.emplace("dllaunch", origin.dllaunch);
-  if (origin.python) all.emplace("Python", origin.python->version);
+/// Records of earlier versions may hold passwords in addresses.
+Values variables_of(const SubmissionRecord& origin) {
+  Values all = origin.variables;
+  for (auto& [name, value] : all)
+    if (value.find("://") != std::string::npos) value = without_secrets(value);
   return all;
 }
 
-Values packages_of(const SubmissionRecord& origin) {
-  return origin.python ? origin.python->packages : Values();
+Values versions_of(const SubmissionRecord& origin) {
+  Values all = origin.versions;
+  all.emplace("dllaunch", origin.dllaunch);
+  if (origin.python && origin.python->why.empty()) all.emplace("Python", origin.python->version);
+  return all;
+}
+
+/// Of the runs whose Python answered.
+std::vector<Difference> package_differences(std::span<const ComparedRun> runs) {
+  DifferenceTable table(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& python = runs[i].origin ? runs[i].origin->python : std::nullopt;
+    if (python && python->why.empty()) table.set_all(i, python->packages);
+  }
+  return table.differing();
 }
 
 std::vector<Difference> place_differences(std::span<const ComparedRun> runs) {
@@ -204,18 +223,16 @@ std::vector<Difference> place_differences(std::span<const ComparedRun> runs) {
 }  // namespace
 
 std::vector<DifferenceGroup> differences_of(std::span<const ComparedRun> runs) {
-  const auto variables = [](const SubmissionRecord& one) { return one.variables; };
   const auto seeds = [](const SubmissionRecord& one) { return one.seeds; };
-  return {
-      {.id = "job", .title = "Job file", .rows = job_differences(runs)},
-      {.id = "code", .title = "Code", .rows = code_differences(runs)},
-      {.id = "seeds", .title = "Seeds", .rows = origin_differences(runs, seeds)},
-      {.id = "variables",
-       .title = "Environment variables",
-       .rows = origin_differences(runs, variables)},
-      {.id = "versions", .title = "Versions", .rows = origin_differences(runs, versions_of)},
-      {.id = "packages", .title = "Python packages", .rows = origin_differences(runs, packages_of)},
-      {.id = "places", .title = "Machines", .rows = place_differences(runs)}};
+  return {{.id = "job", .title = "Job file", .rows = job_differences(runs)},
+          {.id = "code", .title = "Code", .rows = code_differences(runs)},
+          {.id = "seeds", .title = "Seeds", .rows = origin_differences(runs, seeds)},
+          {.id = "variables",
+           .title = "Environment variables",
+           .rows = origin_differences(runs, variables_of)},
+          {.id = "versions", .title = "Versions", .rows = origin_differences(runs, versions_of)},
+          {.id = "packages", .title = "Python packages", .rows = package_differences(runs)},
+          {.id = "places", .title = "Machines", .rows = place_differences(runs)}};
 }
 
 }  // namespace dllaunch

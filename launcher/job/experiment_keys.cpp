@@ -1,9 +1,9 @@
 #include "launcher/job/experiment_keys.hpp"
 
-#include "launcher/job/key_rules.hpp"
-
 #include <algorithm>
 #include <iterator>
+
+#include "launcher/job/key_rules.hpp"
 
 namespace dllaunch {
 namespace {

@@ -15,8 +15,19 @@ namespace {
 Result<CommandOutput> ask_git(System& system, const std::string& folder,
                               const std::vector<std::string>& words) {
   constexpr std::chrono::seconds limit(2);
-  std::vector<std::string> argv = {
-      "git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", folder};
+  // Nor may it fetch what a partial clone lacks, or ask for a password.
+  std::vector<std::string> argv = {"env",
+                                   "GIT_NO_LAZY_FETCH=1",
+                                   "GIT_TERMINAL_PROMPT=0",
+                                   "GIT_ASKPASS=",
+                                   "SSH_ASKPASS=",
+                                   "git",
+                                   "--no-pager",
+                                   "--no-optional-locks",
+                                   "-c",
+                                   "core.fsmonitor=false",
+                                   "-C",
+                                   folder};
   argv.insert(argv.end(), words.begin(), words.end());
   return system.run(argv, limit);
 }
@@ -48,7 +59,7 @@ CodeState code_state_in(std::string_view status) {
 std::optional<CodeState> read_code_state(System& system, const std::string& folder) {
   const auto status =
       ask_git(system, folder, {"status", "--porcelain=v2", "--branch", "--untracked-files=no"});
-  if (status && status->exit_code != 0) return std::nullopt;
+  if (status && status->exit_code != 0) return std::nullopt;  // 127: no git
   if (status) {
     auto code = code_state_in(status->out);
     code.folder = folder;
@@ -63,6 +74,10 @@ std::optional<CodeState> read_code_state(System& system, const std::string& fold
 }
 
 std::string read_code_diff(System& system, CodeState& code) {
+  if (!code.why.empty()) {  // git was too slow before
+    code.diff_note = code.why;
+    return "";
+  }
   auto diff = ask_git(system, code.folder,
                       {"-c", "diff.relative=false", "diff", "--no-color", "--no-ext-diff",
                        "--no-textconv", "HEAD"});

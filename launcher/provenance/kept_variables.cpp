@@ -22,10 +22,13 @@ bool is_wanted(std::string_view name) {
          std::ranges::any_of(families, [name](auto family) { return name.starts_with(family); });
 }
 
-/// In a list of folders, ':' follows names that say nothing.
+/// In these lists of folders, ':' follows names that say nothing. Cut last: a cut could part a
+/// password from the host that shows it to be one.
 std::string shown_value(std::string_view name, std::string_view value) {
-  const auto text = first_bytes(value, longest_value);
-  return name.ends_with("PATH") ? std::string(text) : without_secrets(text);
+  const bool folders = name == "PATH" || name == "LD_LIBRARY_PATH" || name == "PYTHONPATH";
+  const bool address = value.find("://") != std::string_view::npos;
+  const auto text = folders && !address ? std::string(value) : without_secrets(value);
+  return std::string(first_bytes(text, longest_value));
 }
 
 }  // namespace

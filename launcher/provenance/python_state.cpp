@@ -32,8 +32,12 @@ except ImportError:
 print(json.dumps({"version": platform.python_version(), "packages": packages}))
 )";
 
+/// An interpreter, "python3.11", and not a program of the user's, "python_train.sh", which asking
+/// would start.
 bool is_python(std::string_view word) {
-  return word.substr(word.rfind('/') + 1).starts_with("python");
+  const auto program = word.substr(word.rfind('/') + 1);
+  return program.starts_with("python") &&
+         program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
 }
 
 /// "python3" of `cd code && python3 train.py`.

@@ -8,6 +8,7 @@
 
 #include "launcher/accounting/books.hpp"
 #include "launcher/base/format.hpp"
+#include "launcher/base/secrets.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/version.hpp"
 #include "launcher/drawing/markup.hpp"
@@ -16,7 +17,6 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/report/run_charts.hpp"
-#include "launcher/base/secrets.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 

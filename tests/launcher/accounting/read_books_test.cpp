@@ -37,6 +37,13 @@ TEST(ReadBooks, WhatInterruptionsWastedIsWhatGoodputLost) {
   EXPECT_NEAR(*totals.goodput(wall), (wall - *wasted) / wall, 1e-9);
 }
 
+TEST(ReadBooks, AStartThatReachesNoStepLeavesItUnknown) {
+  auto totals = interrupted();
+  totals.take(RestartEvent{.time = 121, .reason = "rank 0 was killed", .fencing_token = 3});
+  totals.take(StartEvent{.time = 900, .fencing_token = 3});
+  EXPECT_EQ(wasted_seconds(totals.history(), 2), std::nullopt);
+}
+
 TEST(ReadBooks, OfACommandNothingIsKnownOfItsRestarts) {
   EXPECT_EQ(wasted_seconds(History(), 0), 0);
   EXPECT_FALSE(wasted_seconds(History(), 2));

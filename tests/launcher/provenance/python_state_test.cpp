@@ -31,6 +31,10 @@ TEST(PythonState, IsOfTheCommandsPython) {
   EXPECT_EQ(python_of_command({"bash", "-c", "cd a\n  python3.11 train.py --lr 1"}), "python3.11");
   EXPECT_EQ(python_of_command({"bash", "-c", "x=$(python3) y"}), "");
   EXPECT_EQ(python_of_command({"./train"}), "");
+  for (const char* own : {"./python_train.sh", "python-train", "pythonize", "./python3.sh"}) {
+    EXPECT_EQ(python_of_command({own, "x"}), "") << "asking would start it";
+    EXPECT_EQ(python_of_command({"bash", "-c", std::string("cd a && ") + own + " x"}), "");
+  }
   EXPECT_EQ(python_of_command({"torchrun", "train.py"}, "pytorch"), "python3");
   EXPECT_EQ(python_of(train_job()), "") << "the built-in trainer has none";
 }

@@ -53,6 +53,10 @@ Result<Comparison> read_all(const Options& options, System& system) {
         ErrorKind::bad_request,
         fmt::format("compare takes 2 to {} runs, not {}", most_compared, options.runs.size()),
         "`dllaunch ps --all` lists the runs"};
+  if (options.accuracy < 0 || options.accuracy > 1)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("--accuracy {} is not between 0 and 1", options.accuracy),
+                 "write 0.97 for 97 %"};
   std::vector<ComparedRun> runs;
   std::vector<LeftOutRun> left_out;
   for (const auto& query : options.runs) {
