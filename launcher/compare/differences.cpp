@@ -191,16 +191,19 @@ Values variables_of(const SubmissionRecord& origin) {
 Values versions_of(const SubmissionRecord& origin) {
   Values all = origin.versions;
   all.emplace("dllaunch", origin.dllaunch);
-  if (origin.python && origin.python->why.empty()) all.emplace("Python", origin.python->version);
+  if (origin.python)
+    all.emplace("Python", origin.python->why.empty() ? origin.python->version : "unknown");
   return all;
 }
 
-/// Of the runs whose Python answered.
+/// Not of a run whose Python did not answer.
 std::vector<Difference> package_differences(std::span<const ComparedRun> runs) {
   DifferenceTable table(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto& python = runs[i].origin ? runs[i].origin->python : std::nullopt;
-    if (python && python->why.empty()) table.set_all(i, python->packages);
+    if (!runs[i].origin) continue;
+    const auto& python = runs[i].origin->python;
+    if (python && !python->why.empty()) continue;
+    table.set_all(i, python ? python->packages : Values());
   }
   return table.differing();
 }

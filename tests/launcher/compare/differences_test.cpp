@@ -90,6 +90,17 @@ TEST(Differences, OfCodeAndEnvironment) {
   EXPECT_EQ(group_in(groups, "code").rows[1].values[1], "1: 1 line");
 }
 
+TEST(Differences, WhatDidNotAnswerIsUnknown) {
+  std::vector<ComparedRun> runs(2, trained("a", 8, 4));
+  for (auto& run : runs)
+    run.origin->python = PythonState{.version = "3.11", .packages = {{"torch", "2.4"}}};
+  runs[1].origin->python = PythonState{.why = "it took longer than 5 s"};
+  EXPECT_TRUE(rows_of(runs, "packages").empty());
+  EXPECT_THAT(rows_of(runs, "versions").at(0).values, ElementsAre("3.11", "unknown"));
+  runs[1].origin->code = CodeState{.folder = "/a", .why = "it took longer than 2 s"};
+  EXPECT_TRUE(rows_of(runs, "code").empty());
+}
+
 TEST(Differences, EqualChangesOfTheCodeHaveOneNumber) {
   std::vector<ComparedRun> runs(3, trained("a", 8, 4));
   runs[0].code_diff = runs[2].code_diff = "+a\n";
