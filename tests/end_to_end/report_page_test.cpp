@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 #include "tests/end_to_end/browser.hpp"
@@ -19,12 +18,6 @@ using testing::Not;
 
 using ReportPage = LocalRun;
 
-struct Look {
-  const char* name;
-  const char* size;
-  bool dark = false;
-};
-
 TEST_F(ReportPage, IsWholeInABrowserAtAnySizeAndOnPaper) {
   PosixSystem system(Console{});
   if (!system.find_program("chromium")) GTEST_SKIP() << "unavailable: chromium";
@@ -35,36 +28,9 @@ TEST_F(ReportPage, IsWholeInABrowserAtAnySizeAndOnPaper) {
   const std::string page = work_.run_dir() + "/report.html";
   EXPECT_EQ(reported.out, page + "\n");
   EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
-  const auto look_at = [&](std::vector<std::string> more) {
-    auto argv = browser_in(work_.path());
-    argv.insert(argv.end(), more.begin(), more.end());
-    argv.push_back("file://" + page);
-    const auto seen = system.run(argv, 90s);
-    EXPECT_TRUE(seen) << seen.error().what;
-    if (!seen) return std::string();
-    EXPECT_THAT(seen->err, Not(HasSubstr("CONSOLE")));
-    return seen->out;
-  };
-  const auto shown = look_at({"--dump-dom"});
-  for (const char* part : {"&lt;script&gt;", "images/s, all ranks", ">loss</text>", ">step</text>",
-                           "Seconds per epoch", "rank 1: CPUs", "2 on 1 node"})
-    EXPECT_THAT(shown, HasSubstr(part));
-  EXPECT_THAT(shown, Not(HasSubstr("<script")));
-  const char* keep = std::getenv("DLLAUNCH_SCREENSHOTS");
-  const std::string folder = keep != nullptr ? keep : work_.path();
-  const Look looks[] = {
-      {"wide", "1400,2600"}, {"dark", "1400,2600", true}, {"telephone", "390,3600"}};
-  for (const Look& look : looks) {
-    const auto picture = folder + "/report-" + look.name + ".png";
-    std::vector<std::string> more = {std::string("--window-size=") + look.size,
-                                     "--screenshot=" + picture};
-    if (look.dark) more.emplace_back("--blink-settings=preferredColorScheme=0");
-    look_at(more);
-    EXPECT_GT(fs::file_size(picture), 20'000u) << look.name;
-  }
-  const auto paper = folder + "/report.pdf";
-  look_at({"--no-pdf-header-footer", "--print-to-pdf=" + paper});
-  EXPECT_GT(fs::file_size(paper), 10'000u);
+  expect_whole_page(system, work_.path(), page, "report", 2600,
+                    {"&lt;script&gt;", "images/s, all ranks", ">loss</text>", ">step</text>",
+                     "Seconds per epoch", "rank 1: CPUs", "2 on 1 node"});
 }
 
 TEST_F(ReportPage, GoesWhereItIsTold) {
