@@ -77,7 +77,7 @@ std::string memory_words(const Json& summary) {
 }
 
 std::string energy_words(const Json& summary) {
-  const auto joules = number(summary, "energy_joules", "{:.4g} J");
+  auto joules = number(summary, "energy_joules", "{:.4g} J");
   if (joules == "unknown") return joules;
   return fmt::format("{} ({}, over {})", joules, value_at<std::string>(summary, "energy_source"),
                      number(summary, "energy_seconds", "{:.1f} s"));

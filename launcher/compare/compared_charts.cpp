@@ -112,6 +112,7 @@ std::vector<LineChart> compared_scaling(std::span<const ComparedRun> runs) {
     efficiency.series.push_back(std::move(kept));
   }
   std::vector<LineChart> charts;
+  charts.reserve(values.size() + 1);
   for (auto& [unit, chart] : values) charts.push_back(std::move(chart));
   if (!charts.empty()) charts.push_back(std::move(efficiency));
   return charts;

@@ -149,7 +149,7 @@ std::vector<FigureRow> figure_rows(const Comparison& comparison) {
         std::pair("validation loss, last", &ComparedEpoch::val_loss),
         std::pair("training accuracy, last", &ComparedEpoch::accuracy),
         std::pair("validation accuracy, last", &ComparedEpoch::val_accuracy)})
-    add(name, [&](Run run) { return last_text(run, member); });
+    add(name, [which = member](Run run) { return last_text(run, which); });
   for (const Target& target : comparison.targets) {
     std::size_t at = 0;
     add("time to " + target_words(target),

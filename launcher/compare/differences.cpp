@@ -106,9 +106,10 @@ void compare_values(const std::string& path, const std::vector<const Json*>& val
   if (all_blocks) {
     for (const auto& key : keys_of(values)) {
       std::vector<const Json*> inner;
+      inner.reserve(values.size());
       for (const Json* value : values)
         inner.push_back(value == nullptr ? nullptr : member_of(value, key));
-      compare_values(path.empty() ? key : path + "." + key, inner, known, into);
+      compare_values(path.empty() ? key : fmt::format("{}.{}", path, key), inner, known, into);
     }
     return;
   }

@@ -85,7 +85,7 @@ PythonState ask_python(System& system, const std::string& program, const LaunchP
     return {.program = program, .why = "it is in the container " + plan.container->image};
   std::vector<std::string> argv;
   for (const auto& [name, value] : plan.environment)
-    if (chooses_python(name)) argv.push_back(name + "=" + value);
+    if (chooses_python(name)) argv.push_back(fmt::format("{}={}", name, value));
   if (!argv.empty()) argv.insert(argv.begin(), "env");
   // setup: may do anything, and is for the nodes of the job.
   const auto command = prepared_command(plan, "", {program, "-c", question});

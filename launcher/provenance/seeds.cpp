@@ -1,12 +1,14 @@
 #include "launcher/provenance/seeds.hpp"
 
+#include <fmt/core.h>
+
 namespace dllaunch {
 namespace {
 
 void collect(const std::string& path, const Json& value, std::map<std::string, std::string>& into) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items())
-      collect(path.empty() ? key : path + "." + key, inner, into);
+      collect(path.empty() ? key : fmt::format("{}.{}", path, key), inner, into);
   } else if (!value.is_null() && path.ends_with("seed")) {
     into.emplace(path, value.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
