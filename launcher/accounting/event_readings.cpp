@@ -59,11 +59,7 @@ void EventMeter::take(std::string_view line) {
 
 EventReadings read_event_readings(const std::string& events_path, double since_s) {
   EventMeter meter(since_s);
-  LineTail events(events_path);
-  do {
-    for (const auto& line : events.read()) meter.take(line);
-  } while (events.behind());
-  meter.take(events.take_rest());
+  for_each_line(events_path, [&meter](const std::string& line) { meter.take(line); });
   return meter.readings();
 }
 

@@ -49,4 +49,14 @@ class LineTail {
   bool returned_ = false;  // it ends with one: the next character replaces the line
 };
 
+/// Calls look(line) for every line of a file that no one writes any more, from byte `from` on, the
+/// last one also without its newline; once more with an empty text at the end.
+void for_each_line(const std::string& path, auto look, std::uint64_t from = 0) {
+  LineTail lines(path, from);
+  do {
+    for (const auto& line : lines.read()) look(line);
+  } while (lines.behind());
+  look(lines.take_rest());
+}
+
 }  // namespace dllaunch

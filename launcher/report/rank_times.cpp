@@ -45,17 +45,12 @@ using Rows = std::map<std::pair<int, std::int64_t>, Row>;  // by rank and epoch
 
 Rows read_rows(const std::string& path) {
   Rows rows;
-  LineTail file(path);
-  const auto take = [&rows](const std::string& line) {
+  for_each_line(path, [&rows](const std::string& line) {
     auto row = row_in(line);
     if (!row || rows.size() >= most_rows) return;
     const auto key = std::pair(row->rank, row->epoch);
     rows.insert_or_assign(key, *std::move(row));
-  };
-  do {
-    for (const auto& line : file.read()) take(line);
-  } while (file.behind());
-  take(file.take_rest());
+  });
   return rows;
 }
 

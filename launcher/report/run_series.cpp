@@ -112,11 +112,7 @@ class SeriesReader {
 
 RunSeries read_series(const std::string& events_path) {
   SeriesReader reader;
-  LineTail events(events_path);
-  do {
-    for (const auto& line : events.read()) reader.take(line);
-  } while (events.behind());
-  reader.take(events.take_rest());
+  for_each_line(events_path, [&reader](const std::string& line) { reader.take(line); });
   return std::move(reader).take_series();
 }
 

@@ -17,19 +17,11 @@
 namespace dllaunch {
 namespace {
 
-void read_lines(const std::string& log, auto look) {
-  LineTail lines(log);
-  do {
-    for (const auto& line : lines.read()) look(line);
-  } while (lines.behind());
-  look(lines.take_rest());
-}
-
 /// Sets the last number in a log.
 void read_value(const std::string& log, const OutputNumber& number, StudyRun& run) {
   std::string match;
   bool matched = false;
-  read_lines(log, [&](const std::string& line) {
+  for_each_line(log, [&](const std::string& line) {
     if (auto part = number.in(line)) {
       match = *std::move(part);
       matched = true;
@@ -55,7 +47,7 @@ void read_steps(const std::string& log, const LinePattern& pattern, StudyRun& ru
     double time_s = 0;
   };
   std::vector<Step> steps;
-  read_lines(log, [&](const std::string& line) {
+  for_each_line(log, [&](const std::string& line) {
     const auto part = pattern.part_of(line);
     const auto number = part ? parse_number<double>(*part) : std::nullopt;
     const auto time_s = number ? leading_moment(line) : std::nullopt;

@@ -35,21 +35,13 @@ constexpr std::array<std::string_view, 11> trainer_metrics = {"val_accuracy",
                                                               "val_mean_squared_error",
                                                               "seconds"};
 
-void read_lines(const std::string& path, std::uint64_t from, auto look) {
-  LineTail lines(path, from);
-  do {
-    for (const auto& line : lines.read()) look(line);
-  } while (lines.behind());
-  look(lines.take_rest());
-}
-
 std::string output_of(const RunDir& dir) {
   return dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0));
 }
 
 std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& metric) {
   std::map<std::int64_t, double> values;
-  read_lines(dir.events(), 0, [&](const std::string& line) {
+  for_each_line(dir.events(), [&](const std::string& line) {
     if (line.find("\"epoch\"") == std::string::npos) return;
     const Json event = json_object_in(line);
     if (event.is_null() || value_at<std::string>(event, "event") != "epoch") return;
@@ -65,9 +57,10 @@ std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& 
 std::map<std::int64_t, double> of_command(const RunDir& dir, const OutputNumber& number,
                                           const Trial& trial) {
   std::string last;
-  read_lines(output_of(dir), trial.log_from, [&](const std::string& line) {
+  const auto look = [&](const std::string& line) {
     if (auto part = number.in(line)) last = *std::move(part);
-  });
+  };
+  for_each_line(output_of(dir), look, trial.log_from);
   const auto value = parse_number<double>(last);
   if (!value || !std::isfinite(*value)) return {};
   return {{std::max<std::int64_t>(trial.target, 1), *value}};

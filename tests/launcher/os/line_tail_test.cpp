@@ -49,6 +49,17 @@ TEST_F(LineTailTest, SkipsWhatAnEarlierRunLeft) {
   EXPECT_EQ(tail.read(), Lines({"new"}));
 }
 
+TEST_F(LineTailTest, EveryLineOfAFileThatIsOver) {
+  append("old\none\n\ntwo");
+  Lines seen;
+  const auto look = [&seen](const std::string& line) { seen.push_back(line); };
+  for_each_line(path_, look, 4);
+  EXPECT_EQ(seen, Lines({"one", "", "two"}));
+  seen.clear();
+  for_each_line(path_ + ".none", look);
+  EXPECT_EQ(seen, Lines({""}));
+}
+
 // tqdm and its like: the line is what a terminal would show at the end.
 TEST_F(LineTailTest, ALineThatRedrawsItselfIsItsLastState) {
   LineTail tail(path_);
