@@ -32,8 +32,8 @@ class GpuCheck : public testing::Test {
     // A name may have quotes in it: the report must still be JSON.
     put("nvidia-smi", "echo 'NVIDIA \"H\" 200, 00000000:C1:00.0, 580.1'");
     for (const char* program :
-         {"cuda_test", "nccl_test", "compute_test", "trainer_test", "training_test",
-          "losses_test", "fine_tuning_test", "sync_batch_norm_test"}) {
+         {"cuda_test", "nccl_test", "compute_test", "trainer_test", "training_test", "losses_test",
+          "fine_tuning_test", "sync_batch_norm_test"}) {
       put(program, "echo '[  PASSED  ] 3 tests.'; echo '[  SKIPPED ] 2 tests, listed below:'");
     }
     put("libdltrain_mpi.so", "");

@@ -123,7 +123,7 @@ struct Job {
   JobStudy study = {};
   JobSweep sweep = {};
   bool keeps_diff = false;  // reproducibility.diff
-  Json resolved;  // the whole file, with every default
+  Json resolved;            // the whole file, with every default
 };
 
 }  // namespace dllaunch

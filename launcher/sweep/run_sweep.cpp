@@ -40,6 +40,7 @@ constexpr int most_attempts = 10;
 
 /// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
 constexpr auto longest_held = 300s;
+
 struct Running {
   int number = 0;
   std::size_t slot = 0;
@@ -102,7 +103,6 @@ class Driver {
   const StopSignals& signals_;
   std::list<Running> running_;
   bool changed_ = true;
-  bool stopping_ = false;  // told to, or an error: trials are left as they are
   bool budget_told_ = false;
   std::map<int, Clock::time_point> held_;  // trials whose directory another process holds
   Clock::time_point written_ = {};
@@ -330,7 +330,7 @@ void Driver::judge(Trial& one, const Running& running, int code) {
     const auto where = one.target == 0 ? "it" : fmt::format("epoch {}", one.target);
     return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
   }
-  if (stopping_ || signals_.count() > 0) return;
+  if (signals_.count() > 0) return;
   if (running.overdue) return try_again(one, running, "it took longer than resources.time");
   if (code >= 128) return try_again(one, running, "its dllaunch was killed");
   const auto stored = read_stored_run(system_, dir_of(one));
@@ -420,9 +420,9 @@ Result<Ok> Driver::carry_out() {
   return write(true);
 }
 
-/// After an error: lets the running trials save and stop.
+/// After an error: lets the running trials save and stop. They stay running in the journal, so that
+/// the next driver continues them.
 void Driver::drain() {
-  stopping_ = true;
   for (const Running& one : running_) one.process.send(SIGINT);
   const auto deadline = Clock::now() + longest_held;
   while (!running_.empty() && Clock::now() < deadline) {

@@ -12,7 +12,8 @@
 
 namespace dllaunch {
 
-/// bad_request: `metric` is none of the trainer's, with the nearest; or `run:` has no pattern.
+/// bad_request: the trainer reports no such metric (the message suggests the nearest name), or
+/// `run:` has no sweep.value.
 Result<Ok> check_metric(const Job& job);
 
 /// By epoch. Of `run:` the last number that rank 0 printed since the trial's `log_from`, of epoch

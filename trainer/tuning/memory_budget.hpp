@@ -24,7 +24,7 @@ std::int64_t node_memory_left(const std::string& root = "");
 std::int64_t own_memory_left();
 
 /// Returns the bytes that this rank may still allocate: nine tenths of an equal share of the
-/// node's, or of what its own limits leave. The rest covers what nobody counts.
+/// node's, or of what its own limits leave. The rest is a margin for memory that is not counted.
 std::int64_t rank_memory_left(int ranks_on_node);
 
 /// Returns the resident memory of this process in bytes (VmRSS).
