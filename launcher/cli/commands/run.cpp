@@ -12,6 +12,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/allocated.hpp"
 #include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/prepare_job.hpp"
@@ -44,12 +45,15 @@ constexpr std::string_view examples =
   dllaunch run train.yaml --dry-run             the plan, and nothing else
   dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
   dllaunch run train.yaml --local --detach      in the background on this machine
+  salloc -N2 dllaunch run train.yaml --allocated  in the allocation that is there
 )";
 
 struct RunOptions {
   std::string job_file;
   std::vector<std::string> sets;
   bool local = false;
+  bool allocated = false;
+  std::string nodelist;
   bool detach = false;
   bool json = false;
   bool dry_run = false;
@@ -59,6 +63,7 @@ struct RunOptions {
 struct Planned {
   Job job;
   LaunchPlan plan;
+  std::optional<JobAllocation> allocation = {};  // that it runs in; nullopt: none that is there
 };
 
 /// The trainer beside this program, else the one on PATH.
@@ -121,8 +126,17 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
   system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
   options.job_file = run->dir.job_yaml();
   options.run_dir = run->dir.path;
-  options.local = options.local || run->plan.launcher == Launcher::local;
+  options.local = options.local || (!options.allocated && run->plan.launcher == Launcher::local);
   return options;
+}
+
+Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, System& system) {
+  if (planned.plan.launcher != Launcher::slurm)
+    return Error{ErrorKind::bad_request, "--allocated: there is no Slurm here", "leave it out"};
+  auto allocation = allocation_here(system, options.nodelist);
+  if (!allocation) return std::move(allocation).error();
+  planned.allocation = *std::move(allocation);
+  return fit_into(*planned.allocation, planned.plan);
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
@@ -139,31 +153,37 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
   auto paths = find_programs(run_dir, !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
-  const auto variables = variables_that_count(system, *facts, {.local = options.local});
+  const bool queues = !options.local && !options.allocated && facts->slurm;
+  const auto variables = queues ? variables_that_count(system, *facts, {}) : SbatchVariables{};
   job = divide_gpus(*std::move(job), *facts, variables, options.local);
   if (!job) return std::move(job).error();
   const auto effective = effective_job(*job, *facts, variables, options.local);
   auto made = plan_effective(effective, *facts, *paths, variables, options.local);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
-  if (!options.local && facts->slurm && (!made || !options.dry_run)) {
+  if (queues && (!made || !options.dry_run)) {
     const auto report =
         check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
     if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
   if (!made) return std::move(made).error();
-  if (made->launcher == Launcher::local && !job->after.empty())
+  Planned planned{*std::move(job), *std::move(made)};
+  if (options.allocated)
+    if (auto fits = fit_into_allocation(options, planned, system); !fits)
+      return std::move(fits).error();
+  if (planned.plan.launcher == Launcher::local && !planned.job.after.empty())
     return Error{
         ErrorKind::bad_request,
-        fmt::format("after: job {} has not completed, and a run without Slurm does not wait",
-                    job->after.front()),
+        fmt::format("after: job {} has not completed, and a run outside the queue does not wait",
+                    planned.job.after.front()),
         "start this run when that job has completed"};
   if (!options.local && !facts->slurm) {
     system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));
   }
-  for (const auto& warning : made->warnings) system.log("dllaunch: warning: " + warning + "\n");
-  return Planned{*std::move(job), *std::move(made)};
+  for (const auto& warning : planned.plan.warnings)
+    system.log("dllaunch: warning: " + warning + "\n");
+  return planned;
 }
 
 void show_plan(const LaunchPlan& plan, System& system) {
@@ -214,6 +234,7 @@ void show_detached(const RunOptions& options, const RunDir& run, const Detached&
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
   if (options.local) argv.emplace_back("--local");
+  if (options.allocated) argv.emplace_back("--allocated");
   return shell_join(argv);
 }
 
@@ -239,7 +260,7 @@ struct Attached {
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
                     const std::optional<Attached>& attached, const RunLock& lock, System& system) {
-  const auto& [job, plan] = planned;
+  const auto& [job, plan, allocation] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
   bool background = false;
@@ -263,12 +284,16 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   follower.log(fmt::format("{}: {}{}{} {}, {}", plan.name,
                            plan.array ? fmt::format("array {} of ", *plan.array) : "",
                            counted(plan.ranks(), "rank"), plan.array ? " per task" : "",
-                           slurm ? "on " + node_words(plan) : "on this machine", run.path));
+                           slurm        ? "on " + node_words(plan)
+                           : allocation ? "on " + allocation->nodes
+                                        : "on this machine",
+                           run.path));
   const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,
                                          system, watch)
                  : slurm  ? execute_slurm(plan, run, follower, system, watch)
-                          : execute_local(plan, run, follower, system);
+                 : allocation ? execute_allocated(plan, run, *allocation, follower, system)
+                              : execute_local(plan, run, follower, system);
   if (!outcome) return std::move(outcome).error();
   if (outcome->detached) {
     const auto id = system.read_file(run.job_id());
@@ -305,7 +330,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
     return exit_code::success;
   }
   const bool slurm = plan.launcher == Launcher::slurm;
-  if (!slurm) {
+  if (!slurm && !planned->allocation) {
     if (auto good = check_local(plan, system); !good) return std::move(good).error();
   }
   if (const auto missing = missing_sources(plan.stage.sources); !missing.empty())
@@ -350,7 +375,14 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("KEY.PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  auto* allocated = app.add_flag("--allocated", options->allocated,
+                                 "in the Slurm allocation around this command, without a new job")
+                        ->excludes(local);
+  app.add_option("--nodelist", options->nodelist,
+                 "with --allocated: on these of its nodes [the first]")
+      ->type_name("HOSTS")
+      ->needs(allocated);
   auto* detach = app.add_flag("--detach", options->detach, "return once submitted or started");
   app.add_flag("--json", options->json, "with --detach: one JSON document")->needs(detach);
   app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
