@@ -47,6 +47,8 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.job_file, "--run-dir", run.dir};
   for (const auto& set : run.sets) argv.insert(argv.end(), {"--set", set});
   if (run.local) argv.emplace_back("--local");
+  if (run.allocated) argv.emplace_back("--allocated");
+  if (!run.nodelist.empty()) argv.insert(argv.end(), {"--nodelist", run.nodelist});
   const Bound bound(run.cpus);
   return OwnedProcess::start({.program = *program,
                               .argv = std::move(argv),

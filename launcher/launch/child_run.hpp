@@ -17,7 +17,9 @@ struct ChildRun {
   std::vector<std::string> sets = {};  // KEY.PATH=VALUE
   std::string dir = {};                // its words: DIR.log
   bool local = false;
-  IdSet cpus = {};  // of this machine, which it may use; empty: all that this process may
+  bool allocated = false;     // in the Slurm allocation around this process
+  std::string nodelist = {};  // of its nodes; empty: the first
+  IdSet cpus = {};            // of this machine, which it may use; empty: all that this process may
 };
 
 /// unavailable: it cannot be started.

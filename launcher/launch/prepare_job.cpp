@@ -193,6 +193,9 @@ Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
   if (!divided) return divided.error();
   const auto effective = effective_job(*divided, *facts, variables, options.local);
   CheckedPlan checked{.plan = plan_effective(effective, *facts, *paths, variables, options.local)};
+  if (checked.plan)
+    if (auto here = check_submittable(*facts, *checked.plan); !here)
+      checked.elsewhere = std::move(here).error();
   const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)
     checked.report = check_before_queue(effective, *facts, *paths, checked.plan, elsewhere, system);

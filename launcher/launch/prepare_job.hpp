@@ -45,8 +45,9 @@ Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);
 Result<LaunchPlan> plan_job(System& system, const PlanOptions& options);
 
 struct CheckedPlan {
-  Result<LaunchPlan> plan;  // the plan, or why there is none
-  QueueReport report = {};  // empty without a queue: no Slurm, or --local
+  Result<LaunchPlan> plan;              // the plan, or why there is none
+  QueueReport report = {};              // empty without a queue: no Slurm, or --local
+  std::optional<Error> elsewhere = {};  // why this machine cannot submit it
 };
 
 /// The same, with everything that speaks against submitting the job. Recorded facts are used alone.

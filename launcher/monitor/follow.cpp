@@ -14,7 +14,9 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
                  .max_steps = settings.max_steps,
                  .run_dir = run.path}),
       events_(run.events()),
-      output_(run.out(), {.skip_present = !settings.attached_at_s, .several = settings.ranks > 1}) {
+      output_(run.out(), {.skip_present = !settings.attached_at_s,
+                          .several = settings.ranks > 1,
+                          .plain = settings.plain}) {
   for (auto events = events_.read(); !events.empty(); events = events_.read()) {
     for (const auto& event : events) {
       const bool ours = settings.attached_at_s && time_of(event) >= *settings.attached_at_s;

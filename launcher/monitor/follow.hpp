@@ -23,7 +23,8 @@ struct FollowSettings {
   std::optional<std::int64_t> max_steps = {};  // of the training; absent: no limit
   /// Unix seconds. The run started before it was followed; earlier events are shown too.
   std::optional<double> attached_at_s = {};
-  bool show_past = true;  // what happened before it was followed
+  bool show_past = true;                // what happened before it was followed
+  std::vector<std::string> plain = {};  // with show_logs: files whose lines are shown too
 };
 
 class Follower {

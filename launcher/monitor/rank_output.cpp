@@ -67,6 +67,7 @@ void RankOutput::find_logs() {
   }
   if (settings_.only_rank) return;
   for (const auto& path : settings_.extra) add("/" + path, path, {.rank = -1, .node = "slurm"});
+  for (const auto& path : settings_.plain) add("/" + path, path, {.rank = -1, .node = ""});
 }
 
 bool RankOutput::is_older(const LogSource& source, const LabelledLine& line) {
@@ -79,7 +80,9 @@ bool RankOutput::is_older(const LogSource& source, const LabelledLine& line) {
 void RankOutput::take(const LogSource& source, std::string_view line, double now_s) {
   auto labelled = source.rank >= 0 ? LabelledLine{source.rank, line} : split_label(line);
   if (is_older(source, labelled)) return;
-  if (settings_.only_rank) {
+  if (source.rank < 0 && source.node.empty()) {
+    plain_.push_back(shown_line(line));
+  } else if (settings_.only_rank) {
     if (labelled.rank == *settings_.only_rank) plain_.push_back(shown_line(labelled.text));
   } else if (!settings_.several && source.rank >= 0) {
     plain_.push_back(shown_line(labelled.text));

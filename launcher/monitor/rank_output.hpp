@@ -19,6 +19,7 @@ struct RankOutputSettings {
   bool several = true;                  // several ranks: label lines with their rank
   std::optional<int> only_rank = {};    // show only this rank, without labels
   std::vector<std::string> extra = {};  // files without a rank: the batch script's output
+  std::vector<std::string> plain = {};  // the same, shown without labels
   /// Unix seconds. Skips logs not written since, and lines that begin with an earlier time, with
   /// those that follow them. A log without times is shown whole.
   std::optional<double> since_s = {};

@@ -77,6 +77,9 @@ Result<LaunchPlan> bound_plan_from_json(const Json& document);
 /// The plan as text: ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line.
 std::string render_plan(const LaunchPlan& plan);
 
+/// What follows #SBATCH in the script's lines, quoted for sbatch.
+std::vector<std::string> sbatch_arguments(const LaunchPlan& plan);
+
 /// The sbatch script, from templates/job.sbatch.mustache. All user text is quoted for bash.
 /// `run_id`: the script does nothing if RUN/.run-id differs. Empty: no check.
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id = "");

@@ -28,14 +28,6 @@ data list_of(const char* key, const std::vector<std::string>& values) {
   return list;
 }
 
-data sbatch_lines(const LaunchPlan& plan) {
-  std::vector<std::string> arguments;
-  for (const auto& [option, value] : plan.sbatch)
-    arguments.push_back(value.empty() ? option : option + "=" + sbatch_quote(value));
-  for (const auto& extra : plan.sbatch_extra) arguments.push_back(sbatch_quote(extra));
-  return list_of("argument", arguments);
-}
-
 data environment_lines(const LaunchPlan& plan) {
   data list{data::type::list};
   for (const auto& [name, value] : plan.environment) {
@@ -158,12 +150,20 @@ std::vector<std::string> unset_lines(const LaunchPlan& plan) {
 
 }  // namespace
 
+std::vector<std::string> sbatch_arguments(const LaunchPlan& plan) {
+  std::vector<std::string> arguments;
+  for (const auto& [option, value] : plan.sbatch)
+    arguments.push_back(value.empty() ? option : option + "=" + sbatch_quote(value));
+  for (const auto& extra : plan.sbatch_extra) arguments.push_back(sbatch_quote(extra));
+  return arguments;
+}
+
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   const bool by_mpirun = plan.start.kind() == Starter::mpirun;
   const auto train =
       plan.train_json.empty() ? std::string() : one_line(Json::parse(plan.train_json));
   data fields{data::type::object};
-  fields.set("sbatch", sbatch_lines(plan));
+  fields.set("sbatch", list_of("argument", sbatch_arguments(plan)));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
   // Array tasks have their own directories, which the script creates.

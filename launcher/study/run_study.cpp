@@ -13,14 +13,18 @@
 #include "launcher/base/format.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/child_run.hpp"
+#include "launcher/launch/held_allocation.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/monitor/line_pattern.hpp"
 #include "launcher/monitor/output_number.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/own_executable.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/slurm_time.hpp"
 #include "launcher/study/study_page.hpp"
 #include "launcher/study/study_value.hpp"
 #include "support/counted.hpp"
@@ -99,7 +103,8 @@ Result<OwnedProcess> start(const StudyRequest& request, const StudySize& size,
   return start_child_run({.job_file = request.job_file,
                           .sets = sets_of(request, size),
                           .dir = request.dir + "/" + run.run,
-                          .local = request.local});
+                          .local = request.local,
+                          .allocated = request.allocated});
 }
 
 /// Waits for its end and returns its exit code. Passes signals on: at the first a run stops or, for
@@ -151,28 +156,54 @@ std::string line_of(const Study& study, const StudyRun& run, double seconds) {
                      counted(run.nodes, "node"), run.repeat, what, clock_time(seconds));
 }
 
-/// Whether each size can be planned and submitted.
+/// The plan of a job that can be submitted. `queues`: it will be.
+Result<LaunchPlan> checked_plan(System& system, const StudyRequest& request,
+                                std::vector<std::string> sets, bool queues) {
+  auto planned = check_job(
+      system,
+      {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = request.local});
+  if (!planned) return std::move(planned).error();
+  if (!planned->plan) return std::move(planned->plan).error();
+  if (queues && planned->elsewhere) return *std::move(planned->elsewhere);
+  if (queues && !planned->report.passed()) return as_error(planned->report);
+  return std::move(planned->plan);
+}
+
+/// Whether each size can be planned, and submitted if it is a job of its own.
 Result<Ok> check_sizes(System& system, const StudyRequest& request,
-                       const std::vector<StudySize>& sizes) {
+                       const std::vector<StudySize>& sizes, bool queues) {
   for (const StudySize& size : sizes) {
-    const auto planned = check_job(system, {.job = request.job_file,
-                                            .sets = sets_of(request, size),
-                                            .facts = {},
-                                            .local = request.local});
-    std::optional<Error> problem;
-    if (!planned) {
-      problem = planned.error();
-    } else if (!planned->plan) {
-      problem = planned->plan.error();
-    } else if (!planned->report.passed()) {
-      problem = as_error(planned->report);
-    }
-    if (!problem) continue;
+    auto planned = checked_plan(system, request, sets_of(request, size), queues);
+    if (planned) continue;
+    auto problem = std::move(planned).error();
     // The study's own changes win over the user's, so no key of the job file helps.
-    if (problem->hint.find("--set") != std::string::npos) problem->hint = "leave out this size";
-    return (*std::move(problem)).within(counted(size.ranks, "rank"));
+    if (problem.hint.find("--set") != std::string::npos) problem.hint = "leave out this size";
+    return std::move(problem).within(counted(size.ranks, "rank"));
   }
   return Ok{};
+}
+
+/// The time of all runs that have no value, in minutes; nullopt: the job file has no limit.
+std::optional<int> minutes_of_all(const PreparedStudy& prepared) {
+  const auto& limit = prepared.job.resources.time;
+  const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
+  if (!minutes) return std::nullopt;
+  const auto missing = std::ranges::count_if(
+      prepared.study.runs, [](const StudyRun& run) { return !run.value.has_value(); });
+  return *minutes * static_cast<int>(missing);
+}
+
+/// The job that the runs share.
+Result<LaunchPlan> shared_plan(System& system, const StudyRequest& request,
+                               const PreparedStudy& prepared) {
+  auto sets = sets_of(request, prepared.sizes.front());
+  if (const auto minutes = minutes_of_all(prepared))
+    sets.push_back(fmt::format("resources.time={}", *minutes));
+  auto planned = checked_plan(system, request, std::move(sets), /*queues=*/true);
+  if (planned) return planned;
+  auto problem = std::move(planned).error();
+  problem.hint = "--separate makes each size a job of its own";
+  return std::move(problem).within("one job for all sizes");
 }
 
 Study study_of(const StudyRequest& request, const Job& job) {
@@ -187,6 +218,22 @@ Study study_of(const StudyRequest& request, const Job& job) {
           .efficiency = request.efficiency,
           .local = request.local,
           .job = digest_of_job(job.resolved)};
+}
+
+/// The same study, as the job's script starts it.
+Result<std::vector<std::string>> command_of(const StudyRequest& request) {
+  auto program = own_executable();
+  if (!program) return std::move(program).error();
+  std::vector<std::string> argv = {*std::move(program), "study",     request.job_file,
+                                   "--run-dir",         request.dir, "--allocated"};
+  for (const auto& set : request.sets) argv.insert(argv.end(), {"--set", set});
+  const bool by_nodes = request.wanted.ranks.empty();
+  const auto& sizes = by_nodes ? request.wanted.nodes : request.wanted.ranks;
+  argv.insert(argv.end(),
+              {by_nodes ? "--nodes" : "--ranks", fmt::format("{}", fmt::join(sizes, ",")),
+               "--repeats", std::to_string(request.repeats)});
+  if (request.wanted.scaling == Scaling::weak) argv.emplace_back("--weak");
+  return argv;
 }
 
 }  // namespace
@@ -204,7 +251,9 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
   if (!plan) return plan.error();
   auto sizes = sizes_of(request.wanted, prepared.job, *plan);
   if (!sizes) return std::move(sizes).error();
-  if (auto good = check_sizes(system, request, *sizes); !good) return std::move(good).error();
+  const bool shares = plan->launcher == Launcher::slurm && !request.separate && !request.allocated;
+  if (auto good = check_sizes(system, request, *sizes, !shares && !request.allocated); !good)
+    return std::move(good).error();
   prepared.sizes = *std::move(sizes);
   prepared.study = study_of(request, prepared.job);
   for (int repeat = 1; repeat <= request.repeats; ++repeat) {
@@ -216,6 +265,13 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
   }
   if (auto good = take_earlier(system, request, prepared.study); !good)
     return std::move(good).error();
+  const bool any = std::ranges::any_of(prepared.study.runs,
+                                       [](const StudyRun& run) { return !run.value.has_value(); });
+  if (shares && any) {
+    auto shared = shared_plan(system, request, prepared);
+    if (!shared) return std::move(shared).error();
+    prepared.shared = *std::move(shared);
+  }
   return prepared;
 }
 
@@ -255,6 +311,32 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
   if (auto written = write_study(request.dir, study, result_of(study)); !written)
     return std::move(written).error();
   return signals.first();
+}
+
+Result<int> run_study_in_one_job(System& system, const StudyRequest& request,
+                                 PreparedStudy& prepared) {
+  auto command = command_of(request);
+  if (!command) return std::move(command).error();
+  if (const int failed = make_private_folder(request.dir); failed != 0)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
+  const auto outcome = execute_held(system, {.plan = *std::move(prepared.shared),
+                                             .name = prepared.study.name + "-study",
+                                             .dir = request.dir + "/allocation",
+                                             .command = *std::move(command)});
+  prepared.shared.reset();
+  if (!outcome) return outcome.error();
+  // The job kept them.
+  if (auto taken = take_earlier(system, request, prepared.study); !taken)
+    return std::move(taken).error();
+  if (outcome->detached) return SIGHUP;
+  if (outcome->status == RunStatus::cancelled && outcome->exit_code > 128)
+    return outcome->exit_code - 128;
+  const bool unseen = std::ranges::any_of(prepared.study.runs, [](const StudyRun& run) {
+    return !run.value.has_value() && run.reason.empty();
+  });
+  if (unseen) system.log(render_failure(*outcome));
+  return 0;
 }
 
 Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result) {

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class StudyHere : public LocalRun {
@@ -141,7 +142,9 @@ study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
   const auto dir = work_->path() + "/study";
   const auto dry = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run"});
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
-  EXPECT_THAT(dry.out, HasSubstr("at most 0.4167 node-hours: 5 each, one after another"));
+  EXPECT_THAT(dry.out, HasSubstr("one job of 2 nodes for all runs: at most 0.6667 node-hours"));
+  const auto apart = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run", "--separate"});
+  EXPECT_THAT(apart.out, HasSubstr("at most 0.4167 node-hours: 5 each, one after another"));
   work_->start({"study", file, "--ranks", "1,2,4", "--run-dir", dir});
   const auto ended = work_->wait(240s);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -154,6 +157,72 @@ study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
   EXPECT_EQ(eight["ranks"], 8);
   EXPECT_EQ(eight["nodes"], 2);
   EXPECT_NEAR(foretold["value"].get<double>() / eight["value"].get<double>(), 1, 0.1);
+}
+
+/// Every size starts on the first nodes of one allocation, which outlives the dllaunch that asked
+/// for it.
+TEST_F(SlurmStudy, OneJobHoldsTheNodesOfEverySize) {
+  const std::string go = work_->path() + "/go";
+  const auto file =
+      work_->file("nested.yaml",
+                  "name: nested\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 5}\n"
+                  "run: [bash, -c, 'until [ -e " +
+                      go +
+                      " ]; do sleep 0.1; done; hostname; echo 7 items/s']\n"
+                      "study: {value: '([0-9]+) items/s', unit: items/s}\n");
+  const auto dir = work_->path() + "/nested";
+  const std::vector<std::string> words = {"study", file, "--ranks", "1,2,4", "--run-dir", dir};
+  work_->start(words);
+  const auto begun = [&] { return !processes_of(dir + "/ranks-00004-repeat-01", 3).empty(); };
+  ASSERT_TRUE(happens_within(60s, begun));
+  kill(work_->pid(), SIGKILL);
+  (void)work_->wait();
+  work_->start(words);
+  std::ofstream(go) << "";
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(" is RUNNING: following it"));
+  EXPECT_THAT(ended.err, HasSubstr("1 rank on 1 node, repeat 1: 7 items/s"));
+  const auto job = work_->text_of("nested/allocation/job.id");
+  for (const char* run : {"ranks-00001", "ranks-00002", "ranks-00004"}) {
+    const auto of_run = std::string("nested/") + run + "-repeat-01/";
+    EXPECT_EQ(work_->text_of(of_run + "job.id"), job);
+    EXPECT_THAT(work_->text_of(of_run + "out/rank-0000-n1.log"), EndsWith("n1\n7 items/s\n"));
+  }
+  auto apart = words;
+  apart.back() += "-apart";
+  apart.emplace_back("--separate");
+  work_->start(apart);
+  EXPECT_EQ(work_->wait(240s).exit_code, 0);
+  EXPECT_NE(work_->text_of("nested-apart/ranks-00001-repeat-01/job.id"),
+            work_->text_of("nested-apart/ranks-00002-repeat-01/job.id"));
+}
+
+TEST_F(SlurmStudy, InterruptedItCancelsItsJobAndContinuesInAnother) {
+  const std::string go = work_->path() + "/go2";
+  const auto file =
+      work_->file("stopped.yaml",
+                  "name: stopped\nresources: {nodes: 1, ranks_per_node: 2, device: cpu, time: 5}\n"
+                  "run: [bash, -c, 'until [ $WORLD_SIZE = 2 -o -e " +
+                      go +
+                      " ]; do sleep 0.1; done; echo 7 items/s']\n"
+                      "study: {value: '([0-9]+) items/s'}\n");
+  const auto dir = work_->path() + "/stopped";
+  const std::vector<std::string> words = {"study", file, "--ranks", "1,2", "--run-dir", dir};
+  work_->start(words);
+  const auto begun = [&] { return !processes_of(dir + "/ranks-00001-repeat-01", 0).empty(); };
+  ASSERT_TRUE(happens_within(60s, begun));
+  work_->signal(SIGINT);
+  const auto stopped = work_->wait(90s);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_TRUE(processes_of(dir + "/ranks-00001-repeat-01").empty());
+  std::ofstream(go) << "";
+  work_->start(words);
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto runs = Json::parse(work_->text_of("stopped/study.json"))["runs"];
+  EXPECT_EQ(runs[0]["run"], "ranks-00002-repeat-01") << "measured before";
+  EXPECT_EQ(runs[1]["run"], "ranks-00001-repeat-01-attempt-02");
 }
 
 /// Of a sweep, on the cluster that is there.

@@ -33,7 +33,8 @@ std::string text_of(const Json& document) {
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
   if (!checked) return checked.error();
-  const auto& [made, report] = *checked;
+  const auto& made = checked->plan;
+  const auto& report = checked->report;
   if (!made && report.findings.empty()) return made.error();
   if (options.json) {
     auto document = made ? to_json(*made) : Json::object();

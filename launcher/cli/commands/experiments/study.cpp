@@ -27,6 +27,7 @@ constexpr std::string_view examples =
     R"(  dllaunch study train.yaml --ranks 1,2,4,8            the same work on 1 to 8 ranks
   dllaunch study train.yaml --nodes 1,2,4 --repeats 3  with the extent of three repeats
   dllaunch study train.yaml --ranks 1,2,4 --weak       the same work on every rank
+  dllaunch study train.yaml --nodes 1,8 --separate     on Slurm, a job for each run
   dllaunch study train.yaml --ranks 1,2 --dry-run      the runs, and nothing else
 )";
 
@@ -39,6 +40,8 @@ struct Options {
   int repeats = 1;
   double efficiency = 0.8;
   bool local = false;
+  bool separate = false;
+  bool allocated = false;
   std::string dir;
   bool dry_run = false;
   bool json = false;
@@ -61,7 +64,9 @@ Result<StudyRequest> request_of(const Options& options) {
                        .sets = options.sets,
                        .repeats = options.repeats,
                        .efficiency = options.efficiency,
-                       .local = options.local};
+                       .local = options.local,
+                       .separate = options.separate,
+                       .allocated = options.allocated};
   if (options.repeats < 1 || options.repeats > 99)
     return Error{ErrorKind::bad_request, "--repeats is 1 to 99", ""};
   if (!(options.efficiency > 0 && options.efficiency <= 1))
@@ -76,6 +81,22 @@ Result<StudyRequest> request_of(const Options& options) {
     *into = *std::move(numbers);
   }
   return request;
+}
+
+std::string option_of(const LaunchPlan& plan, std::string_view name) {
+  for (const auto& [option, value] : plan.sbatch)
+    if (option == name) return value;
+  return "";
+}
+
+std::string shared_words(const LaunchPlan& shared, bool limited) {
+  const std::string nodes = counted(shared.nodes + shared.recovery.spare_nodes, "node");
+  if (!limited)
+    return fmt::format("one job of {} for all runs; without resources.time its cost has no bound\n",
+                       nodes);
+  const auto minutes = parse_slurm_minutes(option_of(shared, "--time")).value_or(0);
+  return fmt::format("one job of {} for all runs: at most {:.4g} node-hours, {} minutes\n", nodes,
+                     (shared.nodes + shared.recovery.spare_nodes) * minutes / 60.0, minutes);
 }
 
 /// The runs to make, with an upper bound of what they cost where the time limit is known.
@@ -93,6 +114,7 @@ std::string dry_run_text(const PreparedStudy& prepared) {
   std::string text = table_text(rows);
   const auto& limit = prepared.job.resources.time;
   const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
+  if (prepared.shared) return text + shared_words(*prepared.shared, minutes.has_value());
   return text + (minutes ? fmt::format("at most {:.4g} node-hours: {} each, one after another\n",
                                        node_runs * *minutes / 60, *limit)
                          : "one after another; without resources.time their cost has no bound\n");
@@ -137,7 +159,8 @@ Result<int> study(const Options& options, System& system) {
   }
   const auto runs = std::ssize(prepared->study.runs);
   system.log(fmt::format("{}: {}, {}\n", prepared->study.name, counted(runs, "run"), request->dir));
-  const auto stopped = run_study(system, *request, *prepared);
+  const auto stopped = prepared->shared ? run_study_in_one_job(system, *request, *prepared)
+                                        : run_study(system, *request, *prepared);
   if (!stopped) return stopped.error();
   const Study& done = prepared->study;
   const auto result = result_of(done);
@@ -173,7 +196,15 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--repeats", options->repeats, "measure each size so often [1]")->type_name("N");
   app.add_option("--efficiency", options->efficiency, "the least that is worth it [0.8]")
       ->type_name("E");
-  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  auto* separate =
+      app.add_flag("--separate", options->separate,
+                   "each run is a Slurm job [one job, whose first nodes each size takes]")
+          ->excludes(local);
+  app.add_flag("--allocated", options->allocated,
+               "in the Slurm allocation around this command, without a new job")
+      ->excludes(local)
+      ->excludes(separate);
   app.add_option("--run-dir", options->dir, "directory of the study; an unfinished one continues")
       ->type_name("DIR");
   app.add_flag("--dry-run", options->dry_run, "print the runs; start nothing");

@@ -1,0 +1,89 @@
+#include "launcher/launch/held_allocation.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/launch/slurm.hpp"
+#include "launcher/monitor/follow.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/run/job_record.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/run/stored_run.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// The options of the widest run's job, changed to what the command needs.
+LaunchPlan plan_of(const HeldAllocation& held) {
+  LaunchPlan plan = held.plan;
+  plan.name = held.name;
+  plan.paths.run_dir = held.dir;
+  plan.signal = "TERM";
+  plan.asks_ranks = true;
+  for (auto& [option, value] : plan.sbatch) {
+    if (option == "--job-name") value = held.name;
+    if (option == "--nodes" && held.nodes) value = std::to_string(*held.nodes);
+    if (option == "--output") value = escape_file_pattern(held.dir) + "/slurm-%j.out";
+    if (option == "--signal") value = fmt::format("B:TERM@{}", plan.grace_seconds);
+  }
+  return plan;
+}
+
+std::string script_of(const LaunchPlan& plan, const HeldAllocation& held) {
+  std::string text = "#!/bin/bash\n";
+  for (const auto& argument : sbatch_arguments(plan)) text += "#SBATCH " + argument + "\n";
+  return text + fmt::format(
+                    "\n# Written by dllaunch. Its runs take place in this job's nodes.\n"
+                    "cd -- {} || exit 3\nexec {} 2>> {}\n",
+                    shell_quote(plan.paths.work_dir), shell_join(held.command),
+                    shell_quote(driver_log(held.dir)));
+}
+
+/// The job of an earlier execution, if it is in the queue. Its id; nullopt: none.
+Result<std::optional<std::string>> earlier_job(System& system, const LaunchPlan& plan,
+                                               const RunDir& run) {
+  if (auto open = job_of_open_intent(run, system, {}); !open) return std::move(open).error();
+  auto job = job_of_run(plan, run, system);
+  if (!job) return std::move(job).error();
+  if (!*job) return std::optional<std::string>();
+  system.log(fmt::format("dllaunch: job {} is {}: following it\n", (*job)->id, (*job)->state));
+  return std::optional((*job)->id);
+}
+
+}  // namespace
+
+std::string driver_log(const std::string& dir) {
+  return dir + "/driver.log";
+}
+
+std::string render_held(const HeldAllocation& held) {
+  return script_of(plan_of(held), held);
+}
+
+Result<Outcome> execute_held(System& system, const HeldAllocation& held) {
+  const RunDir run{.path = held.dir};
+  for (const auto& folder : {run.path, run.out()})
+    if (const int failed = make_private_folder(folder); failed != 0)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("cannot make {}: {}", folder, std::strerror(failed)), ""};
+  auto lock = RunLock::take(run);
+  if (!lock) return std::move(lock).error();
+  const auto plan = plan_of(held);
+  auto earlier = earlier_job(system, plan, run);
+  if (!earlier) return std::move(earlier).error();
+  FollowSettings follow{.show_logs = true,
+                        .terminal = system.console().terminal_err,
+                        .plain = {driver_log(held.dir)}};
+  if (*earlier) follow.attached_at_s = changed_at_s(run.job_id());
+  Follower follower(system, run, follow);
+  if (*earlier)
+    return attach_slurm(plan, run, identity_of(plan, run, **earlier), follower, system, {});
+  if (auto written = write_file(run.sbatch_script(), script_of(plan, held)); !written)
+    return std::move(written).error();
+  return execute_slurm(plan, run, follower, system, {});
+}
+
+}  // namespace dllaunch

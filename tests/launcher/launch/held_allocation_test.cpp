@@ -1,0 +1,34 @@
+#include "launcher/launch/held_allocation.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/launcher/sample_plans.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(HeldAllocation, AsksForWhatTheWidestRunAsksForAndStartsTheCommand) {
+  auto job = run_job();
+  job.resources.nodes = 2;
+  job.resources.time = "5";
+  const HeldAllocation held{.plan = planned(job, small_cluster()),
+                            .name = "j-study",
+                            .dir = "/runs/it's/allocation",
+                            .command = {"dllaunch", "study", "j b.yaml"}};
+  const auto script = render_held(held);
+  EXPECT_THAT(script, HasSubstr("#SBATCH --job-name=j-study\n"));
+  EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=2\n"));
+  EXPECT_THAT(script, HasSubstr("#SBATCH --time=5\n"));
+  EXPECT_THAT(script, HasSubstr("#SBATCH --signal=B:TERM@120\n"));
+  EXPECT_THAT(script, HasSubstr("exec dllaunch study 'j b.yaml' 2>> '/runs/it'\\''s/allocation/"));
+  EXPECT_THAT(script, Not(HasSubstr("srun")));
+  auto wider = held;
+  wider.nodes = 4;
+  EXPECT_THAT(render_held(wider), HasSubstr("#SBATCH --nodes=4\n"));
+}
+
+}  // namespace
+}  // namespace dllaunch
