@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/os/owned_process.hpp"
@@ -18,6 +19,7 @@ struct ChildRun {
   std::string dir = {};                // its words: DIR.log
   bool local = false;
   IdSet cpus = {};  // of this machine, which it may use; empty: all that this process may
+  std::vector<std::pair<std::string, std::string>> environment = {};  // replaces or extends ours
 };
 
 /// unavailable: it cannot be started.

@@ -8,10 +8,11 @@
 
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
+#include "launcher/sweep/slots.hpp"
 #include "launcher/sweep/space.hpp"
 #include "launcher/sweep/sweep.hpp"
-#include "support/id_set.hpp"
 #include "support/result.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 
@@ -27,7 +28,8 @@ struct PreparedSweep {
   std::vector<Parameter> space = {};
   Sweep sweep = {};                      // without trials
   std::int64_t all_epochs = 0;           // of a whole trial; 0: without ASHA
-  std::vector<IdSet> slots = {};         // one per trial at a time; CPUs of this machine, or empty
+  std::vector<Slot> slots = {};          // one per trial at a time
+  Topology node = {};                    // this machine, if trials run on it
   int gpus = 0;                          // of a trial
   std::optional<double> until_s = {};    // Unix seconds
   std::optional<double> longest_s = {};  // of a local trial: resources.time

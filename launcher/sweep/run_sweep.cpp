@@ -27,6 +27,7 @@
 #include "launcher/sweep/trial_sets.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
+#include "topology/render/placement_env.hpp"
 
 namespace dllaunch {
 namespace {
@@ -204,11 +205,14 @@ Result<Ok> Driver::start(int number) {
   all.insert(all.end(), sets->begin(), sets->end());
   all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, number)).dump());
   const std::size_t slot = free_slot();
-  auto process = start_child_run({.job_file = request_.job_file,
-                                  .sets = std::move(all),
-                                  .dir = dir_of(one),
-                                  .local = request_.local,
-                                  .cpus = prepared_.slots[slot]});
+  const Slot& part = prepared_.slots[slot];
+  auto process =
+      start_child_run({.job_file = request_.job_file,
+                       .sets = std::move(all),
+                       .dir = dir_of(one),
+                       .local = request_.local,
+                       .cpus = part.cpus,
+                       .environment = device_variables(prepared_.node, {.gpus = part.gpus})});
   if (!process) return std::move(process).error();
   running_.push_back({.number = number,
                       .slot = slot,

@@ -12,6 +12,7 @@
 #include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
 #include "tests/support/tier.hpp"
+#include "tests/topology/discovery/xml_node.hpp"
 
 namespace dllaunch {
 namespace {
@@ -40,6 +41,21 @@ class SweepHere : public LocalRun {
                           "sweep: {parameters: {x: {linear: [0, 1]}}, value: 'acc=([0-9.e-]+)', "
                           "metric: acc, " +
                           sweep + "}\n");
+  }
+
+  /// A machine with two GPUs, whose driver counts from the far end of the PCI buses.
+  void pretend_gpus() {
+    const auto gpu = [](int bus, const char* name) {
+      return pci_device(bus, "0302 [10de:2330]", osdev(name, gpu_type));
+    };
+    work_.environment = {{"HWLOC_XMLFILE", work_.file("node.xml", xml_node(gpu(0x03, "nvml1") +
+                                                                           gpu(0xc1, "nvml0")))}};
+  }
+  std::string output_of_trial(int number) {
+    const auto out = "sweep/trial-0000" + std::to_string(number) + "/out";
+    for (const auto& name : entries_of(work_.path() + "/" + out))
+      if (name.starts_with("rank-0000-")) return work_.text_of(out + "/" + name);
+    return "";
   }
 
   /// Python with Optuna; empty: none.
@@ -105,6 +121,25 @@ TEST_F(SweepHere, AshaContinuesACommandFromItsOwnCheckpoint) {
   EXPECT_EQ(json["best"]["parameters"]["x"], 4);
   EXPECT_EQ(work_.text_of("epochs_of_4"), "1\n2\n4\n");
   EXPECT_EQ(work_.text_of("epochs_of_1"), "1\n");
+}
+
+/// Each waits for the other, so both run at a time.
+TEST_F(SweepHere, TrialsOnOneMachineHaveGpusOfTheirOwn) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "gpus.yaml",
+      "name: gpus\nresources: {ranks_per_node: 1, gpus_per_node: 1}\n"
+      "run: \"touch here_{x}; for i in $(seq 600); do [ -e here_1 ] && [ -e here_2 ] && break; "
+      "sleep 0.1; done; echo drives $DLLAUNCH_GPUS as $CUDA_VISIBLE_DEVICES; "
+      "echo acc=$(ls here_1 here_2 | wc -l)\"\n"
+      "sweep: {parameters: {x: {choice: [1, 2]}}, sampler: grid, value: 'acc=(.*)', "
+      "metric: acc}\n");
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("2 trials, 2 at a time"));
+  for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["value"], 2) << trial.dump();
+  EXPECT_THAT(output_of_trial(0), HasSubstr("drives 0000:c1:00.0 as 0\n"));
+  EXPECT_THAT(output_of_trial(1), HasSubstr("drives 0000:03:00.0 as 1\n"));
 }
 
 TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
