@@ -141,9 +141,10 @@ Result<Ok> set_budget(const Job& job, const std::vector<Parameter>& space,
   prepared.sweep.most_trials = most;
   if (wanted.gpu_hours && prepared.gpus == 0)
     return Error{ErrorKind::bad_request, "sweep.gpu_hours: the job has no GPU", "leave it out"};
+  prepared.budget.gpu_hours = wanted.gpu_hours;
   if (wanted.until) {
-    prepared.until_s = moment_in(*wanted.until, unix_seconds());
-    if (!prepared.until_s)
+    prepared.budget.until_s = moment_in(*wanted.until, unix_seconds());
+    if (!prepared.budget.until_s)
       return Error{ErrorKind::bad_request,
                    fmt::format("sweep.until: {} is no moment", shown_line(*wanted.until)),
                    "such as 2026-12-24 18:00"};

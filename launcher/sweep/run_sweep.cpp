@@ -145,13 +145,7 @@ std::size_t Driver::free_slot() const {
 }
 
 bool Driver::within_budget() {
-  std::string why;
-  if (prepared_.until_s && unix_seconds() >= *prepared_.until_s) why = "sweep.until has come";
-  if (prepared_.job.sweep.gpu_hours) {
-    double seconds = 0;
-    for (const Trial& one : sweep_.trials) seconds += one.gpu_seconds;
-    if (seconds >= *prepared_.job.sweep.gpu_hours * 3600) why = "sweep.gpu_hours are used up";
-  }
+  const auto why = why_over(sweep_, prepared_.budget, unix_seconds());
   if (!why.empty() && !std::exchange(budget_told_, true))
     system_.log(fmt::format("{}: no further trial starts\n", why));
   return why.empty();

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -140,6 +141,59 @@ TEST_F(SweepHere, TrialsOnOneMachineHaveGpusOfTheirOwn) {
   for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["value"], 2) << trial.dump();
   EXPECT_THAT(output_of_trial(0), HasSubstr("drives 0000:c1:00.0 as 0\n"));
   EXPECT_THAT(output_of_trial(1), HasSubstr("drives 0000:03:00.0 as 1\n"));
+}
+
+/// A trial uses more than there is, whatever the machine: none starts after it.
+TEST_F(SweepHere, GpuHoursEndASweepAndMoreContinueIt) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "hours.yaml",
+      "name: hours\nresources: {ranks_per_node: 1, gpus_per_node: 2}\n"
+      "run: \"sleep 0.5; echo acc={x}\"\n"
+      "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+      "        gpu_hours: 0.0002}\n");  // 0.72 s
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("sweep.gpu_hours are used up: no further trial starts"));
+  EXPECT_EQ(result()["trials"].size(), 1U);
+  const auto again = work_.run(sweep(file));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(result()["trials"].size(), 1U) << "what is used up stays used up";
+  const auto more = work_.run(sweep(file, {"--set", "sweep.gpu_hours=9"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(result()["trials"].size(), 3U);
+  EXPECT_EQ(result()["best"]["value"], 3);
+}
+
+/// With ASHA, what waits for its promotion waits for another day. The first trial ends after the
+/// moment; a slow machine does not even start it.
+TEST_F(SweepHere, AMomentEndsASweepAndALaterOneContinuesIt) {
+  const auto until = std::time(nullptr) + 4;
+  const auto file = work_.file(
+      "until.yaml",
+      "name: until\nresources: {ranks_per_node: 1, device: cpu}\n"
+      "run: \"until [ $(date +%s) -gt " +
+          std::to_string(until) +
+          " ]; do sleep 0.1; done; echo acc=$(({x} * EPOCHS))\"\n"
+          "environment: {variables: {EPOCHS: '{epochs}'}}\n"
+          "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+          "        scheduler: asha, max_epochs: 2}\n");
+  char moment[32];
+  std::tm utc{};
+  gmtime_r(&until, &utc);
+  std::strftime(moment, sizeof moment, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  const auto ended = work_.run(sweep(file, {"--set", std::string("sweep.until=") + moment}));
+  EXPECT_THAT(ended.err, HasSubstr("sweep.until has come: no further trial starts"));
+  const auto before = result()["trials"];
+  EXPECT_LE(before.size(), 1U);
+  for (const auto& trial : before)
+    EXPECT_EQ(trial["state"], trial["epochs"] == 1 ? "paused" : "running");
+  const auto more = work_.run(sweep(file, {"--set", "sweep.until=2999-01-01"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  const auto after = result();
+  ASSERT_EQ(after["trials"].size(), 3U);
+  EXPECT_EQ(after["best"]["value"], 6);
+  for (const auto& trial : after["trials"]) EXPECT_NE(trial["state"], "paused");
 }
 
 TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
