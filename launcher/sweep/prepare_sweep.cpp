@@ -177,9 +177,10 @@ Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request)
   prepared.slots = *std::move(slots);
   prepared.node = plan->topology;
   if (auto good = set_budget(*job, *space, prepared); !good) return std::move(good).error();
-  const auto minutes =
-      job->resources.time ? parse_slurm_minutes(*job->resources.time) : std::nullopt;
-  if (minutes && plan->launcher == Launcher::local) prepared.longest_s = *minutes * 60;
+  const auto longest =
+      job->resources.time ? parse_slurm_seconds(*job->resources.time) : std::nullopt;
+  if (longest && plan->launcher == Launcher::local)
+    prepared.longest_s = static_cast<double>(*longest);
   prepared.sweep.name = job->name;
   prepared.sweep.metric = job->sweep.metric;
   prepared.sweep.minimize = job->sweep.minimize;

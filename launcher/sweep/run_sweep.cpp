@@ -39,6 +39,10 @@ using namespace std::chrono_literals;
 /// than before.
 constexpr int most_attempts = 10;
 
+/// What hangs once hangs again, and each time costs the whole limit.
+constexpr int most_hangs = 2;
+constexpr const char* took_too_long = "it took longer than resources.time";
+
 /// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
 constexpr auto longest_held = 300s;
 
@@ -290,11 +294,11 @@ Result<bool> Driver::start_next() {
 }
 
 void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
-  one.reason = why;
   const bool got_on = !prepared_.job.train.is_null() && one.epochs() > running.epochs_before;
   one.attempts = got_on ? 0 : one.attempts + 1;
-  if (one.attempts >= most_attempts)
-    fail(one, fmt::format("{}; started {} times in vain", why, most_attempts));
+  const auto before = std::exchange(one.reason, why);
+  const int most = why == took_too_long && before == why ? most_hangs : most_attempts;
+  if (one.attempts >= most) fail(one, fmt::format("{}; started {} times in vain", why, most));
 }
 
 /// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
@@ -329,11 +333,12 @@ void Driver::judge(Trial& one, const Running& running, int code) {
     return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
   }
   if (signals_.count() > 0) return;
-  if (running.overdue) return try_again(one, running, "it took longer than resources.time");
+  if (running.overdue) return try_again(one, running, took_too_long);
   if (code >= 128) return try_again(one, running, "its dllaunch was killed");
   const auto stored = read_stored_run(system_, dir_of(one));
   const auto status = stored ? stored_status(*stored) : "";
-  for (const char* from_outside : {"preempted", "node_fail", "timeout"})
+  if (status == "timeout") return try_again(one, running, took_too_long);
+  for (const char* from_outside : {"preempted", "node_fail"})
     if (status == from_outside) return try_again(one, running, status);
   if (status.empty() || status == "completed") return fail(one, last_error_of_child(dir_of(one)));
   auto why = value_at<std::string>(stored->summary, "first_error");

@@ -199,7 +199,7 @@ TEST_F(SweepHere, AMomentEndsASweepAndALaterOneContinuesIt) {
 TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
   const auto file = work_.file(
       "odd.yaml",
-      "name: '<b>odd</b>'\nresources: {ranks_per_node: 1, device: cpu, time: 00:01}\n"
+      "name: '<b>odd</b>'\nresources: {ranks_per_node: 1, device: cpu, time: 1}\n"
       "recovery: {grace_seconds: 10}\n"
       "run: \"case {kind} in bad) echo 'ValueError: <script>' >&2; exit 3;; nan) echo acc=nan;; "
       "none) true;; hang) sleep 600;; esac; test {kind} = good && echo acc=0.5 || true\"\n"
@@ -217,6 +217,25 @@ TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
   EXPECT_THAT(json["trials"][1]["reason"].get<std::string>(), HasSubstr("ValueError: <script>"));
   EXPECT_EQ(json["trials"][2]["reason"], "it has no number of acc");
   EXPECT_EQ(work_.text_of("sweep/sweep.html").find("<script"), std::string::npos);
+}
+
+/// Two seconds each time, whatever of the trial has started by then.
+TEST_F(SweepHere, ATrialThatHangsIsStartedOnceMoreAndFails) {
+  const auto file = work_.file(
+      "hang.yaml",
+      "name: hang\nresources: {ranks_per_node: 1, device: cpu, time: '0:02'}\n"
+      "recovery: {grace_seconds: 10}\n"
+      "run: \"echo {x} >> started; sleep 600\"\n"
+      "sweep: {parameters: {x: {choice: [1, 2]}}, sampler: grid, value: 'acc=(.*)', metric: acc, "
+      "concurrent: 2}\n");
+  const auto ended = work_.run(sweep(file, {"--json"}));
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  for (const auto& trial : Json::parse(ended.out)["trials"]) {
+    EXPECT_EQ(trial["state"], "failed");
+    EXPECT_EQ(trial["reason"], "it took longer than resources.time; started 2 times in vain");
+  }
+  EXPECT_LE(work_.text_of("started").size(), 8U) << work_.text_of("started");
+  EXPECT_TRUE(processes_of(dir() + "/trial-00000").empty());
 }
 
 /// Whatever is killed: every trial is there once, with its own value, and Optuna reads the journal.
