@@ -168,8 +168,8 @@ std::vector<JobKey> result_keys() {
       {.path = "sweep.concurrent",
        .rules = automatic_or(whole(1, 1000)),
        .initial = "auto",
-       .doc = "trials at a time: Slurm jobs, or on one machine equal shares of it; auto: 4 on "
-              "Slurm, else 1"},
+       .doc = "trials at a time: Slurm jobs, or on one machine equal parts of its cores and GPUs; "
+              "auto: 4 on Slurm, else as many as there are GPUs for, and without GPUs 1"},
       {.path = "sweep.gpu_hours",
        .rules = hours,
        .initial = nullptr,

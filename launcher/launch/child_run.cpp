@@ -52,7 +52,7 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
   const Bound bound(run.cpus);
   return OwnedProcess::start({.program = *program,
                               .argv = std::move(argv),
-                              .environment = {},
+                              .environment = run.environment,
                               .output_path = run.dir + ".log"});
 }
 

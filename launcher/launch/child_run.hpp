@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/os/owned_process.hpp"
@@ -20,6 +21,7 @@ struct ChildRun {
   bool allocated = false;     // in the Slurm allocation around this process
   std::string nodelist = {};  // of its nodes; empty: the first
   IdSet cpus = {};            // of this machine, which it may use; empty: all that this process may
+  std::vector<std::pair<std::string, std::string>> environment = {};  // replaces or extends ours
 };
 
 /// unavailable: it cannot be started.

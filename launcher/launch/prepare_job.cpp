@@ -11,6 +11,7 @@
 #include "launcher/cluster/profile_facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/own_gpus.hpp"
 #include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -115,10 +116,8 @@ Result<Facts> recognised(System& system, Facts facts, bool own) {
   return facts;
 }
 
-}  // namespace
-
-Result<Facts> find_facts(System& system, const PlanOptions& options, const std::string& cluster,
-                         const std::optional<std::string>& partition) {
+Result<Facts> facts_as_told(System& system, const PlanOptions& options, const std::string& cluster,
+                            const std::optional<std::string>& partition) {
   if (options.local && options.facts.empty()) return observe_local(system);
   if (cluster != "auto") return facts_of_named(system, options, cluster, partition);
   const bool recorded = !options.facts.empty();
@@ -126,6 +125,17 @@ Result<Facts> find_facts(System& system, const PlanOptions& options, const std::
   if (!facts) return facts;
   // With --facts, no other file is read.
   return recognised(system, *std::move(facts), !recorded);
+}
+
+}  // namespace
+
+Result<Facts> find_facts(System& system, const PlanOptions& options, const std::string& cluster,
+                         const std::optional<std::string>& partition) {
+  auto facts = facts_as_told(system, options, cluster, partition);
+  if (!facts || !facts->topology || !options.facts.empty()) return facts;
+  // As with the CPUs that this process may use: a rank sees no others.
+  if (auto own = with_own_gpus(system, *facts->topology)) facts->topology = *std::move(own);
+  return facts;
 }
 
 SbatchVariables variables_that_count(System& system, const Facts& facts,

@@ -20,11 +20,11 @@ struct PlanOptions {
   bool local = false;
 };
 
-/// Returns facts from a file alone, or from this machine, its Slurm and probed nodes; unusable
-/// probes are logged. `cluster`, `partition`: the job's. A named cluster is a profile: facts of the
-/// local cluster if it may be that one (by one of its signs, or because only it has the partition),
-/// otherwise the profile's. auto: the profile that recognises the local cluster. bad_request: no
-/// such profile, or it has errors, which are noted.
+/// Returns facts from a file alone, or from this machine with the GPUs that this process may use,
+/// its Slurm and probed nodes; unusable probes are logged. `cluster`, `partition`: the job's. A
+/// named cluster is a profile: facts of the local cluster if it may be that one (by one of its
+/// signs, or because only it has the partition), otherwise the profile's. auto: the profile that
+/// recognises the local cluster. bad_request: no such profile, or it has errors, which are noted.
 Result<Facts> find_facts(System& system, const PlanOptions& options,
                          const std::string& cluster = "auto",
                          const std::optional<std::string>& partition = {});

@@ -66,7 +66,7 @@ bool is_unlimited(std::string_view text) {
   return text == "UNLIMITED" || text == "INFINITE" || text == "infinite" || text == "unlimited";
 }
 
-std::optional<int> parse_slurm_minutes(std::string_view text) {
+std::optional<std::int64_t> parse_slurm_seconds(std::string_view text) {
   const auto duration = read_duration(text);
   if (!duration) return std::nullopt;
   auto [days, parts] = *duration;
@@ -79,9 +79,15 @@ std::optional<int> parse_slurm_minutes(std::string_view text) {
   }
   const auto minutes = parts.empty() ? 0 : parts[0];
   const auto seconds = parts.size() > 1 ? parts[1] : 0;
-  const auto total = (days.value_or(0) * 24 + hours) * 60 + minutes + (seconds + 59) / 60;
-  if (total > std::numeric_limits<int>::max()) return std::nullopt;
-  return static_cast<int>(total);
+  return ((days.value_or(0) * 24 + hours) * 60 + minutes) * 60 + seconds;
+}
+
+std::optional<int> parse_slurm_minutes(std::string_view text) {
+  const auto seconds = parse_slurm_seconds(text);
+  if (!seconds) return std::nullopt;
+  const auto minutes = (*seconds + 59) / 60;
+  if (minutes > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(minutes);
 }
 
 std::optional<double> parse_slurm_elapsed(std::string_view text) {

@@ -13,9 +13,11 @@ std::optional<std::int64_t> parse_slurm_time(std::string_view text);
 /// The reverse.
 std::string slurm_time(double unix_s);
 
-/// Minutes in a Slurm duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
-/// "2-12:30:00". Rounds seconds up. nullopt: not a duration, which includes "UNLIMITED" and
-/// "infinite"; see is_unlimited().
+/// Seconds in a Slurm duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
+/// "2-12:30:00". nullopt: not a duration, which includes "UNLIMITED" and "infinite"; see
+/// is_unlimited().
+std::optional<std::int64_t> parse_slurm_seconds(std::string_view text);
+/// The same in minutes, rounded up as Slurm does.
 std::optional<int> parse_slurm_minutes(std::string_view text);
 bool is_unlimited(std::string_view text);
 

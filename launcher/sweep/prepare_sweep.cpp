@@ -11,6 +11,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/child_run.hpp"
+#include "launcher/launch/own_gpus.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/sweep/optuna_sampler.hpp"
@@ -57,31 +58,41 @@ Result<Ok> check_space(System& system, const SweepRequest& request, const Job& j
 int gpus_of(const LaunchPlan& plan) {
   std::set<int> gpus;
   for (const auto& rank : plan.placement.ranks) gpus.insert(rank.gpus.begin(), rank.gpus.end());
-  return static_cast<int>(gpus.size()) * plan.nodes;
+  return static_cast<int>(gpus.size());
 }
 
-/// Equal shares of this machine, or jobs of a cluster.
-Result<std::vector<IdSet>> slots_of(const Job& job, const LaunchPlan& plan, int gpus) {
+/// Why trials cannot have GPUs of their own; empty: they can.
+std::string why_shared(System& system, const Job& job, const Topology& node) {
+  const auto is_amd = [](const Gpu& gpu) { return gpu.vendor == "amd"; };
+  for (const auto& [name, value] : job.environment.variables)
+    if (name.ends_with("VISIBLE_DEVICES") || name == "ZE_AFFINITY_MASK")
+      return fmt::format("{} in the job file gives every trial the same GPUs", name);
+  // They count among the GPUs that ROCR_VISIBLE_DEVICES leaves a trial.
+  for (const char* name : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+    if (system.environment(name) && std::ranges::any_of(node.gpus, is_amd))
+      return fmt::format("{} is set; ROCR_VISIBLE_DEVICES may be", name);
+  const auto whole = system.topology();
+  if (!whole || !with_own_gpus(system, *whole))
+    return "it cannot be told which of the machine's GPUs this process may use";
+  return "";
+}
+
+/// Parts of this machine, or jobs of a cluster.
+Result<std::vector<Slot>> slots_of(System& system, const Job& job, const LaunchPlan& plan) {
   if (plan.launcher != Launcher::local)
-    return std::vector<IdSet>(
+    return std::vector<Slot>(
         static_cast<std::size_t>(job.sweep.concurrent.value_or(concurrent_jobs)));
-  const int many = job.sweep.concurrent.value_or(1);
-  if (many == 1) return std::vector<IdSet>(1);
-  if (gpus > 0)
-    return Error{ErrorKind::bad_request,
-                 "sweep.concurrent: trials that run on one machine would share its GPUs",
+  auto trial = plan.request;
+  trial.ranks = static_cast<int>(plan.placement.ranks.size());
+  trial.gpus = gpus_of(plan);
+  const auto why = trial.gpus > 0 ? why_shared(system, job, plan.topology) : "";
+  const int many =
+      job.sweep.concurrent.value_or(why.empty() ? slots_that_fit(plan.topology, trial) : 1);
+  if (many == 1) return std::vector<Slot>(1);
+  if (!why.empty())
+    return Error{ErrorKind::bad_request, "sweep.concurrent: " + why,
                  "concurrent: 1, or resources.device: cpu"};
-  const int cores = static_cast<int>(plan.topology.cores.size());
-  if (many > cores)
-    return Error{ErrorKind::bad_request,
-                 fmt::format("sweep.concurrent is {}, and this machine has {}", many,
-                             counted(cores, "core")),
-                 fmt::format("concurrent: {}", cores)};
-  const auto placed = place_ranks(plan.topology, {.ranks = many, .gpus = 0});
-  if (!placed) return placed.error();
-  std::vector<IdSet> slots;
-  for (const auto& rank : placed->ranks) slots.push_back(rank.cpus);
-  return slots;
+  return slots_on(plan.topology, trial, many);
 }
 
 Result<Ok> set_epochs(const Job& job, PreparedSweep& prepared) {
@@ -130,9 +141,10 @@ Result<Ok> set_budget(const Job& job, const std::vector<Parameter>& space,
   prepared.sweep.most_trials = most;
   if (wanted.gpu_hours && prepared.gpus == 0)
     return Error{ErrorKind::bad_request, "sweep.gpu_hours: the job has no GPU", "leave it out"};
+  prepared.budget.gpu_hours = wanted.gpu_hours;
   if (wanted.until) {
-    prepared.until_s = moment_in(*wanted.until, unix_seconds());
-    if (!prepared.until_s)
+    prepared.budget.until_s = moment_in(*wanted.until, unix_seconds());
+    if (!prepared.budget.until_s)
       return Error{ErrorKind::bad_request,
                    fmt::format("sweep.until: {} is no moment", shown_line(*wanted.until)),
                    "such as 2026-12-24 18:00"};
@@ -159,14 +171,16 @@ Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request)
   const auto plan = plan_job(
       system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
   if (!plan) return plan.error();
-  prepared.gpus = gpus_of(*plan);
-  auto slots = slots_of(*job, *plan, prepared.gpus);
+  prepared.gpus = gpus_of(*plan) * plan->nodes;
+  auto slots = slots_of(system, *job, *plan);
   if (!slots) return std::move(slots).error();
   prepared.slots = *std::move(slots);
+  prepared.node = plan->topology;
   if (auto good = set_budget(*job, *space, prepared); !good) return std::move(good).error();
-  const auto minutes =
-      job->resources.time ? parse_slurm_minutes(*job->resources.time) : std::nullopt;
-  if (minutes && plan->launcher == Launcher::local) prepared.longest_s = *minutes * 60;
+  const auto longest =
+      job->resources.time ? parse_slurm_seconds(*job->resources.time) : std::nullopt;
+  if (longest && plan->launcher == Launcher::local)
+    prepared.longest_s = static_cast<double>(*longest);
   prepared.sweep.name = job->name;
   prepared.sweep.metric = job->sweep.metric;
   prepared.sweep.minimize = job->sweep.minimize;

@@ -8,10 +8,11 @@
 
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
+#include "launcher/sweep/slots.hpp"
 #include "launcher/sweep/space.hpp"
 #include "launcher/sweep/sweep.hpp"
-#include "support/id_set.hpp"
 #include "support/result.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 
@@ -25,11 +26,12 @@ struct SweepRequest {
 struct PreparedSweep {
   Job job;
   std::vector<Parameter> space = {};
-  Sweep sweep = {};                      // without trials
-  std::int64_t all_epochs = 0;           // of a whole trial; 0: without ASHA
-  std::vector<IdSet> slots = {};         // one per trial at a time; CPUs of this machine, or empty
-  int gpus = 0;                          // of a trial
-  std::optional<double> until_s = {};    // Unix seconds
+  Sweep sweep = {};              // without trials
+  std::int64_t all_epochs = 0;   // of a whole trial; 0: without ASHA
+  std::vector<Slot> slots = {};  // one per trial at a time
+  Topology node = {};            // this machine, if trials run on it
+  int gpus = 0;                  // of a trial
+  Budget budget = {};
   std::optional<double> longest_s = {};  // of a local trial: resources.time
 };
 

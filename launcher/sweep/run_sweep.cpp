@@ -27,6 +27,7 @@
 #include "launcher/sweep/trial_sets.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
+#include "topology/render/placement_env.hpp"
 
 namespace dllaunch {
 namespace {
@@ -37,6 +38,10 @@ using namespace std::chrono_literals;
 /// Starts of a trial that ended from outside (killed, preempted, out of time) without an epoch more
 /// than before.
 constexpr int most_attempts = 10;
+
+/// What hangs once hangs again, and each time costs the whole limit.
+constexpr int most_hangs = 2;
+constexpr const char* took_too_long = "it took longer than resources.time";
 
 /// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
 constexpr auto longest_held = 300s;
@@ -144,13 +149,7 @@ std::size_t Driver::free_slot() const {
 }
 
 bool Driver::within_budget() {
-  std::string why;
-  if (prepared_.until_s && unix_seconds() >= *prepared_.until_s) why = "sweep.until has come";
-  if (prepared_.job.sweep.gpu_hours) {
-    double seconds = 0;
-    for (const Trial& one : sweep_.trials) seconds += one.gpu_seconds;
-    if (seconds >= *prepared_.job.sweep.gpu_hours * 3600) why = "sweep.gpu_hours are used up";
-  }
+  const auto why = why_over(sweep_, prepared_.budget, unix_seconds());
   if (!why.empty() && !std::exchange(budget_told_, true))
     system_.log(fmt::format("{}: no further trial starts\n", why));
   return why.empty();
@@ -204,11 +203,14 @@ Result<Ok> Driver::start(int number) {
   all.insert(all.end(), sets->begin(), sets->end());
   all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, number)).dump());
   const std::size_t slot = free_slot();
-  auto process = start_child_run({.job_file = request_.job_file,
-                                  .sets = std::move(all),
-                                  .dir = dir_of(one),
-                                  .local = request_.local,
-                                  .cpus = prepared_.slots[slot]});
+  const Slot& part = prepared_.slots[slot];
+  auto process =
+      start_child_run({.job_file = request_.job_file,
+                       .sets = std::move(all),
+                       .dir = dir_of(one),
+                       .local = request_.local,
+                       .cpus = part.cpus,
+                       .environment = device_variables(prepared_.node, {.gpus = part.gpus})});
   if (!process) return std::move(process).error();
   running_.push_back({.number = number,
                       .slot = slot,
@@ -292,11 +294,11 @@ Result<bool> Driver::start_next() {
 }
 
 void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
-  one.reason = why;
   const bool got_on = !prepared_.job.train.is_null() && one.epochs() > running.epochs_before;
   one.attempts = got_on ? 0 : one.attempts + 1;
-  if (one.attempts >= most_attempts)
-    fail(one, fmt::format("{}; started {} times in vain", why, most_attempts));
+  const auto before = std::exchange(one.reason, why);
+  const int most = why == took_too_long && before == why ? most_hangs : most_attempts;
+  if (one.attempts >= most) fail(one, fmt::format("{}; started {} times in vain", why, most));
 }
 
 /// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
@@ -331,11 +333,12 @@ void Driver::judge(Trial& one, const Running& running, int code) {
     return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
   }
   if (signals_.count() > 0) return;
-  if (running.overdue) return try_again(one, running, "it took longer than resources.time");
+  if (running.overdue) return try_again(one, running, took_too_long);
   if (code >= 128) return try_again(one, running, "its dllaunch was killed");
   const auto stored = read_stored_run(system_, dir_of(one));
   const auto status = stored ? stored_status(*stored) : "";
-  for (const char* from_outside : {"preempted", "node_fail", "timeout"})
+  if (status == "timeout") return try_again(one, running, took_too_long);
+  for (const char* from_outside : {"preempted", "node_fail"})
     if (status == from_outside) return try_again(one, running, status);
   if (status.empty() || status == "completed") return fail(one, last_error_of_child(dir_of(one)));
   auto why = value_at<std::string>(stored->summary, "first_error");

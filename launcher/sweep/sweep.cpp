@@ -96,6 +96,14 @@ std::optional<NextStep> next_step(const Sweep& sweep) {
   return any_running(sweep) ? std::nullopt : promotion(sweep, true);
 }
 
+std::string why_over(const Sweep& sweep, const Budget& budget, double now_s) {
+  if (budget.until_s && now_s >= *budget.until_s) return "sweep.until has come";
+  double seconds = 0;
+  for (const Trial& trial : sweep.trials) seconds += trial.gpu_seconds;
+  if (budget.gpu_hours && seconds >= *budget.gpu_hours * 3600) return "sweep.gpu_hours are used up";
+  return "";
+}
+
 std::vector<const Trial*> ranked(const Sweep& sweep) {
   std::vector<const Trial*> all;
   for (const Trial& trial : sweep.trials) all.push_back(&trial);

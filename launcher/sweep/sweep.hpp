@@ -64,6 +64,14 @@ struct NextStep {
 /// all.
 std::optional<NextStep> next_step(const Sweep& sweep);
 
+struct Budget {
+  std::optional<double> gpu_hours = {};
+  std::optional<double> until_s = {};  // Unix seconds
+};
+
+/// Why no further trial starts; empty: one may. What runs has used nothing before it has ended.
+std::string why_over(const Sweep& sweep, const Budget& budget, double now_s);
+
 /// The trial with the best value; nullptr: none has one. Of equals, the first.
 const Trial* best_of(const Sweep& sweep);
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -12,6 +13,7 @@
 #include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
 #include "tests/support/tier.hpp"
+#include "tests/topology/discovery/xml_node.hpp"
 
 namespace dllaunch {
 namespace {
@@ -40,6 +42,21 @@ class SweepHere : public LocalRun {
                           "sweep: {parameters: {x: {linear: [0, 1]}}, value: 'acc=([0-9.e-]+)', "
                           "metric: acc, " +
                           sweep + "}\n");
+  }
+
+  /// A machine with two GPUs, whose driver counts from the far end of the PCI buses.
+  void pretend_gpus() {
+    const auto gpu = [](int bus, const char* name) {
+      return pci_device(bus, "0302 [10de:2330]", osdev(name, gpu_type));
+    };
+    work_.environment = {{"HWLOC_XMLFILE", work_.file("node.xml", xml_node(gpu(0x03, "nvml1") +
+                                                                           gpu(0xc1, "nvml0")))}};
+  }
+  std::string output_of_trial(int number) {
+    const auto out = "sweep/trial-0000" + std::to_string(number) + "/out";
+    for (const auto& name : entries_of(work_.path() + "/" + out))
+      if (name.starts_with("rank-0000-")) return work_.text_of(out + "/" + name);
+    return "";
   }
 
   /// Python with Optuna; empty: none.
@@ -107,10 +124,82 @@ TEST_F(SweepHere, AshaContinuesACommandFromItsOwnCheckpoint) {
   EXPECT_EQ(work_.text_of("epochs_of_1"), "1\n");
 }
 
+/// Each waits for the other, so both run at a time.
+TEST_F(SweepHere, TrialsOnOneMachineHaveGpusOfTheirOwn) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "gpus.yaml",
+      "name: gpus\nresources: {ranks_per_node: 1, gpus_per_node: 1}\n"
+      "run: \"touch here_{x}; for i in $(seq 600); do [ -e here_1 ] && [ -e here_2 ] && break; "
+      "sleep 0.1; done; echo drives $DLLAUNCH_GPUS as $CUDA_VISIBLE_DEVICES; "
+      "echo acc=$(ls here_1 here_2 | wc -l)\"\n"
+      "sweep: {parameters: {x: {choice: [1, 2]}}, sampler: grid, value: 'acc=(.*)', "
+      "metric: acc}\n");
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("2 trials, 2 at a time"));
+  for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["value"], 2) << trial.dump();
+  EXPECT_THAT(output_of_trial(0), HasSubstr("drives 0000:c1:00.0 as 0\n"));
+  EXPECT_THAT(output_of_trial(1), HasSubstr("drives 0000:03:00.0 as 1\n"));
+}
+
+/// A trial uses more than there is, whatever the machine: none starts after it.
+TEST_F(SweepHere, GpuHoursEndASweepAndMoreContinueIt) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "hours.yaml",
+      "name: hours\nresources: {ranks_per_node: 1, gpus_per_node: 2}\n"
+      "run: \"sleep 0.5; echo acc={x}\"\n"
+      "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+      "        gpu_hours: 0.0002}\n");  // 0.72 s
+  const auto ended = work_.run(sweep(file));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("sweep.gpu_hours are used up: no further trial starts"));
+  EXPECT_EQ(result()["trials"].size(), 1U);
+  const auto again = work_.run(sweep(file));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(result()["trials"].size(), 1U) << "what is used up stays used up";
+  const auto more = work_.run(sweep(file, {"--set", "sweep.gpu_hours=9"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(result()["trials"].size(), 3U);
+  EXPECT_EQ(result()["best"]["value"], 3);
+}
+
+/// With ASHA, what waits for its promotion waits for another day. The first trial ends after the
+/// moment; a slow machine does not even start it.
+TEST_F(SweepHere, AMomentEndsASweepAndALaterOneContinuesIt) {
+  const auto until = std::time(nullptr) + 4;
+  const auto file = work_.file(
+      "until.yaml",
+      "name: until\nresources: {ranks_per_node: 1, device: cpu}\n"
+      "run: \"until [ $(date +%s) -gt " +
+          std::to_string(until) +
+          " ]; do sleep 0.1; done; echo acc=$(({x} * EPOCHS))\"\n"
+          "environment: {variables: {EPOCHS: '{epochs}'}}\n"
+          "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+          "        scheduler: asha, max_epochs: 2}\n");
+  char moment[32];
+  std::tm utc{};
+  gmtime_r(&until, &utc);
+  std::strftime(moment, sizeof moment, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  const auto ended = work_.run(sweep(file, {"--set", std::string("sweep.until=") + moment}));
+  EXPECT_THAT(ended.err, HasSubstr("sweep.until has come: no further trial starts"));
+  const auto before = result()["trials"];
+  EXPECT_LE(before.size(), 1U);
+  for (const auto& trial : before)
+    EXPECT_EQ(trial["state"], trial["epochs"] == 1 ? "paused" : "running");
+  const auto more = work_.run(sweep(file, {"--set", "sweep.until=2999-01-01"}));
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  const auto after = result();
+  ASSERT_EQ(after["trials"].size(), 3U);
+  EXPECT_EQ(after["best"]["value"], 6);
+  for (const auto& trial : after["trials"]) EXPECT_NE(trial["state"], "paused");
+}
+
 TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
   const auto file = work_.file(
       "odd.yaml",
-      "name: '<b>odd</b>'\nresources: {ranks_per_node: 1, device: cpu, time: 00:01}\n"
+      "name: '<b>odd</b>'\nresources: {ranks_per_node: 1, device: cpu, time: 1}\n"
       "recovery: {grace_seconds: 10}\n"
       "run: \"case {kind} in bad) echo 'ValueError: <script>' >&2; exit 3;; nan) echo acc=nan;; "
       "none) true;; hang) sleep 600;; esac; test {kind} = good && echo acc=0.5 || true\"\n"
@@ -128,6 +217,25 @@ TEST_F(SweepHere, FailingTrialsAreResultsAndNothingIsLost) {
   EXPECT_THAT(json["trials"][1]["reason"].get<std::string>(), HasSubstr("ValueError: <script>"));
   EXPECT_EQ(json["trials"][2]["reason"], "it has no number of acc");
   EXPECT_EQ(work_.text_of("sweep/sweep.html").find("<script"), std::string::npos);
+}
+
+/// Two seconds each time, whatever of the trial has started by then.
+TEST_F(SweepHere, ATrialThatHangsIsStartedOnceMoreAndFails) {
+  const auto file = work_.file(
+      "hang.yaml",
+      "name: hang\nresources: {ranks_per_node: 1, device: cpu, time: '0:02'}\n"
+      "recovery: {grace_seconds: 10}\n"
+      "run: \"echo {x} >> started; sleep 600\"\n"
+      "sweep: {parameters: {x: {choice: [1, 2]}}, sampler: grid, value: 'acc=(.*)', metric: acc, "
+      "concurrent: 2}\n");
+  const auto ended = work_.run(sweep(file, {"--json"}));
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  for (const auto& trial : Json::parse(ended.out)["trials"]) {
+    EXPECT_EQ(trial["state"], "failed");
+    EXPECT_EQ(trial["reason"], "it took longer than resources.time; started 2 times in vain");
+  }
+  EXPECT_LE(work_.text_of("started").size(), 8U) << work_.text_of("started");
+  EXPECT_TRUE(processes_of(dir() + "/trial-00000").empty());
 }
 
 /// Whatever is killed: every trial is there once, with its own value, and Optuna reads the journal.

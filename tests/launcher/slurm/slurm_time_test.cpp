@@ -7,6 +7,8 @@ namespace {
 
 TEST(SlurmTime, ReadsDurations) {
   EXPECT_EQ(parse_slurm_minutes("30"), 30);
+  EXPECT_EQ(parse_slurm_seconds("0:02"), 2);
+  EXPECT_EQ(parse_slurm_seconds("2-12:30:10"), 60 * 3600 + 30 * 60 + 10);
   EXPECT_EQ(parse_slurm_minutes("30:01"), 31) << "a part of a minute counts whole";
   EXPECT_EQ(parse_slurm_minutes("00:30:00"), 30);
   EXPECT_EQ(parse_slurm_minutes("1:30:00"), 90);

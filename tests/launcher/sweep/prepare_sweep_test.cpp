@@ -70,9 +70,38 @@ TEST_F(PrepareSweep, ConcurrentTrialsGetPartsOfTheMachine) {
   const auto prepared = prepare(lr_ + ", concurrent: 2");
   ASSERT_TRUE(prepared) << prepared.error().what;
   ASSERT_EQ(prepared->slots.size(), 2U);
-  EXPECT_FALSE(prepared->slots[0].intersects(prepared->slots[1]));
-  EXPECT_EQ(prepared->slots[0].size(), 2U);
+  EXPECT_FALSE(prepared->slots[0].cpus.intersects(prepared->slots[1].cpus));
+  EXPECT_EQ(prepared->slots[0].cpus.size(), 2);
   EXPECT_THAT(problem(lr_ + ", concurrent: 5"), HasSubstr("this machine has 4 cores"));
+}
+
+TEST_F(PrepareSweep, AsManyTrialsAsThereAreGpusForRunAtATime) {
+  system_.node = *synthetic_topology("cores:8 gpus:4");
+  const std::string on_gpus =
+      "name: a\nresources: {ranks_per_node: 1, gpus_per_node: 1}\nrun: [echo, '{lr}']\n";
+  const std::string lr = "parameters: {lr: {log: [0.1, 1]}}, value: x";
+  const auto of = [&](const std::string& more) { return prepare(lr + more, on_gpus); };
+  const auto prepared = of("");
+  ASSERT_TRUE(prepared) << prepared.error().what;
+  EXPECT_EQ(prepared->slots.size(), 4U);
+  EXPECT_EQ(prepared->gpus, 1);
+  EXPECT_EQ(of(", concurrent: 1")->slots.size(), 1U);
+  EXPECT_THAT(of(", concurrent: 1")->slots[0].gpus, ElementsAre()) << "the whole machine";
+  EXPECT_THAT(problem(lr + ", concurrent: 5", on_gpus), HasSubstr("has 4 GPUs, 1 for each trial"));
+
+  system_.variables["CUDA_VISIBLE_DEVICES"] = "2,3";
+  const auto fewer = of("");
+  ASSERT_EQ(fewer->slots.size(), 2U);
+  EXPECT_EQ(fewer->node.gpus[static_cast<std::size_t>(fewer->slots[1].gpus[0])].index, 3);
+  // A job step that numbers its GPUs anew: no variable is known to name one of them.
+  system_.variables["SLURM_STEP_GPUS"] = "0,1";
+  EXPECT_EQ(of("")->slots.size(), 1U);
+  EXPECT_THAT(problem(lr + ", concurrent: 2", on_gpus),
+              HasSubstr("it cannot be told which of the machine's GPUs"));
+  system_.variables.clear();
+  const auto fixed = on_gpus + "environment: {variables: {CUDA_VISIBLE_DEVICES: '1'}}\n";
+  EXPECT_THAT(problem(lr + ", concurrent: 2", fixed),
+              HasSubstr("CUDA_VISIBLE_DEVICES in the job file gives every trial the same GPUs"));
 }
 
 TEST_F(PrepareSweep, SaysWhatIsWrongBeforeAnythingStarts) {

@@ -128,6 +128,18 @@ TEST(NextStep, WithoutAshaStartsAllAndEnds) {
   EXPECT_FALSE(next_step(sweep));
 }
 
+TEST(Budget, EndsWithTheHoursOrTheMoment) {
+  Sweep sweep{.most_trials = 3};
+  sweep.trials = {{.number = 0, .gpu_seconds = 1799}, {.number = 1, .gpu_seconds = 1800}};
+  EXPECT_EQ(why_over(sweep, {}, 1e10), "");
+  EXPECT_EQ(why_over(sweep, {.gpu_hours = 1}, 0), "");
+  sweep.trials[0].gpu_seconds += 1;
+  EXPECT_EQ(why_over(sweep, {.gpu_hours = 1}, 0), "sweep.gpu_hours are used up");
+  EXPECT_EQ(why_over(sweep, {.gpu_hours = 1.1}, 0), "");
+  EXPECT_EQ(why_over(sweep, {.until_s = 5000}, 4999.9), "");
+  EXPECT_EQ(why_over(sweep, {.until_s = 5000}, 5000), "sweep.until has come");
+}
+
 Sweep example() {
   Sweep sweep{.name = "job<b>", .metric = "val_accuracy", .most_trials = 4, .job = "abc"};
   sweep.trials = {{.number = 0, .state = TrialState::completed, .values = {{1, 0.5}, {3, 0.7}}},

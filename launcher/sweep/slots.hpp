@@ -1,0 +1,28 @@
+// Parts of one machine, each for one trial at a time. Pure.
+#pragma once
+
+#include <vector>
+
+#include "support/id_set.hpp"
+#include "support/result.hpp"
+#include "topology/placement/placement.hpp"
+
+namespace dllaunch {
+
+/// Both empty: a trial that is a job of a cluster, or has the whole machine.
+struct Slot {
+  IdSet cpus = {};
+  std::vector<int> gpus = {};  // positions in Topology::gpus
+};
+
+/// As many trials as the machine has GPUs for, and a core for each rank and GPU; at least 1. 1 also
+/// if no variable can give a trial its GPUs. `trial`: one trial alone, with its ranks and GPUs.
+int slots_that_fit(const Topology& node, const PlacementRequest& trial);
+
+/// `many` parts for trials that `trial` describes, apart as place_ranks() places ranks: with GPUs
+/// one rank to each, near it, else one to each trial. Whole cores: a trial places its own ranks
+/// inside. bad_request: the machine has fewer GPUs or cores, or no variable can give a trial its
+/// GPUs. As place_ranks().
+Result<std::vector<Slot>> slots_on(const Topology& node, const PlacementRequest& trial, int many);
+
+}  // namespace dllaunch
