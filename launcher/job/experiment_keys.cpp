@@ -179,6 +179,18 @@ std::vector<JobKey> result_keys() {
        .initial = nullptr,
        .doc = "no trial starts after this moment, in local time",
        .example = "2026-12-24 18:00"},
+      {.path = "sweep.nodes",
+       .rules = count_or_null(1, 100000),
+       .initial = nullptr,
+       .doc = "on Slurm, all trials share one job of so many nodes, side by side on them and on "
+              "equal parts of each; null: each trial is a job",
+       .example = "2"},
+      {.path = "sweep.time",
+       .rules = slurm_duration(),
+       .initial = nullptr,
+       .doc = "with sweep.nodes: the time limit of that job; null: resources.time for each round "
+              "of trials",
+       .example = "12:00:00"},
   };
 }
 

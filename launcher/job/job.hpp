@@ -102,6 +102,8 @@ struct JobSweep {
   std::optional<int> concurrent = {};
   std::optional<double> gpu_hours = {};
   std::optional<std::string> until = {};
+  std::optional<int> nodes = {};         // of one Slurm job that all trials share
+  std::optional<std::string> time = {};  // of that job
 };
 
 struct Job {

@@ -145,6 +145,8 @@ JobSweep sweep_from(const Json& block) {
   sweep.concurrent = number_of<int>(block["concurrent"]);
   sweep.gpu_hours = number_of<double>(block["gpu_hours"]);
   if (!block["until"].is_null()) sweep.until = block["until"];
+  sweep.nodes = unless_null<int>(block["nodes"]);
+  sweep.time = unless_null<std::string>(block["time"]);
   return sweep;
 }
 

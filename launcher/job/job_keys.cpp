@@ -13,9 +13,6 @@ namespace dllaunch {
 namespace {
 
 // Patterns use only what ECMAScript (JSON Schema) and POSIX (this parser) share.
-constexpr const char* time_pattern =
-    "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
-    "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?|{})$";
 constexpr const char* cpu_list = "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*";
 
 std::vector<JobKey> first_keys() {
@@ -103,15 +100,9 @@ std::vector<JobKey> memory_keys() {
 
 /// What Slurm may stop a job for, and where it queues.
 std::vector<JobKey> limit_keys() {
-  Json time = {{"type", Json::array({"string", "integer", "null"})},
-               {"minimum", 0},
-               {"pattern", fmt::format(fmt::runtime(time_pattern), short_time_pattern)},
-               {"x-expected",
-                "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
-                "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
   return {
       {.path = "resources.time",
-       .rules = time,
+       .rules = slurm_duration(),
        .initial = nullptr,
        .doc = "time limit; if absent, left to Slurm (so are the next keys)",
        .example = "00:30:00"},

@@ -1,11 +1,18 @@
 #include "launcher/job/key_rules.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "launcher/job/short_values.hpp"
 
 namespace dllaunch {
 namespace {
 
-// A pattern of what ECMAScript (JSON Schema) and POSIX (this parser) share.
+// Patterns of what ECMAScript (JSON Schema) and POSIX (this parser) share.
+constexpr const char* time_pattern =
+    "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
+    "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?|{})$";
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 
 }  // namespace
@@ -43,6 +50,15 @@ Json optional_line() {
   Json rules = line();
   rules["type"] = Json::array({"string", "null"});
   return rules;
+}
+
+Json slurm_duration() {
+  return {{"type", Json::array({"string", "integer", "null"})},
+          {"minimum", 0},
+          {"pattern", fmt::format(fmt::runtime(time_pattern), short_time_pattern)},
+          {"x-expected",
+           "a time such as 30m, 2h or 1d12h, or as Slurm writes it: minutes, MM:SS, "
+           "HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS"}};
 }
 
 Json lines(Json items, const char* expected) {

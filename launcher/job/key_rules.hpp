@@ -16,6 +16,8 @@ Json block();
 /// Text for one line of a script, or one argument.
 Json line();
 Json optional_line();
+/// A time limit, in a short form or Slurm's; null: none.
+Json slurm_duration();
 
 Json lines(Json items, const char* expected);
 

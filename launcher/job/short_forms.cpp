@@ -88,7 +88,7 @@ std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) 
   YamlNode* variables = own_value_at(root, "environment.variables");
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
-  expand_value(root, "resources.time", time_of_short);
+  for (const char* key : {"resources.time", "sweep.time"}) expand_value(root, key, time_of_short);
   for (const char* key : {"per_node", "per_rank", "per_gpu"})
     expand_value(root, fmt::format("resources.memory.{}", key), memory_of_short);
   return problems;

@@ -14,6 +14,7 @@
 #include "launcher/os/own_executable.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/slurm/overlap_step.hpp"
 #include "runtime/rank/binding.hpp"
 #include "support/json_fields.hpp"
 
@@ -39,6 +40,21 @@ class Bound {
   IdSet before_;
 };
 
+/// A job step that takes nothing from others, with these CPUs and variables. Slurm's own numbers of
+/// the node's GPUs do not hold for a part of them.
+Result<OwnedProcess> start_on_node(const std::string& program, std::vector<std::string> argv,
+                                   const ChildRun& run) {
+  std::vector<std::string> command = {"env", "-u", "SLURM_STEP_GPUS", "-u", "SLURM_JOB_GPUS"};
+  for (const auto& [name, value] : run.environment) command.push_back(name + "=" + value);
+  if (!run.cpus.empty()) command.insert(command.end(), {"taskset", "-c", to_list(run.cpus)});
+  argv.front() = program;
+  command.insert(command.end(), argv.begin(), argv.end());
+  return OwnedProcess::start({.program = "/usr/bin/env",
+                              .argv = argv_of({.nodes = run.nodelist}, command),
+                              .environment = {},
+                              .output_path = run.dir + ".log"});
+}
+
 }  // namespace
 
 Result<OwnedProcess> start_child_run(const ChildRun& run) {
@@ -48,6 +64,7 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
   for (const auto& set : run.sets) argv.insert(argv.end(), {"--set", set});
   if (run.local) argv.emplace_back("--local");
   if (run.allocated) argv.emplace_back("--allocated");
+  if (!run.nodelist.empty() && run.local) return start_on_node(*program, std::move(argv), run);
   if (!run.nodelist.empty()) argv.insert(argv.end(), {"--nodelist", run.nodelist});
   const Bound bound(run.cpus);
   return OwnedProcess::start({.program = *program,

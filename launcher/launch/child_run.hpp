@@ -18,9 +18,11 @@ struct ChildRun {
   std::vector<std::string> sets = {};  // KEY.PATH=VALUE
   std::string dir = {};                // its words: DIR.log
   bool local = false;
-  bool allocated = false;     // in the Slurm allocation around this process
-  std::string nodelist = {};  // of its nodes; empty: the first
-  IdSet cpus = {};            // of this machine, which it may use; empty: all that this process may
+  bool allocated = false;  // in the Slurm allocation around this process
+  /// Of the allocation: the nodes of an allocated run (empty: the first), the one of a local run
+  /// (empty: this machine).
+  std::string nodelist = {};
+  IdSet cpus = {};  // of its machine, which it may use; empty: all that this process may
   std::vector<std::pair<std::string, std::string>> environment = {};  // replaces or extends ours
 };
 

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -25,7 +29,6 @@ LaunchPlan plan_of(const HeldAllocation& held) {
   plan.asks_ranks = true;
   for (auto& [option, value] : plan.sbatch) {
     if (option == "--job-name") value = held.name;
-    if (option == "--nodes" && held.nodes) value = std::to_string(*held.nodes);
     if (option == "--output") value = escape_file_pattern(held.dir) + "/slurm-%j.out";
     if (option == "--signal") value = fmt::format("B:TERM@{}", plan.grace_seconds);
   }
@@ -40,6 +43,12 @@ std::string script_of(const LaunchPlan& plan, const HeldAllocation& held) {
                     "cd -- {} || exit 3\nexec {} 2>> {}\n",
                     shell_quote(plan.paths.work_dir), shell_join(held.command),
                     shell_quote(driver_log(held.dir)));
+}
+
+std::uintmax_t bytes_in(const std::string& path) {
+  std::error_code missing;
+  const auto size = std::filesystem::file_size(path, missing);
+  return missing ? 0 : size;
 }
 
 /// The job of an earlier execution, if it is in the queue. Its id; nullopt: none.
@@ -63,9 +72,10 @@ std::string render_held(const HeldAllocation& held) {
   return script_of(plan_of(held), held);
 }
 
-Result<Outcome> execute_held(System& system, const HeldAllocation& held) {
+Result<int> execute_held(System& system, const HeldAllocation& held) {
   const RunDir run{.path = held.dir};
-  for (const auto& folder : {run.path, run.out()})
+  const auto parent = std::filesystem::path(held.dir).parent_path().string();
+  for (const auto& folder : {parent, run.path, run.out()})
     if (const int failed = make_private_folder(folder); failed != 0)
       return Error{ErrorKind::bad_request,
                    fmt::format("cannot make {}: {}", folder, std::strerror(failed)), ""};
@@ -79,11 +89,24 @@ Result<Outcome> execute_held(System& system, const HeldAllocation& held) {
                         .plain = {driver_log(held.dir)}};
   if (*earlier) follow.attached_at_s = changed_at_s(run.job_id());
   Follower follower(system, run, follow);
-  if (*earlier)
-    return attach_slurm(plan, run, identity_of(plan, run, **earlier), follower, system, {});
-  if (auto written = write_file(run.sbatch_script(), script_of(plan, held)); !written)
-    return std::move(written).error();
-  return execute_slurm(plan, run, follower, system, {});
+  if (!*earlier)
+    if (auto written = write_file(run.sbatch_script(), script_of(plan, held)); !written)
+      return std::move(written).error();
+  const auto said_before = bytes_in(driver_log(held.dir));
+  const auto outcome =
+      *earlier ? attach_slurm(plan, run, identity_of(plan, run, **earlier), follower, system, {})
+               : execute_slurm(plan, run, follower, system, {});
+  if (!outcome) return outcome.error();
+  if (outcome->detached) return SIGHUP;
+  if (outcome->status == RunStatus::cancelled && outcome->exit_code > 128)
+    return outcome->exit_code - 128;
+  // The command says itself what went wrong, unless it was stopped.
+  const bool ended = outcome->status == RunStatus::completed ||
+                     (outcome->status == RunStatus::failed && outcome->exit_code < 128);
+  const bool told = *earlier || bytes_in(driver_log(held.dir)) > said_before;
+  if (!ended || (outcome->status == RunStatus::failed && !told))
+    system.log(render_failure(*outcome));
+  return ended ? 0 : SIGTERM;
 }
 
 }  // namespace dllaunch

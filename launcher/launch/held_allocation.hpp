@@ -2,22 +2,19 @@
 // another, or side by side, in the job's allocation (`--allocated`).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/run/outcome.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
 
 struct HeldAllocation {
-  LaunchPlan plan = {};                   // of the widest run: it says what the job asks for
+  LaunchPlan plan = {};                   // says what the job asks for
   std::string name = {};                  // the job's
   std::string dir = {};                   // job.sbatch, job.id and driver.log; absolute
-  std::optional<int> nodes = {};          // instead of the plan's
   std::vector<std::string> command = {};  // dllaunch and its arguments
 };
 
@@ -28,9 +25,10 @@ std::string driver_log(const std::string& dir);
 std::string render_held(const HeldAllocation& held);
 
 /// Submits the job, or follows the one that an earlier execution submitted, and shows what the
-/// command says until it ends. At Ctrl-C the job is cancelled; at SIGHUP it goes on, and so does
-/// the job of a dllaunch that is killed. Errors as execute_slurm(); bad_request: another process
-/// follows it.
-Result<Outcome> execute_held(System& system, const HeldAllocation& held);
+/// command says until it ends; then why, if the command did not say it. At Ctrl-C the job is
+/// cancelled; at SIGHUP it goes on, and so does the job of a dllaunch that is killed. Returns the
+/// number of the signal, SIGTERM also if the job ended before the command had done its work; 0:
+/// none. Errors as execute_slurm(); bad_request: another process follows it.
+Result<int> execute_held(System& system, const HeldAllocation& held);
 
 }  // namespace dllaunch

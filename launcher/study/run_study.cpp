@@ -22,7 +22,6 @@
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/study/study_page.hpp"
@@ -317,26 +316,15 @@ Result<int> run_study_in_one_job(System& system, const StudyRequest& request,
                                  PreparedStudy& prepared) {
   auto command = command_of(request);
   if (!command) return std::move(command).error();
-  if (const int failed = make_private_folder(request.dir); failed != 0)
-    return Error{ErrorKind::bad_request,
-                 fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
-  const auto outcome = execute_held(system, {.plan = *std::move(prepared.shared),
+  const auto stopped = execute_held(system, {.plan = *std::move(prepared.shared),
                                              .name = prepared.study.name + "-study",
                                              .dir = request.dir + "/allocation",
                                              .command = *std::move(command)});
   prepared.shared.reset();
-  if (!outcome) return outcome.error();
-  // The job kept them.
+  if (!stopped) return stopped.error();
   if (auto taken = take_earlier(system, request, prepared.study); !taken)
     return std::move(taken).error();
-  if (outcome->detached) return SIGHUP;
-  if (outcome->status == RunStatus::cancelled && outcome->exit_code > 128)
-    return outcome->exit_code - 128;
-  const bool unseen = std::ranges::any_of(prepared.study.runs, [](const StudyRun& run) {
-    return !run.value.has_value() && run.reason.empty();
-  });
-  if (unseen) system.log(render_failure(*outcome));
-  return 0;
+  return *stopped;
 }
 
 Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result) {

@@ -10,9 +10,11 @@
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/allocated.hpp"
 #include "launcher/launch/child_run.hpp"
 #include "launcher/launch/own_gpus.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/sweep/optuna_sampler.hpp"
 #include "launcher/sweep/trial_metric.hpp"
@@ -28,7 +30,7 @@ constexpr int concurrent_jobs = 4;
 
 /// What a sweep may be continued with: more trials, another budget.
 const std::vector<std::string> budget_keys = {"sweep.trials", "sweep.concurrent", "sweep.gpu_hours",
-                                              "sweep.until"};
+                                              "sweep.until",  "sweep.nodes",      "sweep.time"};
 
 /// Each check reads the job file again.
 constexpr std::size_t most_checked = 20;
@@ -77,22 +79,90 @@ std::string why_shared(System& system, const Job& job, const Topology& node) {
   return "";
 }
 
-/// Parts of this machine, or jobs of a cluster.
-Result<std::vector<Slot>> slots_of(System& system, const Job& job, const LaunchPlan& plan) {
-  if (plan.launcher != Launcher::local)
-    return std::vector<Slot>(
-        static_cast<std::size_t>(job.sweep.concurrent.value_or(concurrent_jobs)));
+/// Parts of a machine with this topology. `concurrent`: trials at a time; nullopt: as many as fit.
+Result<std::vector<Slot>> parts_of(System& system, const Job& job, const LaunchPlan& plan,
+                                   const Topology& node, std::optional<int> concurrent) {
   auto trial = plan.request;
   trial.ranks = static_cast<int>(plan.placement.ranks.size());
   trial.gpus = gpus_of(plan);
-  const auto why = trial.gpus > 0 ? why_shared(system, job, plan.topology) : "";
-  const int many =
-      job.sweep.concurrent.value_or(why.empty() ? slots_that_fit(plan.topology, trial) : 1);
+  const auto why = trial.gpus > 0 ? why_shared(system, job, node) : "";
+  const int many = concurrent.value_or(why.empty() ? slots_that_fit(node, trial) : 1);
   if (many == 1) return std::vector<Slot>(1);
   if (!why.empty())
     return Error{ErrorKind::bad_request, "sweep.concurrent: " + why,
                  "concurrent: 1, or resources.device: cpu"};
-  return slots_on(plan.topology, trial, many);
+  return slots_on(node, trial, many);
+}
+
+/// Whole nodes of the allocation, or equal parts of each, cut as this node is.
+Result<std::vector<Slot>> slots_of_allocation(System& system, const Job& job,
+                                              const LaunchPlan& plan, PreparedSweep& prepared) {
+  const auto allocation = allocation_here(system, "");
+  if (!allocation) return allocation.error();
+  const auto hosts = expand_hosts(allocation->nodes);
+  if (!hosts) return hosts.error();
+  const int count = std::max(1, static_cast<int>(hosts->size()));
+  const auto& wanted = job.sweep.concurrent;
+  std::vector<Slot> parts;
+  // salloc's shell may be on a login node, which is none of them.
+  if (plan.nodes == 1 && !allocation->host.empty()) {
+    auto here = system.topology();
+    if (!here) return std::move(here).error();
+    prepared.node = with_own_gpus(system, *here).value_or(*here);
+    const auto each = wanted ? std::optional((*wanted + count - 1) / count) : std::nullopt;
+    auto cut = parts_of(system, job, plan, prepared.node, each);
+    if (!cut) return std::move(cut).error();
+    if (cut->size() > 1) parts = *std::move(cut);
+  }
+  return slots_in(*hosts, plan.nodes, parts, wanted);
+}
+
+/// Parts of this machine or of an allocation, or jobs of a cluster.
+Result<std::vector<Slot>> slots_of(System& system, const SweepRequest& request, const Job& job,
+                                   const LaunchPlan& plan, PreparedSweep& prepared) {
+  if (request.allocated) return slots_of_allocation(system, job, plan, prepared);
+  prepared.node = plan.topology;
+  if (plan.launcher == Launcher::local)
+    return parts_of(system, job, plan, plan.topology, job.sweep.concurrent);
+  return std::vector<Slot>(
+      static_cast<std::size_t>(job.sweep.concurrent.value_or(concurrent_jobs)));
+}
+
+/// Time for all trials at their limit, one round after another; nullopt: there is no limit.
+std::optional<int> minutes_of_all(const Job& job, int trials, int nodes) {
+  const auto& limit = job.resources.time;
+  const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
+  const int together = job.sweep.concurrent.value_or(std::max(1, *job.sweep.nodes / nodes));
+  if (!minutes) return std::nullopt;
+  return *minutes * ((trials + together - 1) / together);
+}
+
+/// The job that all trials share: a trial's, with all of the nodes' memory.
+Result<std::optional<LaunchPlan>> shared_plan(System& system, const SweepRequest& request,
+                                              const Job& job, const LaunchPlan& plan, int trials) {
+  const bool queues = plan.launcher == Launcher::slurm && !request.allocated;
+  if (!queues || !job.sweep.nodes) return std::optional<LaunchPlan>();
+  if (*job.sweep.nodes < plan.nodes)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("sweep.nodes is {}, and a trial has {}", *job.sweep.nodes,
+                             counted(plan.nodes, "node")),
+                 "more sweep.nodes, or a smaller resources.nodes"};
+  auto sets = request.sets;
+  sets.push_back(fmt::format("resources.nodes={}", *job.sweep.nodes));
+  const auto minutes = minutes_of_all(job, trials, plan.nodes);
+  if (job.sweep.time) {
+    sets.push_back("resources.time=" + *job.sweep.time);
+  } else if (minutes) {
+    sets.push_back(fmt::format("resources.time={}", *minutes));
+  }
+  if (job.resources.exclusive && job.resources.memory) sets.emplace_back("resources.memory=null");
+  auto checked = check_job(
+      system, {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = false});
+  if (!checked) return std::move(checked).error();
+  if (!checked->plan) return std::move(checked->plan).error().within("sweep.nodes");
+  if (checked->elsewhere) return *std::move(checked->elsewhere);
+  if (!checked->report.passed()) return as_error(checked->report).within("sweep.nodes");
+  return std::optional(*std::move(checked->plan));
 }
 
 Result<Ok> set_epochs(const Job& job, PreparedSweep& prepared) {
@@ -172,14 +242,16 @@ Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request)
       system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
   if (!plan) return plan.error();
   prepared.gpus = gpus_of(*plan) * plan->nodes;
-  auto slots = slots_of(system, *job, *plan);
+  auto slots = slots_of(system, request, *job, *plan, prepared);
   if (!slots) return std::move(slots).error();
   prepared.slots = *std::move(slots);
-  prepared.node = plan->topology;
   if (auto good = set_budget(*job, *space, prepared); !good) return std::move(good).error();
+  auto shared = shared_plan(system, request, *job, *plan, prepared.sweep.most_trials);
+  if (!shared) return std::move(shared).error();
+  prepared.shared = *std::move(shared);
   const auto longest =
       job->resources.time ? parse_slurm_seconds(*job->resources.time) : std::nullopt;
-  if (longest && plan->launcher == Launcher::local)
+  if (longest && (request.allocated || plan->launcher == Launcher::local))
     prepared.longest_s = static_cast<double>(*longest);
   prepared.sweep.name = job->name;
   prepared.sweep.metric = job->sweep.metric;

@@ -8,6 +8,7 @@
 
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/sweep/slots.hpp"
 #include "launcher/sweep/space.hpp"
 #include "launcher/sweep/sweep.hpp"
@@ -20,7 +21,8 @@ struct SweepRequest {
   std::string job_file = {};
   std::vector<std::string> sets = {};  // KEY.PATH=VALUE
   bool local = false;
-  std::string dir = {};  // of the sweep; absolute
+  bool allocated = false;  // trials run in the allocation around this process
+  std::string dir = {};    // of the sweep; absolute
 };
 
 struct PreparedSweep {
@@ -32,7 +34,9 @@ struct PreparedSweep {
   Topology node = {};            // this machine, if trials run on it
   int gpus = 0;                  // of a trial
   Budget budget = {};
-  std::optional<double> longest_s = {};  // of a local trial: resources.time
+  std::optional<double> longest_s = {};  // of a trial that Slurm does not end: resources.time
+  /// A trial's plan with the time of the job that all trials share; nullopt: they share none.
+  std::optional<LaunchPlan> shared = {};
 };
 
 /// Checks the space, the metric, the budget and a plan with either end of each range. bad_request,

@@ -208,7 +208,9 @@ Result<Ok> Driver::start(int number) {
       start_child_run({.job_file = request_.job_file,
                        .sets = std::move(all),
                        .dir = dir_of(one),
-                       .local = request_.local,
+                       .local = request_.local || (request_.allocated && !part.cpus.empty()),
+                       .allocated = request_.allocated && part.cpus.empty(),
+                       .nodelist = part.nodes,
                        .cpus = part.cpus,
                        .environment = device_variables(prepared_.node, {.gpus = part.gpus})});
   if (!process) return std::move(process).error();
@@ -375,11 +377,11 @@ Result<Ok> Driver::watch() {
   signals_.wait(500ms);
   for (auto one = running_.begin(); one != running_.end();) {
     for (; one->told < signals_.count(); ++one->told)
-      one->process.send(signals_.first() == SIGHUP ? SIGHUP : SIGINT);
+      one->process.send(signals_.first() == SIGHUP ? SIGHUP : SIGTERM);
     const std::chrono::duration<double> took = Clock::now() - one->began;
     if (prepared_.longest_s && took.count() > *prepared_.longest_s && !one->overdue) {
       one->overdue = true;
-      one->process.send(SIGINT);
+      one->process.send(SIGTERM);
     }
     const auto code = one->process.poll();
     if (!code) {
@@ -426,7 +428,8 @@ Result<Ok> Driver::carry_out() {
 /// After an error: lets the running trials save and stop. They stay running in the journal, so that
 /// the next driver continues them.
 void Driver::drain() {
-  for (const Running& one : running_) one.process.send(SIGINT);
+  // srun hands a TERM on, and keeps an INT for itself.
+  for (const Running& one : running_) one.process.send(SIGTERM);
   const auto deadline = Clock::now() + longest_held;
   while (!running_.empty() && Clock::now() < deadline) {
     signals_.wait(200ms);

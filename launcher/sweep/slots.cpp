@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "launcher/slurm/host_list.hpp"
 #include "support/counted.hpp"
 #include "topology/render/placement_env.hpp"
 
@@ -67,6 +69,29 @@ Result<std::vector<Slot>> slots_on(const Topology& node, const PlacementRequest&
     slot.gpus.insert(slot.gpus.end(), seat.gpus.begin(), seat.gpus.end());
   }
   for (Slot& slot : slots) std::ranges::sort(slot.gpus);
+  return slots;
+}
+
+Result<std::vector<Slot>> slots_in(const std::vector<std::string>& hosts, int nodes,
+                                   const std::vector<Slot>& parts, std::optional<int> most) {
+  const auto each = static_cast<std::size_t>(nodes);
+  if (hosts.size() < each)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("the allocation has {}, and a trial needs {}",
+                             counted(hosts.size(), "node"), each),
+                 "a larger allocation, or a smaller resources.nodes"};
+  const std::vector<Slot> whole(1);
+  std::vector<Slot> slots;
+  // A part of each node before the next part: trials spread over the nodes.
+  for (const Slot& part : parts.empty() ? whole : parts) {
+    for (std::size_t first = 0; first + each <= hosts.size(); first += each) {
+      Slot slot = part;
+      slot.nodes = compress_hosts(std::span(hosts).subspan(first, each));
+      slots.push_back(std::move(slot));
+    }
+  }
+  if (most && slots.size() > static_cast<std::size_t>(*most))
+    slots.resize(static_cast<std::size_t>(*most));
   return slots;
 }
 

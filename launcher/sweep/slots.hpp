@@ -1,6 +1,8 @@
-// Parts of one machine, each for one trial at a time. Pure.
+// Where trials run: parts of one machine or of an allocation, each for one trial at a time. Pure.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "support/id_set.hpp"
@@ -9,10 +11,11 @@
 
 namespace dllaunch {
 
-/// Both empty: a trial that is a job of a cluster, or has the whole machine.
+/// All empty: a trial that is a job of a cluster, or has the whole machine.
 struct Slot {
-  IdSet cpus = {};
+  IdSet cpus = {};             // of the machine, or of each of the nodes; empty: all
   std::vector<int> gpus = {};  // positions in Topology::gpus
+  std::string nodes = {};      // of an allocation, a host list
 };
 
 /// As many trials as the machine has GPUs for, and a core for each rank and GPU; at least 1. 1 also
@@ -24,5 +27,10 @@ int slots_that_fit(const Topology& node, const PlacementRequest& trial);
 /// inside. bad_request: the machine has fewer GPUs or cores, or no variable can give a trial its
 /// GPUs. As place_ranks().
 Result<std::vector<Slot>> slots_on(const Topology& node, const PlacementRequest& trial, int many);
+
+/// Slots of an allocation with these nodes. `parts`: of a node, for trials on one node; empty: each
+/// trial has `nodes` whole ones. At most `most`. unsatisfiable: fewer than `nodes`.
+Result<std::vector<Slot>> slots_in(const std::vector<std::string>& hosts, int nodes,
+                                   const std::vector<Slot>& parts, std::optional<int> most);
 
 }  // namespace dllaunch

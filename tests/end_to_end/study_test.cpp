@@ -1,4 +1,5 @@
 // Scaling studies: of the built-in trainer and of commands, here and on a real Slurm.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "tests/end_to_end/local_run.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
@@ -244,6 +246,47 @@ TEST_F(SlurmStudy, ASweepsTrialsAreJobs) {
     const std::string run = trial["run"];
     EXPECT_FALSE(work_->text_of("sweep/" + run + "/job.id").empty()) << "a Slurm job";
   }
+}
+
+/// Side by side on both nodes and on parts of each, bound apart; the job outlives the dllaunch that
+/// submitted it.
+TEST_F(SlurmStudy, ASweepsTrialsShareOneJob) {
+  const std::string go = work_->path() + "/go3";
+  const auto file =
+      work_->file("shared.yaml",
+                  "name: shared\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5}\n"
+                  "run: [bash, -c, 'until [ -e " +
+                      go +
+                      " ]; do sleep 0.1; done; "
+                      "echo on $(hostname) cpus $(taskset -pc $$ | sed s/.*://); echo acc={x}']\n"
+                      "sweep: {parameters: {x: {int: [1, 6]}}, sampler: grid, metric: acc, "
+                      "value: 'acc=([0-9]+)', nodes: 2, concurrent: 4}\n");
+  const auto dir = work_->path() + "/shared";
+  const std::vector<std::string> words = {"sweep", file, "--run-dir", dir};
+  work_->start(words);
+  const auto begun = [&] {
+    for (const char* trial : {"/trial-00000", "/trial-00001", "/trial-00002", "/trial-00003"})
+      if (processes_of(dir + trial, 0).empty()) return false;
+    return true;
+  };
+  ASSERT_TRUE(happens_within(90s, begun));
+  kill(work_->pid(), SIGKILL);
+  (void)work_->wait();
+  std::set<std::string> places;
+  work_->start(words);
+  std::ofstream(go) << "";
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = Json::parse(work_->text_of("shared/sweep.json"));
+  ASSERT_EQ(json["trials"].size(), 6u);
+  EXPECT_EQ(json["best"]["value"], 6);
+  for (const int trial : {0, 1, 2, 3})
+    for (const char* node : {"n1", "n2"})
+      places.insert(
+          work_->text_of(fmt::format("shared/trial-{:05}/out/rank-0000-{}.log", trial, node))
+              .substr(0, 20));
+  places.erase("");
+  EXPECT_EQ(places.size(), 4u) << testing::PrintToString(places);
 }
 
 }  // namespace

@@ -105,5 +105,23 @@ TEST(Slots, AreApartAndNearTheirGpusOnEveryMachine) {
   }
 }
 
+TEST(Slots, OfAnAllocationSpreadOverItsNodes) {
+  const std::vector<std::string> hosts = {"n1", "n2", "n3"};
+  const auto nodes_of = [](const Result<std::vector<Slot>>& slots) {
+    std::vector<std::string> nodes;
+    if (slots)
+      for (const Slot& slot : *slots) nodes.push_back(slot.nodes);
+    return nodes;
+  };
+  EXPECT_THAT(nodes_of(slots_in(hosts, 1, {}, {})), ElementsAre("n1", "n2", "n3"));
+  EXPECT_THAT(nodes_of(slots_in(hosts, 2, {}, {})), ElementsAre("n[1-2]")) << "n3 is left over";
+  EXPECT_THAT(nodes_of(slots_in(hosts, 1, {}, 2)), ElementsAre("n1", "n2"));
+  const std::vector<Slot> halves = {{.cpus = {0, 1}}, {.cpus = {2, 3}}};
+  const auto parts = slots_in(hosts, 1, halves, 4);
+  EXPECT_THAT(nodes_of(parts), ElementsAre("n1", "n2", "n3", "n1"));
+  EXPECT_EQ(parts->back().cpus, halves[1].cpus);
+  EXPECT_EQ(slots_in(hosts, 4, {}, {}).error().kind, ErrorKind::unsatisfiable);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -27,12 +27,16 @@ struct Options {
   std::string job;
   std::vector<std::string> sets;
   bool local = false;
+  bool allocated = false;
   std::string dir;
   bool json = false;
 };
 
 Result<int> sweep(const Options& options, System& system) {
-  SweepRequest request{.job_file = options.job, .sets = options.sets, .local = options.local};
+  SweepRequest request{.job_file = options.job,
+                       .sets = options.sets,
+                       .local = options.local,
+                       .allocated = options.allocated};
   if (options.dir.empty()) {
     const auto job = load_job(system, options.job, options.sets);
     if (!job) return job.error();
@@ -42,10 +46,13 @@ Result<int> sweep(const Options& options, System& system) {
   }
   auto prepared = prepare_sweep(system, request);
   if (!prepared) return std::move(prepared).error();
-  system.log(fmt::format("{}: {}, {} at a time, {}\n", prepared->sweep.name,
-                         counted(prepared->sweep.most_trials, "trial"), prepared->slots.size(),
-                         request.dir));
-  const auto stopped = run_sweep(system, request, *prepared);
+  const auto where = prepared->shared
+                         ? fmt::format("in one job of {}", counted(prepared->shared->nodes, "node"))
+                         : fmt::format("{} at a time", prepared->slots.size());
+  system.log(fmt::format("{}: {}, {}, {}\n", prepared->sweep.name,
+                         counted(prepared->sweep.most_trials, "trial"), where, request.dir));
+  const auto stopped = prepared->shared ? run_sweep_in_one_job(system, request, *prepared)
+                                        : run_sweep(system, request, *prepared);
   if (!stopped) return stopped.error();
   if (options.json) {
     system.print(to_json(prepared->sweep)
@@ -69,7 +76,10 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("JOB.yaml", options->job, "the job file, with a block sweep:")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE");
-  app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
+  app.add_flag("--allocated", options->allocated,
+               "in the Slurm allocation around this command, without new jobs")
+      ->excludes(local);
   app.add_option("--run-dir", options->dir, "directory of the sweep; an unfinished one continues")
       ->type_name("DIR");
   app.add_flag("--json", options->json, "one JSON document");
