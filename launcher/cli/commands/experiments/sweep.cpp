@@ -11,6 +11,7 @@
 #include "launcher/job/load_job.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/sweep/run_sweep.hpp"
+#include "launcher/sweep/sweep_in_one_job.hpp"
 #include "support/counted.hpp"
 
 namespace dllaunch {
