@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -70,7 +71,9 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
   return OwnedProcess::start({.program = *program,
                               .argv = std::move(argv),
                               .environment = run.environment,
-                              .output_path = run.dir + ".log"});
+                              .output_path = run.dir + ".log",
+                              // A Slurm job goes on, and the next driver's run follows it.
+                              .signal_at_our_death = SIGHUP});
 }
 
 std::string last_error_of_child(const std::string& dir) {

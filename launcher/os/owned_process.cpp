@@ -54,9 +54,9 @@ struct Streams {
 
 /// Runs in the child between fork and exec: system calls only.
 [[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
-                         const Streams& streams, int report) {
+                         const Streams& streams, int report, int signal_at_death) {
   const pid_t parent = getppid();
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_PDEATHSIG, signal_at_death);
   // The parent may have died before the line above.
   if (getppid() != parent) _exit(127);
   setpgid(0, 0);
@@ -101,7 +101,8 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   const Streams streams{.output = output, .error = to_file ? output : request.error_fd};
   const pid_t pid = fork();
   if (pid == 0) {
-    become(request.program.c_str(), argv.data(), environment.data(), streams, report[1]);
+    become(request.program.c_str(), argv.data(), environment.data(), streams, report[1],
+           request.signal_at_our_death);
   }
   int error = pid < 0 ? errno : 0;
   if (to_file) close(output);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,11 +21,12 @@ struct ProcessRequest {
   std::string output_path = {};  // file to which standard output and error are appended
   int error_fd =
       -1;  // without output_path: descriptor for standard error; standard output is inherited
+  int signal_at_our_death = SIGTERM;
 };
 
 /// Runs in its own process group, so that a terminal's Ctrl-C reaches only this process, with
-/// standard input from /dev/null and default signals. The kernel sends it SIGTERM when this process
-/// dies.
+/// standard input from /dev/null and default signals. The kernel sends it a signal when this
+/// process dies.
 class OwnedProcess {
  public:
   /// unavailable: the program cannot be started, or the output file cannot be opened.

@@ -1,11 +1,15 @@
 // Samplers of Python's Optuna.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/job/job.hpp"
+#include "launcher/os/owned_process.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/sweep/space.hpp"
 #include "support/result.hpp"
@@ -15,9 +19,26 @@ namespace dllaunch {
 /// unavailable: no python3, no Optuna, or no such sampler.
 Result<Ok> check_optuna(System& system, const JobSweep& wanted);
 
-/// Lets the sampler add trial `number` to the journal. unavailable: Optuna's last words.
-Result<Ok> ask_optuna(System& system, const std::string& journal, const std::string& study,
-                      const std::vector<Parameter>& space, const JobSweep& wanted, int number);
+/// A sampler that is about to add a trial to the journal, in a process of its own.
+class OptunaAsk {
+ public:
+  /// Asks for trial `number`. unavailable: python3 cannot be started.
+  static Result<OptunaAsk> start(System& system, const std::string& journal,
+                                 const std::string& study, const std::vector<Parameter>& space,
+                                 const JobSweep& wanted, int number);
+
+  /// nullopt: it has not answered. unavailable: Optuna's last words, or none for two minutes.
+  std::optional<Result<Ok>> poll();
+
+ private:
+  OptunaAsk(OwnedProcess process, std::string sampler, std::string words)
+      : process_(std::move(process)), sampler_(std::move(sampler)), words_(std::move(words)) {}
+
+  OwnedProcess process_;
+  std::string sampler_;
+  std::string words_;  // a file
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
 
 /// templates/optuna_ask.py, compiled in.
 std::string_view optuna_script();

@@ -35,14 +35,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Starts of a trial that ended from outside (killed, preempted, out of time) without an epoch more
-/// than before.
-constexpr int most_attempts = 10;
-
-/// What hangs once hangs again, and each time costs the whole limit.
-constexpr int most_hangs = 2;
-constexpr const char* took_too_long = "it took longer than resources.time";
-
 /// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
 constexpr auto longest_held = 300s;
 
@@ -82,6 +74,8 @@ class Driver {
   Result<bool> start_next();
   Result<Ok> start(int number);
   Result<Ok> create(const NextStep& step);
+  Result<Ok> hear_sampler();
+  Result<Ok> take_new_trial();
   Result<Ok> watch();
   Result<Ok> settle(Running& running, int code);
   bool measure(Trial& trial);
@@ -107,6 +101,7 @@ class Driver {
   OptunaJournal journal_;
   const StopSignals& signals_;
   std::list<Running> running_;
+  std::optional<OptunaAsk> asking_;
   bool changed_ = true;
   bool budget_told_ = false;
   std::map<int, Clock::time_point> held_;  // trials whose directory another process holds
@@ -225,21 +220,35 @@ Result<Ok> Driver::start(int number) {
 Result<Ok> Driver::create(const NextStep& step) {
   const JobSweep& wanted = prepared_.job.sweep;
   if (wanted.optuna) {
-    if (auto asked = ask_optuna(system_, request_.dir + "/optuna.journal", sweep_.name,
-                                prepared_.space, wanted, step.number);
-        !asked)
-      return asked;
-    journal_.read();
-  } else {
-    Trial one{.number = step.number, .target = step.target};
-    one.parameters = wanted.sampler == "grid"
-                         ? grid_values(prepared_.space, step.number)
-                         : random_values(prepared_.space, step.number, wanted.seed);
-    one.run = run_name(step.number);
-    const Json made =
-        trial_record(prepared_.space, one, journal_.replay().study_id(), unix_seconds());
-    if (auto written = journal_.append({&made, 1}); !written) return written;
+    auto asked = OptunaAsk::start(system_, request_.dir + "/optuna.journal", sweep_.name,
+                                  prepared_.space, wanted, step.number);
+    if (!asked) return std::move(asked).error();
+    asking_.emplace(*std::move(asked));
+    return Ok{};
   }
+  Trial one{.number = step.number, .target = step.target};
+  one.parameters = wanted.sampler == "grid"
+                       ? grid_values(prepared_.space, step.number)
+                       : random_values(prepared_.space, step.number, wanted.seed);
+  one.run = run_name(step.number);
+  const Json made =
+      trial_record(prepared_.space, one, journal_.replay().study_id(), unix_seconds());
+  if (auto written = journal_.append({&made, 1}); !written) return written;
+  return take_new_trial();
+}
+
+/// Takes the trial of a sampler that has answered. A second signal does not wait for the answer.
+Result<Ok> Driver::hear_sampler() {
+  const auto answer = asking_ ? asking_->poll() : std::nullopt;
+  if (asking_ && signals_.count() > 1) asking_.reset();
+  if (!answer) return Ok{};
+  asking_.reset();
+  if (!*answer) return *answer;
+  journal_.read();
+  return take_new_trial();
+}
+
+Result<Ok> Driver::take_new_trial() {
   if (journal_.replay().trials().size() <= sweep_.trials.size())
     return Error{ErrorKind::unavailable, "optuna.journal did not take a trial", ""};
   take_journal();
@@ -282,6 +291,7 @@ Result<bool> Driver::start_next() {
   const auto step = next_step(sweep_);
   if (!step) return false;
   if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
+    if (asking_) return false;
     if (auto made = create(*step); !made) return std::move(made).error();
     return true;
   }
@@ -297,10 +307,7 @@ Result<bool> Driver::start_next() {
 
 void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
   const bool got_on = !prepared_.job.train.is_null() && one.epochs() > running.epochs_before;
-  one.attempts = got_on ? 0 : one.attempts + 1;
-  const auto before = std::exchange(one.reason, why);
-  const int most = why == took_too_long && before == why ? most_hangs : most_attempts;
-  if (one.attempts >= most) fail(one, fmt::format("{}; started {} times in vain", why, most));
+  ended_from_outside(one, why, got_on);
 }
 
 /// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
@@ -374,7 +381,8 @@ double Driver::seconds_of(const Running& running) const {
 
 /// Waits a moment; settles what has ended, passes signals on, and ends what takes too long.
 Result<Ok> Driver::watch() {
-  signals_.wait(500ms);
+  signals_.wait(asking_ ? 50ms : 500ms);
+  if (auto heard = hear_sampler(); !heard) return heard;
   for (auto one = running_.begin(); one != running_.end();) {
     for (; one->told < signals_.count(); ++one->told)
       one->process.send(signals_.first() == SIGHUP ? SIGHUP : SIGTERM);
@@ -412,10 +420,10 @@ Result<Ok> Driver::carry_out() {
     auto started = start_next();
     if (!started) return std::move(started).error();
     if (*started) continue;
-    if (running_.empty() && (held_.empty() || budget_told_)) break;
+    if (running_.empty() && !asking_ && (held_.empty() || budget_told_)) break;
     if (auto done = watch(); !done) return done;
   }
-  while (!running_.empty()) {
+  while (!running_.empty() || asking_) {
     if (auto done = watch(); !done) return done;
   }
   // With a budget that is used up, paused trials may go on another day.

@@ -96,6 +96,17 @@ std::optional<NextStep> next_step(const Sweep& sweep) {
   return any_running(sweep) ? std::nullopt : promotion(sweep, true);
 }
 
+void ended_from_outside(Trial& trial, const std::string& why, bool got_on) {
+  constexpr int most_attempts = 10;
+  constexpr int most_hangs = 2;
+  const auto before = std::exchange(trial.reason, why);
+  trial.attempts = got_on ? 0 : trial.attempts + 1;
+  const int most = why == took_too_long && before == why ? most_hangs : most_attempts;
+  if (trial.attempts < most) return;
+  trial.state = TrialState::failed;
+  trial.reason = fmt::format("{}; started {} times in vain", why, trial.attempts);
+}
+
 std::string why_over(const Sweep& sweep, const Budget& budget, double now_s) {
   if (budget.until_s && now_s >= *budget.until_s) return "sweep.until has come";
   double seconds = 0;

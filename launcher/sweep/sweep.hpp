@@ -64,6 +64,12 @@ struct NextStep {
 /// all.
 std::optional<NextStep> next_step(const Sweep& sweep);
 
+/// After an execution that was killed, preempted or out of time: the trial runs again, unless it
+/// has been started ten times without an epoch more than before, or twice in a row took too long:
+/// what hangs once hangs again, and each time costs the whole limit. `got_on`: it has more epochs.
+void ended_from_outside(Trial& trial, const std::string& why, bool got_on);
+inline constexpr const char* took_too_long = "it took longer than resources.time";
+
 struct Budget {
   std::optional<double> gpu_hours = {};
   std::optional<double> until_s = {};  // Unix seconds

@@ -35,6 +35,22 @@ inline std::set<std::string> entries_of(const std::string& folder) {
   return names;
 }
 
+struct RunningTrial {
+  std::string name;
+  pid_t dllaunch = 0;
+};
+
+/// Of a sweep, on this machine.
+inline std::vector<RunningTrial> trials_of(const std::string& sweep) {
+  std::vector<RunningTrial> found;
+  for (const auto& name : entries_of(sweep)) {
+    if (!name.starts_with("trial-") || name.ends_with(".log")) continue;
+    for (const pid_t pid : programs_of(sweep + "/" + name, "dllaunch", "run"))
+      found.push_back({name, pid});
+  }
+  return found;
+}
+
 class LocalRun : public testing::Test {
  protected:
   void SetUp() override {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
@@ -247,16 +248,21 @@ TEST_F(SweepHere, KillsLoseNoTrialAndRepeatNone) {
   std::mt19937 random(20261126);
   int trials = 4;
   int killed = 0;
+  std::map<std::string, int> times;
   for (int round = 0; killed < kills; ++round) {
     ASSERT_LT(round, 20 * kills);
     work_.start(sweep(file, {"--set", "sweep.trials=" + std::to_string(trials)}));
     while (work_.running() && killed < kills) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 900));
-      auto victims = programs_of(dir(), "/dllaunch", "run");
-      if (random() % 2 == 0) victims = {work_.pid()};
-      if (!work_.running() || victims.empty()) continue;
+      auto trials_now = trials_of(dir());
+      // A trial whose start was killed ten times has failed.
+      std::erase_if(trials_now, [&](const RunningTrial& one) { return times[one.name] == 8; });
+      if (random() % 2 == 0) trials_now = {{"the driver", work_.pid()}};
+      if (!work_.running() || trials_now.empty()) continue;
+      const auto& victim = trials_now[random() % trials_now.size()];
       ++killed;
-      kill(victims[random() % victims.size()], SIGKILL);
+      ++times[victim.name];
+      kill(victim.dllaunch, SIGKILL);
       if (!python().empty() && killed % 10 == 0) {
         EXPECT_FALSE(read_by_optuna("parabola").empty());
       }
@@ -307,6 +313,34 @@ TEST_F(SweepHere, OptunasSamplersAskAndItsDashboardsFileIsOurs) {
   EXPECT_EQ(odd.exit_code, 3);
   EXPECT_THAT(odd.err, HasSubstr("Optuna 5"));
   EXPECT_THAT(odd.err, HasSubstr("has no such sampler"));
+}
+
+/// A sampler that answers its second question only once the driver has written down how the first
+/// trial ended.
+TEST_F(SweepHere, WhileASamplerThinksTrialsAreWatched) {
+  fs::create_directories(work_.path() + "/bin");
+  const auto python = work_.file("bin/python3", R"(#!/bin/sh
+case "$3" in *'"journal"'*) ;; *) exit 0 ;; esac
+journal="$PWD/sweep/optuna.journal"
+if grep -q '"op_code":4' "$journal"; then
+  for i in $(seq 600); do
+    grep -q '"state": "completed"' sweep/sweep.json && break
+    sleep 0.1
+  done
+  grep -q '"state": "completed"' sweep/sweep.json || { echo the driver waits for me; exit 1; }
+fi
+range='{"step": null, "low": 0, "high": 1, "log": false}'
+range=$(echo '{"name": "FloatDistribution", "attributes": '"$range"'}' | sed 's/"/\\"/g')
+range='"distributions":{"x":"'"$range"'"}'
+echo '{"op_code":4,"study_id":0,"params":{"x":0.5},'"$range"'}' >> "$journal"
+)");
+  fs::permissions(python, fs::perms::owner_all);
+  work_.environment = {{"PATH", work_.path() + "/bin:/usr/bin:/bin"}};
+  const auto ended =
+      work_.run(sweep(parabola("sampler: {optuna: TPESampler}, trials: 2, concurrent: 2")));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  ASSERT_EQ(result()["trials"].size(), 2U);
+  for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["parameters"]["x"], 0.5);
 }
 
 TEST_F(SweepHere, StopsAndContinues) {

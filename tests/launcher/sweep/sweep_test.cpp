@@ -128,6 +128,28 @@ TEST(NextStep, WithoutAshaStartsAllAndEnds) {
   EXPECT_FALSE(next_step(sweep));
 }
 
+TEST(EndedFromOutside, ATrialIsStartedTenTimesAndAHangTwice) {
+  Trial killed;
+  for (int i = 0; i < 9; ++i) ended_from_outside(killed, "killed", false);
+  EXPECT_EQ(killed.state, TrialState::running);
+  ended_from_outside(killed, "killed", true);
+  EXPECT_EQ(killed.attempts, 0) << "it got on";
+  for (int i = 0; i < 10; ++i) ended_from_outside(killed, "killed", false);
+  EXPECT_EQ(killed.state, TrialState::failed);
+  EXPECT_EQ(killed.reason, "killed; started 10 times in vain");
+
+  Trial hung;
+  ended_from_outside(hung, took_too_long, true);
+  ended_from_outside(hung, took_too_long, false);
+  EXPECT_EQ(hung.state, TrialState::running) << "the first got on";
+  ended_from_outside(hung, took_too_long, false);
+  EXPECT_EQ(hung.reason, std::string(took_too_long) + "; started 2 times in vain");
+  Trial other;
+  ended_from_outside(other, "killed", false);
+  ended_from_outside(other, took_too_long, false);
+  EXPECT_EQ(other.state, TrialState::running) << "it hung once";
+}
+
 TEST(Budget, EndsWithTheHoursOrTheMoment) {
   Sweep sweep{.most_trials = 3};
   sweep.trials = {{.number = 0, .gpu_seconds = 1799}, {.number = 1, .gpu_seconds = 1800}};
