@@ -38,6 +38,7 @@ struct Options {
   bool weak = false;
   int repeats = 1;
   double efficiency = 0.8;
+  std::string allreduce;
   bool local = false;
   std::string dir;
   bool dry_run = false;
@@ -61,7 +62,8 @@ Result<StudyRequest> request_of(const Options& options) {
                        .sets = options.sets,
                        .repeats = options.repeats,
                        .efficiency = options.efficiency,
-                       .local = options.local};
+                       .local = options.local,
+                       .allreduce = options.allreduce};
   if (options.repeats < 1 || options.repeats > 99)
     return Error{ErrorKind::bad_request, "--repeats is 1 to 99", ""};
   if (!(options.efficiency > 0 && options.efficiency <= 1))
@@ -173,6 +175,9 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--repeats", options->repeats, "measure each size so often [1]")->type_name("N");
   app.add_option("--efficiency", options->efficiency, "the least that is worth it [0.8]")
       ->type_name("E");
+  app.add_option("--allreduce", options->allreduce,
+                 "bound the exchange by what `bench allreduce --json` measured")
+      ->type_name("FILE");
   app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
   app.add_option("--run-dir", options->dir, "directory of the study; an unfinished one continues")
       ->type_name("DIR");
