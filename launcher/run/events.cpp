@@ -31,6 +31,7 @@ Event start(const Json& line, double time) {
                     .global_batch = whole(line, "global_batch"),
                     .epochs = whole(line, "epochs"),
                     .steps_per_epoch = whole(line, "steps_per_epoch"),
+                    .communicator = text(line, "communicator"),
                     .init_from = text(line, "init_from")};
 }
 

@@ -24,7 +24,8 @@ struct StartEvent {
   std::optional<std::int64_t> global_batch = {};     // images
   std::optional<std::int64_t> epochs = {};           // in total, including earlier runs
   std::optional<std::int64_t> steps_per_epoch = {};  // optimiser steps
-  std::string init_from = {};                        // file of the initial weights
+  std::string communicator = {};
+  std::string init_from = {};  // file of the initial weights
   std::int64_t fencing_token = 0;
 };
 

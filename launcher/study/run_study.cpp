@@ -24,6 +24,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_time.hpp"
+#include "launcher/study/measured_exchange.hpp"
 #include "launcher/study/study_page.hpp"
 #include "launcher/study/study_value.hpp"
 #include "support/counted.hpp"
@@ -205,6 +206,21 @@ Result<LaunchPlan> shared_plan(System& system, const StudyRequest& request,
   return std::move(problem).within("one job for all sizes");
 }
 
+Result<Ok> take_allreduce(System& system, const std::string& path, const StudySize& largest,
+                          Study& study) {
+  if (path.empty()) return Ok{};
+  if (!study.trains)
+    return Error{ErrorKind::bad_request,
+                 "--allreduce needs train: in the job file; what a command exchanges is not known",
+                 "leave it out"};
+  const auto text = system.read_file(path);
+  if (!text) return text.error();
+  auto measured = read_allreduce(Json::parse(*text, nullptr, /*allow_exceptions=*/false));
+  if (!measured) return std::move(measured).error().within("--allreduce " + path);
+  study.allreduce = *std::move(measured);
+  return check_measured(study.allreduce->model, largest.ranks, largest.nodes);
+}
+
 Study study_of(const StudyRequest& request, const Job& job) {
   const bool trains = !job.train.is_null();
   return {.name = job.name,
@@ -228,10 +244,12 @@ Result<std::vector<std::string>> command_of(const StudyRequest& request) {
   for (const auto& set : request.sets) argv.insert(argv.end(), {"--set", set});
   const bool by_nodes = request.wanted.ranks.empty();
   const auto& sizes = by_nodes ? request.wanted.nodes : request.wanted.ranks;
-  argv.insert(argv.end(),
-              {by_nodes ? "--nodes" : "--ranks", fmt::format("{}", fmt::join(sizes, ",")),
-               "--repeats", std::to_string(request.repeats)});
+  argv.insert(
+      argv.end(),
+      {by_nodes ? "--nodes" : "--ranks", fmt::format("{}", fmt::join(sizes, ",")), "--repeats",
+       std::to_string(request.repeats), "--efficiency", fmt::format("{}", request.efficiency)});
   if (request.wanted.scaling == Scaling::weak) argv.emplace_back("--weak");
+  if (!request.allreduce.empty()) argv.insert(argv.end(), {"--allreduce", request.allreduce});
   return argv;
 }
 
@@ -255,6 +273,9 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
     return std::move(good).error();
   prepared.sizes = *std::move(sizes);
   prepared.study = study_of(request, prepared.job);
+  if (auto good = take_allreduce(system, request.allreduce, prepared.sizes.front(), prepared.study);
+      !good)
+    return std::move(good).error();
   for (int repeat = 1; repeat <= request.repeats; ++repeat) {
     for (const StudySize& size : prepared.sizes)
       prepared.study.runs.push_back({.ranks = size.ranks,

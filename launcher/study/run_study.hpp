@@ -21,9 +21,10 @@ struct StudyRequest {
   int repeats = 1;
   double efficiency = 0.8;
   bool local = false;
-  bool separate = false;   // with Slurm, each run is a job of its own
-  bool allocated = false;  // in the allocation around this process
-  std::string dir = {};    // of the study; absolute
+  bool separate = false;       // with Slurm, each run is a job of its own
+  bool allocated = false;      // in the allocation around this process
+  std::string allreduce = {};  // a file with the output of `bench allreduce --json`; "": none
+  std::string dir = {};        // of the study; absolute
 };
 
 struct PreparedStudy {
@@ -37,7 +38,8 @@ struct PreparedStudy {
 
 /// Plans every size, so that what cannot run is known before anything does. Takes the values of
 /// runs that an earlier execution in `dir` has completed. bad_request, unsatisfiable: names the
-/// size; `run:` without study.value; a directory with another study, or of a run.
+/// size; `run:` without study.value; what `allreduce` holds, or its use with `run:`; a directory
+/// with another study, or of a run.
 Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request);
 
 /// Runs what has no value yet, one after another, and keeps study.json up to date. A run that fails

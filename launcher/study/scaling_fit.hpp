@@ -9,8 +9,13 @@
 // ranks, in the alpha-beta model (Hockney 1994; Thakur et al. 2005). Its part for latency grows as
 // g(p) = log2 p (trees, hierarchies) or g(p) = p - 1 (rings). Its part for bandwidth,
 // 2 n beta (p - 1) / p, is in s and w already: a constant minus a p-th.
+//
+// Where an all-reduce was measured, e g(p) is x m(p): m(p) is what the whole exchange takes at p
+// ranks, and 0 <= x <= 1 the share of it that computation does not hide. The backward pass hides an
+// unknown part, so the measurement is a bound and not the term itself.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,21 +29,27 @@ struct SizeTimes {
   std::vector<double> times = {};
 };
 
+/// m(p), in the unit of the times; 0 at one rank. Empty: not measured.
+using ExchangeTime = std::function<double(int ranks)>;
+
 struct ScalingFit {
   Scaling scaling = Scaling::strong;
   double serial = 0;    // s
   double parallel = 0;  // w
-  double exchange = 0;  // e
+  double exchange = 0;  // e, or x where the exchange was measured
   bool linear = false;  // g(p) is p - 1, not log2 p
   double residual = 0;  // root of the mean squared relative error at the measured sizes
+  ExchangeTime measured = {};
 
   double at(int ranks) const;
 };
 
 /// The fit with the least relative squared error of the medians. p - 1 is chosen over log2 p only
 /// if four or more sizes fit it better: three fit either. Requires at least one size, each with a
-/// time.
-ScalingFit fit_scaling(std::span<const SizeTimes> sizes, Scaling scaling);
+/// time. With `measured`, x also weighs the times by their spread against a first guess of a half,
+/// which counts where few sizes leave x open.
+ScalingFit fit_scaling(std::span<const SizeTimes> sizes, Scaling scaling,
+                       const ExchangeTime& measured = {});
 
 struct Prediction {
   int ranks = 1;
@@ -49,9 +60,10 @@ struct Prediction {
 
 /// Predicts the median time of another study's repeats. The bands come from a parametric bootstrap
 /// with a fixed seed: medians are redrawn, by Student's t, with the relative spread of the repeats
-/// pooled over the sizes, and fitted with both g(p). Without repeats the spread is taken to be 5 %.
+/// pooled over the sizes, and fitted with both g(p); with `measured`, from first guesses of x in
+/// all of 0 to 1. Without repeats the spread is taken to be 5 %.
 std::vector<Prediction> predict(std::span<const SizeTimes> sizes, Scaling scaling,
-                                std::span<const int> ranks);
+                                std::span<const int> ranks, const ExchangeTime& measured = {});
 
 /// The relative standard deviation of a single time, pooled over the sizes; 0.05 without repeats.
 double relative_spread(std::span<const SizeTimes> sizes);

@@ -11,6 +11,7 @@
 #include "launcher/base/format.hpp"
 #include "launcher/base/table.hpp"
 #include "launcher/report/rank_times.hpp"
+#include "launcher/study/measured_exchange.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -28,6 +29,9 @@ void visit_fields(Field& field, StudyRun& run) {
   field("value", run.value);
   field("epoch_s", run.epoch_s);
   field("parts", run.parts);
+  field("global_batch", run.global_batch);
+  field("gradient_bytes", run.gradient_bytes);
+  field("communicator", run.communicator);
 }
 
 namespace {
@@ -95,7 +99,9 @@ void add_fit(const Study& study, StudyResult& result) {
   const auto sizes = times_of(study);
   if (sizes.size() < 2) return;
   const auto& base = result.points.front();
-  result.fit = fit_scaling(sizes, study.scaling);
+  const auto exchange = measured_exchange(study);
+  const ExchangeTime measured = exchange ? exchange->time : ExchangeTime();
+  result.fit = fit_scaling(sizes, study.scaling, measured);
   const double base_time = result.fit->at(base.ranks);
   const auto efficiency_at = [&](std::int64_t ranks, double time) {
     return speedup(study, base_time, base.ranks, time, static_cast<int>(ranks)) * base.ranks /
@@ -103,7 +109,7 @@ void add_fit(const Study& study, StudyResult& result) {
   };
   const int largest = result.points.back().ranks;
   const std::vector<int> at = {2 * largest, 4 * largest, 8 * largest};
-  for (const Prediction& one : predict(sizes, study.scaling, at)) {
+  for (const Prediction& one : predict(sizes, study.scaling, at, measured)) {
     const double low = value_of(study, one.high, one.ranks);
     const double high = value_of(study, one.low, one.ranks);
     result.predictions.push_back({.ranks = one.ranks,
@@ -132,13 +138,24 @@ void add_fit(const Study& study, StudyResult& result) {
   result.worth_it = std::max(worth_it, base.ranks);
 }
 
-Json json_of_fit(const ScalingFit& fit) {
-  return {{"model", fit.scaling == Scaling::strong ? "s + w / p + e g(p)" : "s + e g(p)"},
-          {"g", fit.linear ? "p - 1" : "log2 p"},
-          {"serial", fit.serial},
-          {"parallel", fit.parallel},
-          {"exchange", fit.exchange},
-          {"residual", fit.residual}};
+Json json_of_fit(const Study& study, const ScalingFit& fit) {
+  const auto exchange = measured_exchange(study);
+  const char* form = fit.measured ? "x m(p)" : "e g(p)";
+  return {
+      {"model", fmt::format("s + {}{}", fit.scaling == Scaling::strong ? "w / p + " : "", form)},
+      {"g", fit.measured ? "m(p)"
+            : fit.linear ? "p - 1"
+                         : "log2 p"},
+      {"exchange_from", fit.measured ? "bench allreduce" : "times"},
+      {"allreduce", exchange ? Json{{"communicator", study.allreduce->model.communicator},
+                                    {"bytes", exchange->bytes},
+                                    {"ranks", exchange->ranks},
+                                    {"us", exchange->us}}
+                             : Json()},
+      {"serial", fit.serial},
+      {"parallel", fit.parallel},
+      {"exchange", fit.exchange},
+      {"residual", fit.residual}};
 }
 
 Json json_of_parts(const std::vector<double>& parts) {
@@ -171,6 +188,17 @@ StudyResult result_of(const Study& study) {
   result.spread = relative_spread(times_of(study));
   add_fit(study, result);
   return result;
+}
+
+std::string exchange_of(const Study& study, const StudyResult& result) {
+  if (!result.fit) return "";
+  const auto exchange = measured_exchange(study);
+  if (!exchange) return "the exchange is fitted to these times alone: " + exchange.error().what;
+  return fmt::format(
+      "the exchange is bounded by the measured all-reduce ({}, {:.4g} MB: {:.4g} ms a step on {}); "
+      "the times fit {} of it",
+      study.allreduce->model.communicator, static_cast<double>(exchange->bytes) / 1e6,
+      exchange->us / 1e3, counted(exchange->ranks, "rank"), percent_text(result.fit->exchange));
 }
 
 std::string advice_of(const Study& study, const StudyResult& result) {
@@ -221,7 +249,7 @@ Json to_json(const Study& study, const StudyResult& result) {
           {"efficiency", study.efficiency},
           {"points", points},
           {"spread", result.points.empty() ? Json() : Json(result.spread)},
-          {"fit", result.fit ? json_of_fit(*result.fit) : Json()},
+          {"fit", result.fit ? json_of_fit(study, *result.fit) : Json()},
           {"predictions", predictions},
           {"worth_it", json_of(result.worth_it)},
           {"runs", runs}};
@@ -262,6 +290,7 @@ std::string render_study(const Study& study, const StudyResult& result) {
     text += fmt::format("{}, repeat {}: {}\n", counted(run.ranks, "rank"), run.repeat, run.reason);
   }
   const auto advice = advice_of(study, result);
+  if (study.allreduce && result.fit) text += exchange_of(study, result) + "\n";
   return advice.empty() ? text : text + advice + "\n";
 }
 

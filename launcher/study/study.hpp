@@ -1,11 +1,14 @@
 // A scaling study: one job at several sizes, what was measured, and what follows from it. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/study/scaling_fit.hpp"
+#include "runtime/allreduce/model/allreduce_model.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -21,6 +24,17 @@ struct StudyRun {
   std::optional<double> value = {};
   std::optional<double> epoch_s = {};  // with `train:`: median, without the first epoch
   std::vector<double> parts = {};      // seconds of an epoch, by rank_parts; mean over ranks
+  // With `train:`: the images of an optimiser step, and what every rank reduces in it, in fp32.
+  std::optional<std::int64_t> global_batch = {};
+  std::optional<std::int64_t> gradient_bytes = {};
+  std::string communicator = {};
+};
+
+/// What `bench allreduce` measured.
+struct MeasuredAllReduce {
+  AllReduceModel model = {};
+  JobShape shape = {};
+  std::vector<std::pair<double, double>> us_of_bytes = {};  // by bytes, rising
 };
 
 struct Study {
@@ -33,6 +47,7 @@ struct Study {
   bool local = false;            // without Slurm
   std::string job = {};          // a digest of the resolved job file of all runs
   std::vector<StudyRun> runs = {};
+  std::optional<MeasuredAllReduce> allreduce = {};
 };
 
 /// All repeats of one size.
@@ -69,6 +84,9 @@ struct StudyResult {
 };
 
 StudyResult result_of(const Study& study);
+
+/// A sentence: where the fit's exchange comes from. Empty without a fit.
+std::string exchange_of(const Study& study, const StudyResult& result);
 
 /// A sentence: up to how many ranks the wished efficiency is kept. Empty without a fit.
 std::string advice_of(const Study& study, const StudyResult& result);

@@ -80,7 +80,7 @@ std::string table_of(const Study& study, const StudyResult& result) {
 std::string model_of(const StudyResult& result) {
   if (!result.fit) return "";
   const ScalingFit& fit = *result.fit;
-  const auto* g = fit.linear ? "(p - 1)" : "log2 p";
+  const auto* g = fit.measured ? "m(p)" : fit.linear ? "(p - 1)" : "log2 p";
   std::string text = fit.scaling == Scaling::strong
                          ? fmt::format("t(p) = {:.4g} + {:.4g} / p + {:.4g} {}", fit.serial,
                                        fit.parallel, fit.exchange, g)
@@ -159,6 +159,7 @@ Page study_page(const Study& study, const StudyResult& result, const std::string
           : "The work is the same at every size. Speed-up: over the smallest size. Efficiency: "
             "speed-up over the ratio of ranks.");
   method += element("p", "", markup(model_of(result)));
+  if (result.fit) method += element("p", "", markup(exchange_of(study, result) + "."));
   std::string failed;
   for (const StudyRun& run : study.runs) {
     if (!run.reason.empty())

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "launcher/job/short_values.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -43,7 +45,8 @@ int cores_of_rank(const LaunchPlan& plan) {
   return together > cores_in(all) ? 0 : static_cast<int>(fewest);
 }
 
-/// A rank has at every size what it has in the job as written: its cores and its share of GPUs.
+/// A rank has at every size what it has in the job as written: its cores, its share of GPUs and of
+/// a node's memory.
 Result<StudySize> size_of(std::int64_t ranks, const Job& job, const LaunchPlan& plan) {
   const int full = plan.ranks_per_node;
   if (ranks > full && ranks % full != 0)
@@ -64,6 +67,10 @@ Result<StudySize> size_of(std::int64_t ranks, const Job& job, const LaunchPlan& 
     if (job.resources.gpus) size.sets.emplace_back("resources.gpus=null");
     size.sets.push_back(fmt::format("resources.gpus_per_node={}", gpus * here / full));
   }
+  if (job.resources.memory && job.resources.memory->per == MemoryPer::node && here < full)
+    size.sets.push_back(
+        fmt::format("resources.memory.per_node={:.0f}M",
+                    std::ceil(memory_mib(job.resources.memory->amount) * here / full)));
   if (const int cores = cores_of_rank(plan); cores > 0 && !job.resources.cpus_per_rank)
     size.sets.push_back(fmt::format("resources.cpus_per_rank={}", cores));
   return size;

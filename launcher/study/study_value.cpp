@@ -72,8 +72,17 @@ void read_training(const RunDir& dir, const Json& summary, StudyRun& run) {
   } else {
     run.reason = "the run has no throughput: it trained no epoch";
   }
+  constexpr std::int64_t fp32_bytes = 4;
+  const RunSeries series = read_series(dir.events());
+  if (series.start) {
+    run.global_batch = series.start->global_batch;
+    run.communicator = series.start->communicator;
+    if (series.start->parameters)
+      run.gradient_bytes =
+          fp32_bytes * (*series.start->parameters - series.start->frozen.value_or(0));
+  }
   std::vector<double> epochs;
-  for (const EpochEvent& epoch : read_series(dir.events()).epochs)
+  for (const EpochEvent& epoch : series.epochs)
     if (epoch.seconds) epochs.push_back(*epoch.seconds);
   if (epochs.size() > 1) epochs.erase(epochs.begin());
   if (!epochs.empty()) run.epoch_s = median(epochs);
@@ -91,6 +100,8 @@ void measure(System& system, const std::string& run_dir, const Job& job, StudyRu
   run.state = run.reason = "";
   run.value = run.epoch_s = std::nullopt;
   run.parts.clear();
+  run.global_batch = run.gradient_bytes = std::nullopt;
+  run.communicator.clear();
   const auto stored = read_stored_run(system, run_dir);
   if (!stored) {
     run.reason = stored.error().what;

@@ -1,4 +1,4 @@
-// All-reduce bench: measures and models how fast a communicator reduces, and checks its results.
+// All-reduce bench: measures how fast a communicator reduces, and checks its results.
 // Does not choose a communicator and takes no part in training.
 #pragma once
 

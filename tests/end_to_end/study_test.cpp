@@ -62,6 +62,28 @@ TEST_F(StudyHere, OfATrainingAtOneAndTwoRanks) {
   EXPECT_EQ(Json::parse(again.out)["points"], json["points"]) << "nothing was measured again";
 }
 
+TEST_F(StudyHere, TakesAMeasuredAllReduce) {
+  const auto bench = work_.run({"bench", "allreduce", "--ranks", "2", "--max-bytes", "1048576",
+                                "--iterations", "2", "--json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  const auto last = Json::parse(bench.out).back();
+  ASSERT_EQ(last["models"].size(), 1u) << bench.out;
+  EXPECT_GT(last["models"][0]["beta_gbs"], 0);
+  const auto file = work_.file("allreduce.json", bench.out);
+  const auto ended = work_.run(study(job(), {"--ranks", "1,2", "--allreduce", file}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("the exchange is bounded by the measured all-reduce"));
+  const auto fit = result()["fit"];
+  EXPECT_EQ(fit["exchange_from"], "bench allreduce");
+  EXPECT_EQ(fit["allreduce"]["bytes"], 4 * 61'706) << "LeNet's parameters";
+  EXPECT_GE(fit["exchange"], 0);
+  EXPECT_LE(fit["exchange"], 1);
+  EXPECT_THAT(work_.text_of("study/study.html"), HasSubstr("the measured all-reduce"));
+  const auto bad = work_.run(study(job(), {"--ranks", "1,2", "--allreduce", job()}));
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("no model of an all-reduce is in it"));
+}
+
 TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   const std::string go = work_.path() + "/go";
   const auto file = work_.file(

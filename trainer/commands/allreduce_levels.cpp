@@ -17,9 +17,22 @@ double us_within_node(const Levels& levels, std::size_t row) {
   return row < levels.within_node.size() ? levels.within_node[row].us : 0;
 }
 
-std::string describe(std::string_view where, std::string_view per, const LinkModel& model) {
-  return fmt::format("{}: {:.2f} us {} + {:.3f} GB/s (fits within {:.0f} %)\n", where,
-                     model.latency_us, per, model.gbs, 100 * model.error);
+/// A level that was measured, in words.
+struct NamedLink {
+  std::string_view where;
+  std::string_view per;
+  LinkModel model;
+};
+
+std::vector<NamedLink> named_links(const Levels& levels) {
+  const auto model = model_of(levels);
+  const bool alike = model.communicator != "hierarchical";
+  std::vector<NamedLink> links;
+  if (model.among_ranks)
+    links.push_back(
+        {alike ? "among ranks" : "within a node", alike ? "message" : "call", *model.among_ranks});
+  if (model.between_nodes) links.push_back({"between nodes", "message", *model.between_nodes});
+  return links;
 }
 
 }  // namespace
@@ -59,15 +72,40 @@ std::optional<LinkModel> model_between_nodes(const Levels& levels) {
   return fit_link(samples);
 }
 
+AllReduceModel model_of(const Levels& levels) {
+  AllReduceModel model;
+  if (levels.rows.empty()) return model;
+  model.communicator = levels.rows.front().communicator;
+  model.nodes = levels.shape.nodes;
+  const int ranks = levels.shape.nodes * levels.shape.ranks;
+  if (model.communicator == "hierarchical") {
+    if (levels.shape.ranks > 1) model.among_ranks = model_within_node(levels);
+    model.between_nodes = model_between_nodes(levels);
+  } else if (ranks > 1) {
+    std::vector<LinkSample> samples;
+    for (const AllReduceRow& row : levels.rows)
+      samples.push_back({cost_among_ranks(row.communicator, row.bytes, ranks), row.us});
+    model.among_ranks = fit_link(samples);
+  }
+  return model;
+}
+
 std::string describe_levels(const Levels& levels) {
   std::string text;
-  if (const auto model = model_within_node(levels); model && levels.shape.ranks > 1) {
-    text += describe("within a node", "a call", *model);
-  }
-  if (const auto model = model_between_nodes(levels)) {
-    text += describe("between nodes", "a message", *model);
-  }
+  for (const auto& [where, per, model] : named_links(levels))
+    text += fmt::format("{}: {:.2f} us a {} + {:.3f} GB/s (fits within {:.0f} %)\n", where,
+                        model.latency_us, per, model.gbs, 100 * model.error);
   return text;
+}
+
+std::string links_json(const Levels& levels) {
+  std::string text;
+  for (const auto& [where, per, model] : named_links(levels))
+    text +=
+        fmt::format(R"({}{{"level": "{}", "alpha_us": {:.4f}, "per": "{}", "beta_gbs": {:.6f}, )"
+                    R"("error": {:.4f}}})",
+                    text.empty() ? "" : ", ", where, model.latency_us, per, model.gbs, model.error);
+  return "[" + text + "]";
 }
 
 std::vector<AllReduceRow> project(const Levels& levels, int nodes) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/allreduce/allreduce_bench.hpp"
-#include "runtime/allreduce/allreduce_model.hpp"
+#include "runtime/allreduce/model/allreduce_model.hpp"
 
 namespace dllaunch {
 
@@ -28,8 +28,13 @@ std::optional<LinkModel> model_within_node(const Levels& levels);
 /// inter-node algorithm is unknown.
 std::optional<LinkModel> model_between_nodes(const Levels& levels);
 
-/// Returns one line per level.
+/// Both levels of `hierarchical`; of another communicator, its ranks without levels.
+AllReduceModel model_of(const Levels& levels);
+
+/// Returns one line per level of model_of(), and the same as a JSON array of {"level", "alpha_us",
+/// "per", "beta_gbs", "error"}.
 std::string describe_levels(const Levels& levels);
+std::string links_json(const Levels& levels);
 
 /// Predicts the rows on `nodes` nodes, from the measurements within a node and the model between
 /// nodes. Empty without such a model.

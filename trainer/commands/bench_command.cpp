@@ -62,17 +62,24 @@ class Report {
   void row(const AllReduceRow& row) {
     if (!speaks_) return;
     if (!json_) return say(to_table_line(row));
-    say((first_ ? "[" : ",\n ") + to_json(row));
-    first_ = false;
+    if (!row_.empty()) say(row_ + ",\n ");
+    row_ = (row_.empty() ? "[" : "") + to_json(row);
+  }
+  /// The lines of a table; in JSON, "models" of the last row.
+  void levels(const Levels& levels) {
+    text(describe_levels(levels));
+    if (row_.empty()) return;
+    row_.pop_back();
+    row_ += fmt::format(R"(, "nodes": {}, "models": {}}})", levels.shape.nodes, links_json(levels));
   }
   void end() const {
-    if (speaks_ && json_) say("]\n");
+    if (speaks_ && json_) say(row_ + "]\n");
   }
 
  private:
   bool json_;
   bool speaks_;
-  bool first_ = true;
+  std::string row_;  // the last row in JSON, not said yet
 };
 
 /// Collective. Measures the ranks of a node alone, if the communicator has that level.
@@ -140,7 +147,7 @@ Result<bool> run_bench(const BenchCommand& command, const RankEnv& env) {
     auto within = measure_within_node(levels, command, env);
     if (!within) return std::move(within).error();
     levels.within_node = *std::move(within);
-    report.text(describe_levels(levels));
+    report.levels(levels);
   }
   for (const int nodes : command.project) {
     const auto rows = shape ? project(levels, nodes) : std::vector<AllReduceRow>();

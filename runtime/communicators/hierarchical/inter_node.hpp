@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/inter_node_limits.hpp"
+#include "runtime/allreduce/model/inter_node_limits.hpp"
 #include "runtime/communicators/peers/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 

@@ -67,6 +67,9 @@ TEST_F(RunStudy, SaysWhatIsMissing) {
               HasSubstr("study.value: '(' is not a regular expression"));
   EXPECT_THAT(problem(request(std::string(command) + "array: 0-3\nstudy: {value: x}\n")),
               HasSubstr("job array"));
+  auto exchanges = request(std::string(command) + "study: {value: x}\n");
+  exchanges.allreduce = exchanges.job_file;
+  EXPECT_THAT(problem(exchanges), HasSubstr("--allreduce needs train: in the job file"));
 }
 
 TEST_F(RunStudy, TakesWhatAnEarlierExecutionMeasured) {

@@ -63,6 +63,26 @@ TEST(StudySizes, RanksThatShareAGpuKeepTheirShare) {
   EXPECT_THAT(problem({.ranks = {1}}, job, plan), HasSubstr("4 ranks share 2 GPUs, which 1 rank"));
 }
 
+TEST(StudySizes, MemoryOfANodeIsDividedWithItsRanks) {
+  auto job = run_job();
+  job.resources.memory = JobMemory{.per = MemoryPer::node, .amount = "100G"};
+  const auto plan = planned(job, lumi_like());
+  const auto sizes = sizes_of({.ranks = {3, 8, 16}}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  const auto memory = testing::Contains(HasSubstr("memory"));
+  EXPECT_THAT(sizes->at(0).sets, testing::Not(memory)) << "nodes are full, as in the job";
+  EXPECT_THAT(sizes->at(1).sets, testing::Not(memory));
+  EXPECT_THAT(sizes->at(2).sets, testing::Contains("resources.memory.per_node=38400M"));
+  job.resources.memory->amount = "1M";
+  EXPECT_THAT(sizes_of({.ranks = {1}}, job, plan)->at(0).sets,
+              testing::Contains("resources.memory.per_node=1M"))
+      << "rounded up";
+  for (const auto per : {MemoryPer::rank, MemoryPer::gpu}) {
+    job.resources.memory->per = per;
+    EXPECT_THAT(sizes_of({.ranks = {1}}, job, plan)->at(0).sets, testing::Not(memory));
+  }
+}
+
 TEST(StudySizes, RanksThatShareACoreAskForNone) {
   auto job = run_job();
   job.resources.ranks_per_node = 2;

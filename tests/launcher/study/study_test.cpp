@@ -115,6 +115,7 @@ TEST(Study, JsonHasTheContractsNamesAndIsReadBack) {
   for (const char* key : {"ranks", "low", "high"})
     EXPECT_TRUE(json["predictions"][0].contains(key)) << key;
   EXPECT_EQ(json["points"][0]["parts"]["forward"], 0.5);
+  EXPECT_EQ(json["fit"]["exchange_from"], "times");
   const auto again = read_study(Json::parse(json.dump()));
   ASSERT_EQ(again.runs.size(), study.runs.size());
   EXPECT_EQ(again.name, "a");

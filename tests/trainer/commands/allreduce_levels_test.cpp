@@ -54,6 +54,30 @@ TEST(AllReduceLevels, DescribesEachLevel) {
             "within a node: 0.40 us a call + 30.000 GB/s (fits within 0 %)\n");
 }
 
+TEST(AllReduceLevels, JsonHasTheSameNumbers) {
+  EXPECT_EQ(links_json(ideal({1, 4})),
+            R"([{"level": "within a node", "alpha_us": 0.4000, "per": "call", )"
+            R"("beta_gbs": 30.000000, "error": 0.0000}])");
+  EXPECT_THAT(links_json(ideal({2, 1})), HasSubstr(R"("level": "between nodes", "alpha_us": 30.)"));
+  EXPECT_EQ(links_json(Levels{}), "[]");
+}
+
+/// Two ranks of a ring tell what its messages take, for any number of them.
+TEST(AllReduceLevels, OtherCommunicatorsAreCountedAmongAllRanks) {
+  Levels levels{.shape = {2, 2}, .rows = {}, .within_node = {}};
+  for (std::size_t bytes = 1 << 10; bytes <= 1 << 26; bytes *= 4) {
+    AllReduceRow row{.communicator = "mpi", .ranks = 4};
+    row.bytes = bytes;
+    row.us = predict_us(network, cost_among_ranks("mpi", bytes, 4));
+    levels.rows.push_back(row);
+  }
+  EXPECT_EQ(describe_levels(levels),
+            "among ranks: 30.00 us a message + 12.500 GB/s (fits within 0 %)\n");
+  const auto model = model_of(levels);
+  EXPECT_NEAR(*predict_us(model, 1 << 20, {4, 2}),
+              predict_us(network, cost_among_ranks("mpi", 1 << 20, 8)), 1e-6);
+}
+
 TEST(AllReduceLevels, OneNodeDoesNotPredictMore) {
   EXPECT_TRUE(project(ideal({1, 4}), 2).empty());
 }

@@ -39,6 +39,7 @@ struct Options {
   bool weak = false;
   int repeats = 1;
   double efficiency = 0.8;
+  std::string allreduce;
   bool local = false;
   bool separate = false;
   bool allocated = false;
@@ -66,7 +67,8 @@ Result<StudyRequest> request_of(const Options& options) {
                        .efficiency = options.efficiency,
                        .local = options.local,
                        .separate = options.separate,
-                       .allocated = options.allocated};
+                       .allocated = options.allocated,
+                       .allreduce = options.allreduce};
   if (options.repeats < 1 || options.repeats > 99)
     return Error{ErrorKind::bad_request, "--repeats is 1 to 99", ""};
   if (!(options.efficiency > 0 && options.efficiency <= 1))
@@ -196,6 +198,9 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--repeats", options->repeats, "measure each size so often [1]")->type_name("N");
   app.add_option("--efficiency", options->efficiency, "the least that is worth it [0.8]")
       ->type_name("E");
+  app.add_option("--allreduce", options->allreduce,
+                 "bound the exchange by what `bench allreduce --json` measured")
+      ->type_name("FILE");
   auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
   auto* separate =
       app.add_flag("--separate", options->separate,

@@ -1,8 +1,9 @@
-#include "runtime/allreduce/allreduce_model.hpp"
+#include "runtime/allreduce/model/allreduce_model.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "runtime/communicators/hierarchical/inter_node_limits.hpp"
+#include "runtime/allreduce/model/inter_node_limits.hpp"
 
 namespace dllaunch {
 namespace {
@@ -72,6 +73,15 @@ std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std
   return std::nullopt;
 }
 
+MessageCost cost_among_ranks(std::string_view communicator, std::size_t bytes, int ranks) {
+  const double others = ranks - 1;
+  const auto n = static_cast<double>(bytes);
+  if (ranks < 2) return {};
+  if (communicator == "hierarchical") return {1, n};
+  if (communicator == "parameter-server") return {2 * others, 2 * others * n};
+  return {2 * others, 2 * others / ranks * n};
+}
+
 std::optional<LinkModel> fit_link(std::span<const LinkSample> samples) {
   if (samples.size() < 3) return std::nullopt;
   NormalEquations equations;
@@ -91,6 +101,26 @@ std::optional<LinkModel> fit_link(std::span<const LinkSample> samples) {
 
 double predict_us(const LinkModel& model, MessageCost cost) {
   return cost.messages * model.latency_us + cost.bytes / model.gbs * 1e-3;
+}
+
+std::optional<double> predict_us(const AllReduceModel& model, std::size_t bytes, JobShape shape) {
+  const bool levels = model.communicator == "hierarchical";
+  const int alike = levels ? shape.ranks : shape.nodes * shape.ranks;
+  double us = 0;
+  if (shape.nodes > 1 && model.nodes == 1) return std::nullopt;
+  if (alike > 1) {
+    if (!model.among_ranks) return std::nullopt;
+    us += predict_us(*model.among_ranks, cost_among_ranks(model.communicator, bytes, alike));
+  }
+  if (levels && shape.nodes > 1) {
+    if (!model.between_nodes) return std::nullopt;
+    // Smaller slices travel whole only where that was measured to be faster.
+    const std::size_t in_parts =
+        static_cast<std::size_t>(shape.ranks) * (InterNodeLimits::most_whole_bytes + 1);
+    const auto cost = cost_between_nodes(model.communicator, std::max(bytes, in_parts), shape);
+    us += predict_us(*model.between_nodes, *cost);
+  }
+  return us;
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-#include "runtime/allreduce/allreduce_model.hpp"
+#include "runtime/allreduce/model/allreduce_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +23,36 @@ TEST(AllReduceModel, CostsOfTheFormulasInTheDocs) {
   EXPECT_EQ(cost("parameter-server", mib, {4, 2}).bytes, 12.0 * mib) << "six ranks are elsewhere";
   EXPECT_FALSE(cost_between_nodes("mpi", mib, {4, 1}));
   EXPECT_FALSE(cost_between_nodes("hierarchical", mib, {1, 8})) << "nothing leaves the node";
+}
+
+TEST(AllReduceModel, CostsAmongRanksThatAreAlike) {
+  EXPECT_EQ(cost_among_ranks("hierarchical", mib, 4).messages, 1) << "a call";
+  EXPECT_EQ(cost_among_ranks("hierarchical", mib, 8).bytes, 1.0 * mib);
+  for (const char* name : {"ring", "mpi", "nccl"}) {
+    EXPECT_EQ(cost_among_ranks(name, mib, 4).messages, 6) << name;
+    EXPECT_EQ(cost_among_ranks(name, mib, 4).bytes, 1.5 * mib) << name;
+  }
+  EXPECT_EQ(cost_among_ranks("parameter-server", mib, 4).bytes, 6.0 * mib);
+  EXPECT_EQ(cost_among_ranks("ring", mib, 1).messages, 0);
+}
+
+TEST(AllReduceModel, PredictsTheLevelsThatWereMeasured) {
+  const AllReduceModel levels{.communicator = "hierarchical",
+                              .nodes = 2,
+                              .among_ranks = LinkModel{1, 10, 0},
+                              .between_nodes = LinkModel{20, 1, 0}};
+  const double n = 8 * mib;
+  EXPECT_EQ(predict_us(levels, 8 * mib, {1, 1}), 0);
+  EXPECT_NEAR(*predict_us(levels, 8 * mib, {1, 4}), 1 + n / 10e3, 1e-6);
+  EXPECT_NEAR(*predict_us(levels, 8 * mib, {4, 4}), 1 + n / 10e3 + 6 * 20 + 1.5 * n / 1e3, 1e-6);
+  EXPECT_GT(predict_us(levels, 4, {4, 4}), 6 * 20) << "at most";
+  AllReduceModel here = levels;
+  here.nodes = 1;
+  here.between_nodes.reset();
+  EXPECT_FALSE(predict_us(here, mib, {2, 4})) << "no network was measured";
+  const AllReduceModel ring{.communicator = "ring", .nodes = 1, .among_ranks = LinkModel{5, 2, 0}};
+  EXPECT_NEAR(*predict_us(ring, mib, {1, 4}), 6 * 5 + 1.5 * mib / 2e3, 1e-6);
+  EXPECT_FALSE(predict_us(ring, mib, {2, 2}));
 }
 
 std::vector<LinkSample> samples_of(const LinkModel& truth, double noise) {
