@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "launcher/accounting/books.hpp"
 #include "launcher/base/format.hpp"
 #include "launcher/base/secrets.hpp"
+#include "launcher/run/books.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -69,6 +72,24 @@ std::string reached_text(const ComparedRun& run, const std::optional<TargetReach
   return fmt::format("{}, epoch {}", duration_text(reached->wall_s), reached->epoch);
 }
 
+/// A row for each figure that book_words() has of one of the runs. It has no word for what a run
+/// did not use at all.
+void add_books(const std::vector<ComparedRun>& runs, std::vector<FigureRow>& rows) {
+  std::map<std::string, std::size_t> places;
+  const std::size_t first = rows.size();
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (auto& [name, words] : book_words(runs[run].summary)) {
+      const auto [place, is_new] = places.emplace(name, rows.size());
+      if (is_new) rows.push_back({.name = name, .cells = std::vector<std::string>(runs.size())});
+      rows[place->second].cells[run] = std::move(words);
+    }
+  }
+  for (std::size_t row = first; row < rows.size(); ++row)
+    for (std::size_t run = 0; run < runs.size(); ++run)
+      if (auto& cell = rows[row].cells[run]; cell.empty())
+        cell = book_words(runs[run].summary).empty() ? "unknown" : "0";
+}
+
 Json json_of_run(const ComparedRun& run) {
   Json epochs = Json::array();
   for (const auto& epoch : run.epochs) epochs.push_back(write_fields(epoch));
@@ -86,6 +107,7 @@ Json json_of_run(const ComparedRun& run) {
           {"goodput", json_of(run.goodput)},
           {"restarts", json_of(run.restarts)},
           {"seconds", json_of(run.seconds)},
+          {"books", books_in(run.summary)},
           {"epochs", epochs},
           {"sizes", sizes},
           {"left_out_variables", run.origin ? json_of(run.origin->left_out) : Json::array()},
@@ -160,6 +182,7 @@ std::vector<FigureRow> figure_rows(const Comparison& comparison) {
   });
   add("restarts", [](Run run) { return run.restarts ? std::to_string(*run.restarts) : ""; });
   add("wall time", [](Run run) { return run.seconds ? duration_text(*run.seconds) : ""; });
+  add_books(comparison.runs, rows);
   return rows;
 }
 

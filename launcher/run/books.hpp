@@ -32,4 +32,10 @@ struct Books {
 /// Adds the keys to the object of summary.json; null: unknown.
 void add_json(const Books& books, Json& summary);
 
+/// What add_json() wrote; unknown: what the summary lacks.
+Books books_from(const Json& summary);
+
+/// The keys of add_json() alone, as a summary has them; null where it lacks one.
+Json books_in(const Json& summary);
+
 }  // namespace dllaunch

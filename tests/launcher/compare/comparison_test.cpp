@@ -33,6 +33,36 @@ TEST(Comparison, HasAColumnARunAndARowAFigure) {
               ElementsAre("40.0 s, epoch 4", "not reached"));
 }
 
+TEST(Comparison, WhatARunCostIsUnknownAndNever0WhereNothingSaysIt) {
+  auto one = trained("a", 8, 4);
+  auto with_gpus = trained("b", 8, 4);
+  one.summary = {{"core_hours", 0.5},
+                 {"gpu_hours", 0.0},
+                 {"peak_memory_bytes", 1 << 20},
+                 {"peak_memory_by_rank", {1 << 10, 1 << 20}},
+                 {"energy_joules", nullptr},
+                 {"wasted", {{"seconds", 0.0}}}};
+  with_gpus.summary = {
+      {"core_hours", 1.0},     {"gpu_hours", 2.0},
+      {"energy_joules", 9.0},  {"energy_source", "nvml"},
+      {"energy_seconds", 3.0}, {"wasted", {{"seconds", 1.5}, {"core_hours", 0.1}}}};
+  const auto compared = compare_runs({one, with_gpus, trained("running", 8, 4)}, {}, {});
+  EXPECT_THAT(cells_of(compared, "core-hours"), ElementsAre("0.5", "1", "unknown"));
+  EXPECT_THAT(cells_of(compared, "GPU-hours"), ElementsAre("0", "2", "unknown"));
+  EXPECT_THAT(cells_of(compared, "peak memory of a rank"),
+              ElementsAre("1.0 MiB (rank 1)", "unknown", "unknown"));
+  EXPECT_THAT(cells_of(compared, "energy"),
+              ElementsAre("unknown", "9 J (nvml, over 3.0 s)", "unknown"));
+  EXPECT_THAT(cells_of(compared, "wasted by interruptions"),
+              ElementsAre("0", "1.5 s, 0.1 core-hours", "unknown"));
+  const auto json = to_json(compared);
+  EXPECT_EQ(json["runs"][0]["books"]["peak_memory_by_rank"][1], 1 << 20);
+  EXPECT_EQ(json["runs"][1]["books"]["gpu_hours"], 2);
+  for (const char* key : {"core_hours", "gpu_hours", "peak_memory_bytes", "energy_joules"})
+    EXPECT_TRUE(json["runs"][2]["books"].at(key).is_null()) << key;
+  EXPECT_TRUE(json["runs"][2]["books"]["wasted"]["seconds"].is_null()) << "of one shape";
+}
+
 TEST(Comparison, LeavesOutWhatNoRunHas) {
   const ComparedRun bare{.label = "a"};
   EXPECT_EQ(figure_rows(compare_runs({bare, bare}, {}, {})).size(), 2u) << "ranks and nodes";
