@@ -66,10 +66,37 @@ std::string last_text(const ComparedRun& run, std::optional<double> ComparedEpoc
   return "";
 }
 
-std::string reached_text(const ComparedRun& run, const std::optional<TargetReached>& reached) {
-  if (run.epochs.empty()) return "";
+std::string reached_text(const ComparedRun& run, TargetKind kind,
+                         const std::optional<TargetReached>& reached) {
+  if (!has_values(run, kind)) return "";
   if (!reached) return "not reached";
   return fmt::format("{}, epoch {}", duration_text(reached->wall_s), reached->epoch);
+}
+
+/// Why a value that was asked for has no time in some runs; empty: it has, or was not reached.
+std::string lack_of(const std::vector<ComparedRun>& runs, TargetKind kind, bool compared) {
+  std::vector<std::string_view> without;
+  for (const ComparedRun& run : runs)
+    if (!has_values(run, kind)) without.push_back(run.label);
+  const auto name = name_of(kind);
+  if (without.size() == runs.size()) return fmt::format("no run has a value of {}", name);
+  if (!compared)
+    return fmt::format("some runs have {0} of the training only, others of the validation only",
+                       name);
+  return without.empty() ? ""
+                         : fmt::format("without a value of {}: {}", name, fmt::join(without, ", "));
+}
+
+/// The record of its newest start; null where it does not say.
+Json json_of_origin(const ComparedRun& run) {
+  const auto& origin = run.origin;
+  const auto* code = origin && origin->code ? &*origin->code : nullptr;
+  const auto known = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  return {{"submitted_from", origin ? known(origin->host) : Json()},
+          {"dllaunch", origin ? known(origin->dllaunch) : Json()},
+          {"revision", code != nullptr ? known(code->revision) : Json()},
+          {"branch", code != nullptr ? known(code->branch) : Json()},
+          {"uncommitted_changes", code != nullptr ? json_of(code->dirty) : Json()}};
 }
 
 /// A row for each figure that book_words() has of one of the runs. It has no word for what a run
@@ -102,6 +129,9 @@ Json json_of_run(const ComparedRun& run) {
           {"state", run.state},
           {"ranks", run.ranks},
           {"nodes", run.nodes},
+          {"hosts", run.hosts.empty() ? Json() : Json(run.hosts)},
+          {"hardware", run.hardware.empty() ? Json() : Json(run.hardware)},
+          {"origin", json_of_origin(run)},
           {"value", json_of(run.value)},
           {"unit", run.unit},
           {"goodput", json_of(run.goodput)},
@@ -118,7 +148,7 @@ Json json_of_target(const Target& target) {
   Json reached = Json::array();
   for (const auto& one : target.reached)
     reached.push_back(one ? Json{{"seconds", one->wall_s}, {"epoch", one->epoch}} : Json());
-  return {{"of", target.kind == TargetKind::loss ? "loss" : "accuracy"},
+  return {{"of", name_of(target.kind)},
           {"images", target.validation ? "validation" : "training"},
           {"value", target.value},
           {"reached", reached}};
@@ -144,9 +174,13 @@ Comparison compare_runs(std::vector<ComparedRun> runs, std::vector<LeftOutRun> l
                         const TargetsWanted& wanted) {
   tell_apart(runs);
   Comparison all{.left_out = std::move(left_out), .differences = differences_of(runs)};
-  for (const auto& [kind, value] :
-       {std::pair(TargetKind::loss, wanted.loss), std::pair(TargetKind::accuracy, wanted.accuracy)})
-    if (auto target = target_of(runs, kind, value)) all.targets.push_back(*std::move(target));
+  for (const auto& [kind, value] : {std::pair(TargetKind::loss, wanted.loss),
+                                    std::pair(TargetKind::accuracy, wanted.accuracy)}) {
+    auto target = target_of(runs, kind, value);
+    if (const auto why = value ? lack_of(runs, kind, target.has_value()) : ""; !why.empty())
+      all.notes.push_back(fmt::format("--{} {}: {}", name_of(kind), *value, why));
+    if (target) all.targets.push_back(*std::move(target));
+  }
   all.runs = std::move(runs);
   return all;
 }
@@ -175,7 +209,7 @@ std::vector<FigureRow> figure_rows(const Comparison& comparison) {
   for (const Target& target : comparison.targets) {
     std::size_t at = 0;
     add("time to " + target_words(target),
-        [&](Run run) { return reached_text(run, target.reached[at++]); });
+        [&](Run run) { return reached_text(run, target.kind, target.reached[at++]); });
   }
   add("goodput", [](Run run) {
     return run.goodput ? fmt::format("{:.0f} %", 100 * *run.goodput) : std::string();
@@ -197,7 +231,8 @@ Json to_json(const Comparison& comparison) {
   return {{"runs", runs},
           {"targets", targets},
           {"differences", json_of_differences(comparison.differences)},
-          {"left_out", left_out}};
+          {"left_out", left_out},
+          {"notes", comparison.notes}};
 }
 
 }  // namespace dllaunch

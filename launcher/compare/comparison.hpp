@@ -17,6 +17,7 @@ struct Comparison {
   std::vector<LeftOutRun> left_out = {};
   std::vector<Target> targets = {};
   std::vector<DifferenceGroup> differences = {};
+  std::vector<std::string> notes = {};  // what was asked for and cannot be compared
 };
 
 struct TargetsWanted {

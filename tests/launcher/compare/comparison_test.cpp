@@ -63,6 +63,28 @@ TEST(Comparison, WhatARunCostIsUnknownAndNever0WhereNothingSaysIt) {
   EXPECT_TRUE(json["runs"][2]["books"]["wasted"]["seconds"].is_null()) << "of one shape";
 }
 
+TEST(Comparison, SaysWhichRunsHaveNoSuchValue) {
+  const auto notes_of = [](std::vector<ComparedRun> runs, const TargetsWanted& wanted) {
+    return compare_runs(std::move(runs), {}, wanted).notes;
+  };
+  const auto a = trained("a", 8, 4);
+  auto blind = trained("b", 8, 4);
+  for (auto& epoch : blind.epochs) epoch.accuracy = epoch.val_accuracy = std::nullopt;
+  EXPECT_THAT(notes_of({a, blind}, {.loss = 1, .accuracy = 0.5}),
+              ElementsAre("--accuracy 0.5: without a value of accuracy: b"));
+  EXPECT_THAT(notes_of({scaled("c"), scaled("d")}, {.loss = 1}),
+              ElementsAre("--loss 1: no run has a value of loss"));
+  auto training = a;
+  auto validation = a;
+  for (auto& epoch : training.epochs) epoch.val_loss.reset();
+  for (auto& epoch : validation.epochs) epoch.loss.reset();
+  EXPECT_THAT(notes_of({training, validation}, {.loss = 1}),
+              ElementsAre("--loss 1: some runs have loss of the training only, others of the "
+                          "validation only"));
+  EXPECT_THAT(notes_of({a, a}, {.loss = 0.0001}), ElementsAre()) << "it is not reached";
+  EXPECT_THAT(notes_of({a, blind}, {}), ElementsAre()) << "nobody asked";
+}
+
 TEST(Comparison, LeavesOutWhatNoRunHas) {
   const ComparedRun bare{.label = "a"};
   EXPECT_EQ(figure_rows(compare_runs({bare, bare}, {}, {})).size(), 2u) << "ranks and nodes";
@@ -89,6 +111,27 @@ TEST(Comparison, AsJsonHasEverything) {
   EXPECT_EQ(json["differences"]["job"][0]["name"], "name");
   EXPECT_TRUE(json["differences"]["packages"].is_array());
   EXPECT_EQ(json["left_out"][0]["why"], "no such run");
+  EXPECT_EQ(json["notes"][0], "--loss 1: without a value of loss: b");
+}
+
+TEST(Comparison, AsJsonHasMachinesAndCodeThoughTheyDoNotDiffer) {
+  auto one = trained("a", 8, 4);
+  one.hosts = "n[1-2]";
+  one.hardware = "64 cores";
+  const auto json = to_json(compare_runs({one, one, {.label = "bare"}}, {}, {}));
+  EXPECT_EQ(json["differences"]["places"].size(), 2u) << "of the bare run";
+  for (const int run : {0, 1}) {
+    EXPECT_EQ(json["runs"][run]["hosts"], "n[1-2]");
+    EXPECT_EQ(json["runs"][run]["hardware"], "64 cores");
+    EXPECT_EQ(json["runs"][run]["origin"], Json({{"submitted_from", "login1"},
+                                                 {"dllaunch", "0.1.0"},
+                                                 {"revision", "0123"},
+                                                 {"branch", "main"},
+                                                 {"uncommitted_changes", false}}));
+  }
+  for (const char* key : {"hosts", "hardware"})
+    EXPECT_TRUE(json["runs"][2].at(key).is_null()) << key;
+  EXPECT_TRUE(json["runs"][2]["origin"]["revision"].is_null()) << "of one shape";
 }
 
 }  // namespace
