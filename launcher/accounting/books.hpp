@@ -27,6 +27,10 @@ struct RunReadings {
 /// `plan`: what the job occupies of each node, with spare nodes.
 Books books_of(const RunReadings& readings, const RunOutline& plan);
 
+/// Of two submissions of a run together. Hours and waste are unknown where one of both is; energy
+/// is that of the seconds that are covered.
+Books sum_of(const Books& earlier, const Books& later);
+
 /// What summary.json says about the cost of its run, in words, as name and value; "unknown" where
 /// it is null. Empty for a summary of an older dllaunch.
 std::vector<std::pair<std::string, std::string>> book_words(const Json& summary);

@@ -45,6 +45,8 @@ Books read_books(System& system, const RunOutline& plan, const RunDir& dir, cons
       .events = read_event_readings(dir.events(), began_s),
       .kernel_peaks = peaks_in(file_end(memory_file(dir.path), most_bytes), began_s),
       .cpu_joules = outcome.cpu_joules};
+  // Neither events nor Slurm tell how long it ran: as of a `run:` whose dllaunch was killed.
+  if (readings.seconds == 0.0 && !outcome.queue_seconds) readings.seconds.reset();
   // Restarts of an array's tasks are in their own directories.
   if (plan.array) readings.wasted_seconds.reset();
   if (plan.launcher == Launcher::slurm) {

@@ -323,6 +323,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
     if (!found) return std::move(found).error();
     attached = *std::move(found);
   }
+  if (!attached && run->resumed) close_submission(system, *run);
   if (!attached) good = share_run_dir(*run, plan.share);
   if (good && !attached)
     good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
