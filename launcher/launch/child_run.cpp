@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "launcher/run/rank_logs.hpp"
 #include "runtime/rank/binding.hpp"
 #include "support/json_fields.hpp"
+#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -85,12 +85,8 @@ std::string digest_of_job(Json resolved, const std::vector<std::string>& left_ou
       resolved[key.substr(0, dot)][key.substr(dot + 1)] = nullptr;
     }
   }
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char c : resolved.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211U;
-  }
-  return fmt::format("{:016x}", hash);
+  const auto text = resolved.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fmt::format("{:016x}", stable_hash(text));
 }
 
 }  // namespace dllaunch
