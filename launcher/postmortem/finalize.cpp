@@ -71,11 +71,6 @@ std::optional<Outcome> end_of_killed(const StoredRun& run) {
                  .reason = "the dllaunch that ran it was killed before it could write a summary"};
 }
 
-std::string file_text(const Json& summary) {
-  // Paths may contain any bytes; JSON is UTF-8.
-  return summary.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string render_failure(const Outcome& outcome) {
@@ -132,7 +127,7 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
 }
 
 std::string summary_text(const Summary& summary) {
-  return file_text(to_json(summary));
+  return json_text(to_json(summary));
 }
 
 Result<std::optional<FinalState>> read_final_state(System& system, const StoredRun& run) {
@@ -162,7 +157,7 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
   if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<FinalState>();
   auto end = read_final_state(system, run);
   if (!end || !*end) return end;
-  auto written = write_file(run.dir.summary(), file_text((*end)->summary));
+  auto written = write_file(run.dir.summary(), json_text((*end)->summary));
   // A directory that is not writable can still be read.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return end;
@@ -182,7 +177,7 @@ void close_submission(System& system, const RunDir& dir) {
     if (!outcome) return;
     summary = to_json(final_summary(system, *run, *outcome, read_totals(*run)));
   }
-  auto written = write_file(dir.summary(), file_text(summary));
+  auto written = write_file(dir.summary(), json_text(summary));
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
 }
 

@@ -8,6 +8,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/report/run_page.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
@@ -33,11 +34,6 @@ struct Options {
   bool json = false;
 };
 
-void print(System& system, const Json& document) {
-  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-               "\n");
-}
-
 Result<int> merge(const Options& options, const std::string& run, System& system) {
   std::optional<IdSet> ranks;
   if (!options.ranks.empty()) {
@@ -51,7 +47,7 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   auto merged = merge_timelines(run + "/timeline", ranks, output);
   if (!merged) return std::move(merged).error();
   if (options.json) {
-    print(system, to_json(*merged));
+    system.print(json_text(to_json(*merged)));
   } else {
     system.print(render_merged(*merged));
   }
@@ -67,7 +63,7 @@ Result<int> write_page(const Options& options, StoredRun run, System& system) {
   auto written = write_file(output, text, ours ? readers_of(job_file) : Readers::none);
   if (!written) return std::move(written).error();
   if (options.json) {
-    print(system, {{"html", output}, {"bytes", text.size()}});
+    system.print(json_text({{"html", output}, {"bytes", text.size()}}));
   } else {
     system.print(output + "\n");
   }
@@ -86,10 +82,10 @@ Result<int> report(const Options& options, System& system) {
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
   if (options.json) {
-    print(system, {{"summary", run->summary},
-                   {"ranks", ranks},
-                   {"jobs", places.jobs},
-                   {"nodes", or_null(places.nodes)}});
+    system.print(json_text({{"summary", run->summary},
+                            {"ranks", ranks},
+                            {"jobs", places.jobs},
+                            {"nodes", or_null(places.nodes)}}));
   } else {
     system.print(render_run_report(*run, places, ranks));
   }
