@@ -153,13 +153,19 @@ Books sum_of(const Books& earlier, const Books& later) {
                  .gpu_hours = both(earlier.wasted.gpu_hours, later.wasted.gpu_hours)}};
 }
 
-std::vector<std::pair<std::string, std::string>> book_words(const Json& summary) {
+std::vector<std::pair<std::string, std::string>> hour_words(const Json& summary) {
   if (!summary.is_object() || !summary.contains("core_hours")) return {};
   std::vector<std::pair<std::string, std::string>> words = {
       {"core-hours", number(summary, "core_hours", "{:.4g}") + submissions_words(summary)}};
   // A job without GPUs has no hours of them.
   if (value_at<std::optional<double>>(summary, "gpu_hours") != 0.0)
     words.emplace_back("GPU-hours", number(summary, "gpu_hours", "{:.4g}"));
+  return words;
+}
+
+std::vector<std::pair<std::string, std::string>> book_words(const Json& summary) {
+  auto words = hour_words(summary);
+  if (words.empty()) return words;
   words.emplace_back("peak memory of a rank", memory_words(summary));
   words.emplace_back("energy", energy_words(summary));
   const auto wasted = wasted_words(value_at<Json>(summary, "wasted"));

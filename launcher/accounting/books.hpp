@@ -31,6 +31,9 @@ Books books_of(const RunReadings& readings, const RunOutline& plan);
 /// is that of the seconds that are covered.
 Books sum_of(const Books& earlier, const Books& later);
 
+/// Of book_words(), the core-hours and GPU-hours.
+std::vector<std::pair<std::string, std::string>> hour_words(const Json& summary);
+
 /// What summary.json says about the cost of its run, in words, as name and value; "unknown" where
 /// it is null. Empty for a summary of an older dllaunch.
 std::vector<std::pair<std::string, std::string>> book_words(const Json& summary);

@@ -126,6 +126,16 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
   return summary;
 }
 
+Json all_hours_so_far(System& system, const StoredRun& run, double seconds) {
+  Summary summary;
+  summary.books = hours_so_far(run.plan, run.dir, seconds, read_totals(run).history());
+  summary.submission = submission_name(run.plan, run.job_id, run.dir);
+  add_earlier(read_earlier(system, run.dir), summary);
+  return {{"core_hours", or_null(summary.books.core_hours)},
+          {"gpu_hours", or_null(summary.books.gpu_hours)},
+          {"submissions", summary.submissions}};
+}
+
 std::string summary_text(const Summary& summary) {
   return json_text(to_json(summary));
 }

@@ -29,6 +29,10 @@ Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, b
 Summary final_summary(System& system, const StoredRun& run, const Outcome& outcome,
                       const RunTotals& totals);
 
+/// The core-hours and GPU-hours so far of a run without a summary, and of all submissions before,
+/// as keys of a summary. `seconds`: how long it has been running, if known, else 0.
+Json all_hours_so_far(System& system, const StoredRun& run, double seconds);
+
 /// Returns the totals: earlier runs in the directory are recalled, the current one is added up.
 RunTotals read_totals(const StoredRun& run);
 

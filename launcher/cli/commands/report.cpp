@@ -6,6 +6,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
@@ -54,11 +55,17 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   return exit_code::success;
 }
 
+Json so_far_of(System& system, const StoredRun& run) {
+  return run.summary.is_null() ? cost_so_far(system, observe_run(system, run)) : Json();
+}
+
 Result<int> write_page(const Options& options, StoredRun run, System& system) {
   const bool ours = options.output.empty();
   const std::string output = ours ? run.dir.path + "/report.html" : options.output;
   const std::string job_file = run.dir.job_yaml();
-  const std::string text = html_page(run_page(read_run_for_page(system, std::move(run))));
+  auto record = read_run_for_page(system, std::move(run));
+  record.so_far = so_far_of(system, record.run);
+  const std::string text = html_page(run_page(record));
   // It holds the job file: no more users may read it than may read that.
   auto written = write_file(output, text, ours ? readers_of(job_file) : Readers::none);
   if (!written) return std::move(written).error();
@@ -81,13 +88,15 @@ Result<int> report(const Options& options, System& system) {
   if (options.html) return write_page(options, *std::move(run), system);
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
+  const auto so_far = so_far_of(system, *run);
   if (options.json) {
     system.print(json_text({{"summary", run->summary},
+                            {"so_far", so_far},
                             {"ranks", ranks},
                             {"jobs", places.jobs},
                             {"nodes", or_null(places.nodes)}}));
   } else {
-    system.print(render_run_report(*run, places, ranks));
+    system.print(render_run_report(*run, places, ranks, so_far));
   }
   return exit_code::success;
 }

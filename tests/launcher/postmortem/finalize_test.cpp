@@ -167,6 +167,17 @@ TEST_F(FinalizedBooks, CoverAllSubmissions) {
   EXPECT_EQ(summary()["seconds"], 60) << "of the newest";
 }
 
+TEST_F(FinalizedBooks, OfARunThatIsRunningAreHoursSoFar) {
+  end("7");
+  expect_settled(0.1, 1);
+  submit("8");
+  const auto run = read_stored_run(system(), path_);
+  const auto hours = all_hours_so_far(system(), *run, 30);
+  EXPECT_NEAR(value_at<double>(hours, "core_hours"), 0.15, 1e-9);
+  EXPECT_EQ(hours["gpu_hours"], 0);
+  EXPECT_EQ(hours["submissions"], 2);
+}
+
 TEST_F(FinalizedBooks, CountNothingTwice) {
   end("7");
   expect_settled(0.1, 1);
