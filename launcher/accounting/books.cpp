@@ -40,6 +40,8 @@ void add_memory(const RunReadings& readings, Books& books) {
   for (const auto& peak : readings.kernel_peaks) raise(peak, "kernel");
   // Slurm samples: it stands only where nothing exact is known.
   if (!books.peak_memory_bytes) raise(readings.slurm.peak_task_bytes, "sacct");
+  // It may be mpirun's own.
+  if (!books.peak_memory_bytes) raise(readings.peak_process_bytes, "mpirun");
 }
 
 void add_energy(const RunReadings& readings, Books& books) {
@@ -97,7 +99,9 @@ std::string memory_words(const Json& summary) {
   for (std::size_t rank = 0; peaks.is_array() && rank < peaks.size(); ++rank) {
     if (peaks[rank] == Json(*most)) return words + fmt::format(" (rank {})", rank);
   }
-  if (value_at<std::string>(summary, "peak_memory_source") == "sacct") words += " (sampled)";
+  const auto source = value_at<std::string>(summary, "peak_memory_source");
+  if (source == "sacct") words += " (sampled)";
+  if (source == "mpirun") words += " (or of mpirun)";
   return words;
 }
 

@@ -21,7 +21,8 @@ struct RunReadings {
   EventReadings events = {};
   std::vector<std::optional<std::int64_t>> kernel_peaks = {};  // by rank; empty: unknown
   JobUsage slurm = {};
-  std::optional<double> cpu_joules = {};  // RAPL's, of this machine
+  std::optional<std::int64_t> peak_process_bytes = {};  // of the local mpirun and its ranks
+  std::optional<double> cpu_joules = {};                // RAPL's, of this machine
 };
 
 /// `plan`: what the job occupies of each node, with spare nodes.

@@ -52,6 +52,7 @@ Books read_books(System& system, const RunOutline& plan, const RunDir& dir, cons
       .wasted_seconds = wasted_seconds(history, summary.restarts),
       .events = read_event_readings(dir.events(), began_s),
       .kernel_peaks = peaks_in(file_end(memory_file(dir.path), most_bytes), began_s),
+      .peak_process_bytes = outcome.peak_process_bytes,
       .cpu_joules = outcome.cpu_joules};
   // Neither events nor Slurm tell how long it ran: as of a `run:` whose dllaunch was killed.
   if (readings.seconds == 0.0 && !outcome.queue_seconds) readings.seconds.reset();

@@ -100,6 +100,8 @@ TEST(Books, AreToldInWords) {
   EXPECT_EQ(words_of(books_of(readings, outline(1, {.cores = 16, .gpus = 0}))).size(), 3U)
       << "no GPUs, nothing wasted";
   readings.events = {};
+  readings.peak_process_bytes = 5 << 19;
+  EXPECT_EQ(words_of(books_of(readings, outline(1, {})))[2].second, "2.5 MiB (or of mpirun)");
   readings.slurm.peak_task_bytes = 3 << 19;
   EXPECT_EQ(words_of(books_of(readings, outline(1, {})))[2].second, "1.5 MiB (sampled)");
 }
