@@ -1,4 +1,5 @@
-// Random numbers as a function of (key, counter): identical on every rank, machine and thread.
+// Random numbers as a function of (key, counter), and a hash of texts: identical on every rank,
+// machine and thread.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,17 @@ constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t counter) {
   return mix_bits(key + (counter + 1) * 0x9e3779b97f4a7c15u);
 }
 
+/// FNV-1a: the same on every machine and in every version, unlike std::hash.
+constexpr std::uint64_t stable_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+static_assert(stable_hash("foobar") == 0x85944171f73967e8u);  // of its authors' test vectors
+
 /// Returns a key for (seed, purpose). Sequences of different keys are independent.
 constexpr std::uint64_t random_key(std::uint64_t seed, std::string_view purpose) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : purpose) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return random_bits(mix_bits(seed), hash);
+  return random_bits(mix_bits(seed), stable_hash(purpose));
 }
 
 /// 0 .. bound-1: the upper half of bits * bound. The bias is below bound / 2^64.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "launcher/base/split.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -39,6 +40,8 @@ void add_memory(const RunReadings& readings, Books& books) {
   for (const auto& peak : readings.kernel_peaks) raise(peak, "kernel");
   // Slurm samples: it stands only where nothing exact is known.
   if (!books.peak_memory_bytes) raise(readings.slurm.peak_task_bytes, "sacct");
+  // It may be mpirun's own.
+  if (!books.peak_memory_bytes) raise(readings.peak_process_bytes, "mpirun");
 }
 
 void add_energy(const RunReadings& readings, Books& books) {
@@ -58,9 +61,33 @@ void add_energy(const RunReadings& readings, Books& books) {
   if (events.gpu_joules) add(*events.gpu_joules, events.gpu_source, events.gpu_seconds);
 }
 
+std::optional<double> both(std::optional<double> one, std::optional<double> other) {
+  return one && other ? std::optional(*one + *other) : std::nullopt;
+}
+
+std::optional<double> known(std::optional<double> one, std::optional<double> other) {
+  return one && other ? *one + *other : one ? one : other;
+}
+
+/// "rapl+nvml" and "nvml": "rapl+nvml".
+std::string joined_sources(std::string all, const std::string& more) {
+  for (const auto source : split_at(more, '+')) {
+    const auto names = split_at(all, '+');
+    if (std::ranges::find(names, source) != names.end()) continue;
+    all = all.empty() ? std::string(source) : fmt::format("{}+{}", all, source);
+  }
+  return all;
+}
+
 std::string number(const Json& object, std::string_view key, std::string_view form) {
   const auto value = value_at<std::optional<double>>(object, key);
   return value ? fmt::format(fmt::runtime(form), *value) : "unknown";
+}
+
+/// " in 2 submissions"; empty of one.
+std::string submissions_words(const Json& summary) {
+  const auto all = value_at<std::int64_t>(summary, "submissions", 1);
+  return all > 1 ? fmt::format(" in {} submissions", all) : "";
 }
 
 std::string memory_words(const Json& summary) {
@@ -72,7 +99,9 @@ std::string memory_words(const Json& summary) {
   for (std::size_t rank = 0; peaks.is_array() && rank < peaks.size(); ++rank) {
     if (peaks[rank] == Json(*most)) return words + fmt::format(" (rank {})", rank);
   }
-  if (value_at<std::string>(summary, "peak_memory_source") == "sacct") words += " (sampled)";
+  const auto source = value_at<std::string>(summary, "peak_memory_source");
+  if (source == "sacct") words += " (sampled)";
+  if (source == "mpirun") words += " (or of mpirun)";
   return words;
 }
 
@@ -111,13 +140,36 @@ Books books_of(const RunReadings& readings, const RunOutline& plan) {
   return books;
 }
 
-std::vector<std::pair<std::string, std::string>> book_words(const Json& summary) {
+Books sum_of(const Books& earlier, const Books& later) {
+  const auto& most =
+      later.peak_memory_bytes.value_or(0) > earlier.peak_memory_bytes.value_or(0) ? later : earlier;
+  return {
+      .core_hours = both(earlier.core_hours, later.core_hours),
+      .gpu_hours = both(earlier.gpu_hours, later.gpu_hours),
+      .peak_memory_bytes = most.peak_memory_bytes,
+      .peak_memory_source = most.peak_memory_source,
+      .peak_memory_by_rank = most_of_both(earlier.peak_memory_by_rank, later.peak_memory_by_rank),
+      .energy_joules = known(earlier.energy_joules, later.energy_joules),
+      .energy_source = joined_sources(earlier.energy_source, later.energy_source),
+      .energy_seconds = known(earlier.energy_seconds, later.energy_seconds),
+      .wasted = {.seconds = both(earlier.wasted.seconds, later.wasted.seconds),
+                 .core_hours = both(earlier.wasted.core_hours, later.wasted.core_hours),
+                 .gpu_hours = both(earlier.wasted.gpu_hours, later.wasted.gpu_hours)}};
+}
+
+std::vector<std::pair<std::string, std::string>> hour_words(const Json& summary) {
   if (!summary.is_object() || !summary.contains("core_hours")) return {};
   std::vector<std::pair<std::string, std::string>> words = {
-      {"core-hours", number(summary, "core_hours", "{:.4g}")}};
+      {"core-hours", number(summary, "core_hours", "{:.4g}") + submissions_words(summary)}};
   // A job without GPUs has no hours of them.
   if (value_at<std::optional<double>>(summary, "gpu_hours") != 0.0)
     words.emplace_back("GPU-hours", number(summary, "gpu_hours", "{:.4g}"));
+  return words;
+}
+
+std::vector<std::pair<std::string, std::string>> book_words(const Json& summary) {
+  auto words = hour_words(summary);
+  if (words.empty()) return words;
   words.emplace_back("peak memory of a rank", memory_words(summary));
   words.emplace_back("energy", energy_words(summary));
   const auto wasted = wasted_words(value_at<Json>(summary, "wasted"));

@@ -21,11 +21,19 @@ struct RunReadings {
   EventReadings events = {};
   std::vector<std::optional<std::int64_t>> kernel_peaks = {};  // by rank; empty: unknown
   JobUsage slurm = {};
-  std::optional<double> cpu_joules = {};  // RAPL's, of this machine
+  std::optional<std::int64_t> peak_process_bytes = {};  // of the local mpirun and its ranks
+  std::optional<double> cpu_joules = {};                // RAPL's, of this machine
 };
 
 /// `plan`: what the job occupies of each node, with spare nodes.
 Books books_of(const RunReadings& readings, const RunOutline& plan);
+
+/// Of two submissions of a run together. Hours and waste are unknown where one of both is; energy
+/// is that of the seconds that are covered.
+Books sum_of(const Books& earlier, const Books& later);
+
+/// Of book_words(), the core-hours and GPU-hours.
+std::vector<std::pair<std::string, std::string>> hour_words(const Json& summary);
 
 /// What summary.json says about the cost of its run, in words, as name and value; "unknown" where
 /// it is null. Empty for a summary of an older dllaunch.

@@ -16,12 +16,12 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{4} << 20;
 
 /// As for goodput, the longest of what is known: each may have missed something.
-double seconds_of(const RunDir& dir, const Outcome& outcome, const History& history, double began_s,
-                  double most_seconds) {
-  const double journal =
-      allocated_seconds(file_end(dir.path + "/supervisor.jsonl", most_bytes), began_s);
-  return std::max(outcome.seconds,
-                  std::min(std::max(journal, history.span_seconds()), most_seconds));
+double seconds_of(const RunOutline& plan, const RunDir& dir, double known_s,
+                  const History& history) {
+  const double journal = allocated_seconds(file_end(dir.path + "/supervisor.jsonl", most_bytes),
+                                           began_at_s(dir, plan.launcher));
+  const double most_seconds = seconds_since_began(dir, plan.launcher);
+  return std::max(known_s, std::min(std::max(journal, history.span_seconds()), most_seconds));
 }
 
 }  // namespace
@@ -34,17 +34,28 @@ std::optional<double> wasted_seconds(const History& history, int restarts) {
   return history.lost_seconds() + history.interrupted_seconds();
 }
 
+Books hours_so_far(const RunOutline& plan, const RunDir& dir, double seconds,
+                   const History& history) {
+  RunReadings readings;
+  // Of an array, not all tasks run at a time.
+  if (!plan.array) readings.seconds = seconds_of(plan, dir, seconds, history);
+  if (readings.seconds == 0.0) readings.seconds.reset();
+  return books_of(readings, plan);
+}
+
 Books read_books(System& system, const RunOutline& plan, const RunDir& dir, const Outcome& outcome,
                  const Summary& summary, const History& history) {
   const double began_s = began_at_s(dir, plan.launcher);
-  const double most_seconds = seconds_since_began(dir, plan.launcher);
   RunReadings readings{
-      .seconds = plan.array ? outcome.task_seconds
-                            : seconds_of(dir, outcome, history, began_s, most_seconds),
+      .seconds =
+          plan.array ? outcome.task_seconds : seconds_of(plan, dir, outcome.seconds, history),
       .wasted_seconds = wasted_seconds(history, summary.restarts),
       .events = read_event_readings(dir.events(), began_s),
       .kernel_peaks = peaks_in(file_end(memory_file(dir.path), most_bytes), began_s),
+      .peak_process_bytes = outcome.peak_process_bytes,
       .cpu_joules = outcome.cpu_joules};
+  // Neither events nor Slurm tell how long it ran: as of a `run:` whose dllaunch was killed.
+  if (readings.seconds == 0.0 && !outcome.queue_seconds) readings.seconds.reset();
   // Restarts of an array's tasks are in their own directories.
   if (plan.array) readings.wasted_seconds.reset();
   if (plan.launcher == Launcher::slurm) {

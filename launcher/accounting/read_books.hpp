@@ -15,8 +15,13 @@ namespace dllaunch {
 /// was one of which events tell nothing, as with `run:`.
 std::optional<double> wasted_seconds(const History& history, int restarts);
 
-/// `summary`: of the same run, without books. Asks Slurm's accounting; what does not answer is
-/// unknown.
+/// The hours of the newest submission so far. `seconds`: how long it has been running, if known,
+/// else 0.
+Books hours_so_far(const RunOutline& plan, const RunDir& dir, double seconds,
+                   const History& history);
+
+/// Of the newest submission alone. `summary`: of the same run, without books. Asks Slurm's
+/// accounting; what does not answer is unknown.
 Books read_books(System& system, const RunOutline& plan, const RunDir& dir, const Outcome& outcome,
                  const Summary& summary, const History& history);
 

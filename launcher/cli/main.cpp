@@ -20,6 +20,7 @@
 #include "launcher/cli/error_kinds.hpp"
 #include "launcher/cli/pager.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 
 namespace {
@@ -114,7 +115,7 @@ int report(const Error& error, const Console& console, bool json) {
                             {{"id", error.id.empty() ? kind : std::string(error.id)},
                              {"what", error.what},
                              {"hint", error.hint}}}};
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fputs(json_text(document).c_str(), stdout);
   }
   const char* name = console.color_err ? "\033[1;31mdllaunch:\033[0m" : "dllaunch:";
   std::fflush(stdout);

@@ -44,6 +44,7 @@ PageSection figures_side_by_side(const Comparison& comparison) {
   for (const ComparedRun& run : comparison.runs) places.push_back({run.label, run.path});
   std::string content = scrolled(html_table(head_of(comparison, ""), rows)) +
                         folded("directories", html_table({"", "directory"}, places));
+  for (const auto& note : comparison.notes) content += element("p", "", markup(note)) + "\n";
   for (const ComparedRun& run : comparison.runs)
     for (const auto& note : run.notes)
       content += element("p", "", markup(run.label + ": " + note)) + "\n";

@@ -56,6 +56,7 @@ std::string render_comparison(const Comparison& comparison) {
   }
   std::string text = table_text(rows) + differences_text(comparison);
   std::string notes;
+  for (const auto& note : comparison.notes) notes += printable(note) + "\n";
   for (const ComparedRun& run : comparison.runs)
     for (const auto& note : run.notes)
       notes += fmt::format("{}: {}\n", printable(run.label), printable(note));

@@ -47,6 +47,7 @@ struct ComparedRun {
   std::optional<double> goodput = {};  // 0 .. 1
   std::optional<std::int64_t> restarts = {};
   std::optional<double> seconds = {};  // wall time without the queue
+  Json summary = {};                   // RUN/summary.json; null: none yet
   std::vector<ComparedEpoch> epochs = {};
   std::vector<ComparedSize> sizes = {};         // of a study
   Json job = {};                                // as resolved; null: unknown

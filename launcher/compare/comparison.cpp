@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "launcher/accounting/books.hpp"
 #include "launcher/base/format.hpp"
 #include "launcher/base/secrets.hpp"
+#include "launcher/run/books.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -63,10 +66,55 @@ std::string last_text(const ComparedRun& run, std::optional<double> ComparedEpoc
   return "";
 }
 
-std::string reached_text(const ComparedRun& run, const std::optional<TargetReached>& reached) {
-  if (run.epochs.empty()) return "";
+std::string reached_text(const ComparedRun& run, TargetKind kind,
+                         const std::optional<TargetReached>& reached) {
+  if (!has_values(run, kind)) return "";
   if (!reached) return "not reached";
   return fmt::format("{}, epoch {}", duration_text(reached->wall_s), reached->epoch);
+}
+
+/// Why a value that was asked for has no time in some runs; empty: it has, or was not reached.
+std::string lack_of(const std::vector<ComparedRun>& runs, TargetKind kind, bool compared) {
+  std::vector<std::string_view> without;
+  for (const ComparedRun& run : runs)
+    if (!has_values(run, kind)) without.push_back(run.label);
+  const auto name = name_of(kind);
+  if (without.size() == runs.size()) return fmt::format("no run has a value of {}", name);
+  if (!compared)
+    return fmt::format("some runs have {0} of the training only, others of the validation only",
+                       name);
+  return without.empty() ? ""
+                         : fmt::format("without a value of {}: {}", name, fmt::join(without, ", "));
+}
+
+/// The record of its newest start; null where it does not say.
+Json json_of_origin(const ComparedRun& run) {
+  const auto& origin = run.origin;
+  const auto* code = origin && origin->code ? &*origin->code : nullptr;
+  const auto known = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  return {{"submitted_from", origin ? known(origin->host) : Json()},
+          {"dllaunch", origin ? known(origin->dllaunch) : Json()},
+          {"revision", code != nullptr ? known(code->revision) : Json()},
+          {"branch", code != nullptr ? known(code->branch) : Json()},
+          {"uncommitted_changes", code != nullptr ? json_of(code->dirty) : Json()}};
+}
+
+/// A row for each figure that book_words() has of one of the runs. It has no word for what a run
+/// did not use at all.
+void add_books(const std::vector<ComparedRun>& runs, std::vector<FigureRow>& rows) {
+  std::map<std::string, std::size_t> places;
+  const std::size_t first = rows.size();
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (auto& [name, words] : book_words(runs[run].summary)) {
+      const auto [place, is_new] = places.emplace(name, rows.size());
+      if (is_new) rows.push_back({.name = name, .cells = std::vector<std::string>(runs.size())});
+      rows[place->second].cells[run] = std::move(words);
+    }
+  }
+  for (std::size_t row = first; row < rows.size(); ++row)
+    for (std::size_t run = 0; run < runs.size(); ++run)
+      if (auto& cell = rows[row].cells[run]; cell.empty())
+        cell = book_words(runs[run].summary).empty() ? "unknown" : "0";
 }
 
 Json json_of_run(const ComparedRun& run) {
@@ -81,11 +129,15 @@ Json json_of_run(const ComparedRun& run) {
           {"state", run.state},
           {"ranks", run.ranks},
           {"nodes", run.nodes},
+          {"hosts", run.hosts.empty() ? Json() : Json(run.hosts)},
+          {"hardware", run.hardware.empty() ? Json() : Json(run.hardware)},
+          {"origin", json_of_origin(run)},
           {"value", json_of(run.value)},
           {"unit", run.unit},
           {"goodput", json_of(run.goodput)},
           {"restarts", json_of(run.restarts)},
           {"seconds", json_of(run.seconds)},
+          {"books", books_in(run.summary)},
           {"epochs", epochs},
           {"sizes", sizes},
           {"left_out_variables", run.origin ? json_of(run.origin->left_out) : Json::array()},
@@ -96,7 +148,7 @@ Json json_of_target(const Target& target) {
   Json reached = Json::array();
   for (const auto& one : target.reached)
     reached.push_back(one ? Json{{"seconds", one->wall_s}, {"epoch", one->epoch}} : Json());
-  return {{"of", target.kind == TargetKind::loss ? "loss" : "accuracy"},
+  return {{"of", name_of(target.kind)},
           {"images", target.validation ? "validation" : "training"},
           {"value", target.value},
           {"reached", reached}};
@@ -122,9 +174,13 @@ Comparison compare_runs(std::vector<ComparedRun> runs, std::vector<LeftOutRun> l
                         const TargetsWanted& wanted) {
   tell_apart(runs);
   Comparison all{.left_out = std::move(left_out), .differences = differences_of(runs)};
-  for (const auto& [kind, value] :
-       {std::pair(TargetKind::loss, wanted.loss), std::pair(TargetKind::accuracy, wanted.accuracy)})
-    if (auto target = target_of(runs, kind, value)) all.targets.push_back(*std::move(target));
+  for (const auto& [kind, value] : {std::pair(TargetKind::loss, wanted.loss),
+                                    std::pair(TargetKind::accuracy, wanted.accuracy)}) {
+    auto target = target_of(runs, kind, value);
+    if (const auto why = value ? lack_of(runs, kind, target.has_value()) : ""; !why.empty())
+      all.notes.push_back(fmt::format("--{} {}: {}", name_of(kind), *value, why));
+    if (target) all.targets.push_back(*std::move(target));
+  }
   all.runs = std::move(runs);
   return all;
 }
@@ -153,13 +209,14 @@ std::vector<FigureRow> figure_rows(const Comparison& comparison) {
   for (const Target& target : comparison.targets) {
     std::size_t at = 0;
     add("time to " + target_words(target),
-        [&](Run run) { return reached_text(run, target.reached[at++]); });
+        [&](Run run) { return reached_text(run, target.kind, target.reached[at++]); });
   }
   add("goodput", [](Run run) {
     return run.goodput ? fmt::format("{:.0f} %", 100 * *run.goodput) : std::string();
   });
   add("restarts", [](Run run) { return run.restarts ? std::to_string(*run.restarts) : ""; });
   add("wall time", [](Run run) { return run.seconds ? duration_text(*run.seconds) : ""; });
+  add_books(comparison.runs, rows);
   return rows;
 }
 
@@ -174,7 +231,8 @@ Json to_json(const Comparison& comparison) {
   return {{"runs", runs},
           {"targets", targets},
           {"differences", json_of_differences(comparison.differences)},
-          {"left_out", left_out}};
+          {"left_out", left_out},
+          {"notes", comparison.notes}};
 }
 
 }  // namespace dllaunch

@@ -17,6 +17,7 @@ struct Comparison {
   std::vector<LeftOutRun> left_out = {};
   std::vector<Target> targets = {};
   std::vector<DifferenceGroup> differences = {};
+  std::vector<std::string> notes = {};  // what was asked for and cannot be compared
 };
 
 struct TargetsWanted {
@@ -30,7 +31,8 @@ constexpr std::size_t most_compared = 16;
 Comparison compare_runs(std::vector<ComparedRun> runs, std::vector<LeftOutRun> left_out,
                         const TargetsWanted& wanted);
 
-/// Figures as text: a name and a cell a run. What no run has is left out.
+/// Figures as text: a name and a cell a run. What no run has is left out. What a run cost is
+/// "unknown" where its summary does not say.
 struct FigureRow {
   std::string name = {};
   std::vector<std::string> cells = {};

@@ -101,6 +101,7 @@ Result<ComparedRun> read_run(System& system, const std::string& path) {
                   .goodput = value_at<std::optional<double>>(summary, "goodput"),
                   .restarts = value_at<std::optional<std::int64_t>>(summary, "restarts"),
                   .seconds = value_at<std::optional<double>>(summary, "seconds"),
+                  .summary = summary,
                   .epochs = epochs_of(read_series(stored->dir.events()))};
   if (const auto plan = read_run_file(system, stored->dir.plan_json(), most_bytes))
     run.hardware = hardware_of(stored_placement(json_object_in(*plan)).topology);

@@ -28,12 +28,12 @@ std::optional<double> best_of(const ComparedRun& run, TargetKind kind, Member me
   return best;
 }
 
-/// The worst of the best; nullopt: a run with epochs has no such value, or none has epochs.
+/// The worst of the best; nullopt: a run has values, but not of these images, or none has values.
 std::optional<double> common_goal(std::span<const ComparedRun> runs, TargetKind kind,
                                   Member member) {
   std::optional<double> worst;
   for (const ComparedRun& run : runs) {
-    if (run.epochs.empty()) continue;
+    if (!has_values(run, kind)) continue;
     const auto best = best_of(run, kind, member);
     if (!best) return std::nullopt;
     if (!worst || is_as_good(kind, *worst, *best)) worst = best;
@@ -43,9 +43,17 @@ std::optional<double> common_goal(std::span<const ComparedRun> runs, TargetKind 
 
 }  // namespace
 
+std::string_view name_of(TargetKind kind) {
+  return kind == TargetKind::loss ? "loss" : "accuracy";
+}
+
+bool has_values(const ComparedRun& run, TargetKind kind) {
+  return best_of(run, kind, member_of(kind, true)) || best_of(run, kind, member_of(kind, false));
+}
+
 std::string target_words(const Target& target) {
   return fmt::format("{} {} {:.4g}", target.validation ? "validation" : "training",
-                     target.kind == TargetKind::loss ? "loss" : "accuracy", target.value);
+                     name_of(target.kind), target.value);
 }
 
 std::optional<Target> target_of(std::span<const ComparedRun> runs, TargetKind kind,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/compare/compared_run.hpp"
@@ -26,11 +27,16 @@ struct Target {
   std::vector<std::optional<TargetReached>> reached = {};  // a run each; nullopt: not reached
 };
 
+std::string_view name_of(TargetKind kind);
+
+/// Whether an epoch of it has such a value, of the training or the validation.
+bool has_values(const ComparedRun& run, TargetKind kind);
+
 /// "validation loss 0.25".
 std::string target_words(const Target& target);
 
 /// `wanted`: the value; nullopt: the worst of the runs' best values, which all have reached. Of the
-/// validation if every run with epochs has one, else of the training. nullopt: nothing to compare.
+/// validation if every run with values has one, else of the training. nullopt: nothing to compare.
 std::optional<Target> target_of(std::span<const ComparedRun> runs, TargetKind kind,
                                 std::optional<double> wanted);
 

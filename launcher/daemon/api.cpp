@@ -302,7 +302,10 @@ ApiAnswer Api::curve(const RunRecord& run) const {
 ApiAnswer Api::report(const RunRecord& run) const {
   auto stored = read_stored_run(system_, run.dir);
   if (!stored) return error_answer(stored.error());
-  const auto page = html_page(run_page(read_run_for_page(system_, *std::move(stored))));
+  const auto run_state = run_state_of(*stored, hooks_.snapshot()->queue, hooks_.now_s());
+  auto record = read_run_for_page(system_, *std::move(stored));
+  record.so_far = cost_so_far(system_, run_state);
+  const auto page = html_page(run_page(record));
   return page_answer(replaced(page, "<style>", "<style nonce=\"@NONCE@\">"));
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "launcher/slurm/overlap_step.hpp"
 #include "runtime/rank/binding.hpp"
 #include "support/json_fields.hpp"
+#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -107,12 +107,8 @@ std::string digest_of_job(Json resolved, const std::vector<std::string>& left_ou
       resolved[key.substr(0, dot)][key.substr(dot + 1)] = nullptr;
     }
   }
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char c : resolved.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 1099511628211U;
-  }
-  return fmt::format("{:016x}", hash);
+  const auto text = resolved.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fmt::format("{:016x}", stable_hash(text));
 }
 
 }  // namespace dllaunch

@@ -329,6 +329,9 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   }
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   outcome.cpu_joules = meter.joules();
+  // What `setup:` started has the same parent.
+  const auto peak = starter->peak_memory_bytes();
+  if (!spawns && !needs_preparation(plan) && peak > 0) outcome.peak_process_bytes = peak;
   return outcome;
 }
 

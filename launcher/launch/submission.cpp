@@ -79,7 +79,7 @@ std::string intent_path(const RunDir& run) {
 Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent) {
   const Json record = {
       {"token", intent.token}, {"judged", intent.judged}, {"intended", intent.intended_s}};
-  auto kept = write_file(intent_path(run), record.dump(2) + "\n");
+  auto kept = write_file(intent_path(run), json_text(record));
   // Syncs what the job reads too: plan.json, job.sbatch.
   return kept ? sync_folder(run.path) : kept;
 }

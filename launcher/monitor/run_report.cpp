@@ -13,6 +13,7 @@
 #include "launcher/base/shown_line.hpp"
 #include "launcher/os/line_tail.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -55,10 +56,20 @@ std::string place_line(const RunPlaces& places) {
   return line.empty() ? "" : "  " + shown_line(line) + "\n";
 }
 
-std::string summary_lines(const StoredRun& run, const RunPlaces& places) {
+/// "  core-hours 4, GPU-hours 1"; empty: no words.
+std::string cost_line(const std::vector<std::pair<std::string, std::string>>& all,
+                      std::string_view before = "") {
+  std::string cost;
+  for (const auto& [name, words] : all) append(cost, name + " " + shown_line(words));
+  return cost.empty() ? "" : fmt::format("  {}{}\n", before, cost);
+}
+
+std::string summary_lines(const StoredRun& run, const RunPlaces& places, const Json& so_far) {
   const Json& summary = run.summary;
   std::string text = shown_line(run.dir.path) + "\n" + place_line(places);
-  if (summary.is_null()) return text + "  no summary yet; see dllaunch status\n";
+  if (summary.is_null())
+    return text + "  no summary yet; see dllaunch status\n" +
+           cost_line(hour_words(so_far), "so far: ");
   std::string line;
   append(line, text_in(at(summary, "status")));
   append(line, count(at(summary, "ranks"), "rank"));
@@ -74,10 +85,7 @@ std::string summary_lines(const StoredRun& run, const RunPlaces& places) {
   if (at(summary, "goodput").is_number())
     append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));
   text += "  " + line + "\n";
-  std::string cost;
-  for (const auto& [name, words] : book_words(summary))
-    append(cost, name + " " + shown_line(words));
-  if (!cost.empty()) text += "  " + cost + "\n";
+  text += cost_line(book_words(summary));
   for (const char* key : {"reason", "first_error", "advice"}) {
     const std::string value = text_in(at(summary, key));
     if (!value.empty()) text += "  " + value + "\n";
@@ -171,8 +179,16 @@ RunPlaces places_of(const StoredRun& run) {
   return places;
 }
 
-std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks) {
-  std::string text = summary_lines(run, places);
+Json cost_so_far(System& system, const RunState& run_state) {
+  const bool runs = run_state.state == "running" || run_state.state == "suspended" ||
+                    run_state.state == "completing";
+  if (!runs || !run_state.run.summary.is_null()) return {};
+  return all_hours_so_far(system, run_state.run, run_state.seconds.value_or(0));
+}
+
+std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks,
+                              const Json& so_far) {
+  std::string text = summary_lines(run, places, so_far);
   if (!ranks.is_object()) return text;
   text += ranks_table(ranks);
   const Json& notes = at(ranks, "notes");

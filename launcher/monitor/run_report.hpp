@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/monitor/run_state.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "support/json.hpp"
 
@@ -19,7 +21,13 @@ struct RunPlaces {
 };
 RunPlaces places_of(const StoredRun& run);
 
-/// Renders the report. `ranks`: from last_ranks_event(), may be null. Missing parts are left out.
-std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks);
+/// What a run that is running has cost so far, as keys of a summary: hours alone; null: it is not
+/// running, or has a summary.
+Json cost_so_far(System& system, const RunState& run_state);
+
+/// Renders the report. `ranks`: from last_ranks_event(), `so_far`: cost_so_far(); may be null.
+/// Missing parts are left out.
+std::string render_run_report(const StoredRun& run, const RunPlaces& places, const Json& ranks,
+                              const Json& so_far = {});
 
 }  // namespace dllaunch

@@ -20,6 +20,10 @@ bool is_too_deep(const Json& document) {
   return false;
 }
 
+std::string json_text(const Json& document) {
+  return document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
 Json json_object_in(std::string_view text) {
   auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || is_too_deep(document)) return {};

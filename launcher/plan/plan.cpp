@@ -11,6 +11,7 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/trainer_backends.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
@@ -108,7 +109,7 @@ std::string train_document(const Job& job) {
   // Ranks read it in DLLAUNCH_TRANSPORT, as their shims do.
   if (job.runtime.is_object()) document["runtime"].erase("transport");
   if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;
-  return document.dump(2) + "\n";
+  return json_text(document);
 }
 
 /// Commands not declared restartable are left to Slurm. Commands without a declared stall limit

@@ -3,17 +3,22 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "launcher/accounting/books.hpp"
 #include "launcher/accounting/read_books.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,9 +32,43 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
-std::string file_text(const Json& summary) {
-  // Paths may contain any bytes; JSON is UTF-8.
-  return summary.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+/// The run may have been read before its job was submitted.
+std::string latest_job(System& system, const StoredRun& run) {
+  const auto text = system.read_file(run.dir.job_id());
+  return text ? job_id_in(*text).value_or("") : run.job_id;
+}
+
+/// The summary of the submission before; nullopt: there was none; null: it is damaged.
+std::optional<Json> read_earlier(System& system, const RunDir& dir) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(dir.earlier_summary(), ignored)) return std::nullopt;
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  const auto text = read_run_file(system, dir.earlier_summary(), most_bytes);
+  return text ? json_object_in(*text) : Json();
+}
+
+bool is_of(const std::optional<Json>& summary, const std::string& submission) {
+  return summary && !submission.empty() &&
+         value_at<std::string>(*summary, "submission") == submission;
+}
+
+void add_earlier(const std::optional<Json>& earlier, Summary& summary) {
+  if (!earlier) return;
+  const auto before = std::max<std::int64_t>(1, value_at<std::int64_t>(*earlier, "submissions", 1));
+  // A process was killed between setting it aside and the next submission: it counts this one.
+  const bool counted = is_of(earlier, summary.submission);
+  const auto books = books_from(*earlier);
+  summary.books = counted ? books : sum_of(books, summary.books);
+  summary.submissions = counted ? before : before + 1;
+}
+
+/// How the latest local start ended, whose dllaunch told nobody; nullopt: it started no rank.
+std::optional<Outcome> end_of_killed(const StoredRun& run) {
+  const auto started_s = std::max(changed_at_s(run.dir.out() + "/spawn.log"),
+                                  changed_at_s(run.dir.out() + "/mpirun.log"));
+  if (started_s < run.began_at_s) return std::nullopt;
+  return Outcome{.status = RunStatus::failed,
+                 .reason = "the dllaunch that ran it was killed before it could write a summary"};
 }
 
 }  // namespace
@@ -82,11 +121,23 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
   auto summary = summary_of(outcome, totals, run.plan.ranks(), run.trains,
                             seconds_since_began(run.dir, run.plan.launcher));
   summary.books = read_books(system, run.plan, run.dir, outcome, summary, totals.history());
+  summary.submission = submission_name(run.plan, latest_job(system, run), run.dir);
+  add_earlier(read_earlier(system, run.dir), summary);
   return summary;
 }
 
+Json all_hours_so_far(System& system, const StoredRun& run, double seconds) {
+  Summary summary;
+  summary.books = hours_so_far(run.plan, run.dir, seconds, read_totals(run).history());
+  summary.submission = submission_name(run.plan, run.job_id, run.dir);
+  add_earlier(read_earlier(system, run.dir), summary);
+  return {{"core_hours", or_null(summary.books.core_hours)},
+          {"gpu_hours", or_null(summary.books.gpu_hours)},
+          {"submissions", summary.submissions}};
+}
+
 std::string summary_text(const Summary& summary) {
-  return file_text(to_json(summary));
+  return json_text(to_json(summary));
 }
 
 Result<std::optional<FinalState>> read_final_state(System& system, const StoredRun& run) {
@@ -116,10 +167,28 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
   if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<FinalState>();
   auto end = read_final_state(system, run);
   if (!end || !*end) return end;
-  auto written = write_file(run.dir.summary(), file_text((*end)->summary));
+  auto written = write_file(run.dir.summary(), json_text((*end)->summary));
   // A directory that is not writable can still be read.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return end;
+}
+
+void close_submission(System& system, const RunDir& dir) {
+  const auto run = read_stored_run(system, dir.path);
+  if (!run || !run->summary.is_null()) return;
+  const auto name = submission_name(run->plan, run->job_id, dir);
+  if (name.empty() || is_of(read_earlier(system, dir), name)) return;
+  Json summary = {{"status", "failed"}, {"submission", name}};
+  if (run->plan.launcher == Launcher::slurm) {
+    const auto end = read_final_state(system, *run);
+    if (end && *end) summary = (*end)->summary;
+  } else {
+    const auto outcome = end_of_killed(*run);
+    if (!outcome) return;
+    summary = to_json(final_summary(system, *run, *outcome, read_totals(*run)));
+  }
+  auto written = write_file(dir.summary(), json_text(summary));
+  if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
 }
 
 std::string command_to_go_on(const StoredRun& run) {

@@ -24,9 +24,14 @@ std::string render_failure(const Outcome& outcome);
 Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, bool trains,
                    double most_seconds = RunTotals::no_bound);
 
-/// The summary of a run that has just ended, with its books.
+/// The summary of a run that has just ended, with its books: what it cost, and all submissions
+/// before it.
 Summary final_summary(System& system, const StoredRun& run, const Outcome& outcome,
                       const RunTotals& totals);
+
+/// The core-hours and GPU-hours so far of a run without a summary, and of all submissions before,
+/// as keys of a summary. `seconds`: how long it has been running, if known, else 0.
+Json all_hours_so_far(System& system, const StoredRun& run, double seconds);
 
 /// Returns the totals: earlier runs in the directory are recalled, the current one is added up.
 RunTotals read_totals(const StoredRun& run);
@@ -50,6 +55,11 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
 /// not ended, another process follows it, or the summary exists. unavailable, timeout: Slurm does
 /// not respond.
 Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& run);
+
+/// Writes the summary that the latest submission lacks, so that the books of the next one cover it:
+/// nobody followed it to its end, or its dllaunch was killed. Call with the run's lock, before the
+/// next one changes the directory.
+void close_submission(System& system, const RunDir& dir);
 
 /// Returns "dllaunch run JOB --run-dir DIR", which continues from the last checkpoint.
 std::string command_to_go_on(const StoredRun& run);

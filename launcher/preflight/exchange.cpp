@@ -22,6 +22,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
+#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -259,9 +260,7 @@ std::vector<int> exchange_ports(const std::string& mark, const std::string& host
   constexpr std::uint64_t first = 20000;
   constexpr std::uint64_t count = 12000;
   constexpr std::uint64_t stride = 2503;
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : fmt::format("{} {}", mark, host))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  const std::uint64_t hash = stable_hash(fmt::format("{} {}", mark, host));
   std::vector<int> ports;
   for (std::uint64_t i = 0; i < 4; ++i)
     ports.push_back(static_cast<int>(first + (hash % count + i * stride) % count));

@@ -67,8 +67,7 @@ Provenance with_submission(Provenance all, SubmissionRecord newest) {
 }
 
 std::string provenance_text(const Provenance& all) {
-  return write_fields(all).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-         "\n";
+  return json_text(write_fields(all));
 }
 
 Result<Provenance> provenance_in(std::string_view text) {

@@ -71,6 +71,8 @@ PageSection overview(const RunForPage& record) {
   add_fact(facts, "restarts",
            formatted(value_at<double>(summary, "restarts", no_number), "{:.0f}"));
   for (const auto& [name, value] : book_words(summary)) add_fact(facts, name, value);
+  for (const auto& [name, value] : hour_words(record.so_far))
+    add_fact(facts, name + " so far", value);
   std::string words;
   for (const char* key : {"reason", "first_error", "advice"}) {
     const std::string text = value_at<std::string>(summary, key);

@@ -20,8 +20,10 @@ struct RunForPage {
   RankTimes times;
   StoredPlacement stored;
   std::string job_file;  // as resolved; empty: unreadable
+  Json so_far;           // cost_so_far(); null: it is not running
 };
 
+/// Without `so_far`.
 RunForPage read_run_for_page(System& system, StoredRun run);
 
 /// Pure. A section without anything to show is left out.

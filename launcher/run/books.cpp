@@ -28,4 +28,31 @@ void add_json(const Books& books, Json& summary) {
                        {"gpu_hours", or_null(wasted.gpu_hours)}};
 }
 
+Books books_from(const Json& summary) {
+  using Number = std::optional<double>;
+  using Bytes = std::optional<std::int64_t>;
+  Books books{.core_hours = value_at<Number>(summary, "core_hours"),
+              .gpu_hours = value_at<Number>(summary, "gpu_hours"),
+              .peak_memory_bytes = value_at<Bytes>(summary, "peak_memory_bytes"),
+              .peak_memory_source = value_at<std::string>(summary, "peak_memory_source"),
+              .energy_joules = value_at<Number>(summary, "energy_joules"),
+              .energy_source = value_at<std::string>(summary, "energy_source"),
+              .energy_seconds = value_at<Number>(summary, "energy_seconds")};
+  const auto peaks = value_at<Json>(summary, "peak_memory_by_rank");
+  for (std::size_t rank = 0; peaks.is_array() && rank < peaks.size(); ++rank)
+    books.peak_memory_by_rank.push_back(
+        peaks[rank].is_number_integer() ? Bytes(peaks[rank].get<std::int64_t>()) : std::nullopt);
+  const auto wasted = value_at<Json>(summary, "wasted");
+  books.wasted = {.seconds = value_at<Number>(wasted, "seconds"),
+                  .core_hours = value_at<Number>(wasted, "core_hours"),
+                  .gpu_hours = value_at<Number>(wasted, "gpu_hours")};
+  return books;
+}
+
+Json books_in(const Json& summary) {
+  Json books = Json::object();
+  add_json(books_from(summary), books);
+  return books;
+}
+
 }  // namespace dllaunch

@@ -34,8 +34,7 @@ JobRecord record_of(const RunDir& run, const std::string& id) {
 }
 
 void keep(System& system, const RunDir& run, const Json& record) {
-  const auto text = record.dump(2, ' ', false, Json::error_handler_t::replace);
-  const auto written = write_file(run.job_json(), text + "\n");
+  const auto written = write_file(run.job_json(), json_text(record));
   if (!written) system.log("dllaunch: " + written.error().what + "\n");
 }
 

@@ -1,6 +1,7 @@
 // How an execution ended, locally or through Slurm.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,9 +24,11 @@ struct Outcome {
   std::optional<double> queue_seconds = {};  // absent locally
   std::optional<double> task_seconds = {};   // of an array: of all tasks, if known
   std::optional<double> cpu_joules = {};     // of this machine, if the ranks ran here
-  int restarts = 0;                          // by the cluster or the supervisor
-  bool detached = false;                     // still running, but no longer followed
-  bool taken_over = false;                   // a later start owns the run directory
+  // Of the local mpirun or a process that it waited for, the most demanding one's.
+  std::optional<std::int64_t> peak_process_bytes = {};
+  int restarts = 0;         // by the cluster or the supervisor
+  bool detached = false;    // still running, but no longer followed
+  bool taken_over = false;  // a later start owns the run directory
 };
 
 }  // namespace dllaunch

@@ -170,8 +170,9 @@ void RunLock::sign() const {
 }
 
 void forget_summary(const RunDir& run) {
-  std::error_code ignored;
-  fs::remove(run.summary(), ignored);
+  std::error_code error;
+  fs::rename(run.summary(), run.earlier_summary(), error);
+  if (error) fs::remove(run.summary(), error);
 }
 
 std::optional<RunLockHolder> owner_of(const RunDir& run) {

@@ -28,6 +28,8 @@ struct RunDir {
   // of the same job, see job_identity.hpp
   std::string job_json() const { return path + "/job.json"; }
   std::string summary() const { return path + "/summary.json"; }
+  // of the submission before, with the totals of all until then
+  std::string earlier_summary() const { return path + "/summary.before.json"; }
 };
 
 /// Returns a job name usable in a directory name: characters other than letters, digits, dot, dash
@@ -68,7 +70,8 @@ class RunLock {
   int fd_;
 };
 
-/// Removes an earlier run's summary before a new one starts.
+/// Sets an earlier run's summary aside before a new one starts. One rename: after a kill at any
+/// time the file exists once.
 void forget_summary(const RunDir& run);
 
 /// The dllaunch process that holds a run's lock.

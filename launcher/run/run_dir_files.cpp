@@ -49,6 +49,8 @@ constexpr RunDirFile file_table[] = {
     {"code.diff", "what differed from the git revision, with `reproducibility: {diff: true}`",
      run_command, Keep::to_look_back},
     {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},
+    {"summary.before.json", "the summary of the submission before, with the costs until then",
+     run_command, Keep::to_look_back},
     {"memory.csv", "the most memory of each rank, where dllaunch started it itself",
      "dllaunch spawn", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},

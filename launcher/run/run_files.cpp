@@ -59,11 +59,7 @@ Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& 
   auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
   if (done && !plan.train_json.empty())
     done = write_file(run.train_json(), plan.train_json, readers);
-  // Paths may contain any bytes; JSON is UTF-8.
-  if (done)
-    done = write_file(run.plan_json(),
-                      to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                      readers);
+  if (done) done = write_file(run.plan_json(), json_text(to_json(plan)), readers);
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }

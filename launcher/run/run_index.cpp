@@ -3,23 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <utility>
 
 #include "launcher/os/atomic_file.hpp"
+#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the entry's name, stable across versions (FNV-1a of the path).
+/// Returns the entry's name, stable across versions.
 std::string entry_name(const std::string& path) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return fmt::format("{:016x}.run", hash);
+  return fmt::format("{:016x}.run", stable_hash(path));
 }
 
 using Dated = std::pair<fs::file_time_type, std::string>;

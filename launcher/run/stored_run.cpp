@@ -54,6 +54,12 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   return run;
 }
 
+std::string submission_name(const RunOutline& plan, const std::string& job_id, const RunDir& dir) {
+  if (plan.launcher == Launcher::slurm) return job_id.empty() ? "" : "job " + job_id;
+  const double began = began_at_s(dir, plan.launcher);
+  return began > 0 ? fmt::format("local {:.6f}", began) : "";
+}
+
 double seconds_since_began(const RunDir& dir, Launcher launcher) {
   const double began = began_at_s(dir, launcher);
   return began > 0 ? std::max(0.0, unix_seconds() - began)

@@ -30,6 +30,10 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path);
 /// never.
 double began_at_s(const RunDir& dir, Launcher launcher);
 
+/// Tells a submission or local start of a run from its others: its Slurm job, else when it began.
+/// Empty: it never began.
+std::string submission_name(const RunOutline& plan, const std::string& job_id, const RunDir& dir);
+
 /// Returns seconds from the run's submission or local start until now, by the file system's clock
 /// and the local one; infinite if it never began.
 double seconds_since_began(const RunDir& dir, Launcher launcher);

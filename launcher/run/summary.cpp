@@ -133,6 +133,8 @@ Json to_json(const Summary& summary) {
     document["restart_list"] = json_of(summary.restart_list);
   }
   add_json(summary.books, document);
+  add("submission", summary.submission);
+  if (summary.submissions > 1) document["submissions"] = summary.submissions;
   add("reason", summary.reason);
   add("first_error", summary.first_error);
   add("advice", summary.advice);

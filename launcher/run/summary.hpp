@@ -116,7 +116,9 @@ struct Summary {
   std::string reason = {};                 // one sentence; empty when completed
   std::string first_error = {};            // "rank 3 on n2: ValueError: bad"; empty: none was found
   std::string advice = {};                 // what to change; empty: unknown
-  Books books = {};
+  Books books = {};                        // of all submissions of the run
+  std::string submission = {};             // which it is the end of; empty: unknown
+  std::int64_t submissions = 1;
 };
 
 /// `seconds`, `most_seconds`: as for RunTotals::goodput.

@@ -349,10 +349,8 @@ Result<int> run_study_in_one_job(System& system, const StudyRequest& request,
 }
 
 Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result) {
-  const auto json =
-      to_json(study, result).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
   const std::pair<const char*, std::string> files[] = {
-      {"study.json", json + "\n"},
+      {"study.json", json_text(to_json(study, result))},
       {"study.csv", study_csv(study, result)},
       {"study.html", html_page(study_page(study, result, dir))},
       {"throughput.svg", svg_file(draw(value_chart(study, result)))},

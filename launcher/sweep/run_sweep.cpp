@@ -113,9 +113,8 @@ Result<Ok> Driver::write(bool now) {
   if (!changed_ || (!now && Clock::now() - written_ < 1s)) return Ok{};
   changed_ = false;
   written_ = Clock::now();
-  const auto json =
-      to_json(sweep_).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-  if (auto done = write_file(request_.dir + "/sweep.json", json + "\n"); !done) return done;
+  const auto json = json_text(to_json(sweep_));
+  if (auto done = write_file(request_.dir + "/sweep.json", json); !done) return done;
   return write_file(request_.dir + "/sweep.html", html_page(sweep_page(sweep_, request_.dir)));
 }
 

@@ -95,8 +95,13 @@ TEST_F(Compare, TwoTrainingsSideBySide) {
 
 TEST_F(Compare, AContinuedRunHasTwoRecords) {
   train("first", {});
+  const auto cost = [this] { return Json::parse(work_.text_of("first/summary.json")); };
+  const double before = cost()["core_hours"].get<double>();
   const auto more = work_.run({"run", path_of("first"), "--set", "train.epochs=3"});
   ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_GT(cost()["core_hours"], before) << "its books cover both";
+  EXPECT_EQ(cost()["submissions"], 2);
+  EXPECT_EQ(unexplained_files(path_of("first")), std::vector<std::string>());
   ASSERT_EQ(record_of("first").size(), 2u);
   EXPECT_EQ(record_of("first")[1]["sets"][0], "train.epochs=3");
   EXPECT_EQ(work_.text_of("first/job.given.yaml"), tiny_local_job);

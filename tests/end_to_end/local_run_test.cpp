@@ -45,6 +45,15 @@ TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
   expect_nothing_left();
 }
 
+TEST_F(LocalRun, ACommandsMemoryIsThatOfItsMostDemandingProcess) {
+  const auto ended =
+      work_.run(args(command("head -c 50000000 /dev/zero | tail -c 40000000 >/dev/null")));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(summary()["peak_memory_source"], "mpirun");
+  EXPECT_GT(summary()["peak_memory_bytes"], 38 << 20);
+  EXPECT_TRUE(summary()["peak_memory_by_rank"].is_null());
+}
+
 /// A machine that hwloc is told of: its driver counts from the far end of the PCI buses.
 TEST_F(LocalRun, EachRankIsToldTheAddressOfItsOwnGpu) {
   const auto gpu = [](int bus, const char* name) {

@@ -47,5 +47,28 @@ TEST_F(ReportPage, GoesWhereItIsTold) {
             2);
 }
 
+TEST_F(ReportPage, ACostSoFarOutlivesAKill) {
+  work_.start(args(job(), long_run_));
+  ASSERT_TRUE(steps_were_made());
+  Workplace other;
+  const auto told = other.run({"report", work_.run_dir(), "--json"});
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_GT(Json::parse(told.out)["so_far"]["core_hours"], 0) << told.out;
+  EXPECT_THAT(other.run({"report", work_.run_dir()}).out, HasSubstr("  so far: core-hours "));
+  work_.signal(SIGKILL);
+  work_.wait();
+  ASSERT_TRUE(happens_within(10s, [&] { return processes_of(work_.run_dir()).empty(); }));
+  EXPECT_THAT(other.run({"report", work_.run_dir()}).out, Not(HasSubstr("so far")));
+  auto again = args(job(), long_run_);
+  again.insert(again.end(), {"--set", "train.max_steps=5"});
+  const auto more = work_.run(again);
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(summary()["submissions"], 2);
+  const auto before = Json::parse(work_.text_of("run/summary.before.json"));
+  EXPECT_EQ(before["status"], "failed");
+  EXPECT_GT(before["core_hours"], 0);
+  EXPECT_GT(summary()["core_hours"], before["core_hours"]);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -157,6 +157,33 @@ TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   EXPECT_THAT(ended.out, HasSubstr("completed: 4 ranks"));
 }
 
+TEST_F(SlurmFollow, TheBooksCoverAJobThatNobodyFollowed) {
+  const auto dir = work_->path() + "/books";
+  const std::vector<std::string> argv = {"run", command_job("books"), "--run-dir", dir};
+  auto detach = argv;
+  detach.push_back("--detach");
+  ASSERT_EQ(run(detach).exit_code, 0);
+  ASSERT_TRUE(says(dir, "I am rank 3"));
+  EXPECT_TRUE(happens_within(30s, [&] {
+    return run({"report", dir}).out.find("  so far: core-hours 0.") != std::string::npos;
+  })) << run({"report", dir}).out;
+  let_go("books");
+  // ps only looks: it writes no summary.
+  ASSERT_TRUE(happens_within(60s, [&] {
+    for (const auto& one : Json::parse(run({"ps", "--json"}).out, nullptr, false))
+      if (one.value("run_dir", "") == dir) return one.value("state", "") == "ended";
+    return false;
+  })) << run({"ps", "--json"}).out;
+  const auto ended = run(argv);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto before = Json::parse(work_->text_of("books/summary.before.json"), nullptr, false);
+  const auto summary = Json::parse(work_->text_of("books/summary.json"), nullptr, false);
+  EXPECT_EQ(before["status"], "completed");
+  EXPECT_GT(before["core_hours"], 0) << before;
+  EXPECT_GT(summary["core_hours"], before["core_hours"]) << summary;
+  EXPECT_EQ(summary["submissions"], 2);
+}
+
 /// Only Slurm's restart count shows it: this attach never saw the job run.
 TEST_F(SlurmFollow, AnUnobservedRequeueIsReported) {
   const auto dir = work_->path() + "/requeued";

@@ -27,6 +27,7 @@
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/mpi/mpi_module.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/rank/binding.hpp"
 #include "runtime/rank/measured.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "runtime/rank/transport.hpp"
@@ -159,6 +160,12 @@ int threads_asked_for() {
   return std::max(threads, 0);
 }
 
+/// Returns the CPUs that this rank is bound to; 0: unknown.
+int cpus_here() {
+  const auto cpus = current_binding();
+  return cpus ? cpus->size() : 0;
+}
+
 /// Runs on a thread that may outlive the loggers, so it does not use them.
 void tell_alarm(const std::string& who, const std::string& line) {
   const std::string whole = fmt::format("dltrain: warning: {}: {}\n", who, line);
@@ -254,6 +261,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .prepare = {.config = config,
                   .run_dir = run_dir,
                   .threads = threads_asked_for(),
+                  .cpus = cpus_here(),
                   .ranks_on_node = env.local_world_size,
                   .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
                   .say = [](std::string_view line) { spdlog::info(line); },

@@ -81,8 +81,9 @@ struct TrainConfig {
   bool stage_or_stop = true;  // false: if the copy fails, read the original
   int crop = 0;               // random shift of training images, at most, pixels
   bool flip = false;          // mirror every second training image, at random
-  int workers = 2;            // threads that prepare batches; 0: the training thread
-  int batch_size = 1;         // images per rank and micro-batch
+  // Threads that prepare batches; 0: the training thread; nullopt: usual_workers().
+  std::optional<int> workers = {};
+  int batch_size = 1;  // images per rank and micro-batch
   AutoConfig find;
   std::int64_t epochs = 1;
   std::optional<std::int64_t> max_steps;

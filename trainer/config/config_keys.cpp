@@ -70,10 +70,12 @@ std::vector<ConfigKey> dataset_keys() {
                    auto& v) { c.data.path = v.is_null() ? "" : v.template get<std::string>(); }},
       {.path = "dataset.workers",
        .kind = ValueKind::integer,
-       .initial = 2,
+       .nullable = true,
        .minimum = 0,
-       .description = "threads per rank that prepare batches; 0: the training thread prepares them",
-       .store = [](auto& c, auto& v) { c.workers = v; }},
+       .description = "threads per rank that prepare batches; 0: the training thread prepares "
+                      "them; null: 2 if CPUs compute; if a GPU does, one less than the CPUs that "
+                      "the rank is bound to, 2 to 16",
+       .store = [](auto& c, auto& v) { c.workers = absent_when_null<int>(v); }},
       {.path = "dataset.stage_to",
        .nullable = true,
        .description = "folder on the node's own storage: one rank of each node copies `path` "

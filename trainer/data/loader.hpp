@@ -2,6 +2,7 @@
 // Knows nothing about models or losses, nor how a data set stores its images.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,15 @@ ImageDestination destination_of(Executable* executable);
 /// Returns whether images are passed through as bytes because the backend prepares them.
 bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
                 const ImageDestination& destination);
+
+/// Workers where nobody chose: threads that compute on CPUs need them; beside a GPU they are free,
+/// but for the training thread's. More than 16 take much memory for batches. `cpus`: that the rank
+/// may use; 0: unknown.
+constexpr int usual_workers(bool gpu_computes, int cpus) {
+  constexpr int least = 2;
+  constexpr int most = 16;
+  return gpu_computes ? std::clamp(cpus - 1, least, most) : least;
+}
 
 struct LoaderOptions {
   Split split = Split::train;

@@ -34,8 +34,9 @@ Checkpoint snapshot(const Session& session) {
 
 LoaderOptions loader_options(const Session& session, Split split) {
   const TrainConfig& config = session.config;
+  const bool gpu = session.executable && session.executable->device_arenas() != nullptr;
   return {.split = split,
-          .workers = config.workers,
+          .workers = config.workers.value_or(usual_workers(gpu, session.cpus)),
           .batch_size = config.batch_size,
           .skip_bad = config.data.skip_bad,
           .preparation = {.image_size = config.data.image_size,

@@ -30,6 +30,7 @@ struct PrepareOptions {
   TrainConfig config;
   std::filesystem::path run_dir;       // contains events.jsonl and checkpoints/
   int threads = 0;                     // compute threads; 0: one per available CPU
+  int cpus = 0;                        // that this rank may use; 0: unknown
   int ranks_on_node = 1;               // ranks that share the node's memory
   Say warn = [](std::string_view) {};  // receives every damaged checkpoint
   Say say = [](std::string_view) {};   // receives progress of this node
@@ -47,6 +48,7 @@ struct Session {
   TrainConfig config;
   std::filesystem::path run_dir;
   int threads = 0;
+  int cpus = 0;
   Activity* activity = nullptr;
   Fence* fence = nullptr;  // rank 0 only, may be nullptr
   StepShape shape;

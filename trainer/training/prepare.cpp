@@ -390,6 +390,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.config = options.config;
   session.run_dir = options.run_dir;
   session.threads = options.threads;
+  session.cpus = options.cpus;
   session.activity = options.activity;
   session.fence = communicator.rank() == 0 ? options.fence : nullptr;
   session.shape = {.ranks = communicator.size(),

@@ -5,6 +5,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/json.hpp"
 #include "topology/placement/placement.hpp"
@@ -86,7 +87,7 @@ Result<int> show_binding(System& system, const Options& options) {
     placement->warnings.push_back(placement->idle +
                                   "; --cores fill assigns them after the near ones");
   if (options.json) {
-    system.print(to_json(*topology, *placement).dump(2) + "\n");
+    system.print(json_text(to_json(*topology, *placement)));
     return exit_code::success;
   }
   const RenderingOptions rendering{.hosts = *hosts, .visible_devices = options.visible_devices};

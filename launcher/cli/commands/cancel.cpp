@@ -20,6 +20,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
@@ -46,7 +47,7 @@ void answer(const Options& options, const std::string& run, std::string_view sta
             const std::string& text, System& system) {
   if (!options.json) return system.print(text);
   const Json document = {{"run", run}, {"state", state}};
-  system.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  system.print(json_text(document));
 }
 
 bool lives(pid_t pid) {

@@ -20,6 +20,7 @@
 #include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/client/unit.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
@@ -144,7 +145,7 @@ Result<int> status(const Options& options, System& system) {
   const auto document = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object())
     return Error{ErrorKind::unavailable, "invalid answer from the daemon", ""};
-  system.print(options.json ? document.dump(2) + "\n" : render(document, *paths));
+  system.print(options.json ? json_text(document) : render(document, *paths));
   return exit_code::success;
 }
 

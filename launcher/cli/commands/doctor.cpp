@@ -5,6 +5,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/preflight/preflight.hpp"
 
@@ -56,7 +57,7 @@ Result<int> show_preflight(System& system, const Options& options) {
   const Console& console = system.console();
   // On many nodes, passed checks would fill the screen.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
-  system.print(options.json ? to_json(*report).dump(2) + "\n"
+  system.print(options.json ? json_text(to_json(*report))
                             : render_preflight(*report, console.color_out, all));
   return all_ok(*report) ? exit_code::success : exit_code::found_problems;
 }
@@ -77,7 +78,7 @@ Result<int> show(System& system, const Options& options) {
   const auto report = examine(system, options);
   if (!report) return report.error();
   const Console& console = system.console();
-  system.print(options.json ? to_json(*report).dump(2) + "\n"
+  system.print(options.json ? json_text(to_json(*report))
                             : render_report(*report, console.columns, console.color_out));
   return worst(*report) == Level::fail ? exit_code::found_problems : exit_code::success;
 }

@@ -15,6 +15,7 @@
 #include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/os/program_version.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "support/json.hpp"
 
@@ -200,7 +201,7 @@ Result<int> show_info(System& system, bool json) {
                      {"gpu_libraries", gpus},
                      {"clusters", clusters(system)}};
   if (json) {
-    system.print(info.dump(2) + "\n");
+    system.print(json_text(info));
     return exit_code::success;
   }
   system.print(fmt::format("{:14}{}\n{:14}{}\n", "dllaunch", version(), "installed as",

@@ -5,6 +5,7 @@
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -24,11 +25,6 @@ struct Options {
   bool json = false;
 };
 
-/// A path may contain any bytes; JSON is UTF-8.
-std::string text_of(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 /// The plan, if there is one, and every problem of the job.
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
@@ -39,7 +35,7 @@ Result<int> show_checked(System& system, const Options& options) {
   if (options.json) {
     auto document = made ? to_json(*made) : Json::object();
     document["checks"] = to_json(report);
-    system.print(text_of(document));
+    system.print(json_text(document));
   } else {
     system.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
   }
@@ -51,7 +47,7 @@ Result<int> show_plan(System& system, const Options& options) {
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  system.print(options.json ? text_of(to_json(*made)) : render_plan(*made));
+  system.print(options.json ? json_text(to_json(*made)) : render_plan(*made));
   return exit_code::success;
 }
 

@@ -9,6 +9,7 @@
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/probe/probe.hpp"
 #include "launcher/probe/render_probe.hpp"
@@ -69,7 +70,7 @@ Result<int> list(System& system, bool json) {
   const auto folder = probe_cache_folder(system).value_or("");
   const auto now = std::time(nullptr);
   if (json) {
-    system.print(probe_list_json(cache, folder, now).dump(2) + "\n");
+    system.print(json_text(probe_list_json(cache, folder, now)));
     return exit_code::success;
   }
   for (const auto& complaint : cache.complaints) system.log("warning: " + complaint + "\n");
@@ -99,7 +100,7 @@ class ScratchFolder {
 };
 
 Result<int> tell(const ProbeOutcome& outcome, bool json, System& system) {
-  system.print(json ? probes_json(outcome).dump(2) + "\n" : render_probes(outcome));
+  system.print(json ? json_text(probes_json(outcome)) : render_probes(outcome));
   for (const auto& [target, why] : outcome.missed)
     system.log(fmt::format("dllaunch: {} skipped: {}\n",
                            fmt::format("partition {}, {}", target.places.front().partition,

@@ -7,6 +7,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/observe_runs.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -38,8 +39,7 @@ Result<int> list_runs(System& system, const Options& options) {
   if (options.json) {
     auto document = Json::array();
     for (const auto& run_state : run_states) document.push_back(to_json(run_state));
-    system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-                 "\n");
+    system.print(json_text(document));
     return exit_code::success;
   }
   if (run_states.empty()) {

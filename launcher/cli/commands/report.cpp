@@ -6,8 +6,10 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/report/run_page.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
@@ -33,11 +35,6 @@ struct Options {
   bool json = false;
 };
 
-void print(System& system, const Json& document) {
-  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-               "\n");
-}
-
 Result<int> merge(const Options& options, const std::string& run, System& system) {
   std::optional<IdSet> ranks;
   if (!options.ranks.empty()) {
@@ -51,23 +48,29 @@ Result<int> merge(const Options& options, const std::string& run, System& system
   auto merged = merge_timelines(run + "/timeline", ranks, output);
   if (!merged) return std::move(merged).error();
   if (options.json) {
-    print(system, to_json(*merged));
+    system.print(json_text(to_json(*merged)));
   } else {
     system.print(render_merged(*merged));
   }
   return exit_code::success;
 }
 
+Json so_far_of(System& system, const StoredRun& run) {
+  return run.summary.is_null() ? cost_so_far(system, observe_run(system, run)) : Json();
+}
+
 Result<int> write_page(const Options& options, StoredRun run, System& system) {
   const bool ours = options.output.empty();
   const std::string output = ours ? run.dir.path + "/report.html" : options.output;
   const std::string job_file = run.dir.job_yaml();
-  const std::string text = html_page(run_page(read_run_for_page(system, std::move(run))));
+  auto record = read_run_for_page(system, std::move(run));
+  record.so_far = so_far_of(system, record.run);
+  const std::string text = html_page(run_page(record));
   // It holds the job file: no more users may read it than may read that.
   auto written = write_file(output, text, ours ? readers_of(job_file) : Readers::none);
   if (!written) return std::move(written).error();
   if (options.json) {
-    print(system, {{"html", output}, {"bytes", text.size()}});
+    system.print(json_text({{"html", output}, {"bytes", text.size()}}));
   } else {
     system.print(output + "\n");
   }
@@ -85,13 +88,15 @@ Result<int> report(const Options& options, System& system) {
   if (options.html) return write_page(options, *std::move(run), system);
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
+  const auto so_far = so_far_of(system, *run);
   if (options.json) {
-    print(system, {{"summary", run->summary},
-                   {"ranks", ranks},
-                   {"jobs", places.jobs},
-                   {"nodes", or_null(places.nodes)}});
+    system.print(json_text({{"summary", run->summary},
+                            {"so_far", so_far},
+                            {"ranks", ranks},
+                            {"jobs", places.jobs},
+                            {"nodes", or_null(places.nodes)}}));
   } else {
-    system.print(render_run_report(*run, places, ranks));
+    system.print(render_run_report(*run, places, ranks, so_far));
   }
   return exit_code::success;
 }

@@ -20,6 +20,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
@@ -227,7 +228,7 @@ void show_detached(const RunOptions& options, const RunDir& run, const Detached&
     return;
   }
   const Json document = {{"run_dir", run.path}, {detached.what, detached.number}};
-  system.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  system.print(json_text(document));
 }
 
 /// The stored job file includes the changes by --set.
@@ -348,6 +349,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
     if (!found) return std::move(found).error();
     attached = *std::move(found);
   }
+  if (!attached && run->resumed) close_submission(system, *run);
   if (!attached) good = share_run_dir(*run, plan.share);
   if (good && !attached)
     good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));

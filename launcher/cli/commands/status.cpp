@@ -14,6 +14,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -84,9 +85,7 @@ Result<std::optional<int>> show_sweep(const Options& options, System& system) {
   if (!sweep) return sweep.error();
   if (!*sweep) return std::optional<int>();
   if (options.json) {
-    system.print(
-        to_json(**sweep).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-        "\n");
+    system.print(json_text(to_json(**sweep)));
   } else {
     system.print(render_sweep(**sweep));
   }
@@ -106,9 +105,7 @@ Result<int> show_status(const Options& options, System& system) {
   if (!status) return std::move(status).error();
   status->daemon = daemons_word(system, status->run_state.run.dir.path);
   if (options.json) {
-    system.print(
-        to_json(*status).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-        "\n");
+    system.print(json_text(to_json(*status)));
     return exit_code::success;
   }
   system.print(render_status(*status));

@@ -6,6 +6,7 @@
 #include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -46,7 +47,7 @@ Result<int> show_topology(System& system, const Options& options) {
   const auto topology = observed_topology(system, options.topology);
   if (!topology) return topology.error();
   const Console& console = system.console();
-  system.print(options.json ? to_json(*topology).dump(2) + "\n"
+  system.print(options.json ? json_text(to_json(*topology))
                             : render_topology(*topology, console.columns, console.color_out));
   return exit_code::success;
 }

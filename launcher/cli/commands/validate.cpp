@@ -11,6 +11,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/counted.hpp"
 #include "support/json.hpp"
 
@@ -83,7 +84,7 @@ Result<int> answer_in_json(System& system, const Options& options) {
                         {"message", problem.message}});
   }
   const Json answer = {{"ok", parsed.job.has_value()}, {"problems", problems}};
-  system.print(answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  system.print(json_text(answer));
   return parsed.job ? exit_code::success : exit_code::bad_request;
 }
 

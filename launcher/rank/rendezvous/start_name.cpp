@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "launcher/slurm/host_list.hpp"
+#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -14,13 +15,6 @@ namespace {
 constexpr int first_port = 61000;  // Linux's ephemeral range is 32768 to 60999
 constexpr int last_agreed_port = 65000;
 constexpr int port_candidates = 24;
-
-/// FNV-1a: identical on every machine, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
 
 bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
@@ -52,7 +46,7 @@ std::string start_name(const RankEnv& rank, const EnvLookup& lookup, std::string
     }
   if (common.empty()) common = parent;
   common += value("SLURM_JOB_ID") + "/" + value("SLURM_RESTART_COUNT");
-  return fmt::format("{}-{:016x}", plain(rank.launcher), hash_of(common));
+  return fmt::format("{}-{:016x}", plain(rank.launcher), stable_hash(common));
 }
 
 std::vector<std::string> step_hosts(const RankEnv& rank, const EnvLookup& lookup) {
@@ -68,7 +62,7 @@ std::vector<std::string> step_hosts(const RankEnv& rank, const EnvLookup& lookup
 
 std::vector<int> agreed_ports(std::string_view start_name) {
   std::vector<int> ports;
-  std::uint64_t state = hash_of(start_name);
+  std::uint64_t state = stable_hash(start_name);
   while (std::ssize(ports) < port_candidates) {
     // Knuth's generator: its high bits are good enough to spread jobs over ports.
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;

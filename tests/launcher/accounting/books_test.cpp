@@ -100,8 +100,64 @@ TEST(Books, AreToldInWords) {
   EXPECT_EQ(words_of(books_of(readings, outline(1, {.cores = 16, .gpus = 0}))).size(), 3U)
       << "no GPUs, nothing wasted";
   readings.events = {};
+  readings.peak_process_bytes = 5 << 19;
+  EXPECT_EQ(words_of(books_of(readings, outline(1, {})))[2].second, "2.5 MiB (or of mpirun)");
   readings.slurm.peak_task_bytes = 3 << 19;
   EXPECT_EQ(words_of(books_of(readings, outline(1, {})))[2].second, "1.5 MiB (sampled)");
+}
+
+TEST(Books, OfSubmissionsAddUp) {
+  const Books one{.core_hours = 2,
+                  .gpu_hours = 1,
+                  .peak_memory_bytes = 50,
+                  .peak_memory_source = "kernel",
+                  .peak_memory_by_rank = {50, 30},
+                  .energy_joules = 100,
+                  .energy_source = "rapl",
+                  .energy_seconds = 10,
+                  .wasted = {.seconds = 3, .core_hours = 0.5, .gpu_hours = 0.25}};
+  Books other = one;
+  other.peak_memory_bytes = 60;
+  other.peak_memory_source = "trainer";
+  other.peak_memory_by_rank = {std::nullopt, 60};
+  other.energy_source = "rapl+nvml";
+  const auto all = sum_of(one, other);
+  EXPECT_EQ(all.core_hours, 4);
+  EXPECT_EQ(all.gpu_hours, 2);
+  EXPECT_EQ(all.peak_memory_bytes, 60);
+  EXPECT_EQ(all.peak_memory_source, "trainer");
+  EXPECT_EQ(all.peak_memory_by_rank, (std::vector<std::optional<std::int64_t>>{50, 60}));
+  EXPECT_EQ(all.energy_joules, 200);
+  EXPECT_EQ(all.energy_source, "rapl+nvml");
+  EXPECT_EQ(all.energy_seconds, 20);
+  EXPECT_EQ(all.wasted.seconds, 6);
+  EXPECT_EQ(all.wasted.core_hours, 1);
+  EXPECT_EQ(all.wasted.gpu_hours, 0.5);
+}
+
+TEST(Books, OfAnUnknownSubmissionAreUnknownButForEnergyAndMemory) {
+  const Books known{.core_hours = 2,
+                    .gpu_hours = 0,
+                    .peak_memory_bytes = 50,
+                    .peak_memory_source = "kernel",
+                    .energy_joules = 100,
+                    .energy_source = "rapl",
+                    .energy_seconds = 10,
+                    .wasted = {.seconds = 0}};
+  for (const auto& all : {sum_of(known, {}), sum_of({}, known)}) {
+    EXPECT_FALSE(all.core_hours);
+    EXPECT_FALSE(all.gpu_hours);
+    EXPECT_FALSE(all.wasted.seconds);
+    EXPECT_EQ(all.peak_memory_bytes, 50);
+    EXPECT_EQ(all.energy_joules, 100);
+    EXPECT_EQ(all.energy_seconds, 10) << "says how much is covered";
+  }
+  EXPECT_FALSE(sum_of({}, {}).energy_joules);
+}
+
+TEST(Books, SayOfHowManySubmissions) {
+  const Json summary = {{"core_hours", 1.5}, {"gpu_hours", 0.0}, {"submissions", 3}};
+  EXPECT_EQ(book_words(summary)[0].second, "1.5 in 3 submissions");
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ TEST(ComparePage, NamesAreNeverMarkup) {
   auto run = trained(evil, 8, 4);
   run.path = run.state = run.unit = run.hosts = run.hardware = evil;
   run.notes = {evil};
+  run.summary = {{"core_hours", 1}, {"energy_joules", 1}, {"energy_source", evil}};
   run.job[evil] = evil;
   run.origin->variables[evil] = evil;
   run.origin->left_out = {evil};

@@ -18,6 +18,8 @@ TEST(CompareText, IsTablesAndNotes) {
   other.job["train"]["model"] = std::string(500, 'm');
   const auto text = render_comparison(
       compare_runs({trained("a", 8, 4), other}, {{.query = "c", .why = "no such run"}}, {}));
+  EXPECT_THAT(render_comparison(compare_runs({scaled("a"), scaled("b")}, {}, {.loss = 1})),
+              HasSubstr("\n--loss 1: no run has a value of loss\n"));
   for (const char* part :
        {"time to validation loss 3", "Job file", "train.optimizer.lr  0.5", "train.model",
         "no difference known: Code, Seeds, ", "b: its job file cannot be read\n",

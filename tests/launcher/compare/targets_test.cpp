@@ -48,5 +48,17 @@ TEST(Targets, AreOfTheTrainingWhereOneRunDoesNotValidate) {
   EXPECT_FALSE(target_of(std::vector{scaled("c")}, TargetKind::loss, 1.0));
 }
 
+TEST(Targets, ARunWithoutAnyValueDoesNotCount) {
+  std::vector<ComparedRun> runs = {trained("a", 8, 4), trained("b", 16, 3)};
+  for (auto& epoch : runs[1].epochs) epoch.accuracy = epoch.val_accuracy = std::nullopt;
+  EXPECT_TRUE(has_values(runs[1], TargetKind::loss));
+  EXPECT_FALSE(has_values(runs[1], TargetKind::accuracy));
+  const auto accuracy = target_of(runs, TargetKind::accuracy, {});
+  ASSERT_TRUE(accuracy);
+  EXPECT_TRUE(accuracy->validation);
+  EXPECT_EQ(accuracy->reached[0]->epoch, 4);
+  EXPECT_FALSE(accuracy->reached[1]);
+}
+
 }  // namespace
 }  // namespace dllaunch

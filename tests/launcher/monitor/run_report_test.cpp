@@ -8,6 +8,7 @@
 
 #include "launcher/run/journal.hpp"
 #include "support/json.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -56,6 +57,36 @@ TEST(RunReport, TellsWhatItCost) {
                       "1), energy unknown, wasted by interruptions 3.0 s, 0.25 core-hours\n"),
             std::string::npos)
       << text;
+}
+
+TEST(RunReport, TellsWhatARunningRunHasCostSoFar) {
+  StoredRun run;
+  run.dir.path = "/runs/x";
+  const Json so_far = {{"core_hours", 0.5}, {"gpu_hours", nullptr}, {"submissions", 2}};
+  EXPECT_EQ(render_run_report(run, {}, {}, so_far),
+            "/runs/x\n  no summary yet; see dllaunch status\n"
+            "  so far: core-hours 0.5 in 2 submissions, GPU-hours unknown\n");
+}
+
+TEST(RunReport, OnlyARunningRunHasACostSoFar) {
+  const TemporaryFolder folder;
+  FakeSystem system;
+  RunState one{.run = {.dir = {.path = folder.path()}, .plan = {}, .summary = {}},
+               .state = "running",
+               .seconds = 900};
+  one.run.plan.occupies = {.cores = 4, .gpus = 0};
+  EXPECT_EQ(cost_so_far(system, one),
+            Json({{"core_hours", 1.0}, {"gpu_hours", 0.0}, {"submissions", 1}}));
+  one.seconds.reset();
+  EXPECT_TRUE(cost_so_far(system, one)["core_hours"].is_null()) << "nothing tells how long";
+  one.seconds = 900;
+  one.run.summary = {{"status", "completed"}};
+  EXPECT_TRUE(cost_so_far(system, one).is_null());
+  one.run.summary = {};
+  for (const char* state : {"pending", "died", "ended", "unknown"}) {
+    one.state = state;
+    EXPECT_TRUE(cost_so_far(system, one).is_null()) << state;
+  }
 }
 
 TEST(RunReport, OneIsSingular) {

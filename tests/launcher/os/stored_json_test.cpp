@@ -23,6 +23,11 @@ TEST(StoredJson, AnObjectOfBoundedDepth) {
   EXPECT_TRUE(json_object_in(nested(500'000)).is_null());
 }
 
+TEST(StoredJson, TextIsIndentedAndUtf8) {
+  EXPECT_EQ(json_text({{"a", "\xff"}}), "{\n  \"a\": \"\xef\xbf\xbd\"\n}\n");
+  EXPECT_EQ(json_object_in(json_text({{"a", {1, 2}}})), (Json{{"a", {1, 2}}}));
+}
+
 TEST(StoredJson, SizesAreJudged) {
   FakeSystem system;
   system.files["/run/job.id"] = "4711\n";

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json_fields.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {
@@ -118,6 +123,126 @@ TEST_F(FinalizeTest, WhoDoesNotAnswerMayKnowHowItEnded) {
   const auto forgotten = settle(path);
   ASSERT_TRUE(forgotten && *forgotten);
   EXPECT_TRUE((*forgotten)->jobs.empty());
+}
+
+/// A run of 60 s on 2 nodes of 3 cores, again and again: a tenth of a core-hour each.
+class FinalizedBooks : public FinalizeTest {
+ protected:
+  void SetUp() override {
+    path_ = place_.store({.folder = "r", .job_id = "7"});
+    auto plan = Json::parse(*system().read_file(path_ + "/plan.json"));
+    plan["occupies"] = {{"cores", 3}, {"gpus", 0}};
+    EXPECT_TRUE(write_file(path_ + "/plan.json", plan.dump()));
+  }
+  void end(const std::string& job) {
+    system().answers["squeue --noheader --format=" + std::string(queue_format) + " --jobs=" + job] =
+        {0, "", ""};
+    system().answers["scontrol show job " + job] = {0, failed_, ""};
+  }
+  void submit(const std::string& job) {
+    forget_summary({.path = path_});
+    EXPECT_TRUE(write_file(path_ + "/job.id", job + "\n"));
+    end(job);
+  }
+  Json summary() {
+    const auto run = read_stored_run(system(), path_);
+    return run ? run->summary : Json();
+  }
+  void expect_settled(double core_hours, int submissions) {
+    ASSERT_TRUE(settle(path_));
+    EXPECT_NEAR(value_at<double>(summary(), "core_hours"), core_hours, 1e-9) << summary();
+    EXPECT_EQ(value_at<int>(summary(), "submissions", 1), submissions);
+  }
+
+  std::string path_;
+};
+
+TEST_F(FinalizedBooks, CoverAllSubmissions) {
+  end("7");
+  expect_settled(0.1, 1);
+  submit("8");
+  expect_settled(0.2, 2);
+  submit("9");
+  expect_settled(0.3, 3);
+  EXPECT_EQ(summary()["seconds"], 60) << "of the newest";
+}
+
+TEST_F(FinalizedBooks, OfARunThatIsRunningAreHoursSoFar) {
+  end("7");
+  expect_settled(0.1, 1);
+  submit("8");
+  const auto run = read_stored_run(system(), path_);
+  const auto hours = all_hours_so_far(system(), *run, 30);
+  EXPECT_NEAR(value_at<double>(hours, "core_hours"), 0.15, 1e-9);
+  EXPECT_EQ(hours["gpu_hours"], 0);
+  EXPECT_EQ(hours["submissions"], 2);
+}
+
+TEST_F(FinalizedBooks, CountNothingTwice) {
+  end("7");
+  expect_settled(0.1, 1);
+  submit("8");
+  for (int again = 0; again < 3; ++again) {
+    std::filesystem::remove(path_ + "/summary.json");
+    expect_settled(0.2, 2);
+  }
+  // Killed once it had set the summary aside, before the next job was there: twice.
+  for (int again = 0; again < 2; ++again) {
+    forget_summary({.path = path_});
+    expect_settled(0.2, 2);
+  }
+  submit("9");
+  expect_settled(0.3, 3);
+}
+
+TEST_F(FinalizedBooks, CoverASubmissionThatNobodyFollowed) {
+  end("7");
+  close_submission(system(), {.path = path_});
+  EXPECT_NEAR(value_at<double>(summary(), "core_hours"), 0.1, 1e-9);
+  EXPECT_EQ(summary()["reason"], "job 7 exited with code 1");
+  close_submission(system(), {.path = path_});
+  submit("8");
+  expect_settled(0.2, 2);
+  // Set aside, and no other job was submitted.
+  forget_summary({.path = path_});
+  close_submission(system(), {.path = path_});
+  EXPECT_TRUE(summary().is_null()) << "it is counted";
+}
+
+TEST_F(FinalizedBooks, AreUnknownWithASubmissionOfWhichNothingIsKnown) {
+  close_submission(system(), {.path = path_});
+  EXPECT_EQ(summary()["status"], "failed") << "Slurm does not answer";
+  submit("8");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_TRUE(summary()["core_hours"].is_null()) << summary();
+  EXPECT_EQ(summary()["submissions"], 2);
+  submit("9");
+  EXPECT_TRUE(write_file(path_ + "/summary.before.json", "{"));
+  ASSERT_TRUE(settle(path_));
+  EXPECT_TRUE(summary()["core_hours"].is_null()) << "damaged";
+}
+
+TEST_F(FinalizedBooks, OfALocalStartThatWasKilledGoToItsLastEvent) {
+  const auto local = place_.store({.folder = "l", .trains = true});
+  const RunDir dir{.path = local};
+  close_submission(system(), dir);
+  EXPECT_FALSE(std::filesystem::exists(dir.summary())) << "no rank was started";
+  place_.append(local, "out/spawn.log", "");
+  const double began_s = began_at_s(dir, Launcher::local);
+  for (const int second : {1, 37})
+    place_.append(
+        local, "events.jsonl",
+        Json{{"time", began_s + second}, {"event", "step"}, {"step", second}}.dump() + "\n");
+  auto plan = Json::parse(*system().read_file(dir.plan_json()));
+  plan["occupies"] = {{"cores", 100}, {"gpus", 0}};
+  const auto written_at = std::filesystem::last_write_time(dir.plan_json());
+  EXPECT_TRUE(write_file(dir.plan_json(), plan.dump()));
+  // It began a minute ago.
+  std::filesystem::last_write_time(dir.plan_json(), written_at - std::chrono::minutes(1));
+  close_submission(system(), dir);
+  const auto run = read_stored_run(system(), local);
+  EXPECT_EQ(stored_status(*run), "failed");
+  EXPECT_NEAR(value_at<double>(run->summary, "core_hours"), 1, 1e-6) << run->summary;
 }
 
 TEST_F(FinalizeTest, ASilentSlurmIsAnError) {

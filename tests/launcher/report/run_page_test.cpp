@@ -51,6 +51,8 @@ TEST(RunPage, TellsTheRun) {
 TEST(RunPage, ARunThatIsNotOverHasAPage) {
   auto record = small_record();
   record.run.summary = Json();
+  record.so_far = {{"core_hours", 0.5}, {"gpu_hours", 0.25}};
+  EXPECT_THAT(html_page(run_page(record)), HasSubstr("core-hours so far"));
   EXPECT_THAT(html_page(run_page(record)), HasSubstr("not ended"));
   EXPECT_THAT(html_page(run_page({})), HasSubstr("A run"));
 }

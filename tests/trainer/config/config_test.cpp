@@ -16,7 +16,7 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   ASSERT_TRUE(config) << config.error().what;
   EXPECT_EQ(config->dataset, "fashion-mnist");
   EXPECT_EQ(config->data.path, "");
-  EXPECT_EQ(config->workers, 2);
+  EXPECT_EQ(config->workers, std::nullopt) << "usual_workers()";
   EXPECT_EQ(config->crop, 0);
   EXPECT_FALSE(config->flip);
   EXPECT_EQ(config->batch_size, 32);

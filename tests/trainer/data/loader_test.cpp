@@ -49,6 +49,15 @@ std::vector<Slice> slices_of(std::int64_t images, int batch) {
   return deal_epoch(images, {1, batch, 1}, 0, 0);
 }
 
+TEST(Loader, UsuallyLeavesComputingCpusAloneAndTakesThoseBesideAGpu) {
+  for (const int cpus : {0, 1, 2, 16, 96}) EXPECT_EQ(usual_workers(false, cpus), 2);
+  EXPECT_EQ(usual_workers(true, 0), 2) << "unknown";
+  EXPECT_EQ(usual_workers(true, 1), 2) << "never fewer than before";
+  EXPECT_EQ(usual_workers(true, 8), 7) << "one for the training thread";
+  EXPECT_EQ(usual_workers(true, 16), 15);
+  EXPECT_EQ(usual_workers(true, 96), 16);
+}
+
 TEST(Loader, ReturnsSlicesInOrderWithAnyNumberOfWorkers) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);

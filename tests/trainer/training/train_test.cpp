@@ -119,8 +119,11 @@ TEST(Train, WorkersChangeNothing) {
   auto inline_run = train_alone(config, folder / "0");
   config.workers = 3;
   auto threaded = train_alone(config, folder / "3");
-  ASSERT_TRUE(inline_run && threaded);
+  config.workers.reset();
+  auto usual = train_alone(config, folder / "usual");
+  ASSERT_TRUE(inline_run && threaded && usual);
   EXPECT_EQ(inline_run->losses, threaded->losses);
+  EXPECT_EQ(inline_run->losses, usual->losses);
   EXPECT_EQ(weights_at(folder / "0", "step-00000014"), weights_at(folder / "3", "step-00000014"));
 }
 

@@ -17,6 +17,7 @@
 #include "launcher/compare/comparison.hpp"
 #include "launcher/compare/read_run.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -37,11 +38,6 @@ struct Options {
   std::string output;
   bool json = false;
 };
-
-void print(System& system, const Json& document) {
-  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-               "\n");
-}
 
 std::optional<double> given(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
@@ -90,7 +86,7 @@ Result<int> write_page(const Options& options, const Comparison& comparison, Sys
     return error;
   }
   if (options.json) {
-    print(system, {{"html", output}, {"bytes", text.size()}});
+    system.print(json_text({{"html", output}, {"bytes", text.size()}}));
   } else {
     system.print(output + "\n");
   }
@@ -106,7 +102,7 @@ Result<int> compare(const Options& options, System& system) {
     system.log(fmt::format("dllaunch: warning: {} is left out: {}\n", one.query, one.why));
   if (options.html) return write_page(options, *comparison, system);
   if (options.json) {
-    print(system, to_json(*comparison));
+    system.print(json_text(to_json(*comparison)));
   } else {
     system.print(render_comparison(*comparison));
   }

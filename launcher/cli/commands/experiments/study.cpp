@@ -14,6 +14,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/study/run_study.hpp"
@@ -134,11 +135,6 @@ Json dry_run_json(const PreparedStudy& prepared) {
   return {{"runs", runs}};
 }
 
-void print(System& system, const Json& document) {
-  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-               "\n");
-}
-
 Result<int> study(const Options& options, System& system) {
   auto request = request_of(options);
   if (!request) return std::move(request).error();
@@ -153,7 +149,7 @@ Result<int> study(const Options& options, System& system) {
   if (!prepared) return std::move(prepared).error();
   if (options.dry_run) {
     if (options.json) {
-      print(system, dry_run_json(*prepared));
+      system.print(json_text(dry_run_json(*prepared)));
     } else {
       system.print(dry_run_text(*prepared));
     }
@@ -167,9 +163,7 @@ Result<int> study(const Options& options, System& system) {
   const Study& done = prepared->study;
   const auto result = result_of(done);
   if (options.json) {
-    system.print(
-        to_json(done, result).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-        "\n");
+    system.print(json_text(to_json(done, result)));
   } else {
     system.print(render_study(done, result));
     system.print(fmt::format("  page  {}/study.html\n", request->dir));

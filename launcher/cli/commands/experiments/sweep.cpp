@@ -9,6 +9,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/sweep/run_sweep.hpp"
 #include "launcher/sweep/sweep_in_one_job.hpp"
@@ -56,9 +57,7 @@ Result<int> sweep(const Options& options, System& system) {
                                         : run_sweep(system, request, *prepared);
   if (!stopped) return stopped.error();
   if (options.json) {
-    system.print(to_json(prepared->sweep)
-                     .dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-                 "\n");
+    system.print(json_text(to_json(prepared->sweep)));
   } else {
     system.print(render_sweep(prepared->sweep));
     system.print(

@@ -4,6 +4,7 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -18,7 +19,7 @@ CommandBody declare(CommandOptions& app) {
   auto markdown = std::make_shared<bool>(false);
   app.add_flag("--markdown", *markdown, "a page for people");
   return [markdown](System& system) -> Result<int> {
-    system.print(*markdown ? render_schema_markdown() : job_schema().dump(2) + "\n");
+    system.print(*markdown ? render_schema_markdown() : json_text(job_schema()));
     return exit_code::success;
   };
 }
