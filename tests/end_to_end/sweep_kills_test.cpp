@@ -110,7 +110,7 @@ TEST_F(SweepKills, WithAshaEveryTrialEndsAsUndisturbed) {
   const auto kill_one = [&](const std::string& dir, int) {
     return random() % 2 == 0 ? kill_driver(dir) : kill_trial(dir);
   };
-  disturb_sweeps(work_, work_.file("asha.yaml", asha_job("", 3, 4)), full_tier() ? 100 : 5,
+  disturb_sweeps(work_, work_.file("asha.yaml", asha_job("", 3, 4)), full_tier() ? 60 : 5,
                  {"--local"}, kill_one);
 }
 
@@ -147,13 +147,23 @@ class SlurmSweepKills : public testing::Test {
     start_daemon();
     return true;
   }
-  /// To the job that runs, if one does.
-  bool tell_job(std::vector<std::string> argv) const {
-    auto id = cluster_->on_head({"squeue", "--noheader", "--states=running", "--format=%i"});
-    id.erase(std::min(id.find('\n'), id.size()));
-    if (id.empty()) return false;
-    argv.push_back(id);
-    cluster_->on_head(argv);
+  static std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+  bool requeue_job() const {
+    const auto job =
+        first_line(cluster_->on_head({"squeue", "--noheader", "--states=running", "--format=%i"}));
+    if (job.empty()) return false;
+    cluster_->on_head({"scontrol", "requeue", job});
+    std::printf("requeued %s\n", job.c_str());
+    return true;
+  }
+  /// The ranks: a signal KILL to the whole job cancels it, which is a person's word.
+  bool kill_step() const {
+    const auto step =
+        first_line(cluster_->on_head({"bash", "-c", "squeue --steps -h -o %i | grep '[.][0-9]'"}));
+    if (step.empty()) return false;
+    cluster_->on_head({"scancel", "--signal=KILL", step});
+    std::printf("killed %s\n", step.c_str());
     return true;
   }
 
@@ -167,7 +177,7 @@ TEST_F(SlurmSweepKills, WithAshaEveryTrialEndsAsUndisturbed) {
   const auto kill_one = [&](const std::string& dir, int number) {
     switch (number % 5) {
       case 0:
-        return tell_job({"scancel", "--signal=KILL"});
+        return kill_step();
       case 1:
         return kill_trial(dir);
       case 2:
@@ -175,12 +185,12 @@ TEST_F(SlurmSweepKills, WithAshaEveryTrialEndsAsUndisturbed) {
       case 3:
         return kill_driver(dir);
       default:
-        return tell_job({"scontrol", "requeue"});
+        return requeue_job();
     }
   };
   const auto file = work_->file(
       "asha.yaml", asha_job(", nodes: 1, exclusive: false, cpus_per_rank: 1, time: 5", 2, 2));
-  disturb_sweeps(*work_, file, full_tier() ? 100 : 5, {}, kill_one);
+  disturb_sweeps(*work_, file, full_tier() ? 60 : 5, {}, kill_one);
 }
 
 }  // namespace
