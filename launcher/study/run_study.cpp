@@ -266,6 +266,7 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
   const auto plan = plan_job(
       system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
   if (!plan) return plan.error();
+  prepared.cores_of_node = plan->occupies.cores;
   auto sizes = sizes_of(request.wanted, prepared.job, *plan);
   if (!sizes) return std::move(sizes).error();
   const bool shares = plan->launcher == Launcher::slurm && !request.separate && !request.allocated;

@@ -29,8 +29,9 @@ struct StudyRequest {
 
 struct PreparedStudy {
   Job job;
-  Study study;                        // its runs in the order in which they are made
-  std::vector<StudySize> sizes = {};  // by ranks, falling
+  Study study;                            // its runs in the order in which they are made
+  std::vector<StudySize> sizes = {};      // by ranks, falling
+  std::optional<int> cores_of_node = {};  // that the job keeps others from using, as written
   /// The largest size with the time of all runs that have no value: the job whose allocation they
   /// share. nullopt: they share none.
   std::optional<LaunchPlan> shared = {};

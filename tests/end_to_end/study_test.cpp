@@ -166,9 +166,12 @@ study: {value: 'took ([0-9.]+) s', unit: s, better: lower}
   const auto dir = work_->path() + "/study";
   const auto dry = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run"});
   EXPECT_EQ(dry.exit_code, 0) << dry.err;
-  EXPECT_THAT(dry.out, HasSubstr("one job of 2 nodes for all runs: at most 0.6667 node-hours"));
+  EXPECT_THAT(
+      dry.out,
+      HasSubstr("one job of 2 nodes for all runs: at most 0.6667 node-hours, 2.667 core-hours\n"));
   const auto apart = work_->run({"study", file, "--ranks", "1,2,4,8", "--dry-run", "--separate"});
-  EXPECT_THAT(apart.out, HasSubstr("at most 0.4167 node-hours: 5 each, one after another"));
+  EXPECT_THAT(apart.out,
+              HasSubstr("one run after another: at most 0.4167 node-hours, 1.667 core-hours\n"));
   work_->start({"study", file, "--ranks", "1,2,4", "--run-dir", dir});
   const auto ended = work_->wait(240s);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;

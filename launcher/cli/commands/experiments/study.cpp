@@ -86,41 +86,50 @@ Result<StudyRequest> request_of(const Options& options) {
   return request;
 }
 
-std::string option_of(const LaunchPlan& plan, std::string_view name) {
-  for (const auto& [option, value] : plan.sbatch)
-    if (option == name) return value;
-  return "";
+std::int64_t missing_runs(const PreparedStudy& prepared, int ranks) {
+  return std::ranges::count_if(prepared.study.runs, [ranks](const StudyRun& run) {
+    return run.ranks == ranks && !run.value.has_value();
+  });
 }
 
-std::string shared_words(const LaunchPlan& shared, bool limited) {
-  const std::string nodes = counted(shared.nodes + shared.recovery.spare_nodes, "node");
-  if (!limited)
-    return fmt::format("one job of {} for all runs; without resources.time its cost has no bound\n",
-                       nodes);
-  const auto minutes = parse_slurm_minutes(option_of(shared, "--time")).value_or(0);
-  return fmt::format("one job of {} for all runs: at most {:.4g} node-hours, {} minutes\n", nodes,
-                     (shared.nodes + shared.recovery.spare_nodes) * minutes / 60.0, minutes);
-}
+/// Upper bounds of what the runs to make cost.
+struct MostCost {
+  double node_hours = 0;
+  std::optional<double> core_hours = {};  // of what the job keeps others from using
+};
 
-/// The runs to make, with an upper bound of what they cost where the time limit is known.
-std::string dry_run_text(const PreparedStudy& prepared) {
-  std::vector<TableRow> rows = {{"ranks", "nodes", "runs", "changed"}};
-  double node_runs = 0;
-  for (const StudySize& size : prepared.sizes) {
-    const auto missing = std::ranges::count_if(prepared.study.runs, [&](const StudyRun& run) {
-      return run.ranks == size.ranks && !run.value;
-    });
-    rows.push_back({std::to_string(size.ranks), std::to_string(size.nodes), std::to_string(missing),
-                    fmt::format("{}", fmt::join(size.sets, " "))});
-    node_runs += static_cast<double>(size.nodes) * static_cast<double>(missing);
-  }
-  std::string text = table_text(rows);
+/// nullopt: without a time limit there is none.
+std::optional<MostCost> most_cost(const PreparedStudy& prepared) {
   const auto& limit = prepared.job.resources.time;
   const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
-  if (prepared.shared) return text + shared_words(*prepared.shared, minutes.has_value());
-  return text + (minutes ? fmt::format("at most {:.4g} node-hours: {} each, one after another\n",
-                                       node_runs * *minutes / 60, *limit)
-                         : "one after another; without resources.time their cost has no bound\n");
+  if (!minutes) return std::nullopt;
+  const auto& shared = prepared.shared;
+  MostCost cost;
+  for (const StudySize& size : prepared.sizes) {
+    const int nodes = shared ? shared->nodes + shared->recovery.spare_nodes : size.nodes;
+    cost.node_hours +=
+        nodes * *minutes / 60.0 * static_cast<double>(missing_runs(prepared, size.ranks));
+  }
+  if (prepared.cores_of_node) cost.core_hours = cost.node_hours * *prepared.cores_of_node;
+  return cost;
+}
+
+std::string dry_run_text(const PreparedStudy& prepared) {
+  std::vector<TableRow> rows = {{"ranks", "nodes", "runs", "changed"}};
+  for (const StudySize& size : prepared.sizes)
+    rows.push_back({std::to_string(size.ranks), std::to_string(size.nodes),
+                    std::to_string(missing_runs(prepared, size.ranks)),
+                    fmt::format("{}", fmt::join(size.sets, " "))});
+  const auto jobs = prepared.shared ? fmt::format("one job of {} for all runs",
+                                                  counted(prepared.shared->nodes, "node"))
+                                    : "one run after another";
+  const auto cost = most_cost(prepared);
+  const auto bound = !cost ? "without resources.time their cost has no bound"
+                     : cost->core_hours
+                         ? fmt::format("at most {:.4g} node-hours, {:.4g} core-hours",
+                                       cost->node_hours, *cost->core_hours)
+                         : fmt::format("at most {:.4g} node-hours", cost->node_hours);
+  return table_text(rows) + fmt::format("{}: {}\n", jobs, bound);
 }
 
 Json dry_run_json(const PreparedStudy& prepared) {
@@ -132,7 +141,12 @@ Json dry_run_json(const PreparedStudy& prepared) {
     runs.push_back(
         {{"ranks", run.ranks}, {"nodes", run.nodes}, {"repeat", run.repeat}, {"sets", size->sets}});
   }
-  return {{"runs", runs}};
+  const auto cost = most_cost(prepared);
+  Json most = nullptr;
+  if (cost)
+    most = {{"node_hours", cost->node_hours},
+            {"core_hours", cost->core_hours ? Json(*cost->core_hours) : Json()}};
+  return {{"runs", runs}, {"one_job", prepared.shared.has_value()}, {"at_most", most}};
 }
 
 Result<int> study(const Options& options, System& system) {
