@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,9 +19,11 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
+#include "launcher/run/journal.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "support/counted.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -39,6 +42,15 @@ std::vector<std::pair<std::string, std::string>> variables_of(const LaunchPlan& 
           {"SLURM_NNODES", count},
           {"SLURM_TASKS_PER_NODE", fmt::format("{}(x{})", plan.ranks_per_node, nodes)},
           {"DLLAUNCH_RUN_DIR", plan.paths.run_dir}};
+}
+
+/// The job's number, and from the second start of the run in the allocation on, how many there
+/// were.
+std::string start_name(const std::string& job, const Journal& journal) {
+  std::set<std::string> starts;
+  for (const auto& attempt : journal.history)
+    if (attempt.job == job || attempt.job.starts_with(job + " start ")) starts.insert(attempt.job);
+  return starts.empty() ? job : fmt::format("{} start {}", job, starts.size() + 1);
 }
 
 /// Asks the supervisor to let the ranks save, then ends it and all that it started.
@@ -71,6 +83,13 @@ class ScriptStop {
   int seen_ = 0;
   Clock::time_point kill_at_ = Clock::time_point::max();
 };
+
+int cpus_of_a_node(const LaunchPlan& plan) {
+  int each = 1;
+  for (const auto& [option, value] : plan.sbatch)
+    if (option == "--cpus-per-task") each = parse_number<int>(value).value_or(1);
+  return each * plan.ranks_per_node;
+}
 
 }  // namespace
 
@@ -106,6 +125,13 @@ Result<Ok> fit_into(JobAllocation& allocation, LaunchPlan& plan) {
                  fmt::format("the allocation has {} ({}), and the job needs {}",
                              counted(hosts->size(), "node"), allocation.nodes, needed),
                  "--set resources.nodes=N, or a larger allocation"};
+  const auto asked = cpus_of_a_node(plan);
+  if (allocation.cpus_per_node && asked > *allocation.cpus_per_node)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("the job asks for {} of each node, and the allocation has {}",
+                             counted(asked, "CPU"), *allocation.cpus_per_node),
+                 "an allocation of whole nodes (salloc --exclusive), or resources: {exclusive: "
+                 "false, cpus_per_rank: N}"};
   auto& recovery = plan.recovery;
   recovery.requeue_on = {.timeout = false, .preempted = false, .node_fail = false};
   recovery.spare_nodes =
@@ -116,6 +142,7 @@ Result<Ok> fit_into(JobAllocation& allocation, LaunchPlan& plan) {
   if (plan.start.starts_by_srun() && recovery.spare_nodes == 0)
     plan.start.options.insert(plan.start.options.begin(), "--nodelist=" + allocation.nodes);
   plan.launcher = Launcher::local;
+  plan.allocated = true;
   return Ok{};
 }
 
@@ -134,14 +161,17 @@ Result<Outcome> execute_allocated(const LaunchPlan& plan, const RunDir& run,
   const auto began = Clock::now();
   // The script's end says of the run what a job's end does.
   SlurmJob ended;
-  ended.id = allocation.job;
+  ended.id = start_name(allocation.job, read_journal(run));
   ended.restarts = allocation.restarts;
   ended.nodes = allocation.nodes;
   ended.start = slurm_time(unix_seconds());
+  ended.output = fmt::format("{}/slurm-{}.out", run.path, allocation.job);
+  auto variables = variables_of(plan, allocation, hosts->size());
+  variables.emplace_back(start_name_variable, ended.id);
   auto script = OwnedProcess::start({.program = *bash,
                                      .argv = {"bash", run.sbatch_script()},
-                                     .environment = variables_of(plan, allocation, hosts->size()),
-                                     .output_path = slurm_log(plan, ended)});
+                                     .environment = std::move(variables),
+                                     .output_path = ended.output});
   if (!script) return std::move(script).error();
   ScriptStop stop(plan, follower);
   std::optional<int> code;
@@ -155,7 +185,7 @@ Result<Outcome> execute_allocated(const LaunchPlan& plan, const RunDir& run,
   ended.state = *code == 0 ? "COMPLETED" : "FAILED";
   ended.exit_code = *code;
   ended.end = slurm_time(unix_seconds());
-  auto outcome = explain_jobs(plan, run, allocation.job, {ended}, follower.totals());
+  auto outcome = explain_jobs(plan, run, ended.id, {ended}, follower.totals());
   if (signals.count() > 0 && outcome.status != RunStatus::completed)
     outcome = {.status = RunStatus::cancelled,
                .exit_code = 128 + signals.first(),

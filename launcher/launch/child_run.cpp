@@ -53,10 +53,15 @@ Result<OwnedProcess> start_on_node(const std::string& program, std::vector<std::
   return OwnedProcess::start({.program = "/usr/bin/env",
                               .argv = argv_of({.nodes = run.nodelist}, command),
                               .environment = {},
-                              .output_path = run.dir + ".log"});
+                              .output_path = run.dir + ".log",
+                              .signal_at_our_death = stop_signal(run)});
 }
 
 }  // namespace
+
+int stop_signal(const ChildRun& run) {
+  return run.local && !run.nodelist.empty() ? SIGUSR2 : SIGTERM;
+}
 
 Result<OwnedProcess> start_child_run(const ChildRun& run) {
   auto program = own_executable();

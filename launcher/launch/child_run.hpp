@@ -26,6 +26,9 @@ struct ChildRun {
   std::vector<std::pair<std::string, std::string>> environment = {};  // replaces or extends ours
 };
 
+/// What tells the child to save and stop. A local run on a node of an allocation is behind srun.
+int stop_signal(const ChildRun& run);
+
 /// unavailable: it cannot be started.
 Result<OwnedProcess> start_child_run(const ChildRun& run);
 

@@ -15,6 +15,7 @@
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
@@ -51,6 +52,25 @@ std::uintmax_t bytes_in(const std::string& path) {
   return missing ? 0 : size;
 }
 
+/// So that `ps`, `status` and `cancel` know the job.
+Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
+                       const std::string& script) {
+  const auto text = to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace);
+  auto written = write_file(run.plan_json(), text + "\n");
+  if (written) written = write_file(run.sbatch_script(), script);
+  if (written) (void)remember_run(system, run);
+  return written;
+}
+
+/// Whether the script came to its end: it was not stopped before its time limit, killed or lost.
+bool ended_by_itself(System& system, const RunDir& run) {
+  const auto id = system.read_file(run.job_id());
+  const auto job = id ? finished_job(system, job_id_in(*id).value_or("")) : std::nullopt;
+  if (!job) return true;  // Slurm has forgotten it
+  return job->state == "COMPLETED" ||
+         (job->state == "FAILED" && job->signal == 0 && job->exit_code > 0 && job->exit_code < 128);
+}
+
 /// The job of an earlier execution, if it is in the queue. Its id; nullopt: none.
 Result<std::optional<std::string>> earlier_job(System& system, const LaunchPlan& plan,
                                                const RunDir& run) {
@@ -63,6 +83,10 @@ Result<std::optional<std::string>> earlier_job(System& system, const LaunchPlan&
 }
 
 }  // namespace
+
+std::int64_t held_minutes(std::int64_t minutes, int grace_seconds) {
+  return minutes + (grace_seconds + 59) / 60 + 1;
+}
 
 std::string driver_log(const std::string& dir) {
   return dir + "/driver.log";
@@ -90,7 +114,7 @@ Result<int> execute_held(System& system, const HeldAllocation& held) {
   if (*earlier) follow.attached_at_s = changed_at_s(run.job_id());
   Follower follower(system, run, follow);
   if (!*earlier)
-    if (auto written = write_file(run.sbatch_script(), script_of(plan, held)); !written)
+    if (auto written = write_files(system, run, plan, script_of(plan, held)); !written)
       return std::move(written).error();
   const auto said_before = bytes_in(driver_log(held.dir));
   const auto outcome =
@@ -101,8 +125,7 @@ Result<int> execute_held(System& system, const HeldAllocation& held) {
   if (outcome->status == RunStatus::cancelled && outcome->exit_code > 128)
     return outcome->exit_code - 128;
   // The command says itself what went wrong, unless it was stopped.
-  const bool ended = outcome->status == RunStatus::completed ||
-                     (outcome->status == RunStatus::failed && outcome->exit_code < 128);
+  const bool ended = ended_by_itself(system, run);
   const bool told = *earlier || bytes_in(driver_log(held.dir)) > said_before;
   if (!ended || (outcome->status == RunStatus::failed && !told))
     system.log(render_failure(*outcome));

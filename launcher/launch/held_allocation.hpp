@@ -2,6 +2,7 @@
 // another, or side by side, in the job's allocation (`--allocated`).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct HeldAllocation {
   std::string dir = {};                   // job.sbatch, job.id and driver.log; absolute
   std::vector<std::string> command = {};  // dllaunch and its arguments
 };
+
+/// The time of a job whose command has `minutes` of work: with recovery.grace_seconds before the
+/// limit, at which Slurm warns it, and the minute by which that may be early.
+std::int64_t held_minutes(std::int64_t minutes, int grace_seconds);
 
 /// What the command says on standard error.
 std::string driver_log(const std::string& dir);

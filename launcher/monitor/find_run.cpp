@@ -30,7 +30,10 @@ std::optional<std::string> as_directory(const std::string& query) {
   auto path = fs::weakly_canonical(fs::absolute(query, error), error).string();
   if (error || query.empty()) return std::nullopt;
   if (path.size() > 1 && path.back() == '/') path.pop_back();
-  return holds_a_run(path) ? std::optional(path) : std::nullopt;
+  // The job that the runs of a study or a sweep share.
+  for (const auto& one : {path, path + "/allocation"})
+    if (holds_a_run(one)) return one;
+  return std::nullopt;
 }
 
 /// Finds runs of another user, or older than this machine's index: Slurm knows their output path.

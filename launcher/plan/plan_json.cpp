@@ -132,6 +132,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   const bool by_srun = plan.start.starts_by_srun();
   field("name", plan.name);
   field("launcher", as_word(plan.launcher, launchers));
+  if (Field::reads || plan.allocated) field("allocated", plan.allocated);
   field("nodes", within(plan.nodes, 1, most_nodes));
   field.only_written("ranks", plan.ranks());
   field("ranks_per_node", within(plan.ranks_per_node, 1, most_nodes));

@@ -24,6 +24,7 @@ struct NodeShare {
 struct RunOutline {
   std::string name;
   Launcher launcher = Launcher::local;
+  bool allocated = false;  // local to a process in a Slurm allocation, which srun uses
   int nodes = 1;
   int ranks_per_node = 1;
   int ranks() const { return nodes * ranks_per_node; }

@@ -194,7 +194,7 @@ void close_submission(System& system, const RunDir& dir) {
 std::string command_to_go_on(const StoredRun& run) {
   std::vector<std::string> argv = {"dllaunch", "run", run.dir.job_yaml(), "--run-dir",
                                    run.dir.path};
-  if (run.plan.launcher == Launcher::local) argv.emplace_back("--local");
+  if (run.plan.launcher == Launcher::local && !run.plan.allocated) argv.emplace_back("--local");
   return shell_join(argv);
 }
 

@@ -253,14 +253,23 @@ RunDir task_dir(const RunDir& run, const std::string& task) {
 
 std::string slurm_log(const RunOutline& plan, const SlurmJob& job) {
   if (!job.output.empty()) return job.output;
-  std::string path = value_of(plan.sbatch, "--output");
-  const auto fill = [&path](std::string_view mark, const std::string& value) {
-    const auto at = path.find(mark);
-    if (at != std::string::npos) path.replace(at, mark.size(), value);
-  };
-  fill("%j", job.id);
-  fill("%A", job.array_job);
-  fill("%a", job.array_task);
+  const auto pattern = value_of(plan.sbatch, "--output");
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[++i] : '\0';
+    if (next == '\0') {
+      path += pattern[i];
+    } else if (next == 'j') {
+      path += job.id;
+    } else if (next == 'A') {
+      path += job.array_job;
+    } else if (next == 'a') {
+      path += job.array_task;
+    } else {
+      if (next != '%') path += '%';
+      path += next;
+    }
+  }
   return path;
 }
 

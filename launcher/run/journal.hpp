@@ -59,6 +59,9 @@ struct Journal {
   int put_back_for_nodes = 0;
 };
 
+/// Names this start of the run, where its job's number does not: see SupervisedRun::start_name.
+inline constexpr const char* start_name_variable = "DLLAUNCH_START";
+
 /// Parses a journal. Torn, foreign and newer lines are skipped.
 Journal parse_journal(std::string_view text);
 /// Whether the journal can be read now: a file system that is briefly away has not lost it.

@@ -169,6 +169,10 @@ void RunLock::sign() const {
   if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;
 }
 
+void RunLock::pass_on() const {
+  fcntl(fd_, F_SETFD, 0);
+}
+
 void forget_summary(const RunDir& run) {
   std::error_code error;
   fs::rename(run.summary(), run.earlier_summary(), error);

@@ -57,6 +57,8 @@ class RunLock {
 
   /// Writes this process into the lock as its holder; after a fork, the child.
   void sign() const;
+  /// Children started from now on hold it too, until the last has ended.
+  void pass_on() const;
 
   RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RunLock& operator=(RunLock&& other) noexcept {

@@ -48,6 +48,18 @@ std::string doubt_in(System& system, const std::string& nodes, const NodesInDoub
   return "";
 }
 
+/// The least number of "36(x2),24"; nullopt: there is none.
+std::optional<int> fewest_in(std::string_view counts) {
+  std::optional<int> fewest;
+  while (!counts.empty()) {
+    const auto part = counts.substr(0, counts.find(','));
+    counts.remove_prefix(std::min(counts.size(), part.size() + 1));
+    const auto count = parse_number<int>(part.substr(0, part.find('(')));
+    if (count && (!fewest || *count < *fewest)) fewest = count;
+  }
+  return fewest;
+}
+
 }  // namespace
 
 std::string name_of(const JobAllocation& allocation) {
@@ -64,6 +76,7 @@ JobAllocation read_allocation(System& system) {
   allocation.restarts =
       static_cast<int>(number_in(system.environment("SLURM_RESTART_COUNT")).value_or(0));
   allocation.nodes = system.environment("SLURM_JOB_NODELIST").value_or("");
+  allocation.cpus_per_node = fewest_in(system.environment("SLURM_JOB_CPUS_PER_NODE").value_or(""));
   allocation.host = system.environment("SLURMD_NODENAME").value_or("");
   if (const auto end = number_in(system.environment("SLURM_JOB_END_TIME"))) {
     allocation.end_s = static_cast<double>(*end);

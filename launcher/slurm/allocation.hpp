@@ -18,6 +18,7 @@ struct JobAllocation {
   std::string nodes = {};            // a host list
   std::string host = {};             // this process's node, by its Slurm name
   std::optional<double> end_s = {};  // Unix seconds; nullopt: no limit, or unknown
+  std::optional<int> cpus_per_node = {};  // of the node with the fewest; nullopt: unknown
 };
 
 /// As Slurm's commands call it.

@@ -107,16 +107,30 @@ Result<OwnedProcess> start(const StudyRequest& request, const StudySize& size,
                           .allocated = request.allocated});
 }
 
-/// Waits for its end and returns its exit code. Passes signals on: at the first a run stops or, for
-/// a lost terminal, leaves its Slurm job alone; at the second it stops at once.
-int wait_for(OwnedProcess& process, const StopSignals& signals) {
+/// Waits for its end and returns its exit code. Stops it after `limit_s`: `overdue`. Passes signals
+/// on: at the first a run stops or, for a lost terminal, leaves its Slurm job alone; at the second
+/// it stops at once.
+int wait_for(OwnedProcess& process, const StopSignals& signals, std::optional<double> limit_s,
+             bool& overdue) {
+  const auto began = std::chrono::steady_clock::now();
   int told = 0;
   for (;;) {
     if (const auto code = process.poll()) return *code;
     signals.wait(200ms);
     for (; told < signals.count(); ++told)
       process.send(signals.first() == SIGHUP ? SIGHUP : SIGINT);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    if (!limit_s || took.count() <= *limit_s || std::exchange(overdue, true)) continue;
+    process.send(SIGTERM);
   }
+}
+
+/// Where Slurm ends no run of its own.
+std::optional<double> longest_s(const StudyRequest& request, const Job& job) {
+  const auto limit = request.allocated && job.resources.time
+                         ? parse_slurm_seconds(*job.resources.time)
+                         : std::nullopt;
+  return limit ? std::optional(static_cast<double>(*limit)) : std::nullopt;
 }
 
 /// A run that has ended without a value is not continued: what it resumed would not be measured
@@ -127,6 +141,10 @@ bool choose_directory(System& system, const StudyRequest& request, const Job& jo
   std::error_code ignored;
   if (!std::filesystem::exists(path() + "/plan.json", ignored)) return true;
   const auto state = state_of_run(system, path());
+  if (is_there(state) && request.allocated) {
+    run.reason = "a job of its own is " + state + ": follow it without --allocated, or cancel it";
+    return false;
+  }
   if (is_there(state)) return true;
   if (state.empty() || state == "unknown" || state == "elsewhere") {
     run.reason = "it cannot be told whether its job is still there";
@@ -184,13 +202,13 @@ Result<Ok> check_sizes(System& system, const StudyRequest& request,
 }
 
 /// The time of all runs that have no value, in minutes; nullopt: the job file has no limit.
-std::optional<int> minutes_of_all(const PreparedStudy& prepared) {
+std::optional<std::int64_t> minutes_of_all(const PreparedStudy& prepared) {
   const auto& limit = prepared.job.resources.time;
   const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
   if (!minutes) return std::nullopt;
   const auto missing = std::ranges::count_if(
       prepared.study.runs, [](const StudyRun& run) { return !run.value.has_value(); });
-  return *minutes * static_cast<int>(missing);
+  return held_minutes(*minutes * std::int64_t{missing}, prepared.job.recovery.grace_seconds);
 }
 
 /// The job that the runs share.
@@ -319,12 +337,14 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
     if (choose_directory(system, request, prepared.job, run)) {
       auto process = start(request, *size, run);
       if (!process) return std::move(process).error();
-      const int code = wait_for(*process, signals);
+      bool overdue = false;
+      const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
       measure(system, request.dir + "/" + run.run, prepared.job, run);
       if (code != 0 && (run.value || run.state.empty())) {
         run.value.reset();
         run.reason = last_error_of_child(request.dir + "/" + run.run);
       }
+      if (overdue && !run.value) run.reason = "it took longer than resources.time";
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     system.log(line_of(study, run, took.count()));

@@ -30,6 +30,12 @@ struct SupervisedRun {
   std::string program = {};  // starter, absolute path
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // nodes the ranks need
+  /// In the place of the job's number in the journal: a run may be started several times in one
+  /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one
+  /// start.
+  std::string start_name = {};
+
+  const std::string& job() const { return start_name.empty() ? allocation.job : start_name; }
 };
 
 /// When the allocation ends.

@@ -65,7 +65,7 @@ class Supervisor {
  private:
   bool is_finished() const {
     const auto job = finished_in_job(run_.dir);
-    if (!job || run_.allocation.job.empty() || *job != run_.allocation.job) return false;
+    if (!job || run_.allocation.job.empty() || *job != run_.job()) return false;
     system_.log(
         fmt::format("dllaunch: job {} has already finished this run: nothing to do; a new job "
                     "continues it\n",
@@ -78,7 +78,7 @@ class Supervisor {
   std::optional<int> settle_the_past(const Journal& journal) {
     if (history_.empty()) return std::nullopt;
     auto& last = history_.back();
-    if (last.job != run_.allocation.job) return std::nullopt;
+    if (last.job != run_.job()) return std::nullopt;
     const bool same_allocation = last.allocation == run_.allocation.restarts;
     if (!run_.allocation.job.empty()) {
       if (last.cause == Cause::completed) return finish();
@@ -122,7 +122,7 @@ class Supervisor {
   /// Prevents further starts of the run, however often Slurm starts the job.
   int finish() const {
     if (run_.allocation.job.empty()) return exit_code::success;
-    const auto mark = [this] { return mark_finished(run_.dir, run_.allocation.job); };
+    const auto mark = [this] { return mark_finished(run_.dir, run_.job()); };
     if (auto done = storage_.write(mark); !done)
       system_.log("dllaunch: " + done.error().what + "\n");
     return exit_code::success;
@@ -155,7 +155,7 @@ class Supervisor {
 
   bool started_here_before() const {
     return std::any_of(history_.begin(), history_.end(), [this](const Attempt& one) {
-      return one.job == run_.allocation.job && one.allocation == run_.allocation.restarts;
+      return one.job == run_.job() && one.allocation == run_.allocation.restarts;
     });
   }
 
@@ -201,7 +201,7 @@ class Supervisor {
   void announce(const RunOwnership& ownership) {
     const auto* before = last_incarnation(history_);
     // A new job is a new try by the user.
-    if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
+    if (!run_.recovery.trains || before == nullptr || before->job != run_.job()) return;
     std::optional<double> queued = 0;
     if (before->allocation != run_.allocation.restarts) {
       const auto record = ask_of_job(system_, run_.allocation);
@@ -280,7 +280,7 @@ class Supervisor {
     if (auto unfit = look_at_nodes(here)) return *std::move(unfit);
     announce(*ownership);
     if (!history_.empty()) system_.log(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
-    history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
+    history_.push_back({.job = run_.job(), .allocation = run_.allocation.restarts});
     auto& attempt = history_.back();
     const auto checkpoint = checkpoint_name();
     const JournalAttempt begun{.time = unix_seconds(),
@@ -436,7 +436,7 @@ class Supervisor {
   void write(const Decision& decision, bool wanted_requeue = false) {
     const bool restarts = decision.next == Next::restart;
     append(line_of(JournalDecision{.time = unix_seconds(),
-                                   .job = run_.allocation.job,
+                                   .job = run_.job(),
                                    .allocation = run_.allocation.restarts,
                                    .next = decision.next,
                                    .reason = decision.reason,
@@ -487,7 +487,8 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                        .start = start_command_of(start),
                        .program = *program,
                        .allocation = read_allocation(system),
-                       .nodes = static_cast<std::size_t>(std::max(0, plan.nodes))};
+                       .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
+                       .start_name = system.environment(start_name_variable).value_or("")};
 }
 
 int supervise(System& system, const SupervisedRun& run) {

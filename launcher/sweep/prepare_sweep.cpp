@@ -12,11 +12,13 @@
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/allocated.hpp"
 #include "launcher/launch/child_run.hpp"
+#include "launcher/launch/held_allocation.hpp"
 #include "launcher/launch/own_gpus.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/sweep/optuna_sampler.hpp"
+#include "launcher/sweep/stored_sweep.hpp"
 #include "launcher/sweep/trial_metric.hpp"
 #include "launcher/sweep/trial_sets.hpp"
 #include "support/counted.hpp"
@@ -79,12 +81,18 @@ std::string why_shared(System& system, const Job& job, const Topology& node) {
   return "";
 }
 
-/// Parts of a machine with this topology. `concurrent`: trials at a time; nullopt: as many as fit.
-Result<std::vector<Slot>> parts_of(System& system, const Job& job, const LaunchPlan& plan,
-                                   const Topology& node, std::optional<int> concurrent) {
+/// One trial alone, on one node.
+PlacementRequest trial_of(const LaunchPlan& plan) {
   auto trial = plan.request;
   trial.ranks = static_cast<int>(plan.placement.ranks.size());
   trial.gpus = gpus_of(plan);
+  return trial;
+}
+
+/// Parts of a machine with this topology. `concurrent`: trials at a time; nullopt: as many as fit.
+Result<std::vector<Slot>> parts_of(System& system, const Job& job, const LaunchPlan& plan,
+                                   const Topology& node, std::optional<int> concurrent) {
+  const auto trial = trial_of(plan);
   const auto why = trial.gpus > 0 ? why_shared(system, job, node) : "";
   const int many = concurrent.value_or(why.empty() ? slots_that_fit(node, trial) : 1);
   if (many == 1) return std::vector<Slot>(1);
@@ -92,6 +100,22 @@ Result<std::vector<Slot>> parts_of(System& system, const Job& job, const LaunchP
     return Error{ErrorKind::bad_request, "sweep.concurrent: " + why,
                  "concurrent: 1, or resources.device: cpu"};
   return slots_on(node, trial, many);
+}
+
+/// How many of the trials at a time a node takes; nullopt: as many as fit. `node`: one of them.
+/// bad_request: more than it can.
+Result<std::optional<int>> parts_of_each(const Job& job, const LaunchPlan& plan,
+                                         const Topology& node, int nodes) {
+  const auto& wanted = job.sweep.concurrent;
+  if (!wanted) return std::optional<int>();
+  const int each = (*wanted + nodes - 1) / nodes;
+  const int most = most_slots(node, trial_of(plan));
+  if (each > 1 && each > most && !node.cores.empty())
+    return Error{ErrorKind::bad_request,
+                 fmt::format("sweep.concurrent is {}, and {} can take {} at a time", *wanted,
+                             counted(nodes, "node"), counted(std::max(1, most) * nodes, "trial")),
+                 fmt::format("concurrent: {}, or more nodes", std::max(1, most) * nodes)};
+  return std::optional(each);
 }
 
 /// Whole nodes of the allocation, or equal parts of each, cut as this node is.
@@ -109,10 +133,15 @@ Result<std::vector<Slot>> slots_of_allocation(System& system, const Job& job,
     auto here = system.topology();
     if (!here) return std::move(here).error();
     prepared.node = with_own_gpus(system, *here).value_or(*here);
-    const auto each = wanted ? std::optional((*wanted + count - 1) / count) : std::nullopt;
-    auto cut = parts_of(system, job, plan, prepared.node, each);
+    const auto each = parts_of_each(job, plan, prepared.node, count);
+    if (!each) return each.error();
+    auto cut = parts_of(system, job, plan, prepared.node, *each);
     if (!cut) return std::move(cut).error();
     if (cut->size() > 1) parts = *std::move(cut);
+  } else if (wanted && *wanted > count / plan.nodes) {
+    system.log(
+        "dllaunch: each trial gets whole nodes: only on a node of the allocation, as in a job "
+        "script or with sweep.nodes, does the sweep know how to divide them\n");
   }
   return slots_in(*hosts, plan.nodes, parts, wanted);
 }
@@ -129,12 +158,27 @@ Result<std::vector<Slot>> slots_of(System& system, const SweepRequest& request, 
 }
 
 /// Time for all trials at their limit, one round after another; nullopt: there is no limit.
-std::optional<int> minutes_of_all(const Job& job, int trials, int nodes) {
+std::optional<std::int64_t> minutes_of_all(const Job& job, int trials, int nodes) {
   const auto& limit = job.resources.time;
   const auto minutes = limit ? parse_slurm_minutes(*limit) : std::nullopt;
-  const int together = job.sweep.concurrent.value_or(std::max(1, *job.sweep.nodes / nodes));
   if (!minutes) return std::nullopt;
-  return *minutes * ((trials + together - 1) / together);
+  const int whole = std::max(1, *job.sweep.nodes / nodes);
+  const int wanted = job.sweep.concurrent.value_or(whole);
+  const int together = nodes > 1 ? std::min(whole, wanted) : wanted;
+  return held_minutes(std::int64_t{*minutes} * ((trials + together - 1) / together),
+                      job.recovery.grace_seconds);
+}
+
+/// Whether an earlier execution has left nothing to do.
+Result<bool> is_over(System& system, const SweepRequest& request, const Sweep& wanted) {
+  auto stored = stored_sweep(system, request.dir);
+  if (!stored) return std::move(stored).error();
+  if (!*stored || (*stored)->job != wanted.job) return false;
+  Sweep sweep = wanted;
+  sweep.trials = std::move((*stored)->trials);
+  const bool any = std::ranges::any_of(
+      sweep.trials, [](const Trial& one) { return one.state == TrialState::running; });
+  return !any && !next_step(sweep);
 }
 
 /// The job that all trials share: a trial's, with all of the nodes' memory.
@@ -149,6 +193,10 @@ Result<std::optional<LaunchPlan>> shared_plan(System& system, const SweepRequest
                  "more sweep.nodes, or a smaller resources.nodes"};
   auto sets = request.sets;
   sets.push_back(fmt::format("resources.nodes={}", *job.sweep.nodes));
+  if (job.resources.gpus) {
+    sets.emplace_back("resources.gpus=null");
+    sets.push_back(fmt::format("resources.gpus_per_node={}", gpus_of(plan)));
+  }
   const auto minutes = minutes_of_all(job, trials, plan.nodes);
   if (job.sweep.time) {
     sets.push_back("resources.time=" + *job.sweep.time);
@@ -162,6 +210,9 @@ Result<std::optional<LaunchPlan>> shared_plan(System& system, const SweepRequest
   if (!checked->plan) return std::move(checked->plan).error().within("sweep.nodes");
   if (checked->elsewhere) return *std::move(checked->elsewhere);
   if (!checked->report.passed()) return as_error(checked->report).within("sweep.nodes");
+  if (plan.nodes == 1)
+    if (auto each = parts_of_each(job, plan, plan.topology, *job.sweep.nodes); !each)
+      return std::move(each).error();
   return std::optional(*std::move(checked->plan));
 }
 
@@ -246,9 +297,6 @@ Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request)
   if (!slots) return std::move(slots).error();
   prepared.slots = *std::move(slots);
   if (auto good = set_budget(*job, *space, prepared); !good) return std::move(good).error();
-  auto shared = shared_plan(system, request, *job, *plan, prepared.sweep.most_trials);
-  if (!shared) return std::move(shared).error();
-  prepared.shared = *std::move(shared);
   const auto longest =
       job->resources.time ? parse_slurm_seconds(*job->resources.time) : std::nullopt;
   if (longest && (request.allocated || plan->launcher == Launcher::local))
@@ -258,6 +306,13 @@ Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request)
   prepared.sweep.minimize = job->sweep.minimize;
   prepared.sweep.reduction = job->sweep.reduction;
   prepared.sweep.job = digest_of_job(job->resolved, budget_keys);
+  const auto over = is_over(system, request, prepared.sweep);
+  if (!over) return over.error();
+  if (!*over) {
+    auto shared = shared_plan(system, request, *job, *plan, prepared.sweep.most_trials);
+    if (!shared) return std::move(shared).error();
+    prepared.shared = *std::move(shared);
+  }
   prepared.space = *std::move(space);
   prepared.job = *std::move(job);
   return prepared;

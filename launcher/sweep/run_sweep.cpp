@@ -42,6 +42,7 @@ struct Running {
   int number = 0;
   std::size_t slot = 0;
   OwnedProcess process;
+  int stop = SIGTERM;  // stop_signal()
   Clock::time_point began = Clock::now();
   std::int64_t epochs_before = 0;
   int told = 0;          // signals
@@ -198,19 +199,21 @@ Result<Ok> Driver::start(int number) {
   all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, number)).dump());
   const std::size_t slot = free_slot();
   const Slot& part = prepared_.slots[slot];
-  auto process =
-      start_child_run({.job_file = request_.job_file,
+  const bool whole_nodes = request_.allocated && part.cpus.empty();
+  const ChildRun child{.job_file = request_.job_file,
                        .sets = std::move(all),
                        .dir = dir_of(one),
-                       .local = request_.local || (request_.allocated && !part.cpus.empty()),
-                       .allocated = request_.allocated && part.cpus.empty(),
+                       .local = request_.local || (request_.allocated && !whole_nodes),
+                       .allocated = whole_nodes,
                        .nodelist = part.nodes,
                        .cpus = part.cpus,
-                       .environment = device_variables(prepared_.node, {.gpus = part.gpus})});
+                       .environment = device_variables(prepared_.node, {.gpus = part.gpus})};
+  auto process = start_child_run(child);
   if (!process) return std::move(process).error();
   running_.push_back({.number = number,
                       .slot = slot,
                       .process = *std::move(process),
+                      .stop = stop_signal(child),
                       .epochs_before = one.epochs()});
   return Ok{};
 }
@@ -384,11 +387,11 @@ Result<Ok> Driver::watch() {
   if (auto heard = hear_sampler(); !heard) return heard;
   for (auto one = running_.begin(); one != running_.end();) {
     for (; one->told < signals_.count(); ++one->told)
-      one->process.send(signals_.first() == SIGHUP ? SIGHUP : SIGTERM);
+      one->process.send(signals_.first() == SIGHUP && one->stop == SIGTERM ? SIGHUP : one->stop);
     const std::chrono::duration<double> took = Clock::now() - one->began;
     if (prepared_.longest_s && took.count() > *prepared_.longest_s && !one->overdue) {
       one->overdue = true;
-      one->process.send(SIGTERM);
+      one->process.send(one->stop);
     }
     const auto code = one->process.poll();
     if (!code) {
@@ -435,8 +438,7 @@ Result<Ok> Driver::carry_out() {
 /// After an error: lets the running trials save and stop. They stay running in the journal, so that
 /// the next driver continues them.
 void Driver::drain() {
-  // srun hands a TERM on, and keeps an INT for itself.
-  for (const Running& one : running_) one.process.send(SIGTERM);
+  for (const Running& one : running_) one.process.send(one.stop);
   const auto deadline = Clock::now() + longest_held;
   while (!running_.empty() && Clock::now() < deadline) {
     signals_.wait(200ms);

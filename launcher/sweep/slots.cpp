@@ -42,6 +42,12 @@ int slots_that_fit(const Topology& node, const PlacementRequest& trial) {
   return std::max(1, std::min(by_gpus, usable_cores(node) / cores_each));
 }
 
+int most_slots(const Topology& node, const PlacementRequest& trial) {
+  const int cores = usable_cores(node);
+  if (trial.gpus <= 0) return cores;
+  return std::min(cores, static_cast<int>(node.gpus.size()) / trial.gpus);
+}
+
 Result<std::vector<Slot>> slots_on(const Topology& node, const PlacementRequest& trial, int many) {
   const int gpus = static_cast<int>(node.gpus.size());
   const int cores = usable_cores(node);

@@ -22,6 +22,9 @@ struct Slot {
 /// if no variable can give a trial its GPUs. `trial`: one trial alone, with its ranks and GPUs.
 int slots_that_fit(const Topology& node, const PlacementRequest& trial);
 
+/// The most parts that slots_on() can make.
+int most_slots(const Topology& node, const PlacementRequest& trial);
+
 /// `many` parts for trials that `trial` describes, apart as place_ranks() places ranks: with GPUs
 /// one rank to each, near it, else one to each trial. Whole cores: a trial places its own ranks
 /// inside. bad_request: the machine has fewer GPUs or cores, or no variable can give a trial its

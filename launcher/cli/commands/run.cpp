@@ -46,7 +46,8 @@ constexpr std::string_view examples =
   dllaunch run train.yaml --dry-run             the plan, and nothing else
   dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
   dllaunch run train.yaml --local --detach      in the background on this machine
-  salloc -N2 dllaunch run train.yaml --allocated  in the allocation that is there
+  salloc -N2 --exclusive dllaunch run train.yaml --allocated
+                                                in the allocation that is there
 )";
 
 struct RunOptions {
@@ -127,7 +128,8 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
   system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
   options.job_file = run->dir.job_yaml();
   options.run_dir = run->dir.path;
-  options.local = options.local || (!options.allocated && run->plan.launcher == Launcher::local);
+  const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
+  options.local = options.local || (!options.allocated && was_local);
   return options;
 }
 
@@ -289,6 +291,8 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                            : allocation ? "on " + allocation->nodes
                                         : "on this machine",
                            run.path));
+  // Its ranks may outlive a dllaunch that is killed, for a moment.
+  if (allocation) lock.pass_on();
   const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,
                                          system, watch)
@@ -344,9 +348,13 @@ Result<int> run_job(const RunOptions& given, System& system) {
   auto good = check_same_job(system, *run, planned->job, plan);
   if (!good) return std::move(good).error();
   std::optional<Attached> attached;
-  if (slurm) {
+  if (slurm || planned->allocation) {
     auto found = find_attached(plan, *run, system);
     if (!found) return std::move(found).error();
+    if (planned->allocation && *found)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("job {} of this run is still there", (*found)->id),
+                   "leave out --allocated to follow it, or dllaunch cancel it first"};
     attached = *std::move(found);
   }
   if (!attached && run->resumed) close_submission(system, *run);

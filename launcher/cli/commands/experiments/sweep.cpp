@@ -60,8 +60,9 @@ Result<int> sweep(const Options& options, System& system) {
     system.print(json_text(to_json(prepared->sweep)));
   } else {
     system.print(render_sweep(prepared->sweep));
-    system.print(
-        fmt::format("  page    {0}/sweep.html\n  Optuna  {0}/optuna.journal\n", request.dir));
+    if (std::filesystem::exists(request.dir + "/sweep.html"))
+      system.print(
+          fmt::format("  page    {0}/sweep.html\n  Optuna  {0}/optuna.journal\n", request.dir));
   }
   if (*stopped != 0) {
     system.log(fmt::format("dllaunch: stopped; the same command with --run-dir {} continues\n",
