@@ -14,6 +14,7 @@
 #include "launcher/os/own_executable.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/overlap_step.hpp"
 #include "runtime/rank/binding.hpp"
 #include "support/json_fields.hpp"
@@ -53,15 +54,10 @@ Result<OwnedProcess> start_on_node(const std::string& program, std::vector<std::
   return OwnedProcess::start({.program = "/usr/bin/env",
                               .argv = argv_of({.nodes = run.nodelist}, command),
                               .environment = {},
-                              .output_path = run.dir + ".log",
-                              .signal_at_our_death = stop_signal(run)});
+                              .output_path = run.dir + ".log"});
 }
 
 }  // namespace
-
-int stop_signal(const ChildRun& run) {
-  return run.local && !run.nodelist.empty() ? SIGUSR2 : SIGTERM;
-}
 
 Result<OwnedProcess> start_child_run(const ChildRun& run) {
   auto program = own_executable();
@@ -79,6 +75,18 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
                               .output_path = run.dir + ".log",
                               // A Slurm job goes on, and the next driver's run follows it.
                               .signal_at_our_death = SIGHUP});
+}
+
+void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& process, int signal) {
+  const bool behind_srun = run.local && !run.nodelist.empty();
+  const auto owner = behind_srun ? owner_of({.path = run.dir}) : std::nullopt;
+  if (owner && owner->pid > 0) {
+    const auto told = system.run(argv_of({.nodes = run.nodelist, .light = true},
+                                         {"kill", "-TERM", std::to_string(owner->pid)}),
+                                 20s);
+    if (told && told->exit_code == 0) return;
+  }
+  process.send(behind_srun ? SIGTERM : signal);
 }
 
 std::string last_error_of_child(const std::string& dir) {

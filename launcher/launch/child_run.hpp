@@ -26,11 +26,12 @@ struct ChildRun {
   std::vector<std::pair<std::string, std::string>> environment = {};  // replaces or extends ours
 };
 
-/// What tells the child to save and stop. A local run on a node of an allocation is behind srun.
-int stop_signal(const ChildRun& run);
-
 /// unavailable: it cannot be started.
 Result<OwnedProcess> start_child_run(const ChildRun& run);
+
+/// Tells a child to save and stop, or, with SIGHUP, that the terminal is gone. A local run on
+/// another node is behind srun, which kills at TERM: a job step tells it.
+void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& process, int signal);
 
 /// The last words of its own messages.
 std::string last_error_of_child(const std::string& dir);

@@ -193,7 +193,10 @@ class JobWatch {
 
   void begin_cancel() {
     cancel_at_ = Clock::now();
-    if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
+    if (settings_.at_once || !plan_.asks_ranks) return;
+    // It may have started since the last look, half a minute ago.
+    if (!running_) (void)look();
+    if (!running_) return;
     // The job's own signal means that time is short, and the job would be requeued.
     auto asked = signal_script(system_, id_, "TERM");
     if (!asked) {

@@ -7,14 +7,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::array<int, 4> watched = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
+constexpr std::array<int, 3> watched = {SIGINT, SIGTERM, SIGHUP};
 
 // A signal handler reaches only globals.
 volatile std::sig_atomic_t signals_seen = 0;
 volatile std::sig_atomic_t first_signal = 0;
 
 void count_signal(int signal) {
-  if (first_signal == 0) first_signal = signal == SIGUSR2 ? SIGTERM : signal;
+  if (first_signal == 0) first_signal = signal;
   signals_seen = signals_seen + 1;
 }
 

@@ -1,4 +1,4 @@
-// Counts SIGINT, SIGTERM, SIGHUP and SIGUSR2, to be polled.
+// Counts SIGINT, SIGTERM and SIGHUP, to be polled.
 #pragma once
 
 #include <csignal>
@@ -19,15 +19,14 @@ class StopSignals {
 
   /// The number of signals so far.
   int count() const;
-  /// The first signal; 0: none. SIGUSR2 is a SIGTERM that srun hands on: at TERM it kills. A
-  /// stopped dllaunch exits with 128 + this.
+  /// The first signal; 0: none. A stopped dllaunch exits with 128 + this.
   int first() const;
 
   /// Sleeps for `limit`, or until the next signal.
   void wait(std::chrono::milliseconds limit) const;
 
  private:
-  std::array<struct sigaction, 4> before_{};
+  std::array<struct sigaction, 3> before_{};
 };
 
 }  // namespace dllaunch

@@ -42,7 +42,7 @@ struct Running {
   int number = 0;
   std::size_t slot = 0;
   OwnedProcess process;
-  int stop = SIGTERM;  // stop_signal()
+  ChildRun child = {};
   Clock::time_point began = Clock::now();
   std::int64_t epochs_before = 0;
   int told = 0;          // signals
@@ -213,7 +213,7 @@ Result<Ok> Driver::start(int number) {
   running_.push_back({.number = number,
                       .slot = slot,
                       .process = *std::move(process),
-                      .stop = stop_signal(child),
+                      .child = child,
                       .epochs_before = one.epochs()});
   return Ok{};
 }
@@ -387,11 +387,12 @@ Result<Ok> Driver::watch() {
   if (auto heard = hear_sampler(); !heard) return heard;
   for (auto one = running_.begin(); one != running_.end();) {
     for (; one->told < signals_.count(); ++one->told)
-      one->process.send(signals_.first() == SIGHUP && one->stop == SIGTERM ? SIGHUP : one->stop);
+      stop_child_run(system_, one->child, one->process,
+                     signals_.first() == SIGHUP ? SIGHUP : SIGTERM);
     const std::chrono::duration<double> took = Clock::now() - one->began;
     if (prepared_.longest_s && took.count() > *prepared_.longest_s && !one->overdue) {
       one->overdue = true;
-      one->process.send(one->stop);
+      stop_child_run(system_, one->child, one->process, SIGTERM);
     }
     const auto code = one->process.poll();
     if (!code) {
@@ -438,7 +439,7 @@ Result<Ok> Driver::carry_out() {
 /// After an error: lets the running trials save and stop. They stay running in the journal, so that
 /// the next driver continues them.
 void Driver::drain() {
-  for (const Running& one : running_) one.process.send(one.stop);
+  for (const Running& one : running_) stop_child_run(system_, one.child, one.process, SIGTERM);
   const auto deadline = Clock::now() + longest_held;
   while (!running_.empty() && Clock::now() < deadline) {
     signals_.wait(200ms);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 class StudyHere : public LocalRun {
  protected:
@@ -312,6 +314,54 @@ TEST_F(SlurmStudy, ASweepsTrialsShareOneJob) {
               .substr(0, 20));
   places.erase("");
   EXPECT_EQ(places.size(), 4u) << testing::PrintToString(places);
+}
+
+/// A trial that is promoted starts a second time in the same allocation.
+TEST_F(SlurmStudy, AshaInOneJobContinuesFromCheckpoints) {
+  const auto file = work_->file(
+      "asha.yaml",
+      "name: asha\nresources: {nodes: 1, ranks_per_node: 2, device: cpu, time: 5}\n"
+      "train: {model: lenet, dataset: {kind: synthetic, images: 64}, epochs: 2, batch_size: 16}\n"
+      "sweep: {parameters: {train.optimizer.lr: {log: [0.001, 0.1]}}, trials: 2, "
+      "scheduler: asha, nodes: 2}\n");
+  const std::vector<std::string> words = {"sweep", file, "--run-dir", work_->path() + "/asha"};
+  work_->start(words);
+  const auto ended = work_->wait(240s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto json = Json::parse(work_->text_of("asha/sweep.json"));
+  std::map<std::string, int> states;
+  for (const auto& trial : json["trials"]) {
+    ++states[trial["state"].get<std::string>()];
+    EXPECT_EQ(trial["epochs"], trial["state"] == "completed" ? 2 : 1) << trial;
+  }
+  EXPECT_EQ(states, (std::map<std::string, int>{{"completed", 1}, {"stopped", 1}})) << json;
+  work_->start(words);
+  EXPECT_THAT(work_->wait(60s).err, Not(HasSubstr("submitted job"))) << "nothing is left to do";
+}
+
+/// A stop gives trials behind srun their time to save.
+TEST_F(SlurmStudy, TrialsOnPartsOfANodeSaveBeforeTheyStop) {
+  const auto file =
+      work_->file("saves.yaml",
+                  "name: saves\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5}\n"
+                  "run: [bash, -c, 'trap \"sleep 2; echo saved; exit 0\" TERM; echo begun; "
+                  "for i in $(seq 900); do sleep 0.1; done; echo acc={x}']\n"
+                  "sweep: {parameters: {x: {int: [1, 2]}}, sampler: grid, metric: acc, "
+                  "value: 'acc=([0-9]+)', nodes: 1, concurrent: 2}\n");
+  const auto dir = work_->path() + "/saves";
+  work_->start({"sweep", file, "--run-dir", dir});
+  const auto begun = [&] {
+    return work_->text_of("saves/trial-00000/out/rank-0000-n1.log") == "begun\n" &&
+           work_->text_of("saves/trial-00001/out/rank-0000-n1.log") == "begun\n";
+  };
+  ASSERT_TRUE(happens_within(90s, begun));
+  work_->signal(SIGINT);
+  const auto stopped = work_->wait(120s);
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  for (const char* trial : {"0", "1"})
+    EXPECT_THAT(work_->text_of(std::string("saves/trial-0000") + trial + "/out/rank-0000-n1.log"),
+                HasSubstr("saved"))
+        << stopped.err << work_->text_of("saves/trial-00000.log");
 }
 
 }  // namespace

@@ -59,6 +59,17 @@ TEST(Allocated, SpareNodesAreThoseThatAreThere) {
       << "the supervisor chooses";
 }
 
+TEST(Allocated, TooFewCpusAreRefusedBeforeSrunRefusesThem) {
+  auto system = in_allocation("n[1-2]");
+  system.variables["SLURM_JOB_CPUS_PER_NODE"] = "2,1";
+  auto allocation = *allocation_here(system, "");
+  EXPECT_EQ(allocation.cpus_per_node, 1);
+  auto made = plan_for(2);
+  EXPECT_THAT(fit_into(allocation, made).error().hint, HasSubstr("--exclusive"));
+  allocation.cpus_per_node = 2;
+  EXPECT_TRUE(fit_into(allocation, made));
+}
+
 TEST(Allocated, TooFewNodesAndArraysAreRefused) {
   auto system = in_allocation("n1");
   auto allocation = *allocation_here(system, "");

@@ -27,5 +27,12 @@ TEST(HeldAllocation, AsksForWhatTheWidestRunAsksForAndStartsTheCommand) {
   EXPECT_THAT(script, Not(HasSubstr("srun")));
 }
 
+/// Slurm warns grace_seconds before the limit, and up to a minute earlier.
+TEST(HeldAllocation, TheWarningIsNotTakenFromTheWork) {
+  EXPECT_EQ(held_minutes(10, 120), 13);
+  EXPECT_EQ(held_minutes(10, 1), 12);
+  EXPECT_EQ(held_minutes(std::int64_t{1} << 40, 0), (std::int64_t{1} << 40) + 1);
+}
+
 }  // namespace
 }  // namespace dllaunch

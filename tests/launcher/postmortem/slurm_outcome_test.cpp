@@ -235,6 +235,9 @@ TEST_F(SlurmOutcomeTest, TheLogOfAnArraysTask) {
   task.array_job = "74";
   task.array_task = "0";
   EXPECT_EQ(slurm_log(plan_, task), "/r/slurm-74_0.out");
+  plan_.sbatch = {{"--output", "/100%%j/%x/slurm-%j.out"}};
+  task.id = "75";
+  EXPECT_EQ(slurm_log(plan_, task), "/100%j/%x/slurm-75.out");
 }
 
 // srun's 0 alone is no success: the trainer says whether it finished.

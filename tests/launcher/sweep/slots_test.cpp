@@ -9,6 +9,7 @@
 #include "tests/topology/node/machines.hpp"
 #include "topology/diagnosis/visible_gpus.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/node/synthetic.hpp"
 #include "topology/render/placement_env.hpp"
 
 namespace dllaunch {
@@ -103,6 +104,12 @@ TEST(Slots, AreApartAndNearTheirGpusOnEveryMachine) {
     ASSERT_TRUE(node) << path;
     expect_good_slots(*node, path);
   }
+}
+
+TEST(Slots, AtMostOneForEachCoreAndEachTrialsGpus) {
+  const auto node = *synthetic_topology("cores:4");
+  EXPECT_EQ(most_slots(node, {.ranks = 2, .gpus = 0}), 4);
+  EXPECT_EQ(most_slots(node, {.ranks = 1, .gpus = 1}), 0);
 }
 
 TEST(Slots, OfAnAllocationSpreadOverItsNodes) {
