@@ -32,10 +32,11 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
-/// The run may have been read before its job was submitted.
-std::string latest_job(System& system, const StoredRun& run) {
+/// `run` reads its run before it submits.
+std::string job_of(System& system, const StoredRun& run) {
+  if (!run.job_id.empty()) return run.job_id;
   const auto text = system.read_file(run.dir.job_id());
-  return text ? job_id_in(*text).value_or("") : run.job_id;
+  return text ? job_id_in(*text).value_or("") : "";
 }
 
 /// The summary of the submission before; nullopt: there was none; null: it is damaged.
@@ -121,7 +122,7 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
   auto summary = summary_of(outcome, totals, run.plan.ranks(), run.trains,
                             seconds_since_began(run.dir, run.plan.launcher));
   summary.books = read_books(system, run.plan, run.dir, outcome, summary, totals.history());
-  summary.submission = submission_name(run.plan, latest_job(system, run), run.dir);
+  summary.submission = submission_name(run.plan, job_of(system, run), run.dir);
   add_earlier(read_earlier(system, run.dir), summary);
   return summary;
 }
@@ -167,10 +168,21 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
   if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<FinalState>();
   auto end = read_final_state(system, run);
   if (!end || !*end) return end;
-  auto written = write_file(run.dir.summary(), json_text((*end)->summary));
+  if (!write_end(system, run, (*end)->summary)) return std::optional<FinalState>();
+  return end;
+}
+
+bool write_end(System& system, const StoredRun& run, const Json& summary) {
+  const auto lock = RunLock::take(run.dir);
+  const auto now = read_stored_run(system, run.dir.path);
+  if (now && now->job_id != run.job_id) return false;
+  if (now && !now->summary.is_null()) return true;
+  if (!lock && owner_of(run.dir)) return true;
+  const auto written =
+      lock ? write_file(run.dir.summary(), json_text(summary)) : Result<Ok>(lock.error());
   // A directory that is not writable can still be read.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
-  return end;
+  return true;
 }
 
 void close_submission(System& system, const RunDir& dir) {

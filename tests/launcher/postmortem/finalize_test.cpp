@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
@@ -220,6 +223,54 @@ TEST_F(FinalizedBooks, AreUnknownWithASubmissionOfWhichNothingIsKnown) {
   EXPECT_TRUE(write_file(path_ + "/summary.before.json", "{"));
   ASSERT_TRUE(settle(path_));
   EXPECT_TRUE(summary()["core_hours"].is_null()) << "damaged";
+}
+
+/// Slurm answers late: `run` has closed job 7 and submitted job 8 meanwhile.
+class SlowAnswer : public FinalizedBooks {
+ protected:
+  void during_the_answer(std::function<void()> happens) {
+    end("7");
+    system().respond = [this, happens = std::move(happens)](const auto& argv) {
+      if (argv.front() == "scontrol" && !std::exchange(happened_, true)) happens();
+      return std::nullopt;
+    };
+  }
+
+  bool happened_ = false;
+};
+
+TEST_F(SlowAnswer, IsNotTheEndOfTheNextJob) {
+  during_the_answer([this] {
+    close_submission(system(), {.path = path_});
+    submit("8");
+  });
+  const auto late = settle(path_);
+  ASSERT_TRUE(late);
+  EXPECT_FALSE(*late) << "the run goes on";
+  EXPECT_TRUE(happened_);
+  EXPECT_TRUE(summary().is_null()) << summary();
+  expect_settled(0.2, 2);
+}
+
+TEST_F(SlowAnswer, IsNotWrittenOverWhatARunWrites) {
+  std::optional<Result<RunLock>> lock;
+  during_the_answer([&] { lock.emplace(RunLock::take({.path = path_})); });
+  const auto late = settle(path_);
+  ASSERT_TRUE(late && *late) << "who only wants to know is told";
+  EXPECT_TRUE(summary().is_null()) << summary();
+  lock.reset();
+  happened_ = false;
+  during_the_answer(
+      [this] { EXPECT_TRUE(write_file(path_ + "/summary.json", R"({"status": "cancelled"})")); });
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["status"], "cancelled") << "of its follower";
+}
+
+TEST_F(SlowAnswer, IsNamedForTheJobItIsOf) {
+  end("7");
+  const auto run = read_stored_run(system(), path_);
+  submit("8");
+  EXPECT_EQ(final_summary(system(), *run, {}, {}).submission, "job 7");
 }
 
 TEST_F(FinalizedBooks, OfALocalStartThatWasKilledGoToItsLastEvent) {
