@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -55,12 +56,24 @@ bool is_of(const std::optional<Json>& summary, const std::string& submission) {
 
 void add_earlier(const std::optional<Json>& earlier, Summary& summary) {
   if (!earlier) return;
-  const auto before = std::max<std::int64_t>(1, value_at<std::int64_t>(*earlier, "submissions", 1));
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  const auto before =
+      std::clamp<std::int64_t>(value_at<std::int64_t>(*earlier, "submissions", 1), 1, most - 1);
   // A process was killed between setting it aside and the next submission: it counts this one.
   const bool counted = is_of(earlier, summary.submission);
   const auto books = books_from(*earlier);
   summary.books = counted ? books : sum_of(books, summary.books);
   summary.submissions = counted ? before : before + 1;
+}
+
+/// The summary of a job of which Slurm tells nothing: its books are unknown.
+Summary summary_of_unknown(System& system, const StoredRun& run) {
+  auto summary =
+      summary_of({.status = RunStatus::failed, .reason = "Slurm does not tell how it ended"},
+                 read_totals(run), run.plan.ranks(), run.trains);
+  summary.submission = submission_name(run.plan, run.job_id, run.dir);
+  add_earlier(read_earlier(system, run.dir), summary);
+  return summary;
 }
 
 /// How the latest local start ended, whose dllaunch told nobody; nullopt: it started no rank.
@@ -158,7 +171,8 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   if (*queued || going) return std::optional<FinalState>();
   const auto totals = read_totals(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);
-  add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
+  // How long a job that Slurm has forgotten took is not known.
+  if (!ended.empty()) add_times(ended.front(), seconds_of(ended), outcome);
   auto summary = to_json(final_summary(system, run, outcome, totals));
   return std::optional(
       FinalState{std::move(outcome), std::move(summary), ended, totals.end_status()});
@@ -190,10 +204,10 @@ void close_submission(System& system, const RunDir& dir) {
   if (!run || !run->summary.is_null()) return;
   const auto name = submission_name(run->plan, run->job_id, dir);
   if (name.empty() || is_of(read_earlier(system, dir), name)) return;
-  Json summary = {{"status", "failed"}, {"submission", name}};
+  Json summary;
   if (run->plan.launcher == Launcher::slurm) {
     const auto end = read_final_state(system, *run);
-    if (end && *end) summary = (*end)->summary;
+    summary = end && *end ? (*end)->summary : to_json(summary_of_unknown(system, *run));
   } else {
     const auto outcome = end_of_killed(*run);
     if (!outcome) return;

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -223,6 +225,52 @@ TEST_F(FinalizedBooks, AreUnknownWithASubmissionOfWhichNothingIsKnown) {
   EXPECT_TRUE(write_file(path_ + "/summary.before.json", "{"));
   ASSERT_TRUE(settle(path_));
   EXPECT_TRUE(summary()["core_hours"].is_null()) << "damaged";
+}
+
+TEST_F(FinalizedBooks, KeepTheTotalsUntilASubmissionOfWhichNothingIsKnown) {
+  end("7");
+  expect_settled(0.1, 1);
+  auto first = summary();
+  first["energy_joules"] = 5.0;
+  EXPECT_TRUE(write_file(path_ + "/summary.json", first.dump()));
+  submit("8");
+  system().answers.clear();
+  close_submission(system(), {.path = path_});
+  EXPECT_EQ(summary()["status"], "failed");
+  EXPECT_EQ(summary()["submissions"], 2) << summary();
+  EXPECT_EQ(summary()["energy_joules"], 5);
+  EXPECT_TRUE(summary()["core_hours"].is_null());
+  submit("9");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["submissions"], 3);
+  EXPECT_EQ(summary()["energy_joules"], 5);
+}
+
+TEST_F(FinalizedBooks, OfAJobThatSlurmHasForgottenAreUnknown) {
+  end("7");
+  system().answers["scontrol show job 7"] = {1, "",
+                                             "slurm_load_jobs error: Invalid job id specified"};
+  const auto forgotten = settle(path_);
+  ASSERT_TRUE(forgotten && *forgotten);
+  EXPECT_TRUE((*forgotten)->jobs.empty());
+  EXPECT_TRUE(summary()["core_hours"].is_null()) << summary();
+  EXPECT_TRUE(summary()["queue_seconds"].is_null());
+}
+
+TEST_F(FinalizedBooks, OfAJobThatWasCancelledInTheQueueAreNone) {
+  answer("",
+         "JobId=7 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n"
+         "   SubmitTime=2026-11-20T19:57:20 StartTime=Unknown EndTime=2026-11-20T19:58:30\n");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["core_hours"], 0) << summary();
+}
+
+TEST_F(FinalizedBooks, OfADamagedNumberOfSubmissionsStayANumber) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(write_file(path_ + "/summary.before.json", Json{{"submissions", most}}.dump()));
+  end("7");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["submissions"], most);
 }
 
 /// Slurm answers late: `run` has closed job 7 and submitted job 8 meanwhile.
