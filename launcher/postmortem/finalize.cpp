@@ -78,9 +78,8 @@ Summary summary_of_unknown(System& system, const StoredRun& run) {
 
 /// How the latest local start ended, whose dllaunch told nobody; nullopt: it started no rank.
 std::optional<Outcome> end_of_killed(const StoredRun& run) {
-  const auto started_s = std::max(changed_at_s(run.dir.out() + "/spawn.log"),
-                                  changed_at_s(run.dir.out() + "/mpirun.log"));
-  if (started_s < run.began_at_s) return std::nullopt;
+  // Each start adds a name, here and under a supervisor. Its output may stay empty.
+  if (changed_at_s(run.dir.path + "/.lease") < run.began_at_s) return std::nullopt;
   return Outcome{.status = RunStatus::failed,
                  .reason = "the dllaunch that ran it was killed before it could write a summary"};
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json_fields.hpp"
 #include "tests/launcher/stored_runs.hpp"
@@ -321,27 +322,58 @@ TEST_F(SlowAnswer, IsNamedForTheJobItIsOf) {
   EXPECT_EQ(final_summary(system(), *run, {}, {}).submission, "job 7");
 }
 
-TEST_F(FinalizedBooks, OfALocalStartThatWasKilledGoToItsLastEvent) {
-  const auto local = place_.store({.folder = "l", .trains = true});
-  const RunDir dir{.path = local};
-  close_submission(system(), dir);
-  EXPECT_FALSE(std::filesystem::exists(dir.summary())) << "no rank was started";
-  place_.append(local, "out/spawn.log", "");
-  const double began_s = began_at_s(dir, Launcher::local);
-  for (const int second : {1, 37})
-    place_.append(
-        local, "events.jsonl",
-        Json{{"time", began_s + second}, {"event", "step"}, {"step", second}}.dump() + "\n");
-  auto plan = Json::parse(*system().read_file(dir.plan_json()));
-  plan["occupies"] = {{"cores", 100}, {"gpus", 0}};
-  const auto written_at = std::filesystem::last_write_time(dir.plan_json());
-  EXPECT_TRUE(write_file(dir.plan_json(), plan.dump()));
-  // It began a minute ago.
-  std::filesystem::last_write_time(dir.plan_json(), written_at - std::chrono::minutes(1));
-  close_submission(system(), dir);
-  const auto run = read_stored_run(system(), local);
-  EXPECT_EQ(stored_status(*run), "failed");
-  EXPECT_NEAR(value_at<double>(run->summary, "core_hours"), 1, 1e-6) << run->summary;
+/// A start without a job of its own, of 36 s on 100 cores: one core-hour.
+class KilledStarts : public FinalizeTest {
+ protected:
+  KilledStarts() : dir_{.path = place_.store({.folder = "l", .trains = true})} {}
+
+  /// It begins a minute after the one before it.
+  void begin() {
+    auto plan = Json::parse(*system().read_file(dir_.plan_json()));
+    plan["occupies"] = {{"cores", 100}, {"gpus", 0}};
+    EXPECT_TRUE(write_file(dir_.plan_json(), plan.dump()));
+    age(dir_.plan_json());
+  }
+  void age(const std::string& path) const {
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::last_write_time(path, now - std::chrono::minutes(60 - minute_));
+  }
+  /// Its output is only appended to: that of a healthy run keeps its age.
+  void start_ranks() {
+    EXPECT_TRUE(take_run_ownership(dir_, system()));
+    age(dir_.path + "/.lease");
+    const double began_s = began_at_s(dir_, Launcher::local);
+    for (const int second : {1, 37})
+      place_.append(
+          dir_.path, "events.jsonl",
+          Json{{"time", began_s + second}, {"event", "step"}, {"step", ++step_}}.dump() + "\n");
+  }
+  Json close() {
+    close_submission(system(), dir_);
+    ++minute_;
+    const auto run = read_stored_run(system(), dir_.path);
+    return run ? run->summary : Json();
+  }
+
+  RunDir dir_;
+  int minute_ = 0;
+  int step_ = 0;
+};
+
+TEST_F(KilledStarts, CountToTheirLastEvents) {
+  begin();
+  EXPECT_TRUE(close().is_null()) << "no rank was started";
+  for (const int submissions : {1, 2, 3}) {
+    begin();
+    start_ranks();
+    const auto summary = close();
+    EXPECT_EQ(value_at<std::string>(summary, "status"), "failed");
+    EXPECT_NEAR(value_at<double>(summary, "core_hours"), submissions, 1e-6) << summary;
+    EXPECT_EQ(value_at<int>(summary, "submissions", 1), submissions);
+    forget_summary(dir_);
+  }
+  begin();
+  EXPECT_TRUE(close().is_null()) << "no rank was started";
 }
 
 TEST_F(FinalizeTest, ASilentSlurmIsAnError) {
