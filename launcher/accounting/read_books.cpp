@@ -30,7 +30,7 @@ std::optional<double> wasted_seconds(const History& history, int restarts) {
   if (restarts == 0) return 0;
   if (history.restart_count() == 0) return std::nullopt;
   // The last start reached no step: how long nothing was trained is not known.
-  if (!history.restarts().empty() && !history.restarts().back().down_seconds) return std::nullopt;
+  if (history.is_down()) return std::nullopt;
   return history.lost_seconds() + history.interrupted_seconds();
 }
 

@@ -117,6 +117,14 @@ void add_books(const std::vector<ComparedRun>& runs, std::vector<FigureRow>& row
         cell = book_words(runs[run].summary).empty() ? "unknown" : "0";
 }
 
+/// Of one shape, whatever the summary says.
+Json json_of_books(const Json& summary) {
+  auto books = books_in(summary);
+  const bool known = summary.is_object() && summary.contains("core_hours");
+  books["submissions"] = known ? Json(value_at<std::int64_t>(summary, "submissions", 1)) : Json();
+  return books;
+}
+
 Json json_of_run(const ComparedRun& run) {
   Json epochs = Json::array();
   for (const auto& epoch : run.epochs) epochs.push_back(write_fields(epoch));
@@ -137,7 +145,7 @@ Json json_of_run(const ComparedRun& run) {
           {"goodput", json_of(run.goodput)},
           {"restarts", json_of(run.restarts)},
           {"seconds", json_of(run.seconds)},
-          {"books", books_in(run.summary)},
+          {"books", json_of_books(run.summary)},
           {"epochs", epochs},
           {"sizes", sizes},
           {"left_out_variables", run.origin ? json_of(run.origin->left_out) : Json::array()},

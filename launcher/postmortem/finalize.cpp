@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -32,10 +33,11 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
-/// The run may have been read before its job was submitted.
-std::string latest_job(System& system, const StoredRun& run) {
+/// `run` reads its run before it submits.
+std::string job_of(System& system, const StoredRun& run) {
+  if (!run.job_id.empty()) return run.job_id;
   const auto text = system.read_file(run.dir.job_id());
-  return text ? job_id_in(*text).value_or("") : run.job_id;
+  return text ? job_id_in(*text).value_or("") : "";
 }
 
 /// The summary of the submission before; nullopt: there was none; null: it is damaged.
@@ -54,7 +56,9 @@ bool is_of(const std::optional<Json>& summary, const std::string& submission) {
 
 void add_earlier(const std::optional<Json>& earlier, Summary& summary) {
   if (!earlier) return;
-  const auto before = std::max<std::int64_t>(1, value_at<std::int64_t>(*earlier, "submissions", 1));
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  const auto before =
+      std::clamp<std::int64_t>(value_at<std::int64_t>(*earlier, "submissions", 1), 1, most - 1);
   // A process was killed between setting it aside and the next submission: it counts this one.
   const bool counted = is_of(earlier, summary.submission);
   const auto books = books_from(*earlier);
@@ -62,11 +66,20 @@ void add_earlier(const std::optional<Json>& earlier, Summary& summary) {
   summary.submissions = counted ? before : before + 1;
 }
 
+/// The summary of a job of which Slurm tells nothing: its books are unknown.
+Summary summary_of_unknown(System& system, const StoredRun& run) {
+  auto summary =
+      summary_of({.status = RunStatus::failed, .reason = "Slurm does not tell how it ended"},
+                 read_totals(run), run.plan.ranks(), run.trains);
+  summary.submission = submission_name(run.plan, run.job_id, run.dir);
+  add_earlier(read_earlier(system, run.dir), summary);
+  return summary;
+}
+
 /// How the latest local start ended, whose dllaunch told nobody; nullopt: it started no rank.
 std::optional<Outcome> end_of_killed(const StoredRun& run) {
-  const auto started_s = std::max(changed_at_s(run.dir.out() + "/spawn.log"),
-                                  changed_at_s(run.dir.out() + "/mpirun.log"));
-  if (started_s < run.began_at_s) return std::nullopt;
+  // Each start adds a name, here and under a supervisor. Its output may stay empty.
+  if (changed_at_s(run.dir.path + "/.lease") < run.began_at_s) return std::nullopt;
   return Outcome{.status = RunStatus::failed,
                  .reason = "the dllaunch that ran it was killed before it could write a summary"};
 }
@@ -121,7 +134,7 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
   auto summary = summary_of(outcome, totals, run.plan.ranks(), run.trains,
                             seconds_since_began(run.dir, run.plan.launcher));
   summary.books = read_books(system, run.plan, run.dir, outcome, summary, totals.history());
-  summary.submission = submission_name(run.plan, latest_job(system, run), run.dir);
+  summary.submission = submission_name(run.plan, job_of(system, run), run.dir);
   add_earlier(read_earlier(system, run.dir), summary);
   return summary;
 }
@@ -157,7 +170,8 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   if (*queued || going) return std::optional<FinalState>();
   const auto totals = read_totals(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);
-  add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
+  // How long a job that Slurm has forgotten took is not known.
+  if (!ended.empty()) add_times(ended.front(), seconds_of(ended), outcome);
   auto summary = to_json(final_summary(system, run, outcome, totals));
   return std::optional(
       FinalState{std::move(outcome), std::move(summary), ended, totals.end_status()});
@@ -167,10 +181,21 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
   if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<FinalState>();
   auto end = read_final_state(system, run);
   if (!end || !*end) return end;
-  auto written = write_file(run.dir.summary(), json_text((*end)->summary));
+  if (!write_end(system, run, (*end)->summary)) return std::optional<FinalState>();
+  return end;
+}
+
+bool write_end(System& system, const StoredRun& run, const Json& summary) {
+  const auto lock = RunLock::take(run.dir);
+  const auto now = read_stored_run(system, run.dir.path);
+  if (now && now->job_id != run.job_id) return false;
+  if (now && !now->summary.is_null()) return true;
+  if (!lock && owner_of(run.dir)) return true;
+  const auto written =
+      lock ? write_file(run.dir.summary(), json_text(summary)) : Result<Ok>(lock.error());
   // A directory that is not writable can still be read.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
-  return end;
+  return true;
 }
 
 void close_submission(System& system, const RunDir& dir) {
@@ -178,10 +203,10 @@ void close_submission(System& system, const RunDir& dir) {
   if (!run || !run->summary.is_null()) return;
   const auto name = submission_name(run->plan, run->job_id, dir);
   if (name.empty() || is_of(read_earlier(system, dir), name)) return;
-  Json summary = {{"status", "failed"}, {"submission", name}};
+  Json summary;
   if (run->plan.launcher == Launcher::slurm) {
     const auto end = read_final_state(system, *run);
-    if (end && *end) summary = (*end)->summary;
+    summary = end && *end ? (*end)->summary : to_json(summary_of_unknown(system, *run));
   } else {
     const auto outcome = end_of_killed(*run);
     if (!outcome) return;

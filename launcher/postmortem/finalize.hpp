@@ -52,9 +52,14 @@ struct FinalState {
 Result<std::optional<FinalState>> read_final_state(System& system, const StoredRun& run);
 
 /// Writes summary.json for a Slurm job that ended while it was not followed. nullopt if the run has
-/// not ended, another process follows it, or the summary exists. unavailable, timeout: Slurm does
-/// not respond.
+/// not ended, another process follows it, the summary exists, or the run has another job by now.
+/// unavailable, timeout: Slurm does not respond.
 Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& run);
+
+/// Writes summary.json of the job that `run` was read with: Slurm's answer takes seconds, in which
+/// another process may have written it or submitted the next job. Then writes nothing. false: the
+/// run has another job by now.
+bool write_end(System& system, const StoredRun& run, const Json& summary);
 
 /// Writes the summary that the latest submission lacks, so that the books of the next one cover it:
 /// nobody followed it to its end, or its dllaunch was killed. Call with the run's lock, before the

@@ -72,6 +72,9 @@ class History {
   /// Returns the time from a last event before a restart to the beginning of the first step after
   /// it, minus the queue, of all restarts; starts in between that came to no step included.
   double interrupted_seconds() const { return interrupted_seconds_; }
+  /// Returns whether a restart has reached no step yet. A submission that continues from a
+  /// checkpoint was not interrupted before.
+  bool is_down() const { return idle_since_ > 0; }
 
   /// Returns the time from the first accounted event to the last, minus time in the queue.
   double span_seconds() const;

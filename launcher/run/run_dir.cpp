@@ -145,8 +145,8 @@ Result<RunLock> RunLock::take(const RunDir& run) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, private_file);
   if (fd < 0) return cannot("open", path, std::strerror(errno));
   RunLock lock(fd);
-  // owner_of() holds the lock briefly.
-  constexpr int tries = 5;
+  // owner_of() and write_end() hold the lock briefly.
+  constexpr int tries = 25;
   for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
     // The file system has no locks: run without one.
     if (errno != EWOULDBLOCK) return lock;

@@ -70,5 +70,27 @@ TEST_F(ReportPage, ACostSoFarOutlivesAKill) {
   EXPECT_GT(summary()["core_hours"], before["core_hours"]);
 }
 
+/// The starter's output is empty all the time: its age tells of the first start alone.
+TEST_F(ReportPage, ACostOutlivesEveryKill) {
+  std::size_t steps = 0;
+  for (int kills = 0; kills < 2; ++kills) {
+    work_.start(args(job(), long_run_));
+    ASSERT_TRUE(
+        happens_within(60s, [&] { return events_of(work_.run_dir(), "step").size() > steps + 3; }));
+    work_.signal(SIGKILL);
+    work_.wait();
+    ASSERT_TRUE(happens_within(10s, [&] { return processes_of(work_.run_dir()).empty(); }));
+    steps = events_of(work_.run_dir(), "step").size();
+  }
+  auto again = args(job(), long_run_);
+  again.insert(again.end(), {"--set", "train.max_steps=5"});
+  const auto more = work_.run(again);
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(summary()["submissions"], 3) << summary();
+  const auto before = Json::parse(work_.text_of("run/summary.before.json"));
+  EXPECT_EQ(before["submissions"], 2);
+  EXPECT_GT(summary()["core_hours"], before["core_hours"]);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -19,7 +19,6 @@
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
-#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
@@ -144,8 +143,7 @@ Result<int> cancel_slurm(const Options& options, const StoredRun& run, System& s
   if (!outcome) return std::move(outcome).error();
   if (!owner_of(run.dir)) {
     const auto summary = final_summary(system, run, *outcome, follower.totals());
-    auto written = write_file(run.dir.summary(), summary_text(summary));
-    if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
+    write_end(system, run, to_json(summary));
   }
   return exit_code::success;
 }

@@ -44,6 +44,27 @@ TEST(ReadBooks, AStartThatReachesNoStepLeavesItUnknown) {
   EXPECT_EQ(wasted_seconds(totals.history(), 2), std::nullopt);
 }
 
+/// The trainer resumes at the beginning of a submission: nothing was interrupted within it.
+TEST(ReadBooks, ASubmissionThatContinuesHasWastedNothingBefore) {
+  RunTotals totals;
+  totals.recall(StartEvent{.time = 100, .fencing_token = 1});
+  totals.recall(StepEvent{.time = 101, .step = 1, .fencing_token = 1});
+  totals.recall(EndEvent{.time = 102, .status = "completed", .fencing_token = 1});
+  totals.take(StartEvent{.time = 900, .fencing_token = 2});
+  totals.take(RestartEvent{
+      .time = 901, .reason = "resume", .from = "c/step-00000001", .step = 1, .fencing_token = 2});
+  totals.take(StepEvent{.time = 902, .step = 2, .fencing_token = 2});
+  EXPECT_EQ(totals.restarts(), 1);
+  EXPECT_EQ(wasted_seconds(totals.history(), 1), 0);
+  totals.take(RestartEvent{.time = 903, .reason = "rank 1 was killed", .fencing_token = 3});
+  totals.take(StartEvent{.time = 904, .fencing_token = 3});
+  totals.take(RestartEvent{
+      .time = 904, .reason = "resume", .from = "c/step-00000001", .step = 1, .fencing_token = 3});
+  EXPECT_FALSE(wasted_seconds(totals.history(), 2)) << "no step yet";
+  totals.take(StepEvent{.time = 907, .step = 2, .fencing_token = 3});
+  EXPECT_GT(wasted_seconds(totals.history(), 2), 0.0);
+}
+
 TEST(ReadBooks, OfACommandNothingIsKnownOfItsRestarts) {
   EXPECT_EQ(wasted_seconds(History(), 0), 0);
   EXPECT_FALSE(wasted_seconds(History(), 2));

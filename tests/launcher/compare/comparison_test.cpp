@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/json_fields.hpp"
 #include "tests/launcher/compare/compared_runs.hpp"
 
 namespace dllaunch {
@@ -61,6 +62,19 @@ TEST(Comparison, WhatARunCostIsUnknownAndNever0WhereNothingSaysIt) {
   for (const char* key : {"core_hours", "gpu_hours", "peak_memory_bytes", "energy_joules"})
     EXPECT_TRUE(json["runs"][2]["books"].at(key).is_null()) << key;
   EXPECT_TRUE(json["runs"][2]["books"]["wasted"]["seconds"].is_null()) << "of one shape";
+}
+
+TEST(Comparison, BooksSayHowManySubmissionsTheyCover) {
+  auto continued = trained("a", 8, 4);
+  auto once = trained("b", 8, 4);
+  continued.summary = {{"core_hours", 0.5}, {"submissions", 3}};
+  once.summary = {{"core_hours", nullptr}};
+  const auto json = to_json(compare_runs({continued, once, trained("running", 8, 4)}, {}, {}));
+  const auto books = [&](int run) { return json["runs"][run]["books"]; };
+  EXPECT_EQ(value_at<int>(books(0), "submissions"), 3);
+  EXPECT_EQ(value_at<int>(books(1), "submissions"), 1);
+  ASSERT_TRUE(books(2).contains("submissions"));
+  EXPECT_TRUE(books(2)["submissions"].is_null());
 }
 
 TEST(Comparison, SaysWhichRunsHaveNoSuchValue) {

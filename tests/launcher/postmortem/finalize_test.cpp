@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
 
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json_fields.hpp"
 #include "tests/launcher/stored_runs.hpp"
@@ -222,27 +228,152 @@ TEST_F(FinalizedBooks, AreUnknownWithASubmissionOfWhichNothingIsKnown) {
   EXPECT_TRUE(summary()["core_hours"].is_null()) << "damaged";
 }
 
-TEST_F(FinalizedBooks, OfALocalStartThatWasKilledGoToItsLastEvent) {
-  const auto local = place_.store({.folder = "l", .trains = true});
-  const RunDir dir{.path = local};
-  close_submission(system(), dir);
-  EXPECT_FALSE(std::filesystem::exists(dir.summary())) << "no rank was started";
-  place_.append(local, "out/spawn.log", "");
-  const double began_s = began_at_s(dir, Launcher::local);
-  for (const int second : {1, 37})
-    place_.append(
-        local, "events.jsonl",
-        Json{{"time", began_s + second}, {"event", "step"}, {"step", second}}.dump() + "\n");
-  auto plan = Json::parse(*system().read_file(dir.plan_json()));
-  plan["occupies"] = {{"cores", 100}, {"gpus", 0}};
-  const auto written_at = std::filesystem::last_write_time(dir.plan_json());
-  EXPECT_TRUE(write_file(dir.plan_json(), plan.dump()));
-  // It began a minute ago.
-  std::filesystem::last_write_time(dir.plan_json(), written_at - std::chrono::minutes(1));
-  close_submission(system(), dir);
-  const auto run = read_stored_run(system(), local);
-  EXPECT_EQ(stored_status(*run), "failed");
-  EXPECT_NEAR(value_at<double>(run->summary, "core_hours"), 1, 1e-6) << run->summary;
+TEST_F(FinalizedBooks, KeepTheTotalsUntilASubmissionOfWhichNothingIsKnown) {
+  end("7");
+  expect_settled(0.1, 1);
+  auto first = summary();
+  first["energy_joules"] = 5.0;
+  EXPECT_TRUE(write_file(path_ + "/summary.json", first.dump()));
+  submit("8");
+  system().answers.clear();
+  close_submission(system(), {.path = path_});
+  EXPECT_EQ(summary()["status"], "failed");
+  EXPECT_EQ(summary()["submissions"], 2) << summary();
+  EXPECT_EQ(summary()["energy_joules"], 5);
+  EXPECT_TRUE(summary()["core_hours"].is_null());
+  submit("9");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["submissions"], 3);
+  EXPECT_EQ(summary()["energy_joules"], 5);
+}
+
+TEST_F(FinalizedBooks, OfAJobThatSlurmHasForgottenAreUnknown) {
+  end("7");
+  system().answers["scontrol show job 7"] = {1, "",
+                                             "slurm_load_jobs error: Invalid job id specified"};
+  const auto forgotten = settle(path_);
+  ASSERT_TRUE(forgotten && *forgotten);
+  EXPECT_TRUE((*forgotten)->jobs.empty());
+  EXPECT_TRUE(summary()["core_hours"].is_null()) << summary();
+  EXPECT_TRUE(summary()["queue_seconds"].is_null());
+}
+
+TEST_F(FinalizedBooks, OfAJobThatWasCancelledInTheQueueAreNone) {
+  answer("",
+         "JobId=7 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n"
+         "   SubmitTime=2026-11-20T19:57:20 StartTime=Unknown EndTime=2026-11-20T19:58:30\n");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["core_hours"], 0) << summary();
+}
+
+TEST_F(FinalizedBooks, OfADamagedNumberOfSubmissionsStayANumber) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(write_file(path_ + "/summary.before.json", Json{{"submissions", most}}.dump()));
+  end("7");
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["submissions"], most);
+}
+
+/// Slurm answers late: `run` has closed job 7 and submitted job 8 meanwhile.
+class SlowAnswer : public FinalizedBooks {
+ protected:
+  void during_the_answer(std::function<void()> happens) {
+    end("7");
+    system().respond = [this, happens = std::move(happens)](const auto& argv) {
+      if (argv.front() == "scontrol" && !std::exchange(happened_, true)) happens();
+      return std::nullopt;
+    };
+  }
+
+  bool happened_ = false;
+};
+
+TEST_F(SlowAnswer, IsNotTheEndOfTheNextJob) {
+  during_the_answer([this] {
+    close_submission(system(), {.path = path_});
+    submit("8");
+  });
+  const auto late = settle(path_);
+  ASSERT_TRUE(late);
+  EXPECT_FALSE(*late) << "the run goes on";
+  EXPECT_TRUE(happened_);
+  EXPECT_TRUE(summary().is_null()) << summary();
+  expect_settled(0.2, 2);
+}
+
+TEST_F(SlowAnswer, IsNotWrittenOverWhatARunWrites) {
+  std::optional<Result<RunLock>> lock;
+  during_the_answer([&] { lock.emplace(RunLock::take({.path = path_})); });
+  const auto late = settle(path_);
+  ASSERT_TRUE(late && *late) << "who only wants to know is told";
+  EXPECT_TRUE(summary().is_null()) << summary();
+  lock.reset();
+  happened_ = false;
+  during_the_answer(
+      [this] { EXPECT_TRUE(write_file(path_ + "/summary.json", R"({"status": "cancelled"})")); });
+  ASSERT_TRUE(settle(path_));
+  EXPECT_EQ(summary()["status"], "cancelled") << "of its follower";
+}
+
+TEST_F(SlowAnswer, IsNamedForTheJobItIsOf) {
+  end("7");
+  const auto run = read_stored_run(system(), path_);
+  submit("8");
+  EXPECT_EQ(final_summary(system(), *run, {}, {}).submission, "job 7");
+}
+
+/// A start without a job of its own, of 36 s on 100 cores: one core-hour.
+class KilledStarts : public FinalizeTest {
+ protected:
+  KilledStarts() : dir_{.path = place_.store({.folder = "l", .trains = true})} {}
+
+  /// It begins a minute after the one before it.
+  void begin() {
+    auto plan = Json::parse(*system().read_file(dir_.plan_json()));
+    plan["occupies"] = {{"cores", 100}, {"gpus", 0}};
+    EXPECT_TRUE(write_file(dir_.plan_json(), plan.dump()));
+    age(dir_.plan_json());
+  }
+  void age(const std::string& path) const {
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::last_write_time(path, now - std::chrono::minutes(60 - minute_));
+  }
+  /// Its output is only appended to: that of a healthy run keeps its age.
+  void start_ranks() {
+    EXPECT_TRUE(take_run_ownership(dir_, system()));
+    age(dir_.path + "/.lease");
+    const double began_s = began_at_s(dir_, Launcher::local);
+    for (const int second : {1, 37})
+      place_.append(
+          dir_.path, "events.jsonl",
+          Json{{"time", began_s + second}, {"event", "step"}, {"step", ++step_}}.dump() + "\n");
+  }
+  Json close() {
+    close_submission(system(), dir_);
+    ++minute_;
+    const auto run = read_stored_run(system(), dir_.path);
+    return run ? run->summary : Json();
+  }
+
+  RunDir dir_;
+  int minute_ = 0;
+  int step_ = 0;
+};
+
+TEST_F(KilledStarts, CountToTheirLastEvents) {
+  begin();
+  EXPECT_TRUE(close().is_null()) << "no rank was started";
+  for (const int submissions : {1, 2, 3}) {
+    begin();
+    start_ranks();
+    const auto summary = close();
+    EXPECT_EQ(value_at<std::string>(summary, "status"), "failed");
+    EXPECT_NEAR(value_at<double>(summary, "core_hours"), submissions, 1e-6) << summary;
+    EXPECT_EQ(value_at<int>(summary, "submissions", 1), submissions);
+    forget_summary(dir_);
+  }
+  begin();
+  EXPECT_TRUE(close().is_null()) << "no rank was started";
 }
 
 TEST_F(FinalizeTest, ASilentSlurmIsAnError) {

@@ -137,6 +137,22 @@ TEST(History, ALifeThatDiedBeforeItsFirstStepIsARestartThatLostNothing) {
   EXPECT_EQ(history.restarts()[1].down_seconds, 12);
 }
 
+TEST(History, IsDownFromARestartToAStepAndNotAtTheBeginningOfASubmission) {
+  History history;
+  history.recall(StartEvent{.time = 1});
+  history.recall(step(5, 8));
+  history.take(StartEvent{.time = 1000});
+  history.take(resume(1001, 6));
+  EXPECT_EQ(history.restart_count(), 1);
+  EXPECT_FALSE(history.is_down());
+  history.take(step(1003, 7));
+  history.take(StartEvent{.time = 1010});
+  history.take(resume(1011, 6));
+  EXPECT_TRUE(history.is_down());
+  history.take(step(1012, 7));
+  EXPECT_FALSE(history.is_down());
+}
+
 TEST(History, ARestartHasItsReasonAndQueueTime) {
   History history;
   history.take(StartEvent{.time = 1, .fencing_token = 1});
