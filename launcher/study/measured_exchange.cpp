@@ -7,16 +7,25 @@
 #include <string>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
 
+// Far beyond any machine; within them, every product and quotient of the model is finite.
+constexpr double most_bytes = 1LL << 53;  // every whole number up to it is a double
+constexpr double most_us = 1e12;
+constexpr double least_gbs = 1e-9;
+constexpr double most_gbs = 1e9;
+
 std::optional<LinkModel> link_of(const Json& level) {
   const auto alpha = value_at<std::optional<double>>(level, "alpha_us");
   const auto beta = value_at<std::optional<double>>(level, "beta_gbs");
-  if (!alpha || !beta || !(*alpha >= 0) || !(*beta > 0)) return std::nullopt;
+  if (!alpha || !beta || *alpha < 0 || *alpha > most_us) return std::nullopt;
+  if (*beta < least_gbs || *beta > most_gbs) return std::nullopt;
   return LinkModel{.latency_us = *alpha, .gbs = *beta, .error = value_at<double>(level, "error")};
 }
 
@@ -42,17 +51,21 @@ JobShape shape_at(int ranks, int ranks_of_node) {
 Result<MeasuredAllReduce> read_allreduce(const Json& document) {
   MeasuredAllReduce measured;
   AllReduceModel& model = measured.model;
-  for (std::size_t i = 0; document.is_array() && i < document.size(); ++i) {
+  const bool is_list = document.is_array() && !is_too_deep(document);
+  for (std::size_t i = 0; is_list && i < document.size(); ++i) {
     const Json& row = document[i];
     const auto bytes = value_at<double>(row, "bytes");
     const auto us = value_at<double>(row, "us");
-    if (bytes > 0 && us > 0 && !value_at<bool>(row, "projected"))
-      measured.us_of_bytes.emplace_back(bytes, us);
+    const bool credible = bytes >= 1 && bytes <= most_bytes && us > 0 && us <= most_us;
+    if (credible && !value_at<bool>(row, "projected")) measured.us_of_bytes.emplace_back(bytes, us);
     const auto levels = value_at<Json>(row, "models");
-    if (!levels.is_array()) continue;
-    model.communicator = value_at<std::string>(row, "backend");
-    model.nodes = std::max(1, value_at<int>(row, "nodes"));
-    measured.shape = {.nodes = model.nodes, .ranks = value_at<int>(row, "ranks") / model.nodes};
+    const int ranks = value_at<int>(row, "ranks");
+    const int nodes = value_at<int>(row, "nodes", 1);
+    if (!levels.is_array() || nodes < 1 || nodes > ranks) continue;
+    // Messages and the study's page show it.
+    model.communicator = shown_line(value_at<std::string>(row, "backend"));
+    model.nodes = nodes;
+    measured.shape = {.nodes = nodes, .ranks = ranks / nodes};
     for (const Json& level : levels)
       (value_at<std::string>(level, "level") == "between nodes" ? model.between_nodes
                                                                 : model.among_ranks) =
@@ -74,6 +87,15 @@ Result<Ok> check_measured(const AllReduceModel& model, int ranks, int nodes) {
                            nodes, shape.ranks)};
 }
 
+Result<Ok> check_same_communicator(const AllReduceModel& model, const std::string& of_runs) {
+  if (of_runs == model.communicator) return Ok{};
+  const auto shown = shown_line(of_runs);
+  return Error{
+      ErrorKind::bad_request,
+      fmt::format("the runs reduce by {}, but {} was measured", shown, model.communicator),
+      fmt::format("measure with dllaunch bench allreduce --communicator {} --json", shown)};
+}
+
 Result<MeasuredExchange> measured_exchange(const Study& study) {
   const auto none = [](const std::string& why) { return Error{ErrorKind::bad_request, why, ""}; };
   if (!study.allreduce) return none("no all-reduce was measured (--allreduce)");
@@ -86,9 +108,9 @@ Result<MeasuredExchange> measured_exchange(const Study& study) {
     if (largest == nullptr || run.ranks > largest->ranks) largest = &run;
     if (auto good = check_measured(model, run.ranks, run.nodes); !good)
       return std::move(good).error();
-    if (run.ranks > 1 && !run.communicator.empty() && run.communicator != model.communicator)
-      return none(fmt::format("the runs reduce by {}, but {} was measured (--communicator)",
-                              run.communicator, model.communicator));
+    if (run.ranks < 2 || run.communicator.empty()) continue;
+    if (auto good = check_same_communicator(model, run.communicator); !good)
+      return std::move(good).error();
   }
   if (known == nullptr) return none("no run says how many bytes it exchanges");
   const auto bytes = static_cast<std::size_t>(*known->gradient_bytes);

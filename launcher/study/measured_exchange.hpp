@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "launcher/study/scaling_fit.hpp"
 #include "launcher/study/study.hpp"
@@ -31,5 +32,8 @@ Result<MeasuredExchange> measured_exchange(const Study& study);
 
 /// bad_request: the all-reduce was measured on less than these ranks on these nodes have.
 Result<Ok> check_measured(const AllReduceModel& model, int ranks, int nodes);
+
+/// bad_request: the all-reduce of another communicator was measured. `of_runs`: the runs' own.
+Result<Ok> check_same_communicator(const AllReduceModel& model, const std::string& of_runs);
 
 }  // namespace dllaunch

@@ -224,8 +224,8 @@ Result<LaunchPlan> shared_plan(System& system, const StudyRequest& request,
   return std::move(problem).within("one job for all sizes");
 }
 
-Result<Ok> take_allreduce(System& system, const std::string& path, const StudySize& largest,
-                          Study& study) {
+Result<Ok> take_allreduce(System& system, const std::string& path, const Job& job,
+                          const StudySize& largest, Study& study) {
   if (path.empty()) return Ok{};
   if (!study.trains)
     return Error{ErrorKind::bad_request,
@@ -236,6 +236,10 @@ Result<Ok> take_allreduce(System& system, const std::string& path, const StudySi
   auto measured = read_allreduce(Json::parse(*text, nullptr, /*allow_exceptions=*/false));
   if (!measured) return std::move(measured).error().within("--allreduce " + path);
   study.allreduce = *std::move(measured);
+  const auto wanted = value_at<std::string>(job.runtime, "allreduce");
+  if (largest.ranks > 1 && !wanted.empty() && wanted != "auto") {
+    if (auto good = check_same_communicator(study.allreduce->model, wanted); !good) return good;
+  }
   return check_measured(study.allreduce->model, largest.ranks, largest.nodes);
 }
 
@@ -292,7 +296,8 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
     return std::move(good).error();
   prepared.sizes = *std::move(sizes);
   prepared.study = study_of(request, prepared.job);
-  if (auto good = take_allreduce(system, request.allreduce, prepared.sizes.front(), prepared.study);
+  if (auto good = take_allreduce(system, request.allreduce, prepared.job, prepared.sizes.front(),
+                                 prepared.study);
       !good)
     return std::move(good).error();
   for (int repeat = 1; repeat <= request.repeats; ++repeat) {

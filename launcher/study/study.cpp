@@ -193,7 +193,11 @@ StudyResult result_of(const Study& study) {
 std::string exchange_of(const Study& study, const StudyResult& result) {
   if (!result.fit) return "";
   const auto exchange = measured_exchange(study);
-  if (!exchange) return "the exchange is fitted to these times alone: " + exchange.error().what;
+  if (!exchange) {
+    const Error& why = exchange.error();
+    return "the exchange is fitted to these times alone: " + why.what +
+           (why.hint.empty() ? "" : " (" + why.hint + ")");
+  }
   return fmt::format(
       "the exchange is bounded by the measured all-reduce ({}, {:.4g} MB: {:.4g} ms a step on {}); "
       "the times fit {} of it",

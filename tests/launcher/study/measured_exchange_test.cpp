@@ -97,6 +97,9 @@ TEST(MeasuredExchangeOf, SaysWhyThereIsNone) {
   EXPECT_THAT(why(study), HasSubstr("no all-reduce was measured"));
   study.allreduce = *read_allreduce(output("mpi", 1));
   EXPECT_THAT(why(study), HasSubstr("the runs reduce by hierarchical, but mpi was measured"));
+  EXPECT_THAT(
+      exchange_of(study, result_of(study)),
+      HasSubstr("(measure with dllaunch bench allreduce --communicator hierarchical --json)"));
   study = trained(2);
   study.allreduce = *read_allreduce(output("hierarchical", 1));
   EXPECT_THAT(why(study), HasSubstr("4 ranks on 2 nodes, but the all-reduce was measured without"));
@@ -120,6 +123,43 @@ TEST(ReadAllReduce, TakesTheModelAndRefusesTheRest) {
         R"([{"models": [{"alpha_us": 1, "beta_gbs": 0}]}])"})
     EXPECT_FALSE(read_allreduce(Json::parse(text))) << text;
   EXPECT_THAT(read_allreduce(Json()).error().hint, HasSubstr("bench allreduce --json"));
+}
+
+/// Nested so deeply that a recursive copy of it would leave the stack.
+TEST(ReadAllReduce, RefusesWhatIsNestedDeeply) {
+  constexpr std::size_t depth = 1'000'000;
+  const std::string text = R"([{"bytes": 4, "us": 3, "backend": "ring", "ranks": 2, "nodes": 1,)"
+                           R"( "models": )" +
+                           std::string(depth, '[') + std::string(depth, ']') + "}]";
+  const auto measured = read_allreduce(Json::parse(text));
+  ASSERT_FALSE(measured);
+  EXPECT_THAT(measured.error().what, HasSubstr("no model of an all-reduce"));
+}
+
+TEST(ReadAllReduce, RefusesNumbersThatNoMachineHas) {
+  const auto reads = [](const char* key, const Json& value) {
+    auto bench = output("hierarchical", 1);
+    bench[1][key] = value;
+    bench.erase(0);
+    return static_cast<bool>(read_allreduce(bench));
+  };
+  EXPECT_TRUE(reads("nodes", 2));
+  EXPECT_FALSE(reads("nodes", 2147483647)) << "of two ranks";
+  EXPECT_FALSE(reads("nodes", 0));
+  EXPECT_FALSE(reads("ranks", -4));
+  EXPECT_TRUE(reads("bytes", 1LL << 53));
+  for (const double bytes : {1e300, 1e16, 0.0, 0.5, -4.0}) EXPECT_FALSE(reads("bytes", bytes));
+  for (const double us : {1e300, 0.0, -1.0}) EXPECT_FALSE(reads("us", us));
+}
+
+TEST(ReadAllReduce, ShowsANameOnOneLine) {
+  auto study = trained();
+  auto bench = output("hierarchical", 1);
+  bench[1]["backend"] = "a\nb\x1b[31m<c>";
+  study.allreduce = *read_allreduce(bench);
+  EXPECT_THAT(exchange_of(study, result_of(study)), HasSubstr("but a\\nb<c> was measured"));
+  for (auto& run : study.runs) run.communicator.clear();
+  EXPECT_THAT(exchange_of(study, result_of(study)), HasSubstr("all-reduce (a\\nb<c>, "));
 }
 
 }  // namespace

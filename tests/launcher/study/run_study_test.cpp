@@ -72,6 +72,29 @@ TEST_F(RunStudy, SaysWhatIsMissing) {
   EXPECT_THAT(problem(exchanges), HasSubstr("--allreduce needs train: in the job file"));
 }
 
+/// Before hours of runs that the measurement does not fit.
+TEST_F(RunStudy, RefusesAnAllReduceOfAnotherCommunicatorThanTheJobFiles) {
+  system_.programs.insert({"mpirun", "dltrain"});
+  auto wanted = request(
+      "name: a\nresources: {device: cpu, ranks_per_node: 2}\nruntime: {allreduce: ring}\n"
+      "train: {model: lenet, dataset: {kind: synthetic}, batch_size: 16}\n");
+  wanted.allreduce = folder_.path() + "/allreduce.json";
+  const auto measure = [&](const std::string& name) {
+    std::ofstream(wanted.allreduce)
+        << R"([{"backend": ")" << name << R"(", "ranks": 2, "bytes": 4, "us": 50, "nodes": 1,)"
+        << R"( "models": [{"alpha_us": 1, "beta_gbs": 1}]}])";
+  };
+  measure("mpi");
+  EXPECT_THAT(problem(wanted),
+              HasSubstr("the runs reduce by ring, but mpi was measured (measure with dllaunch "
+                        "bench allreduce --communicator ring --json)"));
+  measure("ring");
+  EXPECT_EQ(problem(wanted), "none");
+  measure("mpi");
+  wanted.sets = {"runtime.allreduce=auto"};
+  EXPECT_EQ(problem(wanted), "none") << "which one it takes is known once the ranks run";
+}
+
 TEST_F(RunStudy, TakesWhatAnEarlierExecutionMeasured) {
   const auto wanted = request(std::string(command) + "study: {value: x}\n");
   auto prepared = prepare_study(system_, wanted);
