@@ -476,8 +476,9 @@ Result<int> run_sweep(System& system, const SweepRequest& request, PreparedSweep
   if (!lock) return lock.error();
   if (auto same = check_same(system, request, prepared.sweep); !same)
     return std::move(same).error();
-  auto journal = OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
-                                     prepared.sweep.minimize);
+  auto journal =
+      OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
+                          prepared.sweep.minimize, [&](const auto& words) { system.log(words); });
   if (!journal) return std::move(journal).error();
   const StopSignals signals;
   Driver driver(system, request, prepared, *std::move(journal), signals);

@@ -320,8 +320,8 @@ TEST_F(SweepHere, OptunasSamplersAskAndItsDashboardsFileIsOurs) {
 TEST_F(SweepHere, WhileASamplerThinksTrialsAreWatched) {
   fs::create_directories(work_.path() + "/bin");
   const auto python = work_.file("bin/python3", R"(#!/bin/sh
-case "$3" in *'"journal"'*) ;; *) exit 0 ;; esac
-journal="$PWD/sweep/optuna.journal"
+journal="$4"
+[ -n "$journal" ] || exit 0
 if grep -q '"op_code":4' "$journal"; then
   for i in $(seq 600); do
     grep -q '"state": "completed"' sweep/sweep.json && break
@@ -341,6 +341,28 @@ echo '{"op_code":4,"study_id":0,"params":{"x":0.5},'"$range"'}' >> "$journal"
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   ASSERT_EQ(result()["trials"].size(), 2U);
   for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["parameters"]["x"], 0.5);
+}
+
+/// The next driver would wait 30 s for it.
+TEST_F(SweepHere, ASamplerThatIsKilledLeavesNoLock) {
+  fs::create_directories(work_.path() + "/bin");
+  const auto python = work_.file("bin/python3", R"(#!/bin/sh
+[ -n "$4" ] || exit 0
+ln -s "$4" "$4.lock"
+touch asked
+sleep 600
+)");
+  fs::permissions(python, fs::perms::owner_all);
+  work_.environment = {{"PATH", work_.path() + "/bin:/usr/bin:/bin"}};
+  work_.start(sweep(parabola("sampler: {optuna: TPESampler}, trials: 2")));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/asked"); }));
+  // Two that come at the same moment count as one.
+  EXPECT_TRUE(happens_within(60s, [&] {
+    if (work_.running()) work_.signal(SIGINT);
+    return !work_.running();
+  }));
+  EXPECT_EQ(work_.wait().exit_code, 130);
+  EXPECT_FALSE(fs::is_symlink(dir() + "/optuna.journal.lock"));
 }
 
 TEST_F(SweepHere, StopsAndContinues) {
