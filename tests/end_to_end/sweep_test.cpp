@@ -166,6 +166,44 @@ TEST_F(SweepHere, GpuHoursEndASweepAndMoreContinueIt) {
   EXPECT_EQ(result()["best"]["value"], 3);
 }
 
+/// A driver that was killed took its trials with it before it could count what they had used.
+TEST_F(SweepHere, GpuHoursOfAKilledDriverCount) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "hours.yaml",
+      "name: hours\nresources: {ranks_per_node: 1, gpus_per_node: 2}\n"
+      "recovery: {grace_seconds: 10}\n"
+      "run: \"sleep 0.5; echo {x} >> started; sleep 600\"\n"
+      "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+      "        gpu_hours: 0.0002}\n");  // 0.72 s
+  work_.start(sweep(file));
+  ASSERT_TRUE(happens_within(60s, [&] { return work_.text_of("started") == "1\n"; }));
+  work_.signal(SIGKILL);
+  work_.wait(60s);
+  const auto ended = work_.run(sweep(file));
+  EXPECT_THAT(ended.err, HasSubstr("sweep.gpu_hours are used up: no further trial starts"));
+  EXPECT_EQ(work_.text_of("started"), "1\n");
+  EXPECT_EQ(result()["trials"].size(), 1U);
+}
+
+/// The second execution fails before it sets the first one's summary aside: a folder in place of
+/// the run's lock stops it, whoever it is.
+TEST_F(SweepHere, ATrialIsJudgedByItsOwnExecution) {
+  const auto file = parabola("trials: 1", "touch started; sleep 600");
+  work_.start(sweep(file, {"--set", "recovery.grace_seconds=10"}));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/started"); }));
+  work_.signal(SIGTERM);
+  work_.wait(60s);
+  EXPECT_EQ(result()["trials"][0]["state"], "running");
+  const auto lock = dir() + "/trial-00000/.lock";
+  fs::remove(lock);
+  fs::create_directory(lock);
+  work_.run(sweep(file, {"--set", "recovery.grace_seconds=10"}));
+  const auto trial = result()["trials"][0];
+  EXPECT_EQ(trial["state"], "failed");
+  EXPECT_THAT(trial["reason"].get<std::string>(), HasSubstr("/trial-00000/.lock"));
+}
+
 /// With ASHA, what waits for its promotion waits for another day. The first trial ends after the
 /// moment; a slow machine does not even start it.
 TEST_F(SweepHere, AMomentEndsASweepAndALaterOneContinuesIt) {
