@@ -1,5 +1,5 @@
 # Run by dllaunch (launcher/sweep/optuna_sampler.cpp) with a JSON object: sampler, seed and, to add a
-# trial, journal, study and space. Without a journal it only checks that the sampler is there.
+# trial, study and space; then with the journal's path. Without one it only checks that the sampler is there.
 import inspect
 import json
 import sys
@@ -22,8 +22,8 @@ try:
     sampler = kind(**options)
 except TypeError as problem:
     sys.exit(f"it needs more than a seed ({problem})")
-if "journal" in request:
+if len(sys.argv) > 2:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(request["journal"]))
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(sys.argv[2]))
     study = optuna.load_study(study_name=request["study"], storage=storage, sampler=sampler)
     study.ask(space)

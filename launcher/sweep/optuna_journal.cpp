@@ -32,29 +32,39 @@ std::string our_name(const std::string& path) {
   return path.substr(0, slash) + "/./" + path.substr(slash + 1);
 }
 
+/// Empty: no such link.
+std::string target_of(const std::string& link) {
+  std::array<char, 4096> target{};
+  const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+  return {target.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
 /// Removes the lock of a driver that was killed: only one driver works in a sweep's directory.
 void remove_own_lock(const std::string& path) {
-  std::array<char, 4096> target{};
   const std::string link = path + ".lock";
-  const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-  if (length > 0 &&
-      std::string_view(target.data(), static_cast<std::size_t>(length)) == our_name(path))
-    ::unlink(link.c_str());
+  if (target_of(link) == our_name(path)) ::unlink(link.c_str());
 }
 
 /// Optuna's JournalFileSymlinkLock: who creates the link holds the lock. As there, a lock of a
 /// program that died is taken away once nothing has been written for 30 s.
 class SymlinkLock {
  public:
-  static Result<SymlinkLock> take(const std::string& target) {
+  static Result<SymlinkLock> take(const std::string& target,
+                                  const std::function<void(const std::string&)>& say) {
     const std::string link = target + ".lock";
-    const auto deadline = Clock::now() + 60s;
+    const auto began = Clock::now();
+    bool told = !say;
     auto changed_at = Clock::now();
     timespec before{};
     for (auto pause = 1ms;; pause = std::min<std::chrono::milliseconds>(2 * pause, 200ms)) {
       if (::symlink(our_name(target).c_str(), link.c_str()) == 0) return SymlinkLock(link);
       if (errno != EEXIST) return refusal("lock", target);
-      if (Clock::now() > deadline)
+      if (!told && Clock::now() - began > 2s) {
+        told = true;
+        say(fmt::format("waiting for the lock of {}: another program writes it, or was killed\n",
+                        target));
+      }
+      if (Clock::now() - began > 60s)
         return Error{ErrorKind::unavailable, target + " has been locked for a minute",
                      "end the program that writes it, or remove " + link};
       struct stat now {};
@@ -102,10 +112,28 @@ bool write_all(int file, std::string_view text) {
 
 }  // namespace
 
+void remove_lock_of_killed(const std::string& journal, const timespec& since) {
+  const std::string link = journal + ".lock";
+  struct stat lock {};
+  // A program that lives, as Optuna's dashboard, gives its lock up meanwhile.
+  for (int i = 0; i < 20; ++i) {
+    struct stat now {};
+    if (::lstat(link.c_str(), &now) != 0) return;
+    const bool older =
+        std::pair(now.st_mtim.tv_sec, now.st_mtim.tv_nsec) < std::pair(since.tv_sec, since.tv_nsec);
+    if (older || target_of(link) == our_name(journal)) return;
+    if (i > 0 && now.st_ino != lock.st_ino) return;
+    lock = now;
+    std::this_thread::sleep_for(50ms);
+  }
+  ::unlink(link.c_str());
+}
+
 Result<OptunaJournal> OptunaJournal::open(const std::string& path, const std::string& study,
-                                          bool minimize) {
+                                          bool minimize,
+                                          std::function<void(const std::string&)> say) {
   remove_own_lock(path);
-  OptunaJournal journal(path, study);
+  OptunaJournal journal(path, study, std::move(say));
   journal.read();
   if (!journal.replay_.has_study()) {
     const Json record = study_record(study, minimize);
@@ -121,7 +149,7 @@ void OptunaJournal::read() {
 }
 
 Result<Ok> OptunaJournal::append(std::span<const Json> records) {
-  const auto lock = SymlinkLock::take(path_);
+  const auto lock = SymlinkLock::take(path_, say_);
   if (!lock) return lock.error();
   const FileDescriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (file.get() < 0) return refusal("open", path_);

@@ -1,6 +1,7 @@
 #include "launcher/sweep/optuna_sampler.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/sweep/optuna_journal.hpp"
 #include "launcher/sweep/optuna_records.hpp"
 #include "support/json.hpp"
 
@@ -21,8 +23,15 @@ using namespace std::chrono_literals;
 /// Importing Optuna takes seconds on a file system that is far away.
 constexpr auto longest = 120s;
 
-std::vector<std::string> command_of(const Json& request) {
-  return {"python3", "-c", std::string(optuna_script()), request.dump()};
+std::string words_of(const std::string& journal) {
+  return journal + ".err";
+}
+
+/// Not in the request: a path may have bytes that are not UTF-8, which JSON cannot say.
+std::vector<std::string> command_of(const Json& request, const std::string& journal = {}) {
+  std::vector<std::string> argv = {"python3", "-c", std::string(optuna_script()), request.dump()};
+  if (!journal.empty()) argv.push_back(journal);
+  return argv;
 }
 
 /// How the script ended; `err`: what it wrote to standard error.
@@ -60,22 +69,39 @@ Result<OptunaAsk> OptunaAsk::start(System& system, const std::string& journal,
   // A sampler of its own draws each trial: with the same seed, all would be alike.
   const Json request = {{"sampler", wanted.sampler},
                         {"seed", (static_cast<std::int64_t>(wanted.seed) + number) % 2'147'483'647},
-                        {"journal", journal},
                         {"study", study},
                         {"space", distributions}};
-  const auto words = journal + ".err";
+  const auto words = words_of(journal);
   std::error_code ignored;
   std::filesystem::remove(words, ignored);
-  auto process = OwnedProcess::start(
-      {.program = *python, .argv = command_of(request), .environment = {}, .output_path = words});
+  auto process = OwnedProcess::start({.program = *python,
+                                      .argv = command_of(request, journal),
+                                      .environment = {},
+                                      .output_path = words});
   if (!process) return std::move(process).error();
-  return OptunaAsk(*std::move(process), wanted.sampler, words);
+  return OptunaAsk(*std::move(process), wanted.sampler, journal);
+}
+
+OptunaAsk::OptunaAsk(OwnedProcess process, std::string sampler, std::string journal)
+    : process_(std::make_unique<OwnedProcess>(std::move(process))),
+      sampler_(std::move(sampler)),
+      journal_(std::move(journal)),
+      words_(words_of(journal_)) {
+  struct stat words {};
+  if (::stat(words_.c_str(), &words) == 0) began_file_ = words.st_mtim;
+}
+
+OptunaAsk::~OptunaAsk() {
+  if (!process_ || answered_) return;
+  process_.reset();
+  remove_lock_of_killed(journal_, began_file_);
 }
 
 std::optional<Result<Ok>> OptunaAsk::poll() {
   constexpr std::size_t most_bytes = 65536;
-  if (const auto code = process_.poll()) {
+  if (const auto code = process_->poll()) {
     auto end = judged(sampler_, *code, file_end(words_, most_bytes));
+    answered_ = static_cast<bool>(end);
     std::error_code ignored;
     if (end) std::filesystem::remove(words_, ignored);
     return end;

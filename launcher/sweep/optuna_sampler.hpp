@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,16 +29,23 @@ class OptunaAsk {
                                  const std::string& study, const std::vector<Parameter>& space,
                                  const JobSweep& wanted, int number);
 
+  OptunaAsk(OptunaAsk&&) = default;
+  OptunaAsk& operator=(OptunaAsk&&) = delete;
+  /// Kills it if it still runs, and removes the journal's lock if it left that.
+  ~OptunaAsk();
+
   /// nullopt: it has not answered. unavailable: Optuna's last words, or none for two minutes.
   std::optional<Result<Ok>> poll();
 
  private:
-  OptunaAsk(OwnedProcess process, std::string sampler, std::string words)
-      : process_(std::move(process)), sampler_(std::move(sampler)), words_(std::move(words)) {}
+  OptunaAsk(OwnedProcess process, std::string sampler, std::string journal);
 
-  OwnedProcess process_;
+  std::unique_ptr<OwnedProcess> process_;  // nullptr: moved from
   std::string sampler_;
-  std::string words_;  // a file
+  std::string journal_;
+  std::string words_;      // a file
+  timespec began_file_{};  // by the clock of its file system
+  bool answered_ = false;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 

@@ -22,6 +22,7 @@
 #include "launcher/run/stored_run.hpp"
 #include "launcher/sweep/optuna_journal.hpp"
 #include "launcher/sweep/optuna_sampler.hpp"
+#include "launcher/sweep/stored_sweep.hpp"
 #include "launcher/sweep/sweep_page.hpp"
 #include "launcher/sweep/trial_metric.hpp"
 #include "launcher/sweep/trial_sets.hpp"
@@ -80,7 +81,7 @@ class Driver {
   Result<Ok> watch();
   Result<Ok> settle(Running& running, int code);
   bool measure(Trial& trial);
-  double seconds_of(const Running& running) const;
+  void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
   void finish(Trial& trial);
   void fail(Trial& trial, const std::string& why);
   void judge(Trial& trial, const Running& running, int code);
@@ -186,10 +187,14 @@ Result<Ok> Driver::start(int number) {
     return record(one);
   }
   // An earlier driver may have been killed before it wrote down how a trial ended.
+  count_gpu_time(one);
   if (measure(one)) {
     finish(one);
     return record(one);
   }
+  if (!within_budget()) return record(one);
+  // Else an execution that fails before its ranks start would be judged by the one before.
+  forget_summary({.path = dir_of(one)});
   one.log_from = bytes_of_output({.path = dir_of(one)});
   if (auto written = record(one); !written) return written;
   auto sets = sets_of_trial(prepared_.job, one.parameters, one.target, prepared_.all_epochs);
@@ -298,7 +303,7 @@ Result<bool> Driver::start_next() {
     return true;
   }
   Trial& one = trial(step->number);
-  // Else what it reached before would be taken for what it is to reach.
+  // Before start() measures: what it reached would be taken for what it is to reach.
   forget_summary({.path = dir_of(one)});
   one.state = TrialState::running;
   one.target = step->target;
@@ -359,7 +364,8 @@ void Driver::judge(Trial& one, const Running& running, int code) {
 
 Result<Ok> Driver::settle(Running& running, int code) {
   Trial& one = trial(running.number);
-  one.gpu_seconds += seconds_of(running) * prepared_.gpus;
+  const std::chrono::duration<double> took = Clock::now() - running.began;
+  count_gpu_time(one, took.count());
   judge(one, running, code);
   if (auto written = record(one); !written) return written;
   const auto value = one.value();
@@ -372,13 +378,10 @@ Result<Ok> Driver::settle(Running& running, int code) {
   return Ok{};
 }
 
-/// Of an execution: without its time in the queue, where the run tells.
-double Driver::seconds_of(const Running& running) const {
-  const auto stored =
-      read_stored_run(system_, dir_of(sweep_.trials[static_cast<std::size_t>(running.number)]));
-  const auto told =
-      stored ? value_at<std::optional<double>>(stored->summary, "seconds") : std::nullopt;
-  return told.value_or(std::chrono::duration<double>(Clock::now() - running.began).count());
+/// Also what it used under drivers that were killed. `took_s`: an execution that this one saw.
+void Driver::count_gpu_time(Trial& one, std::optional<double> took_s) {
+  const auto stored = read_stored_run(system_, dir_of(one));
+  take_gpu_time(one, stored ? stored->summary : Json(), prepared_.gpus, took_s);
 }
 
 /// Waits a moment; settles what has ended, passes signals on, and ends what takes too long.
@@ -455,20 +458,6 @@ Result<Ok> Driver::work() {
   return done;
 }
 
-/// Another job file would mix results that cannot be compared.
-Result<Ok> check_same(System& system, const SweepRequest& request, const Sweep& sweep) {
-  constexpr std::size_t most_bytes = 256 << 20;
-  std::error_code ignored;
-  if (std::filesystem::exists(request.dir + "/plan.json", ignored))
-    return Error{ErrorKind::bad_request, request.dir + " is a run's", "choose another --run-dir"};
-  auto text = read_run_file(system, request.dir + "/sweep.json", most_bytes);
-  if (!text) return std::move(text).error();
-  const auto before = value_at<std::string>(json_object_in(*text), "job");
-  if (before.empty() || before == sweep.job) return Ok{};
-  return Error{ErrorKind::bad_request, request.dir + " holds a sweep of another job file",
-               "choose another --run-dir"};
-}
-
 }  // namespace
 
 Result<int> run_sweep(System& system, const SweepRequest& request, PreparedSweep& prepared) {
@@ -477,10 +466,11 @@ Result<int> run_sweep(System& system, const SweepRequest& request, PreparedSweep
                  fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
   const auto lock = RunLock::take({.path = request.dir});
   if (!lock) return lock.error();
-  if (auto same = check_same(system, request, prepared.sweep); !same)
+  if (auto same = check_same_sweep(system, request.dir, prepared.sweep); !same)
     return std::move(same).error();
-  auto journal = OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
-                                     prepared.sweep.minimize);
+  auto journal =
+      OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
+                          prepared.sweep.minimize, [&](const auto& words) { system.log(words); });
   if (!journal) return std::move(journal).error();
   const StopSignals signals;
   Driver driver(system, request, prepared, *std::move(journal), signals);

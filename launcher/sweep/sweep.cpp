@@ -107,6 +107,14 @@ void ended_from_outside(Trial& trial, const std::string& why, bool got_on) {
   trial.reason = fmt::format("{}; started {} times in vain", why, trial.attempts);
 }
 
+void take_gpu_time(Trial& trial, const Json& summary, double gpus, std::optional<double> took_s) {
+  // No less than before: its directory may have been emptied.
+  if (const auto hours = value_at<std::optional<double>>(summary, "gpu_hours"))
+    trial.gpu_seconds = std::max(trial.gpu_seconds, 3600 * *hours);
+  else if (took_s)
+    trial.gpu_seconds += gpus * value_at<double>(summary, "seconds", *took_s);
+}
+
 std::string why_over(const Sweep& sweep, const Budget& budget, double now_s) {
   if (budget.until_s && now_s >= *budget.until_s) return "sweep.until has come";
   double seconds = 0;

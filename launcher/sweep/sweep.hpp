@@ -27,7 +27,7 @@ struct Trial {
   std::string run = {};                        // its directory, below the sweep's
   std::string reason = {};                     // why it failed, or was started again
   int attempts = 0;                            // starts since it last got on
-  double gpu_seconds = 0;                      // of the executions that have ended
+  double gpu_seconds = 0;                      // of all executions that have ended
   std::uint64_t log_from = 0;                  // bytes of rank 0's output before this execution
 
   std::int64_t epochs() const { return values.empty() ? 0 : values.rbegin()->first; }
@@ -69,6 +69,11 @@ std::optional<NextStep> next_step(const Sweep& sweep);
 /// what hangs once hangs again, and each time costs the whole limit. `got_on`: it has more epochs.
 void ended_from_outside(Trial& trial, const std::string& why, bool got_on);
 inline constexpr const char* took_too_long = "it took longer than resources.time";
+
+/// The GPU time of all executions, which the run's books tell: the summary's gpu_hours. Where they
+/// do not, adds an execution that took `took_s`, without its time in the queue if the summary has
+/// that.
+void take_gpu_time(Trial& trial, const Json& summary, double gpus, std::optional<double> took_s);
 
 struct Budget {
   std::optional<double> gpu_hours = {};

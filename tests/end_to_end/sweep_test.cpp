@@ -166,6 +166,44 @@ TEST_F(SweepHere, GpuHoursEndASweepAndMoreContinueIt) {
   EXPECT_EQ(result()["best"]["value"], 3);
 }
 
+/// A driver that was killed took its trials with it before it could count what they had used.
+TEST_F(SweepHere, GpuHoursOfAKilledDriverCount) {
+  pretend_gpus();
+  const auto file = work_.file(
+      "hours.yaml",
+      "name: hours\nresources: {ranks_per_node: 1, gpus_per_node: 2}\n"
+      "recovery: {grace_seconds: 10}\n"
+      "run: \"sleep 0.5; echo {x} >> started; sleep 600\"\n"
+      "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, value: 'acc=(.*)', metric: acc,\n"
+      "        gpu_hours: 0.0002}\n");  // 0.72 s
+  work_.start(sweep(file));
+  ASSERT_TRUE(happens_within(60s, [&] { return work_.text_of("started") == "1\n"; }));
+  work_.signal(SIGKILL);
+  work_.wait(60s);
+  const auto ended = work_.run(sweep(file));
+  EXPECT_THAT(ended.err, HasSubstr("sweep.gpu_hours are used up: no further trial starts"));
+  EXPECT_EQ(work_.text_of("started"), "1\n");
+  EXPECT_EQ(result()["trials"].size(), 1U);
+}
+
+/// The second execution fails before it sets the first one's summary aside: a folder in place of
+/// the run's lock stops it, whoever it is.
+TEST_F(SweepHere, ATrialIsJudgedByItsOwnExecution) {
+  const auto file = parabola("trials: 1", "touch started; sleep 600");
+  work_.start(sweep(file, {"--set", "recovery.grace_seconds=10"}));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/started"); }));
+  work_.signal(SIGTERM);
+  work_.wait(60s);
+  EXPECT_EQ(result()["trials"][0]["state"], "running");
+  const auto lock = dir() + "/trial-00000/.lock";
+  fs::remove(lock);
+  fs::create_directory(lock);
+  work_.run(sweep(file, {"--set", "recovery.grace_seconds=10"}));
+  const auto trial = result()["trials"][0];
+  EXPECT_EQ(trial["state"], "failed");
+  EXPECT_THAT(trial["reason"].get<std::string>(), HasSubstr("/trial-00000/.lock"));
+}
+
 /// With ASHA, what waits for its promotion waits for another day. The first trial ends after the
 /// moment; a slow machine does not even start it.
 TEST_F(SweepHere, AMomentEndsASweepAndALaterOneContinuesIt) {
@@ -320,8 +358,8 @@ TEST_F(SweepHere, OptunasSamplersAskAndItsDashboardsFileIsOurs) {
 TEST_F(SweepHere, WhileASamplerThinksTrialsAreWatched) {
   fs::create_directories(work_.path() + "/bin");
   const auto python = work_.file("bin/python3", R"(#!/bin/sh
-case "$3" in *'"journal"'*) ;; *) exit 0 ;; esac
-journal="$PWD/sweep/optuna.journal"
+journal="$4"
+[ -n "$journal" ] || exit 0
 if grep -q '"op_code":4' "$journal"; then
   for i in $(seq 600); do
     grep -q '"state": "completed"' sweep/sweep.json && break
@@ -341,6 +379,28 @@ echo '{"op_code":4,"study_id":0,"params":{"x":0.5},'"$range"'}' >> "$journal"
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   ASSERT_EQ(result()["trials"].size(), 2U);
   for (const auto& trial : result()["trials"]) EXPECT_EQ(trial["parameters"]["x"], 0.5);
+}
+
+/// The next driver would wait 30 s for it.
+TEST_F(SweepHere, ASamplerThatIsKilledLeavesNoLock) {
+  fs::create_directories(work_.path() + "/bin");
+  const auto python = work_.file("bin/python3", R"(#!/bin/sh
+[ -n "$4" ] || exit 0
+ln -s "$4" "$4.lock"
+touch asked
+sleep 600
+)");
+  fs::permissions(python, fs::perms::owner_all);
+  work_.environment = {{"PATH", work_.path() + "/bin:/usr/bin:/bin"}};
+  work_.start(sweep(parabola("sampler: {optuna: TPESampler}, trials: 2")));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/asked"); }));
+  // Two that come at the same moment count as one.
+  EXPECT_TRUE(happens_within(60s, [&] {
+    if (work_.running()) work_.signal(SIGINT);
+    return !work_.running();
+  }));
+  EXPECT_EQ(work_.wait().exit_code, 130);
+  EXPECT_FALSE(fs::is_symlink(dir() + "/optuna.journal.lock"));
 }
 
 TEST_F(SweepHere, StopsAndContinues) {

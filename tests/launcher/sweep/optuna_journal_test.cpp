@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -81,6 +83,43 @@ TEST_F(OptunaJournalFile, WaitsForTheLockOfAnotherProgramAndRemovesItsOwn) {
   const auto began = std::chrono::steady_clock::now();
   ASSERT_TRUE(open().append({&made, 1}));
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+}
+
+TEST_F(OptunaJournalFile, SaysThatItWaitsForALock) {
+  std::string said;
+  auto journal =
+      OptunaJournal::open(path_, "job", false, [&](const std::string& words) { said += words; });
+  ASSERT_TRUE(journal);
+  const std::string lock = path_ + ".lock";
+  ASSERT_EQ(symlink(path_.c_str(), lock.c_str()), 0);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    unlink(lock.c_str());
+  });
+  const Json made = trial();
+  EXPECT_TRUE(journal->append({&made, 1}));
+  other.join();
+  EXPECT_EQ(said,
+            "waiting for the lock of " + path_ + ": another program writes it, or was killed\n");
+}
+
+TEST_F(OptunaJournalFile, RemovesTheLockOfAnOptunaThatWasKilled) {
+  const std::string lock = path_ + ".lock";
+  const auto there = [&] { return std::filesystem::is_symlink(lock); };
+  const auto ours = folder_.path() + "/./optuna.journal";
+  timespec now{};
+  ASSERT_EQ(clock_gettime(CLOCK_REALTIME, &now), 0);
+  const timespec before{now.tv_sec - 100, 0};
+  const timespec after{now.tv_sec + 100, 0};
+  remove_lock_of_killed(path_, before);
+  ASSERT_EQ(symlink(path_.c_str(), lock.c_str()), 0);
+  remove_lock_of_killed(path_, after);
+  EXPECT_TRUE(there()) << "it was there before";
+  remove_lock_of_killed(path_, before);
+  EXPECT_FALSE(there());
+  ASSERT_EQ(symlink(ours.c_str(), lock.c_str()), 0);
+  remove_lock_of_killed(path_, before);
+  EXPECT_TRUE(there()) << "the driver's own";
 }
 
 TEST_F(OptunaJournalFile, SaysWhenItCannotWrite) {

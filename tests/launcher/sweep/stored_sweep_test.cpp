@@ -22,5 +22,20 @@ TEST(StoredSweep, IsReadOrSaidToBeDamaged) {
   EXPECT_EQ(stored_sweep(system, folder.path()).error().kind, ErrorKind::bad_request);
 }
 
+TEST(StoredSweep, OfAnotherJobFileIsNotContinued) {
+  const TemporaryFolder folder;
+  DiskSystem system;
+  const auto problem = [&](const Sweep& sweep) {
+    const auto same = check_same_sweep(system, folder.path(), sweep);
+    return same ? "" : same.error().what;
+  };
+  EXPECT_EQ(problem({.job = "a"}), "");
+  std::ofstream(folder.path() + "/sweep.json") << to_json({.job = "a"}).dump();
+  EXPECT_EQ(problem({.job = "a"}), "");
+  EXPECT_THAT(problem({.job = "b"}), testing::HasSubstr("a sweep of another job file"));
+  std::ofstream(folder.path() + "/plan.json") << "{}";
+  EXPECT_THAT(problem({.job = "a"}), testing::HasSubstr("is a run's"));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -172,6 +172,21 @@ Sweep example() {
   return sweep;
 }
 
+TEST(GpuTime, IsThatOfTheRunsBooksOrWhatTheDriverSaw) {
+  Trial one;
+  take_gpu_time(one, Json(), 4, {});
+  EXPECT_EQ(one.gpu_seconds, 0) << "nothing is known of it";
+  take_gpu_time(one, Json(), 4, 10);
+  EXPECT_EQ(one.gpu_seconds, 40);
+  take_gpu_time(one, {{"seconds", 5.0}, {"gpu_hours", nullptr}}, 4, 10);
+  EXPECT_EQ(one.gpu_seconds, 60) << "half of the time was the queue's";
+  const Json books = {{"seconds", 5.0}, {"gpu_hours", 0.1}};
+  for (int i = 0; i < 2; ++i) take_gpu_time(one, books, 4, 10);
+  EXPECT_EQ(one.gpu_seconds, 360) << "of all executions, however often they are asked";
+  take_gpu_time(one, {{"gpu_hours", 0.01}}, 4, {});
+  EXPECT_EQ(one.gpu_seconds, 360) << "what was used stays used";
+}
+
 TEST(SweepJson, ComesBack) {
   const Sweep sweep = example();
   const Json json = to_json(sweep);
