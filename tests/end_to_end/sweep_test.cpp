@@ -180,6 +180,7 @@ TEST_F(SweepHere, GpuHoursOfAKilledDriverCount) {
   ASSERT_TRUE(happens_within(60s, [&] { return work_.text_of("started") == "1\n"; }));
   work_.signal(SIGKILL);
   work_.wait(60s);
+  ASSERT_TRUE(happens_within(60s, [&] { return trials_of(dir()).empty(); }));
   const auto ended = work_.run(sweep(file));
   EXPECT_THAT(ended.err, HasSubstr("sweep.gpu_hours are used up: no further trial starts"));
   EXPECT_EQ(work_.text_of("started"), "1\n");
@@ -189,9 +190,9 @@ TEST_F(SweepHere, GpuHoursOfAKilledDriverCount) {
 /// The second execution fails before it sets the first one's summary aside: a folder in place of
 /// the run's lock stops it, whoever it is.
 TEST_F(SweepHere, ATrialIsJudgedByItsOwnExecution) {
-  const auto file = parabola("trials: 1", "touch started; sleep 600");
+  const auto file = parabola("trials: 1", "touch begun; sleep 600");
   work_.start(sweep(file, {"--set", "recovery.grace_seconds=10"}));
-  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/started"); }));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.path() + "/begun"); }));
   work_.signal(SIGTERM);
   work_.wait(60s);
   EXPECT_EQ(result()["trials"][0]["state"], "running");

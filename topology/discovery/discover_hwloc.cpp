@@ -402,7 +402,8 @@ Result<std::string> json_of_xml(const std::string& path) {
       hwloc_topology_load(loaded->get()) != 0)
     return bad_file(path, fmt::format("is not XML that hwloc {} reads", hwloc_version()),
                     "write it again with lstopo FILE.xml");
-  return to_json(read_topology(loaded->get())).dump();
+  return to_json(read_topology(loaded->get()))
+      .dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -126,7 +126,9 @@ std::string render_state(const Checkpoint& checkpoint, const Stored& model,
                         {"model.safetensors", model.checksum},
                         {"optimizer.safetensors", optimizer.checksum},
                         {"state.json", no_checksum}};
-  std::string text = state.dump(2) + "\n";
+  // The name of a class is that of a folder, which may have any bytes.
+  std::string text =
+      state.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
   const std::size_t own = text.rfind(checksum_of_itself) + checksum_of_itself.size();
   return text.replace(own, no_checksum.size(), checksum(std::as_bytes(std::span(text))));
 }

@@ -340,7 +340,8 @@ int describe_mpi(const std::string& path) {
   if (!module.fits.empty()) described["fits"] = module.fits;
   if (!module.library.empty()) described["library"] = module.library;
   if (!module.problem.empty()) described["problem"] = module.problem;
-  return show(described.dump() + "\n");
+  return show(described.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+              "\n");
 }
 
 int run(const std::vector<std::string>& args) {

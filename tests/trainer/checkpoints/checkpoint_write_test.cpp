@@ -56,6 +56,17 @@ TEST(CheckpointWrite, StateHasWhatOtherProgramsNeed) {
   EXPECT_EQ(state["checksums"].size(), 4u);
 }
 
+/// A class of images has the name of their folder.
+TEST(CheckpointWrite, TakesClassNamesOfAnyBytes) {
+  const ScratchFolder folder;
+  auto checkpoint = sound_checkpoint(469);
+  checkpoint.class_names = {"cat", "d\xffg"};
+  auto written = write_checkpoint(folder.path(), checkpoint, {.keep = 3});
+  ASSERT_TRUE(written);
+  const auto state = Json::parse(read_text(written->path / "state.json"));
+  EXPECT_EQ(state["class_names"][1], "d\ufffdg");
+}
+
 TEST(CheckpointWrite, KeepsTheNewest) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4, 5}) {
