@@ -23,10 +23,14 @@ class Surroundings : public SupervisedFaults {
   static fs::path filler() { return fs::path(small_disk_.path()) / "filler"; }
   /// To its last byte, as far as that goes while others write.
   static void fill_disk() {
-    std::ofstream out(filler(), std::ios::binary);
+    top_up();
+    EXPECT_EQ(fs::space(small_disk_.path()).available, 0U);
+  }
+  /// Takes what a checkpoint that was being written has given back.
+  static void top_up() {
+    std::ofstream out(filler(), std::ios::binary | std::ios::app);
     const std::string block(4096, 'x');
     while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
-    EXPECT_EQ(fs::space(small_disk_.path()).available, 0U);
   }
   static void free_disk() { fs::remove(filler()); }
   bool ranks_are_gone() const { return processes_of(work_->run_dir()).empty(); }
@@ -41,7 +45,10 @@ TEST_P(Surroundings, TheDiskIsFullForAWhile) {
   move_to_small_disk();
   start_training({"runtime.stall_abort_seconds=60"});
   fill_disk();
-  EXPECT_TRUE(happens_within(30s, [&] { return ranks_are_gone(); }));
+  EXPECT_TRUE(happens_within(30s, [&] {
+    top_up();
+    return ranks_are_gone();
+  }));
   std::this_thread::sleep_for(5s);
   free_disk();
   expect_healed(HasSubstr("No space left on device"));

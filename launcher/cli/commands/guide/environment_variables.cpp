@@ -49,6 +49,8 @@ constexpr EnvironmentVariable variable_table[] = {
     {SetBy::dllaunch, "DLLAUNCH_GENERATION", "dllaunch run, dllaunch supervise",
      "dltrain, your program",
      "a number from 1: which start of the run this is; a later one is higher"},
+    {SetBy::dllaunch, "DLLAUNCH_START", "dllaunch run --allocated", "dllaunch supervise",
+     "the name of this start in the run's journal: an allocation may see several"},
     {SetBy::dllaunch, "DLLAUNCH_HEARTBEAT", "dllaunch supervise", "your program",
      "a file that a command of run: may touch to show that it is alive"},
     {SetBy::dllaunch, "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK", "dllaunch exec",
