@@ -281,7 +281,7 @@ class BesideRealPyTorch : public testing::Test {
                      "classes=10",
                      "images=100",
                      "steps=1",
-                     "data_steps=40",  // dltrain tells of steps a tenth of a second apart
+                     "data_steps=16",  // dltrain tells of steps a tenth of a second apart
                      "workers=1"}));
   }
 
