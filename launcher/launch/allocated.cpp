@@ -123,7 +123,7 @@ Result<Ok> fit_into(JobAllocation& allocation, LaunchPlan& plan) {
   if (hosts->size() < needed)
     return Error{ErrorKind::unsatisfiable,
                  fmt::format("the allocation has {} ({}), and the job needs {}",
-                             counted(hosts->size(), "node"), allocation.nodes, needed),
+                             counted(std::ssize(*hosts), "node"), allocation.nodes, needed),
                  "--set resources.nodes=N, or a larger allocation"};
   const auto asked = cpus_of_a_node(plan);
   if (allocation.cpus_per_node && asked > *allocation.cpus_per_node)

@@ -47,7 +47,8 @@ class Bound {
 Result<OwnedProcess> start_on_node(const std::string& program, std::vector<std::string> argv,
                                    const ChildRun& run) {
   std::vector<std::string> command = {"env", "-u", "SLURM_STEP_GPUS", "-u", "SLURM_JOB_GPUS"};
-  for (const auto& [name, value] : run.environment) command.push_back(name + "=" + value);
+  for (const auto& [name, value] : run.environment)
+    command.push_back(fmt::format("{}={}", name, value));
   if (!run.cpus.empty()) command.insert(command.end(), {"taskset", "-c", to_list(run.cpus)});
   argv.front() = program;
   command.insert(command.end(), argv.begin(), argv.end());

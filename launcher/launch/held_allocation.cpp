@@ -14,6 +14,7 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"

@@ -110,11 +110,12 @@ Result<std::optional<int>> parts_of_each(const Job& job, const LaunchPlan& plan,
   if (!wanted) return std::optional<int>();
   const int each = (*wanted + nodes - 1) / nodes;
   const int most = most_slots(node, trial_of(plan));
+  const int all = std::max(1, most) * nodes;
   if (each > 1 && each > most && !node.cores.empty())
     return Error{ErrorKind::bad_request,
                  fmt::format("sweep.concurrent is {}, and {} can take {} at a time", *wanted,
-                             counted(nodes, "node"), counted(std::max(1, most) * nodes, "trial")),
-                 fmt::format("concurrent: {}, or more nodes", std::max(1, most) * nodes)};
+                             counted(nodes, "node"), counted(all, "trial")),
+                 fmt::format("concurrent: {}, or more nodes", all)};
   return std::optional(each);
 }
 

@@ -84,7 +84,7 @@ Result<std::vector<Slot>> slots_in(const std::vector<std::string>& hosts, int no
   if (hosts.size() < each)
     return Error{ErrorKind::unsatisfiable,
                  fmt::format("the allocation has {}, and a trial needs {}",
-                             counted(hosts.size(), "node"), each),
+                             counted(std::ssize(hosts), "node"), each),
                  "a larger allocation, or a smaller resources.nodes"};
   const std::vector<Slot> whole(1);
   std::vector<Slot> slots;
