@@ -12,6 +12,7 @@
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -56,8 +57,7 @@ std::uintmax_t bytes_in(const std::string& path) {
 /// So that `ps`, `status` and `cancel` know the job.
 Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
                        const std::string& script) {
-  const auto text = to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace);
-  auto written = write_file(run.plan_json(), text + "\n");
+  auto written = write_file(run.plan_json(), json_text(to_json(plan)));
   if (written) written = write_file(run.sbatch_script(), script);
   if (written) (void)remember_run(system, run);
   return written;

@@ -214,4 +214,13 @@ Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
   return checked;
 }
 
+Result<LaunchPlan> submittable_plan(System& system, const PlanOptions& options) {
+  auto checked = check_job(system, options);
+  if (!checked) return std::move(checked).error();
+  if (!checked->plan) return std::move(checked->plan).error();
+  if (checked->elsewhere) return *std::move(checked->elsewhere);
+  if (!checked->report.passed()) return as_error(checked->report);
+  return std::move(checked->plan);
+}
+
 }  // namespace dllaunch

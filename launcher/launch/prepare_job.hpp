@@ -53,4 +53,7 @@ struct CheckedPlan {
 /// The same, with everything that speaks against submitting the job. Recorded facts are used alone.
 Result<CheckedPlan> check_job(System& system, const PlanOptions& options);
 
+/// The plan, or the first thing that speaks against submitting it from here.
+Result<LaunchPlan> submittable_plan(System& system, const PlanOptions& options);
+
 }  // namespace dllaunch

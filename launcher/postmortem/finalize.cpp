@@ -76,7 +76,7 @@ Summary summary_of_unknown(System& system, const StoredRun& run) {
   return summary;
 }
 
-/// How the latest local start ended, whose dllaunch told nobody; nullopt: it started no rank.
+/// How the latest local start ended, if its dllaunch was killed; nullopt: it started no rank.
 std::optional<Outcome> end_of_killed(const StoredRun& run) {
   // Each start adds a name, here and under a supervisor. Its output may stay empty.
   if (changed_at_s(run.dir.path + "/.lease") < run.began_at_s) return std::nullopt;

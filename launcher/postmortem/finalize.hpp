@@ -62,7 +62,7 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
 bool write_end(System& system, const StoredRun& run, const Json& summary);
 
 /// Writes the summary that the latest submission lacks, so that the books of the next one cover it:
-/// nobody followed it to its end, or its dllaunch was killed. Call with the run's lock, before the
+/// it was not followed to its end, or its dllaunch was killed. Call with the run's lock, before the
 /// next one changes the directory.
 void close_submission(System& system, const RunDir& dir);
 

@@ -174,24 +174,16 @@ std::string line_of(const Study& study, const StudyRun& run, double seconds) {
                      counted(run.nodes, "node"), run.repeat, what, clock_time(seconds));
 }
 
-/// The plan of a job that can be submitted. `queues`: it will be.
-Result<LaunchPlan> checked_plan(System& system, const StudyRequest& request,
-                                std::vector<std::string> sets, bool queues) {
-  auto planned = check_job(
-      system,
-      {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = request.local});
-  if (!planned) return std::move(planned).error();
-  if (!planned->plan) return std::move(planned->plan).error();
-  if (queues && planned->elsewhere) return *std::move(planned->elsewhere);
-  if (queues && !planned->report.passed()) return as_error(planned->report);
-  return std::move(planned->plan);
+PlanOptions plan_options(const StudyRequest& request, std::vector<std::string> sets) {
+  return {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = request.local};
 }
 
 /// Whether each size can be planned, and submitted if it is a job of its own.
 Result<Ok> check_sizes(System& system, const StudyRequest& request,
                        const std::vector<StudySize>& sizes, bool queues) {
   for (const StudySize& size : sizes) {
-    auto planned = checked_plan(system, request, sets_of(request, size), queues);
+    const auto options = plan_options(request, sets_of(request, size));
+    auto planned = queues ? submittable_plan(system, options) : plan_job(system, options);
     if (planned) continue;
     auto problem = std::move(planned).error();
     // The study's own changes win over the user's, so no key of the job file helps.
@@ -217,7 +209,7 @@ Result<LaunchPlan> shared_plan(System& system, const StudyRequest& request,
   auto sets = sets_of(request, prepared.sizes.front());
   if (const auto minutes = minutes_of_all(prepared))
     sets.push_back(fmt::format("resources.time={}", *minutes));
-  auto planned = checked_plan(system, request, std::move(sets), /*queues=*/true);
+  auto planned = submittable_plan(system, plan_options(request, std::move(sets)));
   if (planned) return planned;
   auto problem = std::move(planned).error();
   problem.hint = "--separate makes each size a job of its own";
@@ -285,8 +277,7 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
     return Error{ErrorKind::bad_request, "a job array has no scaling study", "remove array:"};
   PreparedStudy prepared;
   prepared.job = *std::move(job);
-  const auto plan = plan_job(
-      system, {.job = request.job_file, .sets = request.sets, .facts = {}, .local = request.local});
+  const auto plan = plan_job(system, plan_options(request, request.sets));
   if (!plan) return plan.error();
   prepared.cores_of_node = plan->occupies.cores;
   auto sizes = sizes_of(request.wanted, prepared.job, *plan);

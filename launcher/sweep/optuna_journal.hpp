@@ -15,7 +15,7 @@
 namespace dllaunch {
 
 /// Removes the lock of an Optuna that was killed: one of Optuna's that is no older than `since`, by
-/// the file system's clock, and that nobody removes within a second.
+/// the file system's clock, and that stays for a second.
 void remove_lock_of_killed(const std::string& journal, const timespec& since);
 
 /// Other programs may write at the same time: Optuna's samplers and its dashboard. Each takes the

@@ -129,7 +129,7 @@ Result<std::vector<Slot>> slots_of_allocation(System& system, const Job& job,
   const int count = std::max(1, static_cast<int>(hosts->size()));
   const auto& wanted = job.sweep.concurrent;
   std::vector<Slot> parts;
-  // salloc's shell may be on a login node, which is none of them.
+  // salloc's shell may be on a login node, outside the allocation.
   if (plan.nodes == 1 && !allocation->host.empty()) {
     auto here = system.topology();
     if (!here) return std::move(here).error();
@@ -205,16 +205,13 @@ Result<std::optional<LaunchPlan>> shared_plan(System& system, const SweepRequest
     sets.push_back(fmt::format("resources.time={}", *minutes));
   }
   if (job.resources.exclusive && job.resources.memory) sets.emplace_back("resources.memory=null");
-  auto checked = check_job(
+  auto shared = submittable_plan(
       system, {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = false});
-  if (!checked) return std::move(checked).error();
-  if (!checked->plan) return std::move(checked->plan).error().within("sweep.nodes");
-  if (checked->elsewhere) return *std::move(checked->elsewhere);
-  if (!checked->report.passed()) return as_error(checked->report).within("sweep.nodes");
+  if (!shared) return std::move(shared).error().within("sweep.nodes");
   if (plan.nodes == 1)
     if (auto each = parts_of_each(job, plan, plan.topology, *job.sweep.nodes); !each)
       return std::move(each).error();
-  return std::optional(*std::move(checked->plan));
+  return std::optional(*std::move(shared));
 }
 
 Result<Ok> set_epochs(const Job& job, PreparedSweep& prepared) {

@@ -188,7 +188,7 @@ TEST_F(SweepHere, GpuHoursOfAKilledDriverCount) {
 }
 
 /// The second execution fails before it sets the first one's summary aside: a folder in place of
-/// the run's lock stops it, whoever it is.
+/// the run's lock stops it.
 TEST_F(SweepHere, ATrialIsJudgedByItsOwnExecution) {
   const auto file = parabola("trials: 1", "touch begun; sleep 600");
   work_.start(sweep(file, {"--set", "recovery.grace_seconds=10"}));

@@ -37,9 +37,9 @@ ImageDestination destination_of(Executable* executable);
 bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
                 const ImageDestination& destination);
 
-/// Workers where nobody chose: threads that compute on CPUs need them; beside a GPU they are free,
-/// but for the training thread's. More than 16 take much memory for batches. `cpus`: that the rank
-/// may use; 0: unknown.
+/// The default number of workers: threads that compute on CPUs need the CPUs; beside a GPU they are
+/// free, but for the training thread's. More than 16 take much memory for batches. `cpus`: that the
+/// rank may use; 0: unknown.
 constexpr int usual_workers(bool gpu_computes, int cpus) {
   constexpr int least = 2;
   constexpr int most = 16;

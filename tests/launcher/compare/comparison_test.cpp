@@ -96,7 +96,7 @@ TEST(Comparison, SaysWhichRunsHaveNoSuchValue) {
               ElementsAre("--loss 1: some runs have loss of the training only, others of the "
                           "validation only"));
   EXPECT_THAT(notes_of({a, a}, {.loss = 0.0001}), ElementsAre()) << "it is not reached";
-  EXPECT_THAT(notes_of({a, blind}, {}), ElementsAre()) << "nobody asked";
+  EXPECT_THAT(notes_of({a, blind}, {}), ElementsAre()) << "not asked for";
 }
 
 TEST(Comparison, LeavesOutWhatNoRunHas) {
