@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,9 @@
 #include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 #include "runtime/rank/measured.hpp"
+#include "runtime/rank/node_leaves.hpp"
 #include "support/fatal.hpp"
+#include "support/random.hpp"
 #include "topology/discovery/network_of_node.hpp"
 
 namespace dllaunch {
@@ -87,31 +90,49 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
   };
 }
 
+/// Collective over `world`. Variables may have reached some ranks only: then there are no leaves.
+std::vector<int> agreed_leaves(const Peers& world, int nodes) {
+  auto leaves = node_leaves(process_environment(), nodes);
+  const std::array<std::int64_t, 1> mine = {
+      static_cast<std::int64_t>(stable_hash(to_text(leaves)))};
+  const auto all = world.gather_all(mine);
+  if (std::ranges::any_of(all, [&](auto hash) { return hash != all.front(); })) leaves.clear();
+  return leaves;
+}
+
 /// Collective over `world`. Measured once for nodes of this kind, then read from the user's cache
 /// by rank 0.
-InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
+InterNodeLimits limits_of(const Peers& world, const NodeMap& map, const std::vector<int>& leaves,
                           InterNode* inter_node) {
+  const int nodes = 1 + *std::ranges::max_element(map.node);
   const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
-  const std::string key = fmt::format("{}/{}/{}x{}/{}", cpu_model(), network_of_node(), nodes,
-                                      map.size() / nodes, world.transport());
-  std::array<std::int64_t, 2> words = {};  // whole_bytes, known
+  const std::string key =
+      fmt::format("{}/{}/{}x{}/{}{}{}", cpu_model(), network_of_node(), nodes, map.size() / nodes,
+                  world.transport(), leaves.empty() ? "" : "/", to_text(leaves));
+  std::array<std::int64_t, 3> words = {};  // whole_bytes, by_leaf, known
   if (world.rank() == 0 && file) {
     const auto kept = recall(*file, key);
-    if (kept && kept->size() == 1 && kept->front() >= 0) words = {kept->front(), 1};
+    const bool good = kept && kept->size() == (leaves.empty() ? 1 : 2) && kept->front() >= 0;
+    if (good) words = {kept->front(), leaves.empty() ? 0 : kept->back(), 1};
   }
   const auto all = world.gather_all(words);
   InterNodeLimits limits;
-  if (all[1] != 0) {
+  if (all[2] != 0) {
     limits.whole_bytes =
         std::min(static_cast<std::size_t>(all[0]), InterNodeLimits::most_whole_bytes);
+    limits.by_leaf = all[1] == 1;
     return limits;
   }
   const auto measured = measure_limits(world, inter_node);
+  limits = measured.value_or(limits);
+  limits.by_leaf = !leaves.empty() && is_faster_by_leaf(world, inter_node);
   if (!measured) return limits;
-  const std::array<std::int64_t, 1> found = {static_cast<std::int64_t>(measured->whole_bytes)};
+  const std::array<std::int64_t, 2> found = {static_cast<std::int64_t>(limits.whole_bytes),
+                                             limits.by_leaf ? 1 : 0};
   // If it cannot be stored, the next start measures again.
-  if (world.rank() == 0 && file) static_cast<void>(keep(*file, key, found));
-  return *measured;
+  if (world.rank() == 0 && file)
+    static_cast<void>(keep(*file, key, std::span(found).first(leaves.empty() ? 1 : 2)));
+  return limits;
 }
 
 /// Collective over `world`. Returns the limit for messages between nodes in bytes.
@@ -141,14 +162,17 @@ Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(std::unique_
   const int index = node->rank();
   const int my_node = map.node[static_cast<std::size_t>(map.rank)];
   const int nodes = 1 + *std::ranges::max_element(map.node);
+  const auto leaves = agreed_leaves(*world, nodes);
   std::unique_ptr<InterNode> inter_node;
   auto peers = world->split(std::min(index, map.columns), my_node);
   if (nodes > 1) peers->limit_messages(message_limit(*world));
   if (index < map.columns && nodes > 1) {
-    inter_node = std::make_unique<InterNode>(std::move(peers), InterNodeLimits{});
+    inter_node = std::make_unique<InterNode>(
+        std::move(peers), InterNodeLimits{.by_leaf = ranks_per_node != 0},
+        leaves.empty() ? std::nullopt : std::optional(NodeLeaves(leaves)));
   }
   if (ranks_per_node == 0 && nodes > 1 && nodes <= InterNodeLimits{}.most_nodes) {
-    const InterNodeLimits limits = limits_of(*world, map, nodes, inter_node.get());
+    const InterNodeLimits limits = limits_of(*world, map, leaves, inter_node.get());
     if (inter_node) inter_node->set_limits(limits);
   }
   const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);

@@ -4,10 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "runtime/communicators/hierarchical/leaf_exchange.hpp"
+#include "runtime/communicators/hierarchical/node_parts.hpp"
+
 namespace dllaunch {
 namespace {
-
-constexpr std::size_t part_alignment = 64;  // bytes: nodes never share a cache line
 
 using Memory = std::shared_ptr<std::byte[]>;
 
@@ -22,25 +23,6 @@ Memory scratch(std::size_t bytes) {
 }
 
 }  // namespace
-
-/// Node j has elements [begin(j), begin(j + 1)).
-struct InterNode::Parts {
-  static Parts of(std::size_t count, std::size_t element_bytes, int nodes) {
-    const std::size_t units = part_alignment / element_bytes * static_cast<std::size_t>(nodes);
-    const std::size_t each = (count + units - 1) / units * (part_alignment / element_bytes);
-    return {count, element_bytes, each};
-  }
-  std::size_t begin(int node) const {
-    return std::min(count, static_cast<std::size_t>(node) * each);
-  }
-  std::size_t elements(int node) const { return begin(node + 1) - begin(node); }
-  std::size_t offset(int node) const { return begin(node) * element_bytes; }
-  std::size_t bytes(int node) const { return elements(node) * element_bytes; }
-
-  std::size_t count;
-  std::size_t element_bytes;
-  std::size_t each;
-};
 
 /// `others` holds the contributions of the other nodes, in node order, contiguous.
 void InterNode::reduce_nodes(std::byte* own, const std::byte* others, std::size_t count,
@@ -63,6 +45,15 @@ Pending InterNode::all_reduce(std::byte* data, std::size_t count, const Reductio
   const std::size_t bytes = count * bytes_of(reduction.type);
   const bool few = nodes() <= limits_.most_nodes;
   if (few && bytes <= limits_.whole_bytes) return exchange_whole(data, count, reduction, step);
+  if (few && limits_.by_leaf && leaves_) {
+    const LeafExchange by_leaf{.peers = *peers_,
+                               .leaves = *leaves_,
+                               .data = data,
+                               .count = count,
+                               .reduction = reduction,
+                               .rounds = {round_of(step, 0), round_of(step, 1)}};
+    return begin(by_leaf);
+  }
   if (few) return exchange_parts(data, count, reduction, step);
 
   const Pending exchange = peers_->open();
@@ -103,7 +94,7 @@ Pending InterNode::exchange_whole(std::byte* data, std::size_t count, const Redu
 Pending InterNode::exchange_parts(std::byte* data, std::size_t count, const Reduction& reduction,
                                   std::uint64_t step) {
   const Pending exchange = peers_->open();
-  const Parts parts = Parts::of(count, bytes_of(reduction.type), nodes());
+  const auto parts = NodeParts::of(count, bytes_of(reduction.type), nodes());
   const std::size_t mine = parts.bytes(node());
   Memory others = scratch(mine * static_cast<std::size_t>(nodes() - 1));
   std::byte* to = others.get();

@@ -5,22 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/allreduce/model/inter_node_limits.hpp"
+#include "runtime/communicators/hierarchical/leaf_exchange.hpp"
 #include "runtime/communicators/peers/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
 
 /// `step` identifies an exchange: the same number on all nodes, unique among those in progress.
-/// Results have the same bits on all nodes: each element is reduced in node order.
+/// Results have the same bits on all nodes: each element is reduced in one order, that of the
+/// nodes, or by leaf first.
 class InterNode {
  public:
-  /// `peers` holds one rank per node, in node order.
-  InterNode(std::unique_ptr<Peers> peers, InterNodeLimits limits)
-      : peers_(std::move(peers)), limits_(limits) {}
+  /// `peers` holds one rank per node, in node order. `leaves`: the network's, if known.
+  InterNode(std::unique_ptr<Peers> peers, InterNodeLimits limits,
+            std::optional<NodeLeaves> leaves = {})
+      : peers_(std::move(peers)), limits_(limits), leaves_(std::move(leaves)) {}
 
   int node() const { return peers_->rank(); }
   int nodes() const { return peers_->size(); }
@@ -28,6 +33,7 @@ class InterNode {
   /// Equal on all nodes. Call it with no exchange in progress.
   void set_limits(InterNodeLimits limits) { limits_ = limits; }
   InterNodeLimits limits() const { return limits_; }
+  bool knows_leaves() const { return leaves_.has_value(); }
 
   /// In place, with the same bits on every node.
   Pending all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
@@ -53,7 +59,6 @@ class InterNode {
   bool is_done(Pending exchange) const { return peers_->is_done(exchange); }
 
  private:
-  struct Parts;
   Pending exchange_whole(std::byte* data, std::size_t count, const Reduction& reduction,
                          std::uint64_t step);
   Pending exchange_parts(std::byte* data, std::size_t count, const Reduction& reduction,
@@ -63,6 +68,7 @@ class InterNode {
 
   std::unique_ptr<Peers> peers_;
   InterNodeLimits limits_;
+  std::optional<NodeLeaves> leaves_;
 };
 
 }  // namespace dllaunch

@@ -18,6 +18,7 @@ constexpr std::size_t least_bytes = 1024;
 constexpr int repetitions = 3;
 constexpr std::chrono::milliseconds budget{500};
 constexpr double clearly = 0.9;
+constexpr std::size_t usual_bytes = 256 << 10;
 
 constexpr std::array<InterNodeLimits, 2> ways = {
     {{.whole_bytes = std::numeric_limits<std::size_t>::max()}, {.whole_bytes = 0}}};
@@ -95,6 +96,20 @@ std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* int
   InterNodeLimits limits;
   limits.whole_bytes = choose_whole_bytes(times);
   return limits;
+}
+
+bool is_faster_by_leaf(const Peers& world, InterNode* inter_node) {
+  std::array<std::int64_t, 2> mine = {};
+  std::uint64_t step = 1;
+  std::vector<float> data(usual_bytes / sizeof(float));
+  for (std::size_t way = 0; way < mine.size() && inter_node != nullptr; ++way) {
+    const InterNodeLimits before = inter_node->limits();
+    inter_node->set_limits({.whole_bytes = 0, .by_leaf = way == 1});
+    mine[way] = time_one(*inter_node, data, step);
+    inter_node->set_limits(before);
+  }
+  const auto all = slowest(world, mine);
+  return static_cast<double>(all[1]) < clearly * static_cast<double>(all[0]);
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Measures up to which size whole messages between nodes are faster.
+// Measures which algorithm between nodes is the fastest, by size.
 #pragma once
 
 #include <cstddef>
@@ -23,5 +23,9 @@ std::size_t choose_whole_bytes(std::span<const WayTimes> times);
 /// Collective over `world`. `inter_node` is nullptr on ranks without one, and has no exchange in
 /// progress. nullopt if half a second did not suffice, as on a busy network.
 std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* inter_node);
+
+/// Collective, as above: whether parts of a usual bucket arrive clearly sooner by way of the
+/// network's leaves, which every rank with an inter-node group knows.
+bool is_faster_by_leaf(const Peers& world, InterNode* inter_node);
 
 }  // namespace dllaunch

@@ -1,6 +1,7 @@
 // The communicators of this rank, for tests that run under mpirun.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "runtime/communicators/mpi/mpi_peers.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/communicators/tcp/tcp_peers.hpp"
+#include "runtime/rank/node_leaves.hpp"
 #include "tests/runtime/communicators/tcp/held_port.hpp"
 
 namespace dllaunch {
@@ -48,6 +50,20 @@ inline std::unique_ptr<Peers> all_tcp_peers() {
 inline std::unique_ptr<Communicator> in_nodes_of(int ranks_per_node,
                                                  std::unique_ptr<Peers> peers = all_peers()) {
   return or_throw(open_hierarchical_in_nodes_of(std::move(peers), ranks_per_node));
+}
+
+/// The same, with the nodes below up to three leaves of unequal sizes.
+inline std::unique_ptr<Communicator> in_leaves_of_nodes_of(int ranks_per_node,
+                                                           std::unique_ptr<Peers> peers) {
+  std::vector<int> leaves;
+  for (int left = (peers->size() + ranks_per_node - 1) / ranks_per_node; left > 0;) {
+    leaves.push_back(leaves.size() == 2 ? left : (left + 1) / 2);
+    left -= leaves.back();
+  }
+  setenv(node_leaves_variable, to_text(leaves).c_str(), 1);
+  auto communicator = in_nodes_of(ranks_per_node, std::move(peers));
+  unsetenv(node_leaves_variable);
+  return communicator;
 }
 
 }  // namespace dllaunch
