@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/job/node_numbering.hpp"
 #include "launcher/job/recovery.hpp"
 #include "support/json.hpp"
 #include "topology/placement/placement.hpp"
@@ -62,6 +63,7 @@ struct JobBinding {
   BindMode mode = BindMode::cores;
   BindCores cores = BindCores::automatic;
   RankOrder order = RankOrder::gpu;
+  NodeNumbering network_order = NodeNumbering::automatic;
   bool smt = false;
   std::string reserve = "auto";
   std::vector<IdSet> masks;

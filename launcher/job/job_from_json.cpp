@@ -107,6 +107,10 @@ JobBinding binding_from(const Json& block) {
   binding.mode = parsed(parse_bind_mode(block["mode"].get<std::string>()));
   binding.cores = parsed(parse_bind_cores(block["cores"].get<std::string>()));
   binding.order = parsed(parse_rank_order(block["order"].get<std::string>()));
+  const auto word = block["network_order"].get<std::string>();
+  const auto named = std::ranges::find(node_numbering_names, word);
+  binding.network_order =
+      static_cast<NodeNumbering>(named - std::ranges::begin(node_numbering_names));
   binding.smt = block["smt"];
   binding.reserve = reserve_from(block["reserve"]);
   for (const Json& mask : block["masks"]) {

@@ -278,6 +278,11 @@ std::vector<JobKey> binding_keys() {
        .rules = choices({"gpu", "numa"}),
        .initial = "gpu",
        .doc = "gpu: local rank i drives GPU i; numa: ranks are numbered along NUMA nodes"},
+      {.path = "binding.network_order",
+       .rules = choices({"auto", "slurm", "arrival"}),
+       .initial = "auto",
+       .doc = "which node has which ranks; auto: neighbours in the network follow each other, if "
+              "the network is known; slurm: as Slurm numbers nodes; arrival: as they are given"},
       {.path = "binding.smt",
        .rules = flag(),
        .initial = false,

@@ -210,6 +210,7 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.activate = job.environment.activate.value_or("");
   plan.setup = job.environment.setup.value_or("");
   plan.signal = job.recovery.signal;
+  plan.network_order = job.binding.network_order;
   plan.asks_ranks = trains(job) || job.recovery.written;
   plan.grace_seconds = job.recovery.grace_seconds;
   plan.recovery = recovery_of(job);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/job/node_numbering.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "support/json.hpp"
@@ -36,6 +37,7 @@ struct RunOutline {
   bool asks_ranks = true;
   int grace_seconds = 120;
   RecoveryPlan recovery = {};
+  NodeNumbering network_order = NodeNumbering::automatic;
   NodeShare occupies = {};
   Paths paths;
 };

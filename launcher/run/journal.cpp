@@ -15,6 +15,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "support/json_fields.hpp"
 #include "support/regular_file.hpp"
 #include "support/run_file.hpp"
@@ -96,6 +97,20 @@ void visit_fields(Field& field, Attempt& ended) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, LevelCrossings& at) {
+  field("level", at.level);
+  field("given", within(at.given, 0, most_number));
+  field("ordered", within(at.ordered, 0, most_number));
+}
+
+template <typename Field>
+void visit_fields(Field& field, JournalNodes& nodes) {
+  field("order", nodes.order);
+  field.unless_empty("network", nodes.network);
+  field.unless_empty("levels", nodes.levels);
+}
+
+template <typename Field>
 void visit_fields(Field& field, JournalDecision& decision) {
   constexpr int most_code = 128;  // higher codes denote signals
   auto wanted = decision.wanted_requeue ? std::string(to_string(Next::requeue)) : "";
@@ -139,6 +154,9 @@ void take(const Json& line, Journal& journal) {
       history.back() = std::move(attempt);
     else
       history.push_back(std::move(attempt));
+  } else if (head.event == "nodes") {
+    journal.nodes = part_of<JournalNodes>(line, head);
+    journal.nodes->time = head.time;
   } else if (head.event == "decision") {
     auto decision = part_of<JournalDecision>(line, head);
     std::string next;
@@ -244,6 +262,12 @@ std::string line_of(const JournalPreflight& look) {
   return text_of(std::move(line));
 }
 
+std::string line_of(const JournalNodes& nodes) {
+  auto line = head_of(nodes, "nodes", nodes.time);
+  add(line, nodes);
+  return text_of(std::move(line));
+}
+
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s) {
   auto line = head_of(decision, "decision", decision.time);
   add(line, decision);
@@ -277,6 +301,19 @@ std::optional<std::string> finished_in_job(const RunDir& run) {
 Result<Ok> mark_finished(const RunDir& run, const std::string& job) {
   auto done = write_file(marker_of(run), job + "\n");
   return done ? sync_folder(run.path) : done;
+}
+
+std::string words_of(const JournalNodes& nodes) {
+  std::string words;
+  for (const auto& [level, given, ordered] : nodes.levels) {
+    if (given == 0) continue;
+    words += words.empty() ? fmt::format("{} of {} ring edges leave {}", ordered,
+                                         expand_hosts(nodes.order)->size(), level)
+                           : fmt::format(", {} leave {}", ordered, level);
+    words += fmt::format(" ({} in Slurm's order)", given);
+  }
+  if (!words.empty()) words += "; " + nodes.network;
+  return words;
 }
 
 std::string words_of(const JournalDecision& decision) {

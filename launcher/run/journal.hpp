@@ -48,6 +48,23 @@ struct JournalPreflight {
   std::string why = {};
 };
 
+/// Edges of the ring of nodes that leave a unit of a level of the network.
+struct LevelCrossings {
+  std::string level = {};  // "leaf switches"
+  int given = 0;           // in the order of Slurm
+  int ordered = 0;         // in the order of the ranks
+};
+
+/// The nodes of a start, in the order of their ranks, and the network they follow.
+struct JournalNodes {
+  double time = 0;
+  std::string job = {};
+  int allocation = 0;
+  std::string order = {};    // host list
+  std::string network = {};  // where its description comes from; empty: unknown
+  std::vector<LevelCrossings> levels = {};
+};
+
 /// A run's recorded history.
 struct Journal {
   /// An attempt without an end has Cause::cut_short.
@@ -57,6 +74,7 @@ struct Journal {
   double last_time = 0;  // of any line; 0: none
   /// Consecutive requeues for unfit nodes since ranks last started.
   int put_back_for_nodes = 0;
+  std::optional<JournalNodes> nodes = {};  // of the newest start that chose an order
 };
 
 /// Names this start of the run, where its job's number does not: see SupervisedRun::start_name.
@@ -81,6 +99,7 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
 /// Returns the line for an attempt that its own supervisor did not see end.
 std::string line_of(const Attempt& ended, double time);
 std::string line_of(const JournalPreflight& look);
+std::string line_of(const JournalNodes& nodes);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
 /// Preallocates space for some hundred lines where possible: the reason for stopping on a full disk
@@ -93,6 +112,9 @@ Result<Ok> append_to_journal(const RunDir& run, const std::string& line);
 /// again, however often Slurm starts the job.
 std::optional<std::string> finished_in_job(const RunDir& run);
 Result<Ok> mark_finished(const RunDir& run, const std::string& job);
+
+/// "4 of 8 ring edges leave leaf switches (7 in Slurm's order); topology.conf"; empty: no network.
+std::string words_of(const JournalNodes& nodes);
 
 /// "restarted at 12:03:04: rank 1 on n2 was killed by signal 9 (SIGKILL); restart 1 of 3"
 std::string words_of(const JournalDecision& decision);

@@ -47,6 +47,15 @@ constexpr EventField preflight_fields[] = {
     {"reason", "what they failed; absent: nothing"},
 };
 
+constexpr EventField nodes_fields[] = {
+    {"order", "the nodes in the order of their ranks, as a host list"},
+    {"network", "where the description of the network comes from; absent: no network"},
+    {"levels",
+     "by level of the network, lowest first: its name (level), and how many edges of a "
+     "ring over the nodes leave one of its units in Slurm's order (given) and in the "
+     "order of the ranks (ordered)"},
+};
+
 constexpr EventField decision_fields[] = {
     {"next", "restart, requeue or stop"},
     {"status", "the end of the run if it stops here (`dllaunch explain STATUS`)"},
@@ -61,6 +70,7 @@ constexpr EventKind journal_table[] = {
     {"attempt", "before the ranks start", attempt_fields},
     {"ended", "when they have ended", ended_fields},
     {"preflight", "after the nodes were checked", preflight_fields},
+    {"nodes", "where ranks are numbered along the network, before they start", nodes_fields},
     {"decision", "what happens next, before it happens", decision_fields},
 };
 

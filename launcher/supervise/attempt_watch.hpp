@@ -10,33 +10,14 @@
 
 #include "launcher/os/starter_process.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/start_command.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/liveness.hpp"
-#include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
+#include "launcher/supervise/supervised_run.hpp"
 #include "runtime/rank/run_ownership.hpp"
 
 namespace dllaunch {
-
-/// State kept from one attempt to the next.
-struct SupervisedRun {
-  RunDir dir = {};
-  RecoverySettings recovery = {};
-  int signal = 0;  // "save now"
-  StartCommand start = {};
-  std::string program = {};  // starter, absolute path
-  JobAllocation allocation = {};
-  std::size_t nodes = 0;  // nodes the ranks need
-  /// In the place of the job's number in the journal: a run may be started several times in one
-  /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one
-  /// start.
-  std::string start_name = {};
-
-  const std::string& job() const { return start_name.empty() ? allocation.job : start_name; }
-};
 
 /// When the allocation ends.
 class AllocationEnd {

@@ -10,21 +10,24 @@
 #include <vector>
 
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/supervise/node_order.hpp"
 
 namespace dllaunch {
 
-StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always) {
+StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
+                      const Nearness& nearness) {
   StartNodes nodes{.fitness = std::move(fitness)};
   const auto& fit = nodes.fitness.fit;
   const bool enough = needed > 0 && fit.size() >= needed;
   const bool all_well = nodes.fitness.unfit.empty();
-  if (enough && (always || !all_well)) nodes.list = compress_hosts(std::span(fit.data(), needed));
+  if (enough && (always || !all_well))
+    nodes.list = compress_hosts(nearest_nodes(nearness.network, fit, needed, nearness.before));
   nodes.too_few = !enough && !all_well;
   return nodes;
 }
 
-StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight,
-                              bool again) {
+StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
+                              const Nearness& nearness) {
   const bool by_srun = run.start.starts_by_srun();
   const bool spares = run.recovery.plan.spare_nodes > 0;
   const auto needed = by_srun ? run.nodes : 0;
@@ -40,7 +43,7 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
     fitness.emplace(NodeFitness{.fit = std::move(left->there)});
     leave_out(left->gone, *fitness);
   }
-  auto nodes = pick_nodes(*std::move(fitness), needed, spares);
+  auto nodes = pick_nodes(*std::move(fitness), needed, spares, nearness);
   nodes.lost = !left->gone.empty();
   return nodes;
 }

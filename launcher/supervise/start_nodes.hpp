@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/os/system.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
 #include "launcher/supervise/node_fitness.hpp"
+#include "topology/network/network.hpp"
 
 namespace dllaunch {
 
@@ -20,13 +22,21 @@ struct StartNodes {
   bool lost = false;  // Slurm has lost some nodes
 };
 
+/// What else decides which nodes are taken; see nearest_nodes().
+struct Nearness {
+  const Network* network = nullptr;
+  std::vector<std::string> before = {};
+};
+
 /// Selects the nodes. `needed`: number the ranks need; 0: unknown. `always`: return a list even if
 /// all nodes are fit.
-StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always);
+StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
+                      const Nearness& nearness);
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
 /// before.
-StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again);
+StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
+                              const Nearness& nearness);
 
 /// Restricts the run to the nodes of the list. After a node loss the ranks' step overlaps CPUs that
 /// Slurm considers in use: a step that ran on a silent node keeps them forever on the others

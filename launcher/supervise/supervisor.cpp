@@ -17,8 +17,8 @@
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_ownership.hpp"
-#include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/node_numbering.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
@@ -39,7 +39,8 @@ class Supervisor {
         signals_(run.signal),
         storage_(run.dir),
         allocation_end_(run.allocation, unix_seconds()),
-        watchdog_step_(system, run) {}
+        watchdog_step_(system, run),
+        numberer_(system, run) {}
 
   int run() {
     adopt_orphans();
@@ -53,6 +54,7 @@ class Supervisor {
     history_ = journal.history;
     last_written_s_ = journal.last_time;
     put_back_for_nodes_ = journal.put_back_for_nodes;
+    numberer_.remember(journal);
     if (const auto stop = settle_the_past(journal)) return *stop;
     while (true) {
       const auto decision = attempt();
@@ -253,7 +255,8 @@ class Supervisor {
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(history_, run_.recovery);
-    const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before());
+    const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before(),
+                                          {numberer_.network(), numberer_.before()});
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
@@ -261,7 +264,10 @@ class Supervisor {
     const auto& why = nodes.fitness.why;
     if (!nodes.list.empty() && !why.empty())
       system_.log(fmt::format("dllaunch: not fit, left out: {}\n", why));
-    if (!nodes.too_few) return std::nullopt;
+    if (!nodes.too_few) {
+      if (const auto numbered = numberer_.number(here)) append(line_of(*numbered));
+      return std::nullopt;
+    }
     auto decision = decide_of_nodes(seen->unfit, why, put_back_for_nodes_, run_.recovery);
     if (decision) write(*decision);
     if (!decision) system_.log(fmt::format("dllaunch: not fit: {}\n", why));
@@ -457,6 +463,7 @@ class Supervisor {
   const RunStorage storage_;
   AllocationEnd allocation_end_;
   WatchdogStep watchdog_step_;
+  NodeNumberer numberer_;
   std::vector<Attempt> history_;
   int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
@@ -468,28 +475,6 @@ class Supervisor {
 };
 
 }  // namespace
-
-Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          const std::vector<std::string>& start) {
-  auto stored = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
-  if (!stored) return std::move(stored).error();
-  const auto program = system.find_program(start.at(0));
-  if (!program)
-    return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
-                 "load it in environment.modules"};
-  const auto& plan = stored->plan;
-  return SupervisedRun{.dir = stored->dir,
-                       .recovery = {.plan = plan.recovery,
-                                    .trains = stored->trains,
-                                    .asks_ranks = plan.asks_ranks,
-                                    .grace_seconds = plan.grace_seconds},
-                       .signal = signal_of_name(plan.signal),
-                       .start = start_command_of(start),
-                       .program = *program,
-                       .allocation = read_allocation(system),
-                       .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
-                       .start_name = system.environment(start_name_variable).value_or("")};
-}
 
 int supervise(System& system, const SupervisedRun& run) {
   return Supervisor(system, run).run();

@@ -4,19 +4,10 @@
 // RUN/supervisor.jsonl.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "launcher/os/system.hpp"
-#include "launcher/supervise/attempt_watch.hpp"
-#include "support/result.hpp"
+#include "launcher/supervise/supervised_run.hpp"
 
 namespace dllaunch {
-
-/// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
-/// unavailable: no such program.
-Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          const std::vector<std::string>& start);
 
 /// Returns the batch script's exit code when the run needs no more ranks in this allocation: it is
 /// complete, given up, or requeued.

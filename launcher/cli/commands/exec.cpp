@@ -18,6 +18,7 @@
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
 #include "launcher/rank/node_folders.hpp"
+#include "launcher/rank/node_number.hpp"
 #include "launcher/rank/rank_shim.hpp"
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
@@ -269,6 +270,11 @@ Result<int> exec(const ExecOptions& options, System& system) {
   const std::string run_dir =
       options.run_dir.empty() ? lookup("DLLAUNCH_RUN_DIR").value_or("") : options.run_dir;
   const std::string host = system.host_name();
+  if (const auto numbered = number_node(*rank, lookup, own_names({}, host))) {
+    rank->node_rank = numbered->node_rank;
+    rank->nodes = numbered->nodes;
+    for (const auto& [name, value] : numbered->variables) setenv(name.c_str(), value.c_str(), 1);
+  }
 
   int other_stderr = -1;
   if (!run_dir.empty() && !options.no_log) {

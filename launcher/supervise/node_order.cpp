@@ -1,0 +1,149 @@
+#include "launcher/supervise/node_order.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "launcher/slurm/host_list.hpp"
+#include "runtime/rank/node_leaves.hpp"
+#include "topology/network/network_order.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// Options of srun and mpirun that choose nodes or the order of ranks, long and short.
+constexpr std::array<std::string_view, 5> srun_choices = {"--nodelist", "--distribution",
+                                                          "--relative", "--nodefile", "--exclude"};
+constexpr std::string_view srun_letters = "wmrFx";
+constexpr std::array<std::string_view, 6> mpirun_choices = {"--hostfile", "--machinefile", "--host",
+                                                            "-H",         "--rankfile",    "-rf"};
+
+bool is_option(std::string_view word, std::string_view option) {
+  return word.starts_with(option) && (word.size() == option.size() || word[option.size()] == '=');
+}
+
+bool chooses_for_srun(std::string_view word) {
+  if (word.starts_with("--"))
+    return std::ranges::any_of(srun_choices, [&](auto choice) { return is_option(word, choice); });
+  return word.size() > 1 && word[0] == '-' && srun_letters.find(word[1]) != std::string_view::npos;
+}
+
+/// Whether the option names just these nodes, as a supervisor or a run in an allocation writes it.
+bool lists(std::string_view word, const Names& nodes) {
+  constexpr std::string_view option = "--nodelist=";
+  if (!word.starts_with(option)) return false;
+  const auto listed = expand_hosts(word.substr(option.size()));
+  return listed && std::set<std::string>(listed->begin(), listed->end()) ==
+                       std::set<std::string>(nodes.begin(), nodes.end());
+}
+
+Error chosen(const std::string& word) {
+  return {ErrorKind::unsatisfiable,
+          fmt::format("{} among the starter's options: ranks stay in its order", word),
+          "leave it out, or set binding.network_order: slurm"};
+}
+
+int leaf_of(const Network& network, const std::string& node) {
+  const auto found = network.leaf_of.find(node);
+  return found == network.leaf_of.end() ? -1 : found->second;
+}
+
+}  // namespace
+
+Names nearest_nodes(const Network* network, const Names& fit, std::size_t needed,
+                    const Names& before) {
+  if (fit.size() <= needed) return fit;
+  if (network == nullptr) return {fit.begin(), fit.begin() + static_cast<std::ptrdiff_t>(needed)};
+  const auto stays = [&](const std::string& node) {
+    return before.empty() ? node == fit.front() : std::ranges::find(before, node) != before.end();
+  };
+  using Near = std::pair<int, int>;  // of a leaf: nodes that stay, all fit nodes
+  std::map<int, Near> leaves;
+  for (const auto& node : fit) {
+    auto& [staying, all] = leaves[leaf_of(*network, node)];
+    staying += stays(node) ? 1 : 0;
+    ++all;
+  }
+  Names chosen = fit;
+  const auto rank = [&](const std::string& node) {
+    return std::pair(stays(node), leaves.at(leaf_of(*network, node)));
+  };
+  std::ranges::stable_sort(chosen, std::greater(), rank);
+  chosen.resize(needed);
+  const std::set<std::string> names(chosen.begin(), chosen.end());
+  Names in_order;
+  std::ranges::copy_if(fit, std::back_inserter(in_order),
+                       [&](const std::string& node) { return names.contains(node); });
+  return in_order;
+}
+
+JournalNodes order_nodes(const Network& network, const Names& given, const Names& before) {
+  JournalNodes nodes;
+  if (given.empty() || !why_not_ordered(network, given).empty()) return nodes;
+  const auto order = network_order(network, given, before.empty() ? Names{given.front()} : before);
+  const auto crossed = ring_crossings(network, order);
+  const auto crossed_given = ring_crossings(network, given);
+  nodes.order = compress_hosts(order);
+  nodes.network = network.source;
+  for (std::size_t level = 0; level < crossed.size(); ++level)
+    nodes.levels.push_back({.level = level < network.levels.size() ? network.levels[level] : "",
+                            .given = crossed_given[level],
+                            .ordered = crossed[level]});
+  return nodes;
+}
+
+std::vector<int> leaf_sizes(const Network& network, const Names& order) {
+  std::vector<int> sizes;
+  int last = -1;
+  for (const auto& node : order) {
+    const int leaf = leaf_of(network, node);
+    if (leaf < 0) return {};
+    if (leaf != last) sizes.push_back(0);
+    ++sizes.back();
+    last = leaf;
+  }
+  return sizes;
+}
+
+std::string rank_hosts(const Names& order, int ranks_per_node) {
+  std::string lines;
+  for (const auto& node : order)
+    for (int rank = 0; rank < ranks_per_node; ++rank) lines += node + "\n";
+  return lines;
+}
+
+Result<StartCommand> follow_order(StartCommand start, const std::string& file, const Names& order) {
+  auto& options = start.options;
+  const bool by_srun = start.starts_by_srun();
+  if (!by_srun && start.kind() != Starter::mpirun)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("{} cannot be told an order of nodes", start.starter), ""};
+  std::erase_if(options, [&](const auto& word) { return by_srun && lists(word, order); });
+  for (const auto& word : options) {
+    const bool names_nodes =
+        std::ranges::any_of(mpirun_choices, [&](auto choice) { return is_option(word, choice); });
+    if (by_srun ? chooses_for_srun(word) : names_nodes) return chosen(word);
+  }
+  if (by_srun) {
+    options.insert(options.begin(), {"--distribution=arbitrary", "--nodelist=" + file});
+    return start;
+  }
+  const auto map_by = std::ranges::find(options, "--map-by");
+  if (map_by == options.end() || map_by + 1 == options.end())
+    return Error{ErrorKind::unsatisfiable, "mpirun has no --map-by here", ""};
+  *(map_by + 1) = "seq";
+  options.insert(map_by,
+                 {"--hostfile", file, "-x", node_order_variable, "-x", node_leaves_variable});
+  return start;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,45 @@
+// A run as its supervisor sees it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/job/node_numbering.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/plan/start_command.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/policy.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+/// State kept from one attempt to the next.
+struct SupervisedRun {
+  RunDir dir = {};
+  RecoverySettings recovery = {};
+  int signal = 0;  // "save now"
+  StartCommand start = {};
+  std::string program = {};  // starter, absolute path
+  JobAllocation allocation = {};
+  std::size_t nodes = 0;  // nodes the ranks need
+  NodeNumbering network_order = NodeNumbering::automatic;
+  int ranks_per_node = 1;
+  /// In the place of the job's number in the journal: a run may be started several times in one
+  /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one
+  /// start.
+  std::string start_name = {};
+
+  std::vector<std::pair<std::string, std::string>> variables = {};  // set before the ranks start
+
+  const std::string& job() const { return start_name.empty() ? allocation.job : start_name; }
+};
+
+/// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
+/// unavailable: no such program.
+Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
+                                          const std::vector<std::string>& start);
+
+}  // namespace dllaunch
