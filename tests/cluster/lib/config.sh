@@ -5,7 +5,14 @@
 # Node i is called n<i>; index 0 of the arrays stays unused.
 nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner=''
 node_cpus=() node_sockets=() node_gpus=() node_type=() node_feature=()
-odd_nodes=() partitions=() conf_lines=() users=() shares=()
+topology='' odd_nodes=() partitions=() conf_lines=() users=() shares=()
+
+use_topology() {  # FILE: switches for topology/tree, or blocks for topology/block
+  local kind=tree
+  topology=$(cat -- "$1" 2> /dev/null) || usage_error "--topology $1: no such file"
+  [[ $topology != *BlockName=* ]] || kind=block
+  conf_lines+=("TopologyPlugin=topology/$kind")
+}
 
 # What a later verb has to know again, e.g. how many GPUs a revived node has.
 save_settings() {
@@ -236,6 +243,7 @@ write_config() {
   add_users
   slurm_conf > "$slurm/slurm.conf"
   gres_lines > "$slurm/gres.conf"
+  [[ -z $topology ]] || printf '%s\n' "$topology" > "$slurm/topology.conf"
   echo '# no cgroups' > "$slurm/cgroup.conf"
   (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled' >> "$slurm/cgroup.conf"
   : > "$slurm/log/jobcomp.log"
