@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/network/find_network.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
@@ -24,6 +25,7 @@
 #include "launcher/slurm/slurm_time.hpp"
 #include "support/counted.hpp"
 #include "support/parse_number.hpp"
+#include "topology/network/network_order.hpp"
 
 namespace dllaunch {
 namespace {
@@ -93,12 +95,19 @@ int cpus_of_a_node(const LaunchPlan& plan) {
 
 }  // namespace
 
-Result<JobAllocation> allocation_here(System& system, const std::string& nodes) {
+Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
+                                      NodeNumbering order) {
   auto allocation = read_allocation(system);
   if (allocation.job.empty())
     return Error{ErrorKind::bad_request, "there is no Slurm allocation around this process",
                  "start it in salloc or in a job script, or leave out --allocated"};
-  if (nodes.empty()) return allocation;
+  if (nodes.empty()) {
+    const auto hosts = expand_hosts(allocation.nodes);
+    const bool several = hosts && hosts->size() > 1 && order == NodeNumbering::automatic;
+    if (const auto network = several ? find_network(system) : std::nullopt)
+      allocation.nodes = compress_hosts(network_order(*network, *hosts, {hosts->front()}));
+    return allocation;
+  }
   auto wanted = expand_hosts(nodes);
   if (!wanted) return std::move(wanted).error().within("--nodelist");
   auto all = expand_hosts(allocation.nodes);

@@ -53,7 +53,9 @@ std::string place_line(const RunPlaces& places) {
     line = fmt::format("Slurm job{} {}", places.jobs.size() == 1 ? "" : "s",
                        fmt::join(places.jobs, ", "));
   if (!places.nodes.empty()) line += (line.empty() ? "on " : " on ") + places.nodes;
-  return line.empty() ? "" : "  " + shown_line(line) + "\n";
+  std::string text = line.empty() ? "" : "  " + shown_line(line) + "\n";
+  if (!places.network.empty()) text += "  " + shown_line(places.network) + "\n";
+  return text;
 }
 
 /// "  core-hours 4, GPU-hours 1"; empty: no words.
@@ -174,7 +176,9 @@ RunPlaces places_of(const StoredRun& run) {
     const bool known = std::ranges::find(places.jobs, job) != places.jobs.end();
     if (!job.empty() && !known) places.jobs.push_back(job);
   };
-  for (const auto& attempt : read_journal(run.dir).history) add(attempt.job);
+  const auto journal = read_journal(run.dir);
+  for (const auto& attempt : journal.history) add(attempt.job);
+  if (journal.nodes) places.network = words_of(*journal.nodes);
   add(run.job_id);
   return places;
 }

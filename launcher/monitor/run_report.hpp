@@ -18,6 +18,7 @@ Json last_ranks_event(const std::string& events_path);
 struct RunPlaces {
   std::vector<std::string> jobs;  // Slurm's ids, in order; empty: not on Slurm
   std::string nodes;              // on which its ranks ran last, as a host list; empty: none
+  std::string network = {};       // how the ring of its nodes lies in the network; empty: unknown
 };
 RunPlaces places_of(const StoredRun& run);
 

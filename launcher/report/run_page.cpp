@@ -163,6 +163,7 @@ std::string note_of(const RunForPage& record) {
   if (!record.places.jobs.empty())
     add(fmt::format("Slurm job {}", fmt::join(record.places.jobs, ", ")));
   add(record.places.nodes.empty() ? "" : "on " + record.places.nodes);
+  add(record.places.network);
   if (record.series.start) add(record.series.start->model);
   add(fmt::format("dllaunch {}", version()));
   return note;

@@ -56,7 +56,9 @@ std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {
   auto nodes = choose(*given);
   if (!nodes) return std::nullopt;
   const auto order = *expand_hosts(nodes->order);
-  const bool as_slurm = run_.network_order == NodeNumbering::automatic && order == *given;
+  // Within an allocation, `given` need not be Slurm's order.
+  const bool as_slurm =
+      run_.network_order == NodeNumbering::automatic && order == *given && run_.start_name.empty();
   if (!as_slurm) {
     const auto file = run_.dir.path + "/rank_hosts";
     auto start = follow_order(here.start, file, order);

@@ -94,7 +94,8 @@ Result<int> report(const Options& options, System& system) {
                             {"so_far", so_far},
                             {"ranks", ranks},
                             {"jobs", places.jobs},
-                            {"nodes", or_null(places.nodes)}}));
+                            {"nodes", or_null(places.nodes)},
+                            {"network", or_null(places.network)}}));
   } else {
     system.print(render_run_report(*run, places, ranks, so_far));
   }

@@ -136,7 +136,7 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
 Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, System& system) {
   if (planned.plan.launcher != Launcher::slurm)
     return Error{ErrorKind::bad_request, "--allocated: there is no Slurm here", "leave it out"};
-  auto allocation = allocation_here(system, options.nodelist);
+  auto allocation = allocation_here(system, options.nodelist, planned.plan.network_order);
   if (!allocation) return std::move(allocation).error();
   planned.allocation = *std::move(allocation);
   return fit_into(*planned.allocation, planned.plan);

@@ -1,0 +1,207 @@
+// Ranks numbered along the network, on a real Slurm of four nodes below two switches.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "support/json.hpp"
+#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const std::string source = DLLAUNCH_SOURCE_DIR;
+const std::string examples = source + "/examples";
+
+class SlurmNetwork : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    files_ = std::make_unique<Workplace>();
+    const auto topology = files_->file("topology.conf",
+                                       "SwitchName=left Nodes=n[1,3]\n"
+                                       "SwitchName=right Nodes=n[2,4]\n"
+                                       "SwitchName=top Switches=left,right\n");
+    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
+        "--nodes", "4", "--cpus", "8", "--task-plugin", "none", "--topology", topology, "--share",
+        source, "--share", files_->path()});
+  }
+  static void TearDownTestSuite() {
+    cluster_.reset();
+    files_.reset();
+  }
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    const auto& test = *testing::UnitTest::GetInstance()->current_test_info();
+    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + test.name());
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  }
+
+  /// The lines of all ranks in the order of ranks.
+  Ended run(const std::string& job, const std::string& name, const std::string& order,
+            std::vector<std::string> more = {}) {
+    std::vector<std::string> argv = {"run",       job,
+                                     "--run-dir", work_->path() + "/" + name,
+                                     "--set",     "binding.network_order=" + order};
+    argv.insert(argv.end(), more.begin(), more.end());
+    work_->start(argv);
+    auto ended = work_->wait(400s);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return ended;
+  }
+  /// What rank `rank` wrote.
+  std::string output_of(const std::string& name, int rank) const {
+    const auto prefix = fmt::format("rank-{:04}-", rank);
+    for (const auto& file : fs::directory_iterator(work_->path() + "/" + name + "/out")) {
+      if (!file.path().filename().string().starts_with(prefix)) continue;
+      std::ifstream in(file.path());
+      return {std::istreambuf_iterator<char>(in), {}};
+    }
+    return "";
+  }
+
+  static std::unique_ptr<Workplace> files_;
+  static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
+};
+std::unique_ptr<Workplace> SlurmNetwork::files_;
+std::unique_ptr<TestCluster> SlurmNetwork::cluster_;
+
+// What a program may compute its rank, or rank 0's host, from.
+TEST_F(SlurmNetwork, EveryVariableFollowsTheOrder) {
+  const auto job = work_->file("job.yaml",
+                               "name: order\n"
+                               "resources: {nodes: 4, ranks_per_node: 2, device: cpu, time: 5}\n"
+                               "framework: pytorch\n"
+                               "run: |\n"
+                               "  echo \"$RANK $SLURM_PROCID $NODE_RANK $SLURM_NODEID "
+                               "$GROUP_RANK $LOCAL_RANK $SLURM_LOCALID $(hostname) $MASTER_ADDR "
+                               "$(scontrol show hostnames $SLURM_STEP_NODELIST | xargs)\"\n");
+  run(job, "auto", "auto");
+  const std::vector<std::string> order = {"n1", "n3", "n2", "n4"};
+  for (int rank = 0; rank < 8; ++rank)
+    EXPECT_EQ(output_of("auto", rank),
+              fmt::format("{0} {0} {1} {1} {1} {2} {2} {3} n1 n1 n3 n2 n4\n", rank, rank / 2,
+                          rank % 2, order[static_cast<std::size_t>(rank / 2)]));
+  work_->start({"report", work_->path() + "/auto"});
+  EXPECT_THAT(work_->wait().out, HasSubstr("2 of 4 ring edges leave leaf switches (4 in Slurm's"));
+
+  run(job, "slurm", "slurm");
+  EXPECT_THAT(output_of("slurm", 2), HasSubstr("2 2 1 1 1 0 0 n2 n1 n1 n2 n3 n4"));
+}
+
+// PMIx numbers its ranks as srun does: they follow too.
+TEST_F(SlurmNetwork, MpiProgramsFollowIt) {
+  const auto built =
+      cluster_->on_head({"mpicc", "-O1", "-o", work_->path() + "/sum", examples + "/mpi/sum.c"});
+  if (!fs::exists(work_->path() + "/sum")) GTEST_SKIP() << "no mpicc: " << built;
+  run(examples + "/mpi/job.yaml", "mpi", "auto",
+      {"--set", "resources.nodes=4", "--set", "run=[" + work_->path() + "/sum]"});
+  EXPECT_THAT(output_of("mpi", 2), HasSubstr("rank 2 of 8 on n3: sum of ranks 28"));
+  EXPECT_THAT(output_of("mpi", 4), HasSubstr("rank 4 of 8 on n2: sum of ranks 28"));
+}
+
+// Open MPI's own start, as where srun has no PMIx.
+TEST_F(SlurmNetwork, MpirunFollowsIt) {
+  const auto run_dir = work_->path() + "/by-mpirun";
+  fs::create_directories(run_dir + "/out");
+  std::ofstream(run_dir + "/plan.json")
+      << R"({"name": "m", "launcher": "slurm", "nodes": 4, "ranks_per_node": 2,
+             "network_order": "auto"})";
+  const std::string dllaunch = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
+  const auto script = work_->file(
+      "job.sh",
+      "#!/bin/bash\n#SBATCH -N4 --ntasks-per-node=2\n"
+      "export SLURM_CPU_BIND=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+      "exec '" +
+          dllaunch + "' supervise --run-dir '" + run_dir +
+          "' -- mpirun --np 8 --map-by ppr:2:node --bind-to none -- '" + dllaunch +
+          "' exec --run-dir '" + run_dir +
+          "' -- bash -c 'echo $RANK $OMPI_COMM_WORLD_RANK $NODE_RANK $(hostname)'\n");
+  const auto said = cluster_->on_head({"sbatch", "--wait", "-o", work_->path() + "/log", script});
+  EXPECT_EQ(output_of("by-mpirun", 2), "2 2 1 n3\n") << said << work_->text_of("log");
+  EXPECT_EQ(output_of("by-mpirun", 7), "7 7 3 n4\n");
+}
+
+double last_loss(const std::string& run_dir) {
+  const auto steps = events_of(run_dir, "step");
+  return steps.empty() ? -1 : value_at<double>(steps.back(), "loss", -1);
+}
+
+// Gradients are summed by leaf, in another order.
+TEST_F(SlurmNetwork, TheTrainerLearnsTheSame) {
+  const auto job = work_->file(
+      "train.yaml",
+      "name: train\nresources: {nodes: 4, ranks_per_node: 1, device: cpu, time: 5}\n"
+      "train: {model: lenet, batch_size: 8, max_steps: 3, dataset: {kind: synthetic, images: 128, "
+      "classes: 10, channels: 1, image_size: 28}}\n");
+  run(job, "auto", "auto");
+  run(job, "slurm", "slurm");
+  EXPECT_NEAR(last_loss(work_->path() + "/auto"), last_loss(work_->path() + "/slurm"), 1e-4);
+  EXPECT_GT(last_loss(work_->path() + "/auto"), 0);
+}
+
+struct Example {
+  std::string name;
+  std::string script;
+  std::string python;  // of the venv in build/frameworks; empty: the system's
+};
+
+class EveryFramework : public SlurmNetwork, public testing::WithParamInterface<Example> {};
+INSTANTIATE_TEST_SUITE_P(Examples, EveryFramework,
+                         testing::Values(Example{"pytorch-ddp", "train.py", ""},
+                                         Example{"jax", "psum.py", "jax"},
+                                         Example{"tensorflow", "step.py", "tensorflow"},
+                                         Example{"horovod", "train.py", "horovod"},
+                                         Example{"deepspeed", "train.py", "deepspeed"}),
+                         [](const auto& test) {
+                           auto name = test.param.name;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Rank for rank the same results, on other hosts.
+TEST_P(EveryFramework, GivesTheSameResultInBothOrders) {
+  if (!full_tier()) GTEST_SKIP() << "needs minutes: scripts/test --full";
+  const auto& example = GetParam();
+  const auto venv = source + "/build/frameworks/" + example.python;
+  if (!example.python.empty() && !fs::exists(venv + "/complete"))
+    GTEST_SKIP() << "scripts/framework-venvs build/frameworks " << example.python;
+  const auto python = example.python.empty() ? "/usr/bin/python3" : venv + "/bin/python";
+  std::vector<std::string> more = {
+      "--set", "resources.nodes=4",
+      "--set", "resources.ranks_per_node=1",
+      "--set", fmt::format("run=[{}, {}/{}/{}]", python, examples, example.name, example.script)};
+  if (!example.python.empty()) {
+    more.insert(more.end(), {"--set", "environment.activate=" + venv});
+    work_->environment.emplace_back("TORCH_EXTENSIONS_DIR", venv + "/extensions");
+  }
+  for (const char* order : {"auto", "slurm"})
+    run(examples + "/" + example.name + "/job.yaml", order, order, more);
+  const std::regex elsewhere(
+      " on n[0-9]|[0-9.]+ (s|ms|samples/s|images/s)\\b|[0-9]{4}-[0-9]{2}-.*");
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(std::regex_replace(output_of("auto", rank), elsewhere, ""),
+              std::regex_replace(output_of("slurm", rank), elsewhere, ""));
+  const auto moved = [&](const std::string& name) {
+    return fs::exists(work_->path() + "/" + name + "/out/rank-0001-n3.log");
+  };
+  EXPECT_TRUE(moved("auto"));
+  EXPECT_FALSE(moved("slurm"));
+}
+
+}  // namespace
+}  // namespace dllaunch
