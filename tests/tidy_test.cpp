@@ -162,6 +162,9 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/lint/bash/expand_words.cpp", "run_shell() in run_commands_test.cpp"},
     {"launcher/lint/bash/walk_commands.cpp", "run_shell() in run_commands_test.cpp"},
     {"launcher/lint/bash/run_builtins.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/network/blocks.cpp", "slurm_topology_test.cpp and topology_yaml_test.cpp"},
+    {"launcher/network/torus.cpp", "topology_yaml_test.cpp and topology_address_test.cpp"},
+    {"launcher/network/network_draft.cpp", "slurm_topology_test.cpp: lists that are too long"},
     {"launcher/config/schema_scalar.cpp", "schema_walk_test.cpp, value by value"},
 };
 

@@ -1,0 +1,9 @@
+// topology.conf and scontrol show topology.
+#include "launcher/network/slurm_topology.hpp"
+#include "tests/fuzz/network_promises.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace dllaunch;
+  must_be_a_network(read_slurm_topology(text_of(data, size), "FILE"));
+  return 0;
+}
