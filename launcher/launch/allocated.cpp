@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "launcher/base/unix_seconds.hpp"
-#include "launcher/network/find_network.hpp"
+#include "launcher/network/slurm_network.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
@@ -104,8 +104,9 @@ Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
   if (nodes.empty()) {
     const auto hosts = expand_hosts(allocation.nodes);
     const bool several = hosts && hosts->size() > 1 && order == NodeNumbering::automatic;
-    if (const auto network = several ? find_network(system) : std::nullopt)
-      allocation.nodes = compress_hosts(network_order(*network, *hosts, {hosts->front()}));
+    if (several)
+      allocation.nodes =
+          compress_hosts(network_order(slurm_network(system), *hosts, {hosts->front()}));
     return allocation;
   }
   auto wanted = expand_hosts(nodes);

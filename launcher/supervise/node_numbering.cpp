@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
-#include "launcher/network/find_network.hpp"
+#include "launcher/network/slurm_network.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/node_order.hpp"
@@ -25,8 +25,8 @@ const Network* NodeNumberer::network() {
   const bool wanted = run_.network_order == NodeNumbering::automatic && run_.nodes > 1 &&
                       !run_.allocation.job.empty();
   if (!wanted) return nullptr;
-  if (!network_) network_ = find_network(system_);
-  return *network_ ? &**network_ : nullptr;
+  if (!network_) network_ = slurm_network(system_);
+  return network_->units.empty() ? nullptr : &*network_;
 }
 
 void NodeNumberer::say_once(const std::string& why) {

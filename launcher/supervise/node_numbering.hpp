@@ -33,7 +33,7 @@ class NodeNumberer {
 
   System& system_;
   const SupervisedRun& run_;
-  std::optional<std::optional<Network>> network_ = {};
+  std::optional<Network> network_ = {};
   std::vector<std::string> before_ = {};
   bool said_ = false;
 };

@@ -31,12 +31,12 @@ struct Nearness {
 /// Selects the nodes. `needed`: number the ranks need; 0: unknown. `always`: return a list even if
 /// all nodes are fit.
 StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
-                      const Nearness& nearness);
+                      const Nearness& nearness = {});
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
 /// before.
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
-                              const Nearness& nearness);
+                              const Nearness& nearness = {});
 
 /// Restricts the run to the nodes of the list. After a node loss the ranks' step overlaps CPUs that
 /// Slurm considers in use: a step that ran on a silent node keeps them forever on the others

@@ -16,14 +16,14 @@ NodeFitness two_of_three() {
 }
 
 TEST(StartNodes, WhoIsNotFitIsLeftOutWhereThereAreOthers) {
-  EXPECT_EQ(pick_nodes(two_of_three(), 2, false, {}).list, "n[1,3]");
-  EXPECT_EQ(pick_nodes(two_of_three(), 1, false, {}).list, "n1");
-  EXPECT_FALSE(pick_nodes(two_of_three(), 2, false, {}).too_few);
+  EXPECT_EQ(pick_nodes(two_of_three(), 2, false).list, "n[1,3]");
+  EXPECT_EQ(pick_nodes(two_of_three(), 1, false).list, "n1");
+  EXPECT_FALSE(pick_nodes(two_of_three(), 2, false).too_few);
 }
 
 TEST(StartNodes, TooFewIsLeftToThePolicy) {
   for (const std::size_t needed : {0U, 3U}) {
-    const auto nodes = pick_nodes(two_of_three(), needed, true, {});
+    const auto nodes = pick_nodes(two_of_three(), needed, true);
     EXPECT_TRUE(nodes.too_few) << needed;
     EXPECT_EQ(nodes.list, "") << needed;
   }
@@ -31,21 +31,20 @@ TEST(StartNodes, TooFewIsLeftToThePolicy) {
 
 TEST(StartNodes, WithSpareOnesTheRanksAlwaysGetTheFirst) {
   const NodeFitness well{.fit = {"n1", "n2", "n3"}};
-  EXPECT_EQ(pick_nodes(well, 2, true, {}).list, "n[1-2]");
-  EXPECT_EQ(pick_nodes(well, 2, false, {}).list, "") << "Slurm's own choice";
-  EXPECT_FALSE(pick_nodes(well, 2, false, {}).too_few);
-  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true, {}).too_few) << "no node was asked";
+  EXPECT_EQ(pick_nodes(well, 2, true).list, "n[1-2]");
+  EXPECT_EQ(pick_nodes(well, 2, false).list, "") << "Slurm's own choice";
+  EXPECT_FALSE(pick_nodes(well, 2, false).too_few);
+  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true).too_few) << "no node was asked";
 }
 
 TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
   const JobAllocation allocation{.job = "17", .restarts = 2};
-  EXPECT_FALSE(seen_in(pick_nodes({.fit = {"n1", "n2"}}, 1, true, {}), allocation, 5));
-  const auto looked =
-      seen_in(pick_nodes({.fit = {"n1"}, .seconds = 1}, 1, true, {}), allocation, 5);
+  EXPECT_FALSE(seen_in(pick_nodes({.fit = {"n1", "n2"}}, 1, true), allocation, 5));
+  const auto looked = seen_in(pick_nodes({.fit = {"n1"}, .seconds = 1}, 1, true), allocation, 5);
   ASSERT_TRUE(looked);
   EXPECT_EQ(looked->unfit, "");
   const auto lost = seen_in(
-      pick_nodes({.fit = {"n1"}, .unfit = {"n2"}, .why = "n2: lost"}, 1, true, {}), allocation, 5);
+      pick_nodes({.fit = {"n1"}, .unfit = {"n2"}, .why = "n2: lost"}, 1, true), allocation, 5);
   ASSERT_TRUE(lost);
   EXPECT_EQ(lost->unfit, "n2");
   EXPECT_EQ(lost->why, "n2: lost");

@@ -13,6 +13,7 @@
 #include "launcher/run/events.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/supervisor_parent.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 
 namespace dllaunch {
