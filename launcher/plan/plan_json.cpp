@@ -151,6 +151,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field("asks_ranks", plan.asks_ranks);
   field("recovery", plan.recovery);
   field("network_order", as_word(plan.network_order, node_numbering_names));
+  if (Field::reads || !plan.network.is_null()) field("network", plan.network);
   field("occupies", plan.occupies);
   field("run_dir", plan.paths.run_dir);
   field("warnings", plan.warnings);

@@ -38,6 +38,7 @@ struct RunOutline {
   int grace_seconds = 120;
   RecoveryPlan recovery = {};
   NodeNumbering network_order = NodeNumbering::automatic;
+  Json network = {};  // as the cluster's profile describes it; null: not at all
   NodeShare occupies = {};
   Paths paths;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/network/read_network.hpp"
 #include "launcher/network/slurm_network.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -26,6 +27,9 @@ const Network* NodeNumberer::network() {
                       !run_.allocation.job.empty();
   if (!wanted) return nullptr;
   if (!network_) network_ = slurm_network(system_);
+  if (network_->units.empty() && !run_.network.is_null())
+    if (auto described = read_network(Json{{"network", run_.network}}.dump(), "the profile"))
+      network_ = *std::move(described);
   return network_->units.empty() ? nullptr : &*network_;
 }
 
@@ -43,7 +47,7 @@ std::optional<JournalNodes> NodeNumberer::choose(const std::vector<std::string>&
     say_once(why);
     return std::nullopt;
   }
-  return order_nodes(*found, given, before_);
+  return number_along(*found, given, before_);
 }
 
 std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {

@@ -86,7 +86,7 @@ Names nearest_nodes(const Network* network, const Names& fit, std::size_t needed
   return in_order;
 }
 
-JournalNodes order_nodes(const Network& network, const Names& given, const Names& before) {
+JournalNodes number_along(const Network& network, const Names& given, const Names& before) {
   JournalNodes nodes;
   if (given.empty() || !why_not_ordered(network, given).empty()) return nodes;
   const auto order = network_order(network, given, before.empty() ? Names{given.front()} : before);

@@ -21,8 +21,8 @@ std::vector<std::string> nearest_nodes(const Network* network, const std::vector
 
 /// Orders the nodes of a start. `before`: the order of the start before; without one, the first
 /// node stays the first: scripts expect rank 0 there. `given`: Slurm's order.
-JournalNodes order_nodes(const Network& network, const std::vector<std::string>& given,
-                         const std::vector<std::string>& before);
+JournalNodes number_along(const Network& network, const std::vector<std::string>& given,
+                          const std::vector<std::string>& before);
 
 /// The number of nodes below each leaf of the network, in that order; empty: not all are known.
 std::vector<int> leaf_sizes(const Network& network, const std::vector<std::string>& order);

@@ -12,6 +12,7 @@
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/policy.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -26,6 +27,7 @@ struct SupervisedRun {
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // nodes the ranks need
   NodeNumbering network_order = NodeNumbering::automatic;
+  Json network = {};  // as the cluster's profile describes it; null: not at all
   int ranks_per_node = 1;
   /// In the place of the job's number in the journal: a run may be started several times in one
   /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one

@@ -42,7 +42,7 @@ TEST(NodeOrder, ASpareNearTheOthersReplacesALostNode) {
 }
 
 TEST(NodeOrder, StartsAtTheNodeOfTheScriptAndCountsTheEdgesThatLeave) {
-  const auto nodes = order_nodes(two_leaves(), {"n2", "n3", "n4", "n5"}, {});
+  const auto nodes = number_along(two_leaves(), {"n2", "n3", "n4", "n5"}, {});
   EXPECT_EQ(nodes.order, "n[2,4,3,5]");
   ASSERT_EQ(nodes.levels.size(), 2u);
   EXPECT_EQ(nodes.levels[0].given, 4);
