@@ -21,9 +21,9 @@ namespace {
 using Names = std::vector<std::string>;
 
 /// Options of srun and mpirun that choose nodes or the order of ranks, long and short.
-constexpr std::array<std::string_view, 5> srun_choices = {"--nodelist", "--distribution",
-                                                          "--relative", "--nodefile", "--exclude"};
-constexpr std::string_view srun_letters = "wmrFx";
+constexpr std::array<std::string_view, 6> srun_choices = {
+    "--nodelist", "--distribution", "--relative", "--nodefile", "--exclude", "--nodes"};
+constexpr std::string_view srun_letters = "wmrFxN";
 constexpr std::array<std::string_view, 6> mpirun_choices = {"--hostfile", "--machinefile", "--host",
                                                             "-H",         "--rankfile",    "-rf"};
 
@@ -127,7 +127,10 @@ Result<StartCommand> follow_order(StartCommand start, const std::string& file, c
   if (!by_srun && start.kind() != Starter::mpirun)
     return Error{ErrorKind::unsatisfiable,
                  fmt::format("{} cannot be told an order of nodes", start.starter), ""};
-  std::erase_if(options, [&](const auto& word) { return by_srun && lists(word, order); });
+  // srun of 24.11 refuses --nodes beside the order, which says it too.
+  const auto nodes = fmt::format("--nodes={}", order.size());
+  std::erase_if(options,
+                [&](const auto& word) { return by_srun && (word == nodes || lists(word, order)); });
   for (const auto& word : options) {
     const bool names_nodes =
         std::ranges::any_of(mpirun_choices, [&](auto choice) { return is_option(word, choice); });

@@ -58,8 +58,9 @@ TEST(NodeOrder, NamesAHostForEachRank) {
 
 TEST(NodeOrder, SrunAndMpirunFollowTheSameFile) {
   const Names order = {"n3", "n1"};
-  auto start = start_command_of({"srun", "--nodelist=n[1,3]", "--overlap", "--ntasks=4", "dllaunch",
-                                 "exec", "--run-dir", "r", "--", "app", "-w", "2"});
+  auto start =
+      start_command_of({"srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "--ntasks=4",
+                        "dllaunch", "exec", "--run-dir", "r", "--", "app", "-w", "2"});
   start = *follow_order(start, "/r/rank_hosts", order);
   EXPECT_THAT(start.options, ElementsAre("--distribution=arbitrary", "--nodelist=/r/rank_hosts",
                                          "--overlap", "--ntasks=4"));
@@ -74,7 +75,7 @@ TEST(NodeOrder, SrunAndMpirunFollowTheSameFile) {
 // Their choice of nodes stays, however it is written.
 TEST(NodeOrder, WhatTheUserChoseStays) {
   for (const char* option : {"--nodelist=n1", "--distribution=cyclic", "-wn1", "-m", "-x", "-r1",
-                             "--exclude=n2", "--relative", "--nodefile=f"}) {
+                             "--exclude=n2", "--relative", "--nodefile=f", "--nodes=3", "-N2"}) {
     const auto start = follow_order(
         start_command_of({"srun", option, "dllaunch", "exec", "--run-dir", "r", "--", "app"}), "/f",
         {"n3", "n1"});
