@@ -84,6 +84,7 @@ Result<Facts> observe(System& system) {
       if (!slurm) return std::move(slurm).error();
       // The topology stays unknown: a login node differs from compute nodes.
       facts.slurm = *std::move(slurm);
+      facts.slurm->network = slurm_network(system, config->version);
       return facts;
     }
     if (config.error().kind != ErrorKind::bad_request) return silent(config.error());
@@ -98,7 +99,6 @@ Result<Facts> observe(System& system) {
 
 void observe_user(System& system, SlurmFacts& slurm) {
   if (auto shown = reservations(system)) slurm.reservations = *std::move(shown);
-  slurm.network = slurm_network(system, slurm.version);
   const auto name = words_of(system, {"id", "-un"});
   if (name.empty()) return;
   SlurmUser user{.name = name[0],

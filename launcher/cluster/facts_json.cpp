@@ -6,6 +6,7 @@
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/probed_node.hpp"
+#include "launcher/network/network_json.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/json_fields.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -183,6 +184,7 @@ void visit_fields(Field& field, SlurmFacts& slurm) {
   field.unless_empty("submit_plugins", slurm.submit_plugins);
   field.unless_empty("reservations", slurm.reservations);
   field.unless_empty("user", slurm.user);
+  if (Field::reads || !slurm.network.units.empty()) field("network", slurm.network);
 }
 
 /// A profile is stored as the original file.

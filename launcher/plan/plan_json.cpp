@@ -171,6 +171,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field.unless_empty("sbatch_extra", plan.sbatch_extra);
   const bool other = plan.scheduler != "Slurm" || plan.start.kind() == Starter::spawn;
   if (!by_srun) field.only_written(other ? "start" : "mpirun", plan.start.argv());
+  if (!plan.ring.empty()) field.only_written("ring", plan.ring);
   if (!plan.transport.empty())
     field.only_written("transport", Json{{"name", plan.transport}, {"why", plan.why_transport}});
 }

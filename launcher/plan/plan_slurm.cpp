@@ -17,8 +17,11 @@
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/plan/transport_plan.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "runtime/rank/run_ownership.hpp"
+#include "topology/network/network_order.hpp"
+#include "topology/network/ring_words.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
@@ -279,6 +282,19 @@ void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
         "is lost, the job is requeued; a spare node helps only if it is unfit");
 }
 
+/// Which nodes the job gets is not known: those that Slurm lists first are an example.
+std::string ring_of(const Job& job, const Facts& facts, std::vector<std::string> hosts, int nodes) {
+  const bool wanted = job.binding.network_order == NodeNumbering::automatic && nodes > 1;
+  const auto& of_slurm = facts.slurm->network;
+  const auto& network = of_slurm.units.empty() && facts.profile ? facts.profile->network : of_slurm;
+  hosts.resize(std::min(hosts.size(), static_cast<std::size_t>(nodes)));
+  if (!wanted || hosts.size() < 2 || !why_not_ordered(network, hosts).empty()) return "";
+  const auto order = network_order(network, hosts, {hosts.front()});
+  const auto words = ring_words(level_crossings(network, hosts, order), hosts.size());
+  return fmt::format("ranks follow {}{}", network.source,
+                     words.empty() ? "" : fmt::format("; on {}, {}", compress_hosts(hosts), words));
+}
+
 /// `plugin`: srun's; nullopt: mpirun starts the ranks.
 void choose_start(const std::optional<std::string>& plugin, const Job& job,
                   const NodeSelection& nodes, const TaskCpus& cpus, bool overcommit,
@@ -323,6 +339,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (auto enough = check_memory_of(job, *nodes, *gpus, plan); !enough)
     return std::move(enough).error();
   check_other_kinds(job, facts, *nodes, plan);
+  plan.ring = ring_of(job, facts, nodes->hosts, plan.nodes);
   plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error().with_id("container");

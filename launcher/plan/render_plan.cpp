@@ -89,6 +89,7 @@ std::string render_plan(const LaunchPlan& plan) {
   if (plan.launcher == Launcher::slurm)
     text += fmt::format("  topology: {}\n", origin_words(plan.origin));
   if (!plan.placement.reach.empty()) text += fmt::format("  cores: {}\n", plan.placement.reach);
+  if (!plan.ring.empty()) text += fmt::format("  network: {}\n", plan.ring);
   if (!plan.transport.empty())
     text += fmt::format("  transport: {}, {}\n", plan.transport, plan.why_transport);
   if (!plan.profile.empty())

@@ -304,16 +304,9 @@ Result<Ok> mark_finished(const RunDir& run, const std::string& job) {
 }
 
 std::string words_of(const JournalNodes& nodes) {
-  std::string words;
-  for (const auto& [level, given, ordered] : nodes.levels) {
-    if (given == 0) continue;
-    words += words.empty() ? fmt::format("{} of {} ring edges leave {}", ordered,
-                                         expand_hosts(nodes.order)->size(), level)
-                           : fmt::format(", {} leave {}", ordered, level);
-    words += fmt::format(" ({} in Slurm's order)", given);
-  }
-  if (!words.empty()) words += "; " + nodes.network;
-  return words;
+  const auto hosts = expand_hosts(nodes.order);
+  const auto words = ring_words(nodes.levels, hosts ? hosts->size() : 0);
+  return words.empty() ? "" : words + "; " + nodes.network;
 }
 
 std::string words_of(const JournalDecision& decision) {

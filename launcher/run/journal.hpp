@@ -13,6 +13,7 @@
 #include "launcher/run/attempt.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/summary.hpp"
+#include "topology/network/ring_words.hpp"
 
 namespace dllaunch {
 
@@ -46,13 +47,6 @@ struct JournalPreflight {
   double seconds = 0;
   std::string unfit = {};  // host list; empty: all are fit
   std::string why = {};
-};
-
-/// Edges of the ring of nodes that leave a unit of a level of the network.
-struct LevelCrossings {
-  std::string level = {};  // "leaf switches"
-  int given = 0;           // in the order of Slurm
-  int ordered = 0;         // in the order of the ranks
 };
 
 /// The nodes of a start, in the order of their ranks, and the network they follow.

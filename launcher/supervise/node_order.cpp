@@ -90,14 +90,9 @@ JournalNodes number_along(const Network& network, const Names& given, const Name
   JournalNodes nodes;
   if (given.empty() || !why_not_ordered(network, given).empty()) return nodes;
   const auto order = network_order(network, given, before.empty() ? Names{given.front()} : before);
-  const auto crossed = ring_crossings(network, order);
-  const auto crossed_given = ring_crossings(network, given);
   nodes.order = compress_hosts(order);
   nodes.network = network.source;
-  for (std::size_t level = 0; level < crossed.size(); ++level)
-    nodes.levels.push_back({.level = level < network.levels.size() ? network.levels[level] : "",
-                            .given = crossed_given[level],
-                            .ordered = crossed[level]});
+  nodes.levels = level_crossings(network, given, order);
   return nodes;
 }
 

@@ -1,11 +1,13 @@
 // What this build contains and what it finds here.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command.hpp"
@@ -14,10 +16,15 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "launcher/network/slurm_network.hpp"
 #include "launcher/os/program_version.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "support/counted.hpp"
 #include "support/json.hpp"
+#include "topology/network/natural_order.hpp"
+#include "topology/network/network_order.hpp"
+#include "topology/network/ring_words.hpp"
 
 namespace dllaunch {
 namespace {
@@ -183,6 +190,28 @@ std::string render_mpi_modules(const Json& modules) {
   return text;
 }
 
+/// The network between all nodes, as Slurm knows it; null: it knows none.
+Json network_here(System& system) {
+  const auto network = slurm_network(system);
+  std::vector<std::string> nodes;
+  for (const auto& [node, leaf] : network.leaf_of) nodes.push_back(node);
+  if (nodes.empty()) return nullptr;
+  std::ranges::sort(nodes, counts_before);
+  const auto levels = level_crossings(network, nodes, network_order(network, nodes));
+  return {{"source", network.source},
+          {"kind", network.kind},
+          {"nodes", nodes.size()},
+          {"ring", ring_words(levels, nodes.size())}};
+}
+
+std::string render_network(const Json& network) {
+  if (network.is_null()) return "";
+  const auto ring = network["ring"].get<std::string>();
+  return fmt::format("{:14}{} of {}: {}{}{}\n", "network", network["kind"].get<std::string>(),
+                     counted(network["nodes"].get<int>(), "node"),
+                     network["source"].get<std::string>(), ring.empty() ? "" : "; ", ring);
+}
+
 Result<int> show_info(System& system, bool json) {
   constexpr std::chrono::seconds limit(10);
   const Json mpi = observe_program(system, "mpirun", limit);
@@ -197,6 +226,7 @@ Result<int> show_info(System& system, bool json) {
                      {"transports", ways},
                      {"mpi_modules", modules},
                      {"slurm", slurm},
+                     {"network", network_here(system)},
                      {"mpi", mpi},
                      {"gpu_libraries", gpus},
                      {"clusters", clusters(system)}};
@@ -210,8 +240,8 @@ Result<int> show_info(System& system, bool json) {
                render_block("communicators", info["communicators"]) +
                render_block("transports", ways) + render_mpi_modules(modules) +
                render_block("GPU libraries", info["gpu_libraries"]) +
-               render_program("slurm", slurm) + render_program("mpi", mpi) +
-               render_clusters(info["clusters"]));
+               render_program("slurm", slurm) + render_network(info["network"]) +
+               render_program("mpi", mpi) + render_clusters(info["clusters"]));
   return exit_code::success;
 }
 
