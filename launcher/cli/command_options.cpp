@@ -74,6 +74,11 @@ CommandOption* CommandOption::expected(int values) {
   return this;
 }
 
+CommandOption* CommandOption::value_if_missing(const std::string& value) {
+  option_->expected(0, 1)->default_str(value);
+  return this;
+}
+
 CommandOption* CommandOption::allow_extra_args(bool allowed) {
   option_->allow_extra_args(allowed);
   return this;

@@ -36,6 +36,7 @@ class CommandOption {
   /// Repeated options accumulate their values.
   CommandOption* take_all();
   CommandOption* expected(int values);
+  CommandOption* value_if_missing(const std::string& value);  // the option without a value
   CommandOption* allow_extra_args(bool allowed);
   CommandOption* delimiter(char between);
 

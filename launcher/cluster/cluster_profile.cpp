@@ -10,6 +10,7 @@
 #include "launcher/config/key_names.hpp"
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
+#include "launcher/network/profile_network.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json.hpp"
 
@@ -89,6 +90,7 @@ class Reader {
                           .mounts = document_["container"]["mounts"]};
     profile_.sbatch_extra = texts("sbatch_extra");
     profile_.srun_extra = texts("srun_extra");
+    profile_.network = network_of_profile(document_["network"], "the profile of " + profile_.name);
     profile_.unverified = pairs("unverified");
     check_folders();
     return std::move(profile_);

@@ -9,6 +9,7 @@
 
 #include "launcher/config/diagnostics.hpp"
 #include "support/json.hpp"
+#include "topology/network/network.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -71,6 +72,7 @@ struct ClusterProfile {
   ProfileContainer container = {};
   std::vector<std::string> sbatch_extra = {};
   std::vector<std::string> srun_extra = {};
+  Network network = {};  // between the nodes; for clusters whose Slurm knows none
   std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
 };
 

@@ -1,5 +1,6 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
+#include "launcher/network/profile_network.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -170,7 +171,8 @@ Json make_schema() {
        {"host_suffix", with_default(line(), "")},
        {"container", container},
        {"sbatch_extra", list(argument, "a list of options")},
-       {"srun_extra", list(argument, "a list of options")}},
+       {"srun_extra", list(argument, "a list of options")},
+       {"network", profile_network_schema()}},
       Json::array({"name"}));
 }
 

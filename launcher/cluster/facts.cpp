@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launcher/cluster/slurm_facts.hpp"
+#include "launcher/network/slurm_network.hpp"
 #include "launcher/slurm/client.hpp"
 #include "runtime/rank/mpi_module_file.hpp"
 
@@ -97,6 +98,7 @@ Result<Facts> observe(System& system) {
 
 void observe_user(System& system, SlurmFacts& slurm) {
   if (auto shown = reservations(system)) slurm.reservations = *std::move(shown);
+  slurm.network = slurm_network(system, slurm.version);
   const auto name = words_of(system, {"id", "-un"});
   if (name.empty()) return;
   SlurmUser user{.name = name[0],

@@ -14,6 +14,7 @@
 #include "launcher/slurm/partition.hpp"
 #include "support/json.hpp"
 #include "support/result.hpp"
+#include "topology/network/network.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -63,6 +64,7 @@ struct SlurmFacts {
   std::vector<std::string> submit_plugins = {};  // JobSubmitPlugins, which may change requests
   std::optional<std::vector<Reservation>> reservations = {};  // nullopt: not queried
   std::optional<SlurmUser> user = {};                         // nullopt: not queried
+  Network network = {};  // between the nodes; empty: none is configured, or not queried
 
   bool enforces(std::string_view what) const;
 };
@@ -85,8 +87,8 @@ struct Facts {
 /// The facts from Slurm, if installed and configured, and hwloc's topology of this machine. Slurm
 /// that is not configured counts as absent. unavailable, timeout: its controller does not answer.
 Result<Facts> observe(System& system);
-/// Adds what only the presubmit checks need: reservations, and the user's accounting record. Left
-/// absent if a query fails.
+/// Adds what only the presubmit checks need: reservations, the network, and the user's accounting
+/// record. Left absent if a query fails.
 void observe_user(System& system, SlurmFacts& slurm);
 /// Facts about this machine only, without asking Slurm (--local).
 Result<Facts> observe_local(System& system);

@@ -290,6 +290,11 @@ bool has_pyxis(System& system) {
   return help && help->find("--container-image") != std::string::npos;
 }
 
+std::string topology_text(System& system) {
+  auto text = ask(system, {"scontrol", "show", "topology"}, short_limit);
+  return text ? *std::move(text) : std::string();
+}
+
 std::optional<std::vector<Reservation>> reservations(System& system) {
   const auto text = ask(system, {"scontrol", "--oneliner", "show", "reservation"}, short_limit);
   if (!text) return std::nullopt;

@@ -85,6 +85,8 @@ Result<std::vector<SlurmNode>> cluster_nodes(System& system);
 std::vector<std::string> mpi_plugins(System& system);
 /// Whether srun has the options of Pyxis.
 bool has_pyxis(System& system);
+/// `scontrol show topology`; empty: none is configured, or no answer.
+std::string topology_text(System& system);
 /// nullopt: no answer.
 std::optional<std::vector<Reservation>> reservations(System& system);
 /// The user's associations; nullopt: no answer.

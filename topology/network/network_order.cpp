@@ -192,7 +192,7 @@ Names walk_order(const Network& network, Names nodes, const Names& before) {
   for (const auto& name : before) {
     const auto first = std::ranges::find(nodes, name);
     if (first == nodes.end()) continue;
-    std::ranges::rotate(nodes, first);
+    std::rotate(nodes.begin(), first, nodes.end());
     break;
   }
   return nodes;

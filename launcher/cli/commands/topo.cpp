@@ -1,8 +1,9 @@
-// Prints the topology of this node, or of one from a file.
+// Prints the topology of this node, or of one from a file, or the network between nodes.
 #include <memory>
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/network/show_network.hpp"
 #include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/os/atomic_file.hpp"
@@ -21,12 +22,15 @@ constexpr std::string_view examples =
   dllaunch topo --xml node.xml                   as hwloc XML, for lstopo
   dllaunch topo --topology node.xml              hwloc XML of another machine
   dllaunch topo --topology lumi-g                a node of a cluster that dllaunch knows
+  dllaunch topo --network                        the switches or blocks between the nodes
+  dllaunch topo --network topology.conf --nodes "n[1-64]"
   dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"
 )";
 
 struct Options {
   std::string topology;
   std::string xml;
+  NetworkOptions network;
   bool json = false;
 };
 
@@ -44,6 +48,11 @@ Result<int> write_xml(System& system, const std::string& path) {
 
 Result<int> show_topology(System& system, const Options& options) {
   if (!options.xml.empty()) return write_xml(system, options.xml);
+  if (!options.network.file.empty()) {
+    auto network = options.network;
+    network.json = options.json;
+    return show_network(system, network);
+  }
   const auto topology = observed_topology(system, options.topology);
   if (!topology) return topology.error();
   const Console& console = system.console();
@@ -58,6 +67,15 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")
       ->type_name("FILE")
       ->excludes("--topology");
+  auto* network = app.add_option("--network", options->network.file,
+                                 "the network between nodes: Slurm's, the profile's, or a file")
+                      ->value_if_missing(std::string(own_network))
+                      ->type_name("[FILE]")
+                      ->excludes("--topology")
+                      ->excludes("--xml");
+  app.add_option("--nodes", options->network.nodes, "of the network: a host list [all]")
+      ->type_name("LIST")
+      ->needs(network);
   app.add_flag("--json", options->json, "one JSON document")->excludes("--xml");
   return [options](System& system) { return show_topology(system, *options); };
 }

@@ -1,0 +1,16 @@
+#include "launcher/network/slurm_network.hpp"
+
+#include "launcher/network/slurm_topology.hpp"
+#include "launcher/slurm/client.hpp"
+
+namespace dllaunch {
+
+Network slurm_network(System& system, const std::string& version) {
+  if (!system.find_program("scontrol")) return {};
+  const auto text = topology_text(system);
+  if (!is_slurm_topology(text)) return {};
+  return read_slurm_topology(text,
+                             "the topology of Slurm" + (version.empty() ? "" : " " + version));
+}
+
+}  // namespace dllaunch
