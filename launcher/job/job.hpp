@@ -38,6 +38,10 @@ struct Resources {
   std::optional<std::string> reservation = {};
   std::optional<std::string> constraint = {};
   std::optional<std::string> exclude = {};
+  std::optional<int> segment = {};   // nodes, each in one block
+  std::optional<int> switches = {};  // leaf switches at most
+  std::optional<std::string> switches_wait = {};
+  bool spread = false;  // over as many nodes and switches as possible
   bool exclusive = true;
   std::vector<std::string> sbatch_extra = {};
   std::vector<std::string> srun_extra = {};

@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 46> free_keys = {
+constexpr std::array<std::string_view, 49> free_keys = {
     "name",
     "cluster",
     "after",
@@ -39,6 +39,9 @@ constexpr std::array<std::string_view, 46> free_keys = {
     "resources.reservation",
     "resources.constraint",
     "resources.exclude",
+    "resources.segment",
+    "resources.switches",
+    "resources.spread",
     "resources.exclusive",
     "resources.sbatch_extra",
     "resources.srun_extra",

@@ -287,6 +287,22 @@ void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
                                        *abort_s, *stall_s, a_year_s)});
 }
 
+/// Slurm ignores its topology for a job that is spread.
+void check_spread(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* resources = find(&root, "resources");
+  const YamlNode* block = resources == nullptr ? nullptr : resources->value.get();
+  const YamlEntry* spread = find(block, "spread");
+  if (text_of(spread, "false") != "true") return;
+  for (const char* key : {"switches", "segment"}) {
+    if (find(block, key) == nullptr) continue;
+    problems.push_back(
+        {spread->mark, fmt::format("resources.spread takes nodes wherever they are, and {} keeps "
+                                   "them together: leave out one of them",
+                                   key)});
+    return;
+  }
+}
+
 void check_memory(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlNode* block = block_at(root, {"resources", "memory"});
   const YamlEntry* first = nullptr;
@@ -330,6 +346,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_stalls(root, problems);
   check_spare_nodes(root, problems);
   check_memory(root, problems);
+  check_spread(root, problems);
   return problems;
 }
 

@@ -35,6 +35,13 @@ std::optional<JobMemory> memory_from(const Json& block) {
   return std::nullopt;
 }
 
+/// Null for a key that jobs of older runs do not have.
+const Json& given(const Json& block, const char* key) {
+  static const Json null;
+  const auto found = block.is_object() ? block.find(key) : block.end();
+  return block.is_object() && found != block.end() ? *found : null;
+}
+
 Resources resources_from(const Json& block) {
   return {.nodes = unless_auto(block["nodes"]).value_or(1),
           .gpus_per_node = unless_auto(block["gpus_per_node"]),
@@ -50,6 +57,10 @@ Resources resources_from(const Json& block) {
           .reservation = unless_null<std::string>(block["reservation"]),
           .constraint = unless_null<std::string>(block["constraint"]),
           .exclude = unless_null<std::string>(block["exclude"]),
+          .segment = unless_null<int>(given(block, "segment")),
+          .switches = unless_null<int>(given(given(block, "switches"), "count")),
+          .switches_wait = unless_null<std::string>(given(given(block, "switches"), "wait")),
+          .spread = given(block, "spread") == Json(true),
           .exclusive = block["exclusive"],
           .sbatch_extra = block["sbatch_extra"],
           .srun_extra = block["srun_extra"]};

@@ -143,6 +143,38 @@ std::vector<JobKey> limit_keys() {
   };
 }
 
+/// Where in the network Slurm places the nodes.
+std::vector<JobKey> placement_keys() {
+  Json count = whole(1, 1'000'000);
+  count["type"] = Json::array({"integer", "null"});
+  return {
+      {.path = "resources.segment",
+       .rules = count,
+       .initial = nullptr,
+       .doc = "nodes of a segment, which Slurm places in one block each: a divisor of nodes, at "
+              "most a block (Slurm 24.05, topology/block)",
+       .example = 16},
+      {.path = "resources.switches",
+       .rules = block(),
+       .doc = "leaf switches to stay within (topology/tree); a number is its count"},
+      {.path = "resources.switches.count",
+       .rules = count,
+       .initial = nullptr,
+       .doc = "leaf switches at most",
+       .example = 1},
+      {.path = "resources.switches.wait",
+       .rules = slurm_duration(),
+       .initial = nullptr,
+       .doc = "how long to wait for them, then any will do; if absent, as the site says",
+       .example = "10:00"},
+      {.path = "resources.spread",
+       .rules = flag(),
+       .initial = false,
+       .doc = "over as many nodes as possible, wherever they are: for jobs that wait for memory "
+              "or disks, not for each other"},
+  };
+}
+
 std::vector<JobKey> option_keys() {
   Json sbatch_option = line();
   sbatch_option["pattern"] = "^!?-[^\x01-\x1f\x7f]+$";
@@ -409,7 +441,7 @@ std::vector<JobKey> recovery_keys() {
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
   for (const auto part :
-       {first_keys, resource_keys, memory_keys, limit_keys, option_keys, queue_keys,
+       {first_keys, resource_keys, memory_keys, limit_keys, placement_keys, option_keys, queue_keys,
         environment_keys, binding_keys, last_keys, recovery_keys, experiment_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));

@@ -67,8 +67,9 @@ struct ShortBlock {
   const char* means;
 };
 
-constexpr std::array<ShortBlock, 6> short_blocks = {{
+constexpr std::array<ShortBlock, 7> short_blocks = {{
     {"resources.memory", "string", "per_node"},
+    {"resources.switches", "integer", "count"},
     {"environment", "array", "variables"},
     {"environment.container", "string", "image"},
     {"train.dataset", "string", "kind"},

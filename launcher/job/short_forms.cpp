@@ -27,7 +27,8 @@ void wrap(YamlNode& node, const std::string& key) {
 
 bool is_short(const Json& schema, const YamlNode& node) {
   if (!schema.contains(short_keyword)) return false;
-  return (node.kind == YamlKind::scalar && schema_allows(schema, "string")) ||
+  const bool word = schema_allows(schema, "string") || schema_allows(schema, "integer");
+  return (node.kind == YamlKind::scalar && word) ||
          (node.kind == YamlKind::sequence && schema_allows(schema, "array"));
 }
 
@@ -88,7 +89,8 @@ std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) 
   YamlNode* variables = own_value_at(root, "environment.variables");
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
-  for (const char* key : {"resources.time", "sweep.time"}) expand_value(root, key, time_of_short);
+  for (const char* key : {"resources.time", "resources.switches.wait", "sweep.time"})
+    expand_value(root, key, time_of_short);
   for (const char* key : {"per_node", "per_rank", "per_gpu"})
     expand_value(root, fmt::format("resources.memory.{}", key), memory_of_short);
   return problems;

@@ -72,6 +72,9 @@ std::span<const RuleArea> rule_areas() {
       {node_rules(),
        "The request does not fit the nodes of --topology: Slurm refuses the job, or "
        "ranks run far from their GPUs."},
+      {network_rules(),
+       "The nodes are not placed as the job needs it on the network of --network: Slurm cuts it "
+       "unevenly over blocks, refuses it, or it waits in vain."},
       {gpu_rules(),
        "Which GPUs a rank sees decides whether it finds its own, and whether NCCL or "
        "RCCL can copy directly between the ranks of a node."},

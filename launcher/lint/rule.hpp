@@ -10,6 +10,7 @@
 
 #include "launcher/lint/cpu_bind.hpp"
 #include "launcher/lint/script.hpp"
+#include "topology/network/network.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch::lint {
@@ -36,6 +37,7 @@ struct Finding {
 /// Context besides the script.
 struct Surroundings {
   std::optional<Topology> topology = {};  // of the nodes that the job requests
+  Network network = {};                   // between them; empty: unknown
   /// Whether a path, relative to where the script is submitted, is a folder. Unset: unknown.
   std::function<bool(const std::string&)> is_folder = {};
 };
@@ -80,6 +82,7 @@ std::span<const Rule> directive_rules();
 std::span<const Rule> task_rules();
 std::span<const Rule> mask_rules();
 std::span<const Rule> node_rules();
+std::span<const Rule> network_rules();
 std::span<const Rule> gpu_rules();
 std::span<const Rule> rendezvous_rules();
 

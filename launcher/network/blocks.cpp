@@ -44,7 +44,9 @@ class Pairing {
 
 void add_blocks(const Blocks& blocks, NetworkDraft& draft) {
   draft.network().kind = "block";
-  draft.network().levels = {"blocks"};
+  draft.network().levels = {"blocks", "aggregated blocks"};
+  draft.network().block_size = std::max(
+      0, !blocks.sizes.empty() ? *std::ranges::min_element(blocks.sizes) : blocks.base_size);
   Names base;
   for (const auto& block : blocks.base) {
     draft.add(block.name, "", block.nodes);

@@ -137,6 +137,19 @@ std::string gpus_asked_for(const Job& job, const NodeType& type, int gpus) {
   return gpu_request(type.gpu_gres, wanted == type.gpu_type ? wanted : "", gpus);
 }
 
+/// Where in the network.
+OptionLines placement_options(const Resources& resources) {
+  OptionLines lines;
+  if (resources.segment) lines.emplace_back("--segment", std::to_string(*resources.segment));
+  if (resources.switches) {
+    auto value = std::to_string(*resources.switches);
+    if (resources.switches_wait) value += "@" + *resources.switches_wait;
+    lines.emplace_back("--switches", std::move(value));
+  }
+  if (resources.spread) lines.emplace_back("--spread-job", "");
+  return lines;
+}
+
 /// `gpus`: per node, in the syntax of --gpus-per-node; empty: none.
 void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskCpus& cpus,
                  LaunchPlan& plan) {
@@ -164,6 +177,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add_wish("--reservation", resources.reservation);
   add_wish("--constraint", resources.constraint);
   add_wish("--exclude", resources.exclude);
+  for (auto& option : placement_options(resources)) lines.push_back(std::move(option));
   if (resources.exclusive) add("--exclusive");
   if (resources.memory)
     lines.push_back(memory_option(*resources.memory, plan.ranks_per_node));

@@ -38,7 +38,8 @@ bool has_key_for(const Resources& resources, const std::string& option) {
          (option == "partition" && resources.partition) ||
          (option == "account" && resources.account) || (option == "qos" && resources.qos) ||
          (option == "time" && resources.time) || (option == "exclude" && resources.exclude) ||
-         (option == "reservation" && resources.reservation);
+         (option == "reservation" && resources.reservation) ||
+         (option == "segment" && resources.segment) || (option == "switches" && resources.switches);
 }
 
 /// The profile's options that the user neither gives nor removes, then the user's.

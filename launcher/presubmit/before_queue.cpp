@@ -11,6 +11,7 @@
 #include "launcher/presubmit/cluster_checks.hpp"
 #include "launcher/presubmit/file_checks.hpp"
 #include "launcher/presubmit/module_checks.hpp"
+#include "launcher/presubmit/network_checks.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
@@ -124,6 +125,7 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
   if (!recorded) observe_user(system, slurm);
   report.findings =
       check_cluster(job, slurm, recorded && facts.time > 0 ? facts.time : std::time(nullptr));
+  add(report.findings, check_network(job, slurm));
   // Report sbatch's refusal only if nothing else explains it: file checks come later.
   if (!made && !is_known(report.findings, made.error()))
     report.findings.push_back(

@@ -37,6 +37,11 @@ constexpr Explanation queue_check_table[] = {
     {"reservation", "The reservation does not admit the job.",
      "It does not exist, is over or not active yet, is for others, or is too small.",
      "Leave out resources.reservation, or change what the message names."},
+    {"placement", "The nodes are not placed as the job needs it.",
+     "The job is wider than a block of the network and has no resources.segment, or asks for a "
+     "segment or a number of switches that the network or this Slurm cannot give.",
+     "Set resources.segment to a divisor of the nodes that fits a block; `dllaunch topo --network` "
+     "shows the blocks and switches."},
     {"command", "The command of run: cannot be started.",
      "It is not on PATH, does not exist, is a folder or is not executable, or the script it reads "
      "does not exist.",

@@ -21,6 +21,7 @@ enum class QueueCheck {
   time,
   account,
   reservation,
+  placement,
   command,
   trainer,
   data,

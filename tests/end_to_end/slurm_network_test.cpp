@@ -28,19 +28,12 @@ const std::string examples = source + "/examples";
 class SlurmNetwork : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    files_ = std::make_unique<Workplace>();
-    const auto topology = files_->file("topology.conf",
-                                       "SwitchName=left Nodes=n[1,3]\n"
-                                       "SwitchName=right Nodes=n[2,4]\n"
-                                       "SwitchName=top Switches=left,right\n");
     cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "4", "--cpus", "8", "--task-plugin", "none", "--topology", topology, "--share",
-        source, "--share", files_->path()});
+        "--nodes", "4", "--cpus", "8", "--task-plugin", "none", "--share", source, "--topology",
+        "SwitchName=left Nodes=n[1,3]", "--topology", "SwitchName=right Nodes=n[2,4]", "--topology",
+        "SwitchName=top Switches=left,right"});
   }
-  static void TearDownTestSuite() {
-    cluster_.reset();
-    files_.reset();
-  }
+  static void TearDownTestSuite() { cluster_.reset(); }
   void SetUp() override {
     if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
     ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
@@ -73,11 +66,9 @@ class SlurmNetwork : public testing::Test {
     return "";
   }
 
-  static std::unique_ptr<Workplace> files_;
   static std::unique_ptr<TestCluster> cluster_;
   std::unique_ptr<Workplace> work_;
 };
-std::unique_ptr<Workplace> SlurmNetwork::files_;
 std::unique_ptr<TestCluster> SlurmNetwork::cluster_;
 
 // What a program may compute its rank, or rank 0's host, from.

@@ -24,6 +24,28 @@ bool is_sound(const Network& network) {
          (network.walk.empty() || std::ranges::all_of(network.leaf_of, has_place));
 }
 
+LeafWidths leaf_widths(const Network& network) {
+  std::map<int, int> widths;
+  for (const auto& [node, leaf] : network.leaf_of) ++widths[leaf];
+  LeafWidths found;
+  for (const auto& [leaf, width] : widths) {
+    found.narrowest = found.narrowest == 0 ? width : std::min(found.narrowest, width);
+    found.widest = std::max(found.widest, width);
+  }
+  return found;
+}
+
+int segment_limit(const Network& network) {
+  if (network.kind != "block") return 0;
+  return network.block_size > 0 ? network.block_size : leaf_widths(network).narrowest;
+}
+
+int widest_segment(int nodes, int limit) {
+  int size = std::min(nodes, limit);
+  while (size > 1 && nodes % size != 0) --size;
+  return std::max(size, 1);
+}
+
 std::vector<std::vector<int>> units_by_level(const Network& network) {
   const auto& units = network.units;
   std::vector<std::size_t> downwards(units.size());

@@ -29,12 +29,27 @@ struct Network {
   /// Ring, torus: node -> its place on a walk round the network that goes from neighbour to
   /// neighbour and leaves each unit once. Empty: the nodes of a leaf are equally near.
   std::map<std::string, int, std::less<>> walk = {};
+  int block_size = 0;  // block: nodes of the blocks that Slurm plans with; 0: not said
   std::vector<std::string> warnings = {};  // what the description has that cannot be true
 
   bool operator==(const Network&) const = default;
 };
 
 constexpr int max_network_levels = 32;
+
+/// Nodes of a leaf.
+struct LeafWidths {
+  int narrowest = 0;  // 0: there are none
+  int widest = 0;
+};
+LeafWidths leaf_widths(const Network& network);
+
+/// The widest segment that fits every block: the block size that Slurm plans with, else the nodes
+/// of the narrowest block. 0: no blocks.
+int segment_limit(const Network& network);
+
+/// The largest divisor of `nodes` that is at most `limit`; 1 if no other is.
+int widest_segment(int nodes, int limit);
 
 /// Whether indices, levels and places are in range and parents are above their children, so that
 /// nothing loops.

@@ -4,6 +4,7 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/network/show_network.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"
@@ -20,6 +21,7 @@ constexpr std::string_view examples =
 struct Options {
   std::string script;
   std::string topology;
+  std::string network;
   bool fix = false;
   bool json = false;
 };
@@ -44,6 +46,11 @@ Result<int> check_script(System& system, const Options& options) {
     auto topology = named_topology(system, options.topology);
     if (!topology) return std::move(topology).error();
     around.topology = *std::move(topology);
+  }
+  if (!options.network.empty()) {
+    auto network = network_of(system, options.network);
+    if (!network) return std::move(network).error();
+    around.network = *std::move(network);
   }
   const auto findings = lint::lint(*text, around);
   const std::string fixed = options.fix ? lint::corrected(*text, around) : *text;
@@ -71,6 +78,10 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--topology", options->topology,
                  "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
       ->type_name("X");
+  app.add_option("--network", options->network,
+                 "the network between them: this cluster's, or topology.conf, ...")
+      ->value_if_missing(std::string(own_network))
+      ->type_name("[FILE]");
   app.add_flag("--fix", options->fix,
                "print safe corrections as a diff for patch(1); findings go to stderr");
   app.add_flag("--json", options->json, "one JSON document");

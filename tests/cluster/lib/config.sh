@@ -5,14 +5,7 @@
 # Node i is called n<i>; index 0 of the arrays stays unused.
 nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner=''
 node_cpus=() node_sockets=() node_gpus=() node_type=() node_feature=()
-topology='' odd_nodes=() partitions=() conf_lines=() users=() shares=()
-
-use_topology() {  # FILE: switches for topology/tree, or blocks for topology/block
-  local kind=tree
-  topology=$(cat -- "$1" 2> /dev/null) || usage_error "--topology $1: no such file"
-  [[ $topology != *BlockName=* ]] || kind=block
-  conf_lines+=("TopologyPlugin=topology/$kind")
-}
+odd_nodes=() partitions=() conf_lines=() topology_lines=() users=() shares=()
 
 # What a later verb has to know again, e.g. how many GPUs a revived node has.
 save_settings() {
@@ -184,6 +177,12 @@ AccountingStorageTRES=gres/gpu
 END
 }
 
+# The plugin that the lines of topology.conf are for.
+topology_plugin() {
+  local lines="${topology_lines[*]}"
+  if [[ $lines == *BlockName=* ]]; then echo block; else echo tree; fi
+}
+
 # A key given twice makes every Slurm command complain, so --conf replaces our line of that key.
 slurm_conf() {
   base_lines | awk -v given="$(printf '%s\n' "${conf_lines[@]}")" '
@@ -191,6 +190,7 @@ slurm_conf() {
             for (i = 1; i <= n; i++) { split(lines[i], kv, "="); replaced[tolower(kv[1])] = 1 } }
     { split($0, kv, "="); if (!(tolower(kv[1]) in replaced)) print }'
   (( ${#conf_lines[@]} == 0 )) || printf '%s\n' "${conf_lines[@]}"
+  (( ${#topology_lines[@]} == 0 )) || echo "TopologyPlugin=topology/$(topology_plugin)"
   node_lines
   partition_lines
 }
@@ -242,8 +242,8 @@ write_config() {
   : > "$slurm/etc/resolv.conf"  # empty: an unreachable name server would stall every look-up
   add_users
   slurm_conf > "$slurm/slurm.conf"
+  (( ${#topology_lines[@]} == 0 )) || printf '%s\n' "${topology_lines[@]}" > "$slurm/topology.conf"
   gres_lines > "$slurm/gres.conf"
-  [[ -z $topology ]] || printf '%s\n' "$topology" > "$slurm/topology.conf"
   echo '# no cgroups' > "$slurm/cgroup.conf"
   (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled' >> "$slurm/cgroup.conf"
   : > "$slurm/log/jobcomp.log"

@@ -85,7 +85,7 @@ TEST(Facts, AsksSlurmAsOftenAsTheManualSays) {
     return std::count_if(system.ran.begin(), system.ran.end(),
                          [&](const auto& argv) { return argv[0] == program; });
   };
-  EXPECT_EQ(asked("scontrol"), 4);
+  EXPECT_EQ(asked("scontrol"), 5);
   EXPECT_EQ(asked("sacctmgr"), 2);
   EXPECT_EQ(asked("srun"), 2);
 }

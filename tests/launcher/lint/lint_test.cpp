@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "launcher/lint/unified_diff.hpp"
+#include "launcher/network/read_network.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "support/json.hpp"
 #include "tests/support/golden.hpp"
@@ -45,10 +46,18 @@ Surroundings surroundings_of(const std::string& text) {
   around.is_folder = [](const std::string& path) {
     return path == "logs" || path == "/" || path == "/scratch" || path.starts_with("/scratch/me");
   };
-  const std::string mark = "# lint --topology ";
-  const std::size_t at = text.rfind(mark);
-  if (at == std::string::npos) return around;
-  const std::string file = text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
+  const auto named = [&text](const std::string& mark) {
+    const std::size_t at = text.rfind(mark);
+    if (at == std::string::npos) return std::string();
+    return text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
+  };
+  if (const auto file = named("# lint --network "); !file.empty()) {
+    auto network = read_network(read_bytes(root / file), file);
+    EXPECT_TRUE(network) << file;
+    if (network) around.network = *std::move(network);
+  }
+  const std::string file = named("# lint --topology ");
+  if (file.empty()) return around;
   auto topology = load_topology((root / file).string());
   EXPECT_TRUE(topology) << file;
   if (topology) {

@@ -52,5 +52,19 @@ TEST(Network, FindsTheUnitWhereDepthsDiffer) {
   EXPECT_EQ(at[2], (std::vector<int>{0, 0, 0, 0}));
 }
 
+TEST(Network, KnowsTheWidestSegment) {
+  auto blocks = assemble_network(
+      {.kind = "block"}, {{"b1", {}, {"a", "b", "c", "d"}}, {"b2", {}, {"e", "f", "g", "h", "i"}}});
+  EXPECT_EQ(segment_limit(blocks), 4);
+  blocks.block_size = 3;
+  EXPECT_EQ(segment_limit(blocks), 3);
+  EXPECT_EQ(leaf_widths(blocks).widest, 5);
+  EXPECT_EQ(segment_limit(two_leaves()), 0);
+  EXPECT_EQ(segment_limit({}), 0);
+  EXPECT_EQ(widest_segment(12, 5), 4);
+  EXPECT_EQ(widest_segment(7, 4), 1);
+  EXPECT_EQ(widest_segment(3, 4), 3);
+}
+
 }  // namespace
 }  // namespace dllaunch

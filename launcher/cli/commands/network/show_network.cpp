@@ -27,14 +27,14 @@ Result<Network> network_here(System& system) {
                "give a file: dllaunch topo --network topology.conf"};
 }
 
+}  // namespace
+
 Result<Network> network_of(System& system, const std::string& file) {
   if (file == own_network) return network_here(system);
   const auto text = system.read_file(file);
   if (!text) return text.error();
   return read_network(*text, file);
 }
-
-}  // namespace
 
 Result<int> show_network(System& system, const NetworkOptions& options) {
   const auto network = network_of(system, options.file);
