@@ -48,6 +48,7 @@ void visit_fields(Field& field, StoredNetwork& stored) {
   field("levels", stored.network.levels);
   field("units", stored.units);
   field.unless_empty("walk", as_hosts(stored.walk));
+  field.unless_empty("block_size", stored.network.block_size);
   field.unless_empty("warnings", stored.network.warnings);
 }
 

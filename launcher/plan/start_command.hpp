@@ -17,6 +17,9 @@ enum class Starter {
   other    // named by the profile of a cluster without Slurm
 };
 
+/// The variable in which ranks find the nodes in the order of their ranks, a host list.
+inline constexpr const char* node_order_variable = "DLLAUNCH_NODE_ORDER";
+
 struct StartCommand {
   std::string starter = {};               // the program, e.g. "srun"
   std::vector<std::string> options = {};  // the starter's; ends with "--" if it takes one

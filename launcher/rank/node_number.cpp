@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/plan/start_command.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "runtime/rank/node_leaves.hpp"
 
 namespace dllaunch {
 

@@ -8,6 +8,7 @@
 #include "launcher/network/read_network.hpp"
 #include "launcher/network/slurm_network.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/plan/start_command.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/node_order.hpp"
 #include "runtime/rank/node_leaves.hpp"

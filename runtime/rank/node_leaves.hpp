@@ -1,5 +1,4 @@
-// The order of a job's nodes and the leaves of the network below which they hang, as the launcher
-// tells the ranks.
+// The leaves of the network below which a job's nodes hang, as the launcher tells the ranks.
 #pragma once
 
 #include <string>
@@ -8,9 +7,6 @@
 #include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {
-
-/// The nodes in the order of their ranks, a host list.
-inline constexpr const char* node_order_variable = "DLLAUNCH_NODE_ORDER";
 
 /// The number of nodes of each leaf, "4,4,3", in the order of the ranks' nodes.
 inline constexpr const char* node_leaves_variable = "DLLAUNCH_NODE_LEAVES";
