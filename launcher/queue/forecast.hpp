@@ -31,7 +31,7 @@ struct Forecast {
 std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm_s,
                                  const NodeForecast* nodes, double now_s);
 
-/// By finish, then by node-hours. Slices must end a tenth earlier than a single job does, counted
+/// By finish, then by node-hours. Slices must end a quarter earlier than a single job does, counted
 /// from now: their later starts are less certain.
 void rank_by_finish(std::vector<Forecast>& forecasts, double now_s);
 

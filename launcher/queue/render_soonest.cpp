@@ -117,8 +117,9 @@ Json to_json(const Soonest& soonest) {
 
 std::string choice_of(const Soonest& soonest) {
   const auto& best = soonest.ranked.front();
-  auto text = fmt::format("{}: start estimated at {}, finish at {}", words_of(best.shape),
-                          moment(best.start_s), moment(best.finish_s));
+  auto text = fmt::format("{}: start estimated at {}{}, finish at {}", words_of(best.shape),
+                          moment(best.start_s), best.by_backfill() ? " if backfilled" : "",
+                          moment(best.finish_s));
   const auto own = std::ranges::find_if(soonest.ranked,
                                         [](const Forecast& one) { return one.shape.as_written(); });
   if (best.shape.as_written()) return text + "; the job as written finishes first";
