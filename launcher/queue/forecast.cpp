@@ -70,8 +70,11 @@ std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm
 
 void rank_by_finish(std::vector<Forecast>& forecasts, double now_s) {
   std::ranges::stable_sort(forecasts, [now_s](const Forecast& a, const Forecast& b) {
-    return std::tuple(std::round(weighed(a, now_s)), a.node_hours) <
-           std::tuple(std::round(weighed(b, now_s)), b.node_hours);
+    const auto key = [now_s](const Forecast& one) {
+      return std::tuple(std::round(weighed(one, now_s) / 60), one.finish_s - one.start_s,
+                        one.node_hours);
+    };
+    return key(a) < key(b);
   });
 }
 

@@ -31,8 +31,9 @@ struct Forecast {
 std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm_s,
                                  const NodeForecast* nodes, double now_s);
 
-/// By finish, then by node-hours. Slices must end a quarter earlier than a single job does, counted
-/// from now: their later starts are less certain.
+/// By finish, to the minute, then by the time it takes (waits are estimated too long: jobs end
+/// before their limits), then by node-hours. Slices must end a quarter earlier than a single job
+/// does, counted from now: their later starts are less certain.
 void rank_by_finish(std::vector<Forecast>& forecasts, double now_s);
 
 }  // namespace dllaunch

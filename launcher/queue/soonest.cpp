@@ -21,6 +21,7 @@
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "launcher/slurm/slurm_time.hpp"
 
 namespace dllaunch {
 namespace {
@@ -82,6 +83,8 @@ std::optional<LaunchPlan> plan_of(const Shape& shape, const SoonestRequest& requ
   if (other_place || shaped->plan.nodes != shape.nodes ||
       shaped->plan.ranks_per_node != shape.ranks_per_node)
     return std::nullopt;
+  const auto& time = shaped->job.resources.time;
+  if (time && parse_slurm_minutes(*time) != shape.limit_minutes) return std::nullopt;
   return std::move(shaped->plan);
 }
 
@@ -170,7 +173,7 @@ void sort_by_promise(std::vector<Shape>& shapes, Gaps& gaps, double now_s) {
   for (auto& one : promised) shapes.push_back(std::move(one.shape));
 }
 
-/// `own`: the plan of the job as written.
+/// Adds the forecast of what Slurm accepts. bad_request: sbatch rejects an option of the job.
 Result<Ok> ask_slurm(System& system, const SoonestRequest& request, const Ground& ground,
                      std::vector<Shape> shapes, Gaps& gaps, const Budget& budget, Soonest& found) {
   for (const Shape& shape : shapes) {
@@ -183,12 +186,14 @@ Result<Ok> ask_slurm(System& system, const SoonestRequest& request, const Ground
     ++found.tests;
     const auto tested =
         test_submission(system, options_of(*plan), std::min(budget.left(), longest_test));
-    if (tested.refusal) {
+    const bool silent = tested.refusal && tested.refusal->kind == ErrorKind::timeout;
+    if (tested.refusal && !silent) {
       if (shape.as_written() && tested.refusal->kind == ErrorKind::bad_request)
         return *tested.refusal;
       found.refused.push_back(words_of(shape) + ": " + tested.message);
       continue;
     }
+    // Without an answer the queue may still tell.
     auto estimate = parse_start_estimate(tested.message);
     const bool useful = estimate && is_useful_start(slurm_time(estimate->start_s), found.now_s);
     auto one = forecast(shape, useful ? std::optional(estimate->start_s) : std::nullopt,

@@ -19,9 +19,9 @@ using testing::HasSubstr;
 class SlurmSoonest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(
-        std::vector<std::string>{"--nodes", "4", "--cpus", "1", "--partition", "batch MaxTime=120",
-                                 "--partition", "short MaxTime=20"});
+    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
+        "--nodes", "4", "--cpus", "1", "--user", "alice", "--conf", "PrivateData=jobs",
+        "--partition", "batch MaxTime=120", "--partition", "short MaxTime=20"});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
 
@@ -125,6 +125,25 @@ TEST_F(SlurmSoonest, ABlockedClusterTakesSlicesThatFitBefore) {
   EXPECT_TRUE(sliced);
   const auto text = work_->run({"when", job_});
   EXPECT_THAT(text.out, HasSubstr("if backfilled"));
+}
+
+/// To her the nodes look free of jobs, and are not.
+TEST_F(SlurmSoonest, WhoSeesNoJobsOfOthersGetsSlurmsAnswerAlone) {
+  submit(4, 29);
+  submit(4, 60);
+  ASSERT_TRUE(planned(1)) << cluster_->on_head({"squeue"});
+  fs::permissions(work_->path(), fs::perms::all);
+  work_->before = cluster_->login("alice");
+  const auto found = when();
+  ASSERT_TRUE(found.is_object());
+  EXPECT_FALSE(value_at<bool>(found, "backfill_known", true));
+  for (const auto& one : found.at("shapes")) {
+    EXPECT_TRUE(one.at("backfill_start").is_null());
+    // Slurm adds up what waits in the same partition.
+    const bool batch = value_at<std::string>(one, "partition") == "batch";
+    EXPECT_GT(value_at<double>(one, "start") - value_at<double>(found, "now"),
+              (batch ? 80 : 27) * 60);
+  }
 }
 
 TEST_F(SlurmSoonest, WhatCannotRunIsSaid) {
