@@ -82,14 +82,15 @@ std::string render_soonest(const Soonest& soonest) {
   } else {
     text += fmt::format("            without backfill: {}\n", soonest.why_no_queue);
   }
-  text += fmt::format("  asked     {} of sbatch in {:.1f} s{}{}\n", counted(soonest.tests, "call"),
-                      soonest.test_seconds,
-                      soonest.left_out > 0
-                          ? fmt::format("; {} not asked for", counted(soonest.left_out, "shape"))
-                          : "",
-                      soonest.refused.empty()
-                          ? ""
-                          : fmt::format("; {} refused", counted(soonest.refused.size(), "shape")));
+  text += fmt::format(
+      "  asked     {} of sbatch in {:.1f} s{}{}{}\n", counted(soonest.tests, "call"),
+      soonest.test_seconds,
+      soonest.silent > 0 ? fmt::format("; {} without an answer", soonest.silent) : "",
+      soonest.left_out > 0 ? fmt::format("; {} not asked for", counted(soonest.left_out, "shape"))
+                           : "",
+      soonest.refused.empty()
+          ? ""
+          : fmt::format("; {} refused", counted(soonest.refused.size(), "shape")));
   for (const auto& refused : soonest.refused) text += "            refused: " + refused + "\n";
   return text;
 }
@@ -110,6 +111,7 @@ Json to_json(const Soonest& soonest) {
             {"later", worth.later}}},
           {"backfill_known", soonest.knows_queue},
           {"sbatch_calls", soonest.tests},
+          {"without_answer", soonest.silent},
           {"seconds", soonest.test_seconds},
           {"not_asked", soonest.left_out},
           {"refused", soonest.refused}};

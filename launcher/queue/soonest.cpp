@@ -187,6 +187,7 @@ Result<Ok> ask_slurm(System& system, const SoonestRequest& request, const Ground
     const auto tested =
         test_submission(system, options_of(*plan), std::min(budget.left(), longest_test));
     const bool silent = tested.refusal && tested.refusal->kind == ErrorKind::timeout;
+    found.silent += silent ? 1 : 0;
     if (tested.refusal && !silent) {
       if (shape.as_written() && tested.refusal->kind == ErrorKind::bad_request)
         return *tested.refusal;
@@ -238,6 +239,10 @@ Result<Soonest> find_soonest(System& system, const SoonestRequest& request) {
   auto asked = ask_slurm(system, request, *ground, *std::move(shapes), gaps, budget, found);
   if (!asked) return std::move(asked).error();
   found.test_seconds = budget.spent_s();
+  if (found.ranked.empty() && found.silent > 0)
+    return Error{ErrorKind::timeout,
+                 fmt::format("Slurm told no start within {:.0f} s", found.test_seconds),
+                 "its controller is busy: try again later, or submit with dllaunch run"};
   if (found.ranked.empty())
     return Error{ErrorKind::unsatisfiable,
                  found.refused.empty() ? "no shape of this job has a start that Slurm can tell"

@@ -30,6 +30,7 @@ struct Soonest {
   bool trains = false;
   bool knows_queue = false;  // else without gaps
   std::string why_no_queue = {};
+  int silent = 0;                         // of them, without an answer in time
   int tests = 0;                          // calls of sbatch
   double test_seconds = 0;                // of all calls
   int left_out = 0;                       // shapes that the bounds left out
