@@ -126,9 +126,9 @@ std::vector<Size> sizes_for(const Job& job, const LaunchPlan& plan, const Work& 
   return sizes;
 }
 
-/// One job of so many minutes.
+/// One job. What does not resume is lost at a limit that turns out too short, so it keeps its own.
 Shape whole(const Job& job, const LaunchPlan& plan, const Work& work, const Size& size,
-            int own_minutes) {
+            int own_minutes, bool resumes) {
   Shape shape{.sets = size.sets,
               .nodes = size.nodes,
               .spare_nodes = plan.recovery.spare_nodes,
@@ -139,7 +139,8 @@ Shape whole(const Job& job, const LaunchPlan& plan, const Work& work, const Size
   shape.run_s = seconds_on(work, shape.ranks());
   if (size.sets.empty()) return shape;
   const double ratio = shape.run_s / seconds_on(work, plan.ranks());
-  shape.limit_minutes = minutes_for(own_minutes * 60.0 * ratio);
+  const int scaled = minutes_for(own_minutes * 60.0 * ratio);
+  shape.limit_minutes = resumes ? scaled : std::max(scaled, own_minutes);
   shape.sets.push_back(fmt::format("resources.time={}", shape.limit_minutes));
   return shape;
 }
@@ -205,10 +206,10 @@ Result<std::vector<Shape>> shapes_of(const Job& job, const LaunchPlan& plan,
   };
   for (const Size& size : sizes_for(job, plan, work)) {
     const int own = minutes.value_or(minutes_for(seconds_on(work, plan.ranks()) * margin));
-    const Shape one = whole(job, plan, work, size, own);
+    const Shape one = whole(job, plan, work, size, own, resumes);
     add(one);
-    if (const auto least = with_least_time(job, work, one)) add(*least);
     if (!resumes) continue;
+    if (const auto least = with_least_time(job, work, one)) add(*least);
     for (const int slices : {2, 3, 4, 6, 8})
       if (const auto cut = in_slices(one, slices, plan.grace_seconds)) add(*cut);
   }

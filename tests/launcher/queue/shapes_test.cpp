@@ -99,6 +99,12 @@ TEST(Shapes, OnlyWhatResumesIsCut) {
   const auto work = unknown(command, planned(command, facts), facts);
   auto all = shapes(command, facts, work);
   EXPECT_EQ(all.size(), 1u) << "a command that says nothing of itself has the shape it has";
+  auto scales = command;
+  scales.study.step = "step ([0-9]+)";
+  for (const auto& one : shapes(scales, facts, work)) {
+    EXPECT_EQ(one.slices, 1);
+    EXPECT_GE(one.limit_minutes, 120) << "it would be lost at a limit that is too short";
+  }
   command.recovery.written = true;
   all = shapes(command, facts, work);
   EXPECT_EQ(whole_sizes(all).size(), 1u);
