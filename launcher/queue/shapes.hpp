@@ -42,13 +42,13 @@ constexpr double requeue_hold_s = 121;
 /// nodes: powers of two around the job's, with `train:` where the global batch divides and a rank
 /// gets at most twice its images (how much more fits its memory is not known) or a size was
 /// measured; with `run:` only if `study:` says how its speed is measured, which means that it runs
-/// on several sizes. The time limit changes as the time does; of a run that does not resume after it,
-/// it only grows.
+/// on several sizes. The time limit changes as the time does; of a run that does not resume after
+/// it, it only grows.
 /// partitions and QOS: those of the same hardware that admit the job.
 /// slices: 2, 3, 4, 6 or 8 jobs of the time limit that is needed, one after another, where the run
 /// saves before its time limit and is requeued; of each at least two thirds are of use.
-/// --time-min: where past runs tell that the work ends long before its limit, and the run resumes if
-/// it does not.
+/// --time-min: where past runs tell that the work ends long before its limit, and the run resumes
+/// if it does not.
 ///
 /// unsatisfiable: neither the job nor its partition has a time limit, and no run of it is known.
 Result<std::vector<Shape>> shapes_of(const Job& job, const LaunchPlan& plan,
