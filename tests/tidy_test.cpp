@@ -150,6 +150,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/job/key_rules.cpp", "as job_keys.cpp"},
     {"launcher/launch/child_run.cpp", "tests/end_to_end/study_test.cpp and sweep_test.cpp"},
     {"launcher/sweep/sweep_in_one_job.cpp", "tests/end_to_end/study_test.cpp, on a real Slurm"},
+    {"launcher/queue/soonest.cpp", "tests/end_to_end/soonest_test.cpp, on a real Slurm"},
     {"launcher/sweep/run_sweep.cpp", "tests/end_to_end/sweep_test.cpp, with kills"},
     {"launcher/job/job_schema_markdown.cpp", "its page, compared in job_schema_test.cpp"},
     {"launcher/job/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},

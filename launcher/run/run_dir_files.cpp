@@ -46,6 +46,8 @@ constexpr RunDirFile file_table[] = {
     {"provenance.json", "each submission: git revision, versions, variables without secrets, seeds",
      run_command, Keep::to_look_back},
     {"job.given.yaml", "the job file as it was written", run_command, Keep::to_look_back},
+    {"estimate.json", "when the run was expected to start, with --soonest", run_command,
+     Keep::to_look_back},
     {"code.diff", "what differed from the git revision, with `reproducibility: {diff: true}`",
      run_command, Keep::to_look_back},
     {"summary.json", "how the run ended", "dllaunch run, status and others", Keep::to_look_back},

@@ -42,12 +42,13 @@ std::optional<std::string> job_id_in(std::string_view text) {
   return id;
 }
 
-TestedSubmission test_submission(System& system, const std::vector<std::string>& options) {
+TestedSubmission test_submission(System& system, const std::vector<std::string>& options,
+                                 std::chrono::milliseconds limit) {
   auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");
-  auto output = system.run(argv, submit_limit);
+  auto output = system.run(argv, limit);
   if (!output) return {.refusal = std::move(output).error()};
   auto message = message_of(*output);
   if (output->exit_code == 0) return {.message = std::move(message)};

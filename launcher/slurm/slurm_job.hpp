@@ -2,6 +2,7 @@
 // Does not know runs: job_identity.hpp tells whether a job belongs to a run.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ struct TestedSubmission {
 };
 
 /// Validates a submission with these options (sbatch --test-only). Errors as in submit_job.
-TestedSubmission test_submission(System& system, const std::vector<std::string>& options);
+TestedSubmission test_submission(System& system, const std::vector<std::string>& options,
+                                 std::chrono::milliseconds limit = std::chrono::seconds(60));
 
 /// The job id in the output of `sbatch --parsable`, "123" or "123;cluster"; nullopt if there is
 /// none.

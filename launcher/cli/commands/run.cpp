@@ -26,6 +26,7 @@
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
 #include "launcher/provenance/record_provenance.hpp"
+#include "launcher/queue/soonest.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
@@ -45,6 +46,7 @@ constexpr std::string_view examples =
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
   dllaunch run train.yaml --run-dir runs/a      run again: resume from the last checkpoint
+  dllaunch run train.yaml --soonest             in the shape that finishes first
   dllaunch run train.yaml --local --detach      in the background on this machine
   salloc -N2 --exclusive dllaunch run train.yaml --allocated
                                                 in the allocation that is there
@@ -59,8 +61,26 @@ struct RunOptions {
   bool detach = false;
   bool json = false;
   bool dry_run = false;
+  bool soonest = false;
   std::string run_dir;
 };
+
+/// Takes the shape that would finish first; the estimate goes into the run's directory.
+/// bad_request: the run exists, and has its shape.
+Result<StartRecord> take_soonest(RunOptions& options, System& system) {
+  if (options.local || options.dry_run || holds_a_run(options.run_dir))
+    return Error{ErrorKind::bad_request,
+                 options.local || options.dry_run
+                     ? "--soonest submits to the queue"
+                     : "--soonest chooses the shape of a new run, and this one has its own",
+                 "leave out --soonest; `dllaunch when` shows the shapes"};
+  const auto found = find_soonest(system, {.job_file = options.job_file, .sets = options.sets});
+  if (!found) return found.error();
+  system.log("dllaunch: soonest: " + choice_of(*found) + "\n");
+  const auto& best = found->ranked.front();
+  options.sets.insert(options.sets.end(), best.shape.sets.begin(), best.shape.sets.end());
+  return record_of(best, found->now_s);
+}
 
 struct Planned {
   Job job;
@@ -324,8 +344,10 @@ Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunD
 }
 
 Result<int> run_job(const RunOptions& given, System& system) {
-  const auto resolved = resolve_runs(given, system);
-  if (!resolved) return resolved.error();
+  auto resolved = resolve_runs(given, system);
+  if (!resolved) return std::move(resolved).error();
+  const auto estimate = given.soonest ? take_soonest(*resolved, system) : StartRecord{};
+  if (!estimate) return estimate.error();
   const RunOptions& options = *resolved;
   auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
@@ -368,6 +390,9 @@ Result<int> run_job(const RunOptions& given, System& system) {
                        .sets = options.sets,
                        .variables = process_variables(),
                        .readers = readers_of(options.job_file)});
+  if (given.soonest && !attached) {
+    if (auto kept = keep_estimate(*run, *estimate); !kept) return std::move(kept).error();
+  }
   if (auto known = remember_run(system, *run); !known && system.console().verbosity > 0)
     system.log("dllaunch: " + known.error().what + "\n");
   if (attached && options.detach) {
@@ -395,6 +420,10 @@ CommandBody declare(CommandOptions& app) {
       ->needs(allocated);
   auto* detach = app.add_flag("--detach", options->detach, "return once submitted or started");
   app.add_flag("--json", options->json, "with --detach: one JSON document")->needs(detach);
+  app.add_flag("--soonest", options->soonest,
+               "in the shape of its work that would finish first (dllaunch when)")
+      ->excludes(local)
+      ->excludes(allocated);
   app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
   app.add_option("--run-dir", options->run_dir,
                  "directory for all files of this run [runs/NAME-TIME]")
