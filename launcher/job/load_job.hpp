@@ -12,6 +12,9 @@ namespace dllaunch {
 
 /// Reads and parses `path`; logs every problem. bad_request: no such file, a folder, or the number
 /// of problems.
+Result<Job> load_any_job(System& system, const std::string& path,
+                         std::span<const std::string> sets);
+/// The same for those that know no components: a modular job is a bad_request.
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets);
 
 /// Whether a text is a script for sbatch, which looks for directives only in a file with a shebang.

@@ -3,6 +3,11 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
@@ -19,6 +24,18 @@ Error holds_another(const RunDir& run, const std::string& why) {
           "choose another --run-dir, or undo the changes to the job file"};
 }
 
+std::vector<std::string> changes_between(const Job& before, const Job& now) {
+  auto changes = changes_that_matter(before.resolved, now.resolved);
+  const bool alike = std::ranges::equal(before.components, now.components, {}, &JobComponent::name,
+                                        &JobComponent::name);
+  if (!alike) changes.emplace_back("components: others, or in another order");
+  for (std::size_t i = 0; alike && i < now.components.size(); ++i) {
+    for (const auto& change : changes_between(before.components[i].job, now.components[i].job))
+      changes.push_back(fmt::format("components.{}.{}", now.components[i].name, change));
+  }
+  return changes;
+}
+
 }  // namespace
 
 Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
@@ -32,7 +49,7 @@ Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
         earlier.problems.empty() ? "not a job" : earlier.problems.front().message;
     return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
   }
-  auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
+  auto changes = changes_between(*earlier.job, job);
   const auto plan_text = system.read_file(run.plan_json());
   const auto before = plan_text ? json_object_in(*plan_text) : Json();
   const int ranks = before.contains("ranks") ? plan_from_json(before).ranks() : plan.ranks();
@@ -51,12 +68,7 @@ Readers readers_of(const std::string& job_file) {
 
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers) {
-  auto stored = job.resolved;
-  // The key's presence means that the user set it: do not write defaults.
-  if (!job.recovery.written) stored.erase("recovery");
-  if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
-    stored["runtime"].erase("stall_abort_seconds");
-  auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
+  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
   if (done && !plan.train_json.empty())
     done = write_file(run.train_json(), plan.train_json, readers);
   if (done) done = write_file(run.plan_json(), json_text(to_json(plan)), readers);

@@ -95,7 +95,8 @@ std::string default_account(System& system, const std::string& user);
 /// `sacct --parsable2` with the fields that jobs_of_accounting() asks for: the job, and its tasks
 /// if it is an array.
 std::vector<SlurmJob> parse_accounting(std::string_view text, const std::string& id);
-/// Lines that begin with a job id. A task of an array has the array's.
+/// Lines that begin with a job id. A task of an array has the array's, the component of a
+/// heterogeneous job that of its first.
 std::vector<JobWords> parse_job_words(std::string_view text);
 
 }  // namespace dllaunch

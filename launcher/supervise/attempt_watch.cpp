@@ -156,7 +156,9 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   }
   end_.told_to_end = true;
   ask_ranks(starter);
-  end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
+  // The owner of a component told only the supervisor.
+  const auto patience = run_.allocation.group.empty() ? patience_of_slurm : seconds(0);
+  end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience));
 }
 
 /// Whether it is too early to signal: ranks that have just started may not have a handler, and
