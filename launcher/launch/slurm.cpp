@@ -35,6 +35,15 @@ int tasks_in(const QueuedJob& job) {
   return numbers ? std::max(1, numbers->size()) : 1;
 }
 
+/// The components of a heterogeneous job start and wait together; the first has the script.
+QueuedJob as_one(std::vector<QueuedJob> jobs) {
+  std::ranges::sort(jobs, {}, &QueuedJob::id);
+  QueuedJob one = std::move(jobs.front());
+  for (std::size_t i = 1; i < jobs.size(); ++i)
+    if (!jobs[i].nodes.empty()) one.nodes += (one.nodes.empty() ? "" : ",") + jobs[i].nodes;
+  return one;
+}
+
 std::string tasks(int count) {
   return fmt::format("{} task{}", count, count == 1 ? "" : "s");
 }
@@ -95,7 +104,7 @@ class JobWatch {
       return is_final_state(job.state) || !is_same_job(job_, job.origin);
     });
     if (!queued->empty()) {
-      plan_.array ? show_tasks(*queued) : show(queued->front());
+      plan_.array ? show_tasks(*queued) : show(as_one(*queued));
       return Ok{};
     }
     end_ = finished_jobs(system_, job_);

@@ -24,8 +24,9 @@ Result<Ok> check_component(const std::string& name, const LaunchPlan& plan) {
   if (plan.launcher != Launcher::slurm) return Ok{};
   if (!plan.start.starts_by_srun())
     return Error{ErrorKind::unavailable,
-                 within(name, "srun has no MPI plug-in here, and mpirun would take the first "
-                              "component's nodes"),
+                 within(name,
+                        "srun has no MPI plug-in here, and mpirun would take the first "
+                        "component's nodes"),
                  "runtime.transport: tcp, if its ranks do without MPI"};
   if (plan.stage.wanted())
     return Error{ErrorKind::bad_request,
@@ -75,7 +76,9 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
     whole.components.push_back({.name = name,
                                 .ends_job = ends_job,
                                 .nodes = plan.nodes,
-                                .ranks_per_node = plan.ranks_per_node});
+                                .ranks_per_node = plan.ranks_per_node,
+                                .signal = plan.signal,
+                                .host_suffix = plan.host_suffix});
     whole.nodes += plan.nodes;
     whole.asks_ranks = whole.asks_ranks || plan.asks_ranks;
     whole.grace_seconds = std::max(whole.grace_seconds, plan.grace_seconds);
@@ -124,9 +127,9 @@ Json to_json(const ModularPlan& plan) {
 
 std::string render_plan(const ModularPlan& plan) {
   const bool local = plan.whole.launcher == Launcher::local;
-  auto text = fmt::format(
-      "{}: {} components, {}\n", plan.whole.name, plan.components.size(),
-      local ? "side by side on this machine" : "in one heterogeneous job of Slurm");
+  auto text =
+      fmt::format("{}: {} components, {}\n", plan.whole.name, plan.components.size(),
+                  local ? "side by side on this machine" : "in one heterogeneous job of Slurm");
   for (const auto& component : plan.components) {
     text += fmt::format("\ncomponent {}{}\n", component.name,
                         component.ends_job ? ", which ends the job when it has completed" : "");

@@ -111,9 +111,12 @@ void visit_fields(Field& field, ComponentOutline& component) {
   field("ends_job", component.ends_job);
   field("nodes", within(component.nodes, 1, most_nodes));
   field("ranks_per_node", within(component.ranks_per_node, 1, most_nodes));
+  field("signal", component.signal);
+  field.unless_empty("host_suffix", component.host_suffix);
   if constexpr (Field::reads) {
     // It becomes a path.
-    const bool path = component.name.find('/') != std::string::npos || component.name.starts_with('.');
+    const bool path =
+        component.name.find('/') != std::string::npos || component.name.starts_with('.');
     if (path) component.name = "?";
   }
 }

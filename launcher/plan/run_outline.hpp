@@ -27,6 +27,8 @@ struct ComponentOutline {
   bool ends_job = false;  // the whole is over when it has completed
   int nodes = 1;
   int ranks_per_node = 1;
+  std::string signal = {};       // that announces its time limit
+  std::string host_suffix = {};  // appended to host names, to reach them
   int ranks() const { return nodes * ranks_per_node; }
 };
 

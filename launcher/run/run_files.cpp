@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
 #include "support/json.hpp"
 
@@ -75,6 +77,54 @@ Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& 
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }
+  return done;
+}
+
+namespace {
+
+Result<Ok> make_components_folder(const RunDir& run, bool share) {
+  namespace fs = std::filesystem;
+  const auto path = run.path + "/components";
+  std::error_code error;
+  fs::create_directories(path, error);
+  const auto group = fs::perms::group_read | fs::perms::group_exec;
+  if (!error)
+    fs::permissions(path, share ? fs::perms::owner_all | group : fs::perms::owner_all, error);
+  if (!error) return Ok{};
+  return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", path, error.message()),
+               "choose another --run-dir"};
+}
+
+Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan& plan,
+                           std::size_t number, Readers readers) {
+  const auto& part = job.components[number];
+  const auto& own = plan.components[number].plan;
+  const auto dir = component_dir(run.path, part.name);
+  if (plan.whole.launcher == Launcher::local)
+    return write_file(dir + ".yaml", to_yaml(stored_json(part.job)), readers);
+  auto made = make_run_dir(dir);
+  if (!made) return std::move(made).error();
+  forget_summary(*made);
+  if (auto shared = share_run_dir(*made, plan.whole.share); !shared) return shared;
+  auto done = write_file(made->job_yaml(), to_yaml(stored_json(part.job)), readers);
+  if (done && !own.train_json.empty())
+    done = write_file(made->train_json(), own.train_json, readers);
+  if (done) done = write_file(made->plan_json(), json_text(to_json(own)), readers);
+  if (done) done = write_file(dir + "/component.sh", render_component(plan, number), readers);
+  return done;
+}
+
+}  // namespace
+
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const ModularPlan& plan,
+                           Readers readers) {
+  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
+  if (done) done = write_file(run.plan_json(), json_text(to_json(plan.whole)), readers);
+  if (done) done = make_components_folder(run, plan.whole.share);
+  for (std::size_t i = 0; done && i < job.components.size(); ++i)
+    done = write_component(run, job, plan, i, readers);
+  if (done && plan.whole.launcher == Launcher::slurm)
+    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   return done;
 }
 

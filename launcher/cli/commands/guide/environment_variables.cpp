@@ -53,6 +53,14 @@ constexpr EnvironmentVariable variable_table[] = {
      "the name of this start in the run's journal: an allocation may see several"},
     {SetBy::dllaunch, "DLLAUNCH_HEARTBEAT", "dllaunch supervise", "your program",
      "a file that a command of run: may touch to show that it is alive"},
+    {SetBy::dllaunch, "DLLAUNCH_COMPONENT, DLLAUNCH_COMPONENTS", "dllaunch run, the batch script",
+     "your program", "with components: the own component's name, and all names, with commas"},
+    {SetBy::dllaunch,
+     "DLLAUNCH_COMPONENT_NAME_HOSTS, DLLAUNCH_COMPONENT_NAME_NODES, DLLAUNCH_COMPONENT_NAME_RANKS, "
+     "DLLAUNCH_COMPONENT_NAME_ADDRESS, DLLAUNCH_COMPONENT_NAME_PORT",
+     "dllaunch run, the batch script", "your program",
+     "of each component, its name in upper case with _ for -: its hosts, with commas, and their "
+     "number; the number of its ranks; the host of its rank 0; the first of 64 ports for it"},
     {SetBy::dllaunch, "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK", "dllaunch exec",
      "dltrain, your program", "the rank and the number of ranks, for frameworks"},
     {SetBy::dllaunch, "MASTER_ADDR, MASTER_PORT", "dllaunch exec", "your program",
@@ -64,6 +72,8 @@ constexpr EnvironmentVariable variable_table[] = {
 
     {SetBy::dllaunch_for_itself, "DLLAUNCH_DAEMON_SETTINGS", "dllaunch daemon start",
      "dllaunch-daemon", "the options of the daemon"},
+    {SetBy::dllaunch_for_itself, "DLLAUNCH_HET_GROUP", "a component's script", "dllaunch supervise",
+     "the component's number in its heterogeneous job"},
     {SetBy::dllaunch_for_itself, "DLLAUNCH_SPAWN", "dllaunch spawn", "dllaunch exec, dltrain",
      "its process id: it started the rank, whatever other launchers' variables say"},
     {SetBy::dllaunch_for_itself, "DLLAUNCH_PREFLIGHT_SECRET", "dllaunch supervise, dllaunch doctor",
