@@ -34,7 +34,8 @@ void ComponentGroup::look(Clock::time_point now) {
     if (!codes_[i]) codes_[i] = processes_[i].poll();
   if (!decided_) {
     decided_ = ends_the_job(components_, codes_);
-    if (decided_) send(SIGTERM);
+    // Slurm's own is TERM, which its ranks get too.
+    if (decided_) send(SIGINT);
     if (decided_) kill_at_ = now + patience_;
   }
   if (!kill_at_ || now < *kill_at_) return;

@@ -31,8 +31,8 @@ class ComponentGroup {
   /// unavailable: it cannot be started; those before it are ended.
   Result<Ok> start(const std::vector<Start>& starts);
 
-  /// Looks which have ended. When one has ended the job, the others are told to end, and killed if
-  /// they do not.
+  /// Looks which have ended. When one has ended the job, the others are told to end, by INT, and
+  /// killed if they do not.
   void look(Clock::time_point now);
   /// To those that still run, each its own; 0: none.
   void send(const std::function<int(const ComponentOutline&)>& signal);

@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> component_variables(
       {"DLLAUNCH_COMPONENT", own},
       {"DLLAUNCH_COMPONENTS", fmt::format("{}", fmt::join(names, ","))}};
   for (const auto& [name, hosts, ranks, port] : places) {
-    const auto stem = "DLLAUNCH_COMPONENT_" + variable_word(name);
+    const auto stem = "DLLAUNCH_COMPONENT" + ("_" + variable_word(name));
     all.emplace_back(stem + "_HOSTS", fmt::format("{}", fmt::join(hosts, ",")));
     all.emplace_back(stem + "_NODES", std::to_string(hosts.size()));
     all.emplace_back(stem + "_RANKS", std::to_string(ranks));

@@ -177,12 +177,13 @@ class Splitter {
   void check_name(const std::string& name, const YamlEntry& entry) {
     const auto [earlier, fresh] = names_.emplace(variable_word(name), name);
     if (fresh) return;
-    problem(entry.value->mark,
-            earlier->second == name
-                ? fmt::format("two components have the name {}", in_quotes(name))
-                : fmt::format("{} and {} have the same variables DLLAUNCH_COMPONENT_{}_...: rename "
-                              "one of them",
-                              in_quotes(earlier->second), in_quotes(name), earlier->first));
+    problem(
+        entry.value->mark,
+        earlier->second == name
+            ? fmt::format("two components have the name {}", in_quotes(name))
+            : fmt::format("{} and {} have the same variables DLLAUNCH_COMPONENT{}...: rename "
+                          "one of them",
+                          in_quotes(earlier->second), in_quotes(name), "_" + earlier->first + "_"));
   }
 
   const YamlNode& root_;

@@ -21,7 +21,10 @@ ComponentState state_of(System& system, const ComponentOutline& component, const
   if (!run) return state;
   const bool begun = run->plan.launcher == Launcher::local || !run->job_id.empty();
   if (!begun || whole.state == "pending") return state;
-  const Queue queue{.answered = whole.state != "unknown", .jobs = whole.jobs};
+  Queue queue{.answered = whole.state != "unknown", .jobs = whole.jobs};
+  // "12" is also the number of the whole.
+  std::erase_if(queue.jobs,
+                [&run](const QueuedJob& job) { return job_number(job.id) != run->job_id; });
   const auto now = run_state_of(*std::move(run), queue, now_s);
   state.state = now.state;
   state.progress = progress_words(now);
@@ -40,6 +43,12 @@ std::vector<ComponentState> component_states(System& system, const RunState& who
   std::vector<ComponentState> states;
   for (const auto& component : whole.run.plan.components)
     states.push_back(state_of(system, component, whole, now_s));
+  // Told to stop, since another one had ended the job.
+  for (auto& one : states) {
+    if (whole.state != "completed" || one.state != "cancelled") continue;
+    one.state = "stopped";
+    one.reason = "the job was over";
+  }
   return states;
 }
 

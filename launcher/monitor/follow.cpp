@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
 
@@ -22,8 +23,8 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
                             .plain = settings.plain};
   if (settings.components.empty()) outputs_.emplace_back(run.out(), output);
   for (const auto& component : settings.components) {
-    output.component = component.name;
-    outputs_.emplace_back(component_dir(run.path, component.name) + "/out", output);
+    output.component = component;
+    outputs_.emplace_back(component_dir(run.path, component) + "/out", output);
   }
   for (auto events = events_.read(); !events.empty(); events = events_.read()) {
     for (const auto& event : events) {

@@ -9,7 +9,6 @@
 #include "launcher/monitor/progress.hpp"
 #include "launcher/monitor/rank_output.hpp"
 #include "launcher/os/system.hpp"
-#include "launcher/plan/run_outline.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/summary.hpp"
@@ -24,9 +23,9 @@ struct FollowSettings {
   std::optional<std::int64_t> max_steps = {};  // of the training; absent: no limit
   /// Unix seconds. The run started before it was followed; earlier events are shown too.
   std::optional<double> attached_at_s = {};
-  bool show_past = true;                          // what happened before it was followed
-  std::vector<std::string> plain = {};            // with show_logs: files whose lines are shown too
-  std::vector<ComponentOutline> components = {};  // of a modular run, whose lines they are
+  bool show_past = true;                     // what happened before it was followed
+  std::vector<std::string> plain = {};       // with show_logs: files whose lines are shown too
+  std::vector<std::string> components = {};  // of a modular run, whose lines are shown
 };
 
 class Follower {

@@ -14,7 +14,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::completed:
       return "completed";
     case Cause::cancelled:
-      return "asked to stop";
+      return attempt.detail.empty() ? "asked to stop" : attempt.detail;
     case Cause::superseded:
       return "another copy of this run has taken over";
     case Cause::time_limit:

@@ -240,6 +240,10 @@ Result<Ok> signal_script(System& system, const std::string& id, const std::strin
   return tell(system, {"scancel", "--batch", "--signal=" + signal, id}, slurm_limit);
 }
 
+Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal) {
+  return tell(system, {"scancel", "--signal=" + signal, id}, short_limit);
+}
+
 Result<Ok> cancel_job(System& system, const std::string& id, seconds limit) {
   return tell(system, {"scancel", id}, limit);
 }

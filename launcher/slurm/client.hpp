@@ -54,6 +54,8 @@ Result<std::vector<JobWords>> own_recorded_jobs(System& system, double since_s);
 
 /// Signals the batch script. Its trap forwards the signal to the ranks' step only.
 Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal);
+/// Signals the ranks: every step of the job, not the batch script.
+Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal);
 /// Cancels a job ("17"), a task of an array ("17_3") or a step ("17.0").
 Result<Ok> cancel_job(System& system, const std::string& id,
                       std::chrono::seconds limit = slurm_limit);

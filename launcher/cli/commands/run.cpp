@@ -330,7 +330,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                           .show_logs = job.train.is_null() || system.console().verbosity > 0,
                           .terminal = system.console().terminal_err && !background};
   settings.epochs = value_at<std::optional<std::int64_t>>(job.train, "epochs");
-  settings.components = plan.components;
+  for (const auto& one : plan.components) settings.components.push_back(one.name);
   settings.max_steps = value_at<std::optional<std::int64_t>>(job.train, "max_steps");
   if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(system, run, settings);
