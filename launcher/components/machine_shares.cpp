@@ -10,8 +10,7 @@ namespace {
 
 /// `all` in shares: what each asks for, and equal parts of the rest, the larger ones first.
 std::vector<int> divided(int all, const std::vector<std::optional<int>>& asked) {
-  const auto open =
-      std::ranges::count_if(asked, [](const auto& one) { return !one.has_value(); });
+  const auto open = std::ranges::count_if(asked, [](const auto& one) { return !one.has_value(); });
   int left = all;
   for (const auto& one : asked) left -= one.value_or(0);
   left = std::max(0, left);

@@ -18,7 +18,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::superseded:
       return "another copy of this run has taken over";
     case Cause::time_limit:
-      return "ended before its time limit";
+      return attempt.detail.empty() ? "ended before its time limit" : attempt.detail;
     case Cause::preempted:
       return "was preempted by another job";
     case Cause::requeued:

@@ -21,9 +21,8 @@ constexpr std::chrono::seconds patience(10);  // per query to Slurm
 std::vector<pid_t> pids_here(const RunDir& run, const JobAllocation& allocation) {
   auto pids = pids_of_run(run.path);
   const auto& job = allocation.leader.empty() ? allocation.job : allocation.leader;
-  std::erase_if(pids, [&](pid_t pid) {
-    return variable_of(pid, "SLURM_JOB_ID").value_or("") != job;
-  });
+  std::erase_if(pids,
+                [&](pid_t pid) { return variable_of(pid, "SLURM_JOB_ID").value_or("") != job; });
   return pids;
 }
 

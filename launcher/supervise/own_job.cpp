@@ -1,8 +1,7 @@
 #include "launcher/supervise/own_job.hpp"
 
-#include <fmt/core.h>
-
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -10,6 +9,7 @@ namespace dllaunch {
 
 void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt) {
   if (allocation.group.empty()) return;
+  const auto name = "its Slurm job, " + allocation.leader + "+" + allocation.group;
   constexpr int looks = 12;
   for (int i = 0; i < looks; ++i) {
     const auto record = ask_of_job(system, allocation, std::chrono::seconds(3));
@@ -17,12 +17,12 @@ void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& a
     const auto is = [&record](std::string_view state) { return record->state.starts_with(state); };
     if (is("TIMEOUT") || (is("COMPLETING") && record->reason == "TimeLimit")) {
       attempt.cause = Cause::time_limit;
+      attempt.detail = name + ", reached its time limit";
       return;
     }
     if (is("CANCELLED")) {
       attempt.cause = Cause::cancelled;
-      attempt.detail =
-          fmt::format("its Slurm job, {}+{}, was cancelled", allocation.leader, allocation.group);
+      attempt.detail = name + ", was cancelled";
       return;
     }
     if (!is("COMPLETING")) return;
