@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string_view>
+#include <utility>
+
 #include "launcher/job/components.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/random.hpp"
@@ -57,12 +60,16 @@ std::vector<std::pair<std::string, std::string>> component_variables(
       {"DLLAUNCH_COMPONENT", own},
       {"DLLAUNCH_COMPONENTS", fmt::format("{}", fmt::join(names, ","))}};
   for (const auto& [name, hosts, ranks, port] : places) {
-    const auto stem = "DLLAUNCH_COMPONENT" + ("_" + variable_word(name));
-    all.emplace_back(stem + "_HOSTS", fmt::format("{}", fmt::join(hosts, ",")));
-    all.emplace_back(stem + "_NODES", std::to_string(hosts.size()));
-    all.emplace_back(stem + "_RANKS", std::to_string(ranks));
-    all.emplace_back(stem + "_ADDRESS", hosts.empty() ? "" : hosts.front());
-    all.emplace_back(stem + "_PORT", std::to_string(port));
+    const auto add = [&all, word = variable_word(name)](std::string variable, std::string value) {
+      constexpr std::string_view mark = "NAME";
+      variable.replace(variable.find(mark), mark.size(), word);
+      all.emplace_back(std::move(variable), std::move(value));
+    };
+    add("DLLAUNCH_COMPONENT_NAME_HOSTS", fmt::format("{}", fmt::join(hosts, ",")));
+    add("DLLAUNCH_COMPONENT_NAME_NODES", std::to_string(hosts.size()));
+    add("DLLAUNCH_COMPONENT_NAME_RANKS", std::to_string(ranks));
+    add("DLLAUNCH_COMPONENT_NAME_ADDRESS", hosts.empty() ? "" : hosts.front());
+    add("DLLAUNCH_COMPONENT_NAME_PORT", std::to_string(port));
   }
   return all;
 }

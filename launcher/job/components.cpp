@@ -138,6 +138,7 @@ class Splitter {
           !is_among(refused_keys, entry.key))
         defaults_.entries.push_back(entry);
     }
+    for (auto& one : expand_short_forms(job_schema(), defaults_)) parts_.problems.push_back(one);
     const YamlEntry* name = find(root_, "name");
     if (name != nullptr) whole_name_ = name->value->text;
   }

@@ -144,6 +144,7 @@ ParsedJob parse_modular(const YamlNode& root, std::vector<YamlProblem> problems,
     all.unknown_keys = unknown_keys;
     return all;
   }
+  whole.resolved = stored_json(whole);
   ParsedJob parsed;
   parsed.job = std::move(whole);
   parsed.notes = placed(std::move(notes), sources);
@@ -189,6 +190,7 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
 Json stored_json(const Job& job) {
   auto stored = job.resolved;
   if (!job.components.empty()) {
+    stored["components"] = Json::array();
     for (const auto& part : job.components) {
       auto own = Json{{"name", part.name}, {"ends", part.ends_job ? "job" : "nothing"}};
       const auto keys = component_schema(job_schema());

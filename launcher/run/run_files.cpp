@@ -27,7 +27,12 @@ Error holds_another(const RunDir& run, const std::string& why) {
 }
 
 std::vector<std::string> changes_between(const Job& before, const Job& now) {
-  auto changes = changes_that_matter(before.resolved, now.resolved);
+  const auto without_components = [](Json resolved) {
+    resolved.erase("components");
+    return resolved;
+  };
+  auto changes =
+      changes_that_matter(without_components(before.resolved), without_components(now.resolved));
   const bool alike = std::ranges::equal(before.components, now.components, {}, &JobComponent::name,
                                         &JobComponent::name);
   if (!alike) changes.emplace_back("components: others, or in another order");

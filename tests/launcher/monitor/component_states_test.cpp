@@ -44,8 +44,9 @@ class ComponentStates : public testing::Test {
 };
 
 TEST_F(ComponentStates, AreThoseOfTheirOwnJobs) {
-  whole_.jobs = {{.id = "12+1", .state = "RUNNING", .nodes = "n[3-4]"},
-                 {.id = "12+0", .state = "RUNNING", .nodes = "n1"}};
+  whole_.jobs = parse_queue(
+      "12+1|RUNNING|N/A|0:05|n[3-4]|None||x-trainer|/x/job.sbatch\n"
+      "12+0|RUNNING|N/A|0:05|n1|None||x-loader|/x/job.sbatch\n");
   EXPECT_THAT(lines(),
               testing::ElementsAre("loader   running on n1", "trainer  running on n[3-4]"));
 }
