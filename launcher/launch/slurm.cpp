@@ -285,6 +285,14 @@ std::string comment_of(const LaunchPlan& plan) {
   return comment;
 }
 
+/// Slurm does not say what it does not support.
+Error why_no_components(Error error) {
+  if (error.what.find("not supported on this system") == std::string::npos) return error;
+  error.what = "this Slurm has no heterogeneous jobs, which components need: " + error.what;
+  error.hint = "they need SchedulerType=sched/backfill; or write a job file for each component";
+  return error;
+}
+
 /// Returns the job id, even if sbatch fails after submitting: another call would create a second
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
@@ -310,7 +318,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
     if (*found) id = **found;
     if (!*found) forget_intent(run);
   }
-  if (!id) return id;
+  if (!id) return plan.components.empty() ? id : why_no_components(std::move(id).error());
   // The job exists, even if writing fails.
   const auto ignored = take_for_ours(run, *id, intent.token, system);
   return id;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "support/id_set.hpp"
 #include "support/json.hpp"
@@ -88,8 +89,9 @@ TEST_F(LocalComponents, HaveSharesOfTheMachine) {
   const auto plan = work_.run({"plan", work_.path() + "/job.yaml", "--local", "--json"});
   const auto cores = Json::parse(plan.out, nullptr, false);
   ASSERT_FALSE(cores.is_discarded()) << plan.err;
-  if (std::thread::hardware_concurrency() > 1)
+  if (std::thread::hardware_concurrency() > 1) {
     EXPECT_FALSE(cpus_of("a").intersects(cpus_of("b-c")));
+  }
   const auto text = work_.run({"logs", work_.run_dir() + "/components/b-c"}).out;
   EXPECT_THAT(text, HasSubstr("DLLAUNCH_COMPONENT=b-c\n"));
   EXPECT_THAT(text, HasSubstr("DLLAUNCH_COMPONENT_B_C_ADDRESS=127.0.0.1\n"));
