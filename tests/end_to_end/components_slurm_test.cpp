@@ -125,6 +125,9 @@ TEST_F(SlurmComponents, OneThatDiesRestartsInItsPlace) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("trainer ranks 0-3: again"));
   EXPECT_EQ(status(work_->run_dir() + "/components/trainer")["restarts"], 1);
+  const auto journal = work_->text_of("run/components/trainer/supervisor.jsonl");
+  EXPECT_THAT(journal, HasSubstr("\"event\":\"preflight\"")) << "on the component's nodes";
+  EXPECT_THAT(journal, HasSubstr("\"unfit\":\"\""));
 }
 
 TEST_F(SlurmComponents, ScancelOfOneEndsTheWhole) {

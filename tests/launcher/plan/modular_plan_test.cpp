@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "launcher/os/posix_system.hpp"
 #include "support/json.hpp"
@@ -37,7 +38,7 @@ Result<ModularPlan> joined(const Job& job, bool local = false) {
   for (const auto& part : job.components) {
     auto paths = sample_paths();
     paths.run_dir = component_dir(sample_paths().run_dir, part.name);
-    auto made = plan(part.job, local ? one_machine("pu:4") : small_cluster(), paths, local);
+    auto made = plan(part.job, local ? one_machine("cores:2") : small_cluster(), paths, local);
     if (!made) return std::move(made).error();
     plans.push_back(*std::move(made));
   }
@@ -103,6 +104,27 @@ TEST(ModularPlan, TheScriptHoldsThoseOfTheComponents) {
     EXPECT_EQ(bash(own, "-n").exit_code, 0);
     EXPECT_THAT(own, Not(HasSubstr("#SBATCH")));
     EXPECT_THAT(own, HasSubstr("export DLLAUNCH_HET_GROUP=" + std::to_string(i)));
+  }
+}
+
+TEST(ModularPlan, TheScriptIsAsInTheGoldenFile) {
+  const auto made = joined(two_components());
+  ASSERT_TRUE(made);
+  std::string text;
+  std::istringstream lines(render_sbatch(*made, "abc"));
+  for (std::string line; std::getline(lines, line);)
+    text += (line.starts_with("{\"name\"") ? "(JSON, in one line)" : line) + "\n";
+  EXPECT_TRUE(matches_golden("launcher/components.sbatch", text));
+  PosixSystem system{Console{}};
+  if (!system.find_program("shellcheck")) GTEST_SKIP() << "unavailable: shellcheck";
+  for (const auto& script :
+       {render_sbatch(*made), render_component(*made, 0), render_component(*made, 1)}) {
+    const TemporaryFolder folder;
+    std::ofstream(folder.path() + "/script") << script;
+    const auto output = system.run({"shellcheck", "--severity=info", folder.path() + "/script"},
+                                   std::chrono::seconds(60));
+    ASSERT_TRUE(output);
+    EXPECT_EQ(output->out, "");
   }
 }
 
