@@ -39,6 +39,15 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
       "dllaunch run, plan, script and validate take it"};
 }
 
+std::optional<Job> modular_job(System& system, const std::string& path,
+                               std::span<const std::string> sets) {
+  const auto text = system.read_file(path);
+  const auto parsed = text ? parse_job(*text, path, sets) : ParsedJob{};
+  if (!parsed.job || parsed.job->components.empty()) return std::nullopt;
+  auto job = load_any_job(system, path, sets);
+  return job ? std::optional(*std::move(job)) : std::nullopt;
+}
+
 Result<Job> load_any_job(System& system, const std::string& path,
                          std::span<const std::string> sets) {
   auto text = system.read_file(path);

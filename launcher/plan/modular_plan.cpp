@@ -78,7 +78,8 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
                                 .nodes = plan.nodes,
                                 .ranks_per_node = plan.ranks_per_node,
                                 .signal = plan.signal,
-                                .host_suffix = plan.host_suffix});
+                                .host_suffix = plan.host_suffix,
+                                .occupies = plan.occupies});
     whole.nodes += plan.nodes;
     whole.asks_ranks = whole.asks_ranks || plan.asks_ranks;
     whole.grace_seconds = std::max(whole.grace_seconds, plan.grace_seconds);

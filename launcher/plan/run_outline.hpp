@@ -29,6 +29,7 @@ struct ComponentOutline {
   int ranks_per_node = 1;
   std::string signal = {};       // that announces its time limit
   std::string host_suffix = {};  // appended to host names, to reach them
+  NodeShare occupies = {};
   int ranks() const { return nodes * ranks_per_node; }
 };
 

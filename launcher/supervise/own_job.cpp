@@ -8,7 +8,9 @@
 namespace dllaunch {
 
 void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt) {
-  if (allocation.group.empty()) return;
+  const bool ended = attempt.cause == Cause::failed || attempt.cause == Cause::unproven ||
+                     attempt.cause == Cause::time_limit;
+  if (allocation.group.empty() || !ended) return;
   const auto name = "its Slurm job, " + allocation.leader + "+" + allocation.group;
   constexpr int looks = 12;
   for (int i = 0; i < looks; ++i) {

@@ -66,9 +66,8 @@ Result<int> show_modular(System& system, const Options& options, const Job& job)
 }
 
 Result<int> show_plan(System& system, const Options& options) {
-  const auto job = load_any_job(system, options.plan.job, options.plan.sets);
-  if (!job) return job.error();
-  if (!job->components.empty()) return show_modular(system, options, *job);
+  if (const auto job = modular_job(system, options.plan.job, options.plan.sets))
+    return show_modular(system, options, *job);
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();

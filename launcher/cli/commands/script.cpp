@@ -46,9 +46,8 @@ Result<int> print_modular(System& system, const PlanOptions& options, const Job&
 }
 
 Result<int> print_script(System& system, const PlanOptions& options) {
-  const auto job = load_any_job(system, options.job, options.sets);
-  if (!job) return job.error();
-  if (!job->components.empty()) return print_modular(system, options, *job);
+  if (const auto job = modular_job(system, options.job, options.sets))
+    return print_modular(system, options, *job);
   auto made = plan_job(system, options);
   if (!made) return made.error();
   if (made->launcher != Launcher::slurm) return no_slurm();

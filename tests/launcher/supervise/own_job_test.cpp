@@ -34,6 +34,11 @@ TEST(OwnJob, ARankThatDiedByItselfStaysFailed) {
   EXPECT_EQ(looked("RUNNING").cause, Cause::failed);
   EXPECT_EQ(looked("CANCELLED", "None", second, 1).cause, Cause::failed) << "the next start's";
   EXPECT_EQ(looked("CANCELLED", "None", {.job = "13"}).cause, Cause::failed) << "an ordinary job";
+  Attempt completed{.cause = Cause::completed};
+  FakeSystem silent;
+  look_at_own_job(silent, second, completed);
+  EXPECT_EQ(completed.cause, Cause::completed);
+  EXPECT_TRUE(silent.ran.empty());
 }
 
 }  // namespace
