@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,9 @@ constexpr std::array<std::string_view, 5> whole_keys = {"name", "cluster", "afte
                                                         "reproducibility"};
 /// Other ways to make many jobs of one file.
 constexpr std::array<std::string_view, 3> refused_keys = {"array", "study", "sweep"};
+
+/// As many as Slurm starts in one job; each costs a pass over the whole file.
+constexpr std::size_t most_components = 128;
 
 template <std::size_t N>
 bool is_among(const std::array<std::string_view, N>& keys, std::string_view key) {
@@ -109,7 +113,12 @@ class Splitter {
       problem(components.value->mark,
               "components must be a list of two blocks or more, as [{name: loader, run: ...}, "
               "{name: trainer, run: ...}]; a job of one part is written without");
-    for (const YamlPointer& item : components.value->items) take(*item);
+    const auto& items = components.value->items;
+    if (items.size() > most_components)
+      problem(components.value->mark,
+              fmt::format("components: at most {}, here are {}", most_components, items.size()));
+    for (const YamlPointer& item : std::span(items).first(std::min(items.size(), most_components)))
+      take(*item);
     return std::move(parts_);
   }
 

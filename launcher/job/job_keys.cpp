@@ -366,6 +366,7 @@ std::vector<JobKey> component_keys() {
   return {{.path = "components",
            .rules = {{"type", Json::array({"array", "null"})},
                      {"minItems", 2},
+                     {"maxItems", 128},
                      {"x-expected", "a list of blocks"}},
            .initial = nullptr,
            .doc = "parts of a modular job, which Slurm starts together, each on nodes of its own "

@@ -89,6 +89,15 @@ TEST(Components, NameTheirVariables) {
   EXPECT_EQ(variable_word("data-loader2_x"), "DATA_LOADER2_X");
 }
 
+// Each costs a pass over the file.
+TEST(Components, TooManyAreNotRead) {
+  std::string text = "name: x\nrun: 'true'\ncomponents:\n";
+  for (int i = 0; i < 20000; ++i) text += "  - {name: c" + std::to_string(i) + "}\n";
+  const auto parsed = parse(text);
+  ASSERT_EQ(parsed.problems.size(), 1u);
+  EXPECT_THAT(parsed.problems[0].message, HasSubstr("at most 128, here are 20000"));
+}
+
 TEST(Components, NullIsNone) {
   const auto parsed = parse("name: x\nrun: 'true'\ncomponents:\n");
   ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
