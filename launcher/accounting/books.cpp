@@ -126,17 +126,24 @@ std::string wasted_words(const Json& wasted) {
 }  // namespace
 
 Books books_of(const RunReadings& readings, const RunOutline& plan) {
-  const int nodes = plan.nodes + plan.recovery.spare_nodes;
-  const auto& [cores, gpus] = plan.occupies;
+  const auto hours_of = [&plan](auto what, std::optional<double> seconds) {
+    if (plan.components.empty())
+      return hours(plan.occupies.*what, plan.nodes + plan.recovery.spare_nodes, seconds);
+    // They start and end together.
+    std::optional<double> sum = 0;
+    for (const auto& one : plan.components)
+      sum = both(sum, hours(one.occupies.*what, one.nodes, seconds));
+    return sum;
+  };
   Books books;
-  books.core_hours = hours(cores, nodes, readings.seconds);
-  books.gpu_hours = hours(gpus, nodes, readings.seconds);
+  books.core_hours = hours_of(&NodeShare::cores, readings.seconds);
+  books.gpu_hours = hours_of(&NodeShare::gpus, readings.seconds);
   add_memory(readings, books);
   add_energy(readings, books);
   const auto& wasted = readings.wasted_seconds;
   books.wasted = {.seconds = wasted,
-                  .core_hours = hours(cores, nodes, wasted),
-                  .gpu_hours = hours(gpus, nodes, wasted)};
+                  .core_hours = hours_of(&NodeShare::cores, wasted),
+                  .gpu_hours = hours_of(&NodeShare::gpus, wasted)};
   return books;
 }
 

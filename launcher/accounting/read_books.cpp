@@ -18,8 +18,13 @@ constexpr std::size_t most_bytes = std::size_t{4} << 20;
 /// As for goodput, the longest of what is known: each may have missed something.
 double seconds_of(const RunOutline& plan, const RunDir& dir, double known_s,
                   const History& history) {
-  const double journal = allocated_seconds(file_end(dir.path + "/supervisor.jsonl", most_bytes),
-                                           began_at_s(dir, plan.launcher));
+  const auto journal_of = [&](const std::string& path) {
+    return allocated_seconds(file_end(path + "/supervisor.jsonl", most_bytes),
+                             began_at_s(dir, plan.launcher));
+  };
+  double journal = journal_of(dir.path);
+  for (const auto& component : plan.components)
+    journal = std::max(journal, journal_of(component_dir(dir.path, component.name)));
   const double most_seconds = seconds_since_began(dir, plan.launcher);
   return std::max(known_s, std::min(std::max(journal, history.span_seconds()), most_seconds));
 }

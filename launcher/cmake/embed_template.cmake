@@ -11,13 +11,9 @@ file(WRITE "${OUTPUT}" "// Written by launcher/cmake/embed_template.cmake.
 #include \"${HEADER}\"
 
 namespace dllaunch {
-namespace {
-
-constexpr std::string_view text = R\"text(${text})text\";
-
-}  // namespace
 
 std::string_view ${FUNCTION}() {
+  static constexpr std::string_view text = R\"text(${text})text\";
   return text;
 }
 

@@ -112,6 +112,8 @@ struct JobSweep {
   std::optional<std::string> time = {};  // of that job
 };
 
+struct JobComponent;
+
 struct Job {
   std::string name;
   std::string cluster = "auto";  // name or file of a cluster profile
@@ -132,6 +134,17 @@ struct Job {
   JobSweep sweep = {};
   bool keeps_diff = false;  // reproducibility.diff
   Json resolved;            // the whole file, with every default
+  /// Of a modular job, in the file's order; it has no train and no run_command of its own. Empty:
+  /// an ordinary job.
+  std::vector<JobComponent> components;
+};
+
+/// A part of a modular job: a job of its own, named JOB-COMPONENT, with the top-level keys as its
+/// defaults.
+struct JobComponent {
+  std::string name;       // letters, digits, - and _
+  bool ends_job = false;  // the whole job is over when it has completed
+  Job job;
 };
 
 }  // namespace dllaunch

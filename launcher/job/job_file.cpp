@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/key_names.hpp"
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
+#include "launcher/job/components.hpp"
 #include "launcher/job/job_checks.hpp"
 #include "launcher/job/job_from_json.hpp"
 #include "launcher/job/job_overrides.hpp"
@@ -69,6 +71,86 @@ void append(std::vector<YamlProblem>& all, std::vector<YamlProblem> more) {
   std::move(more.begin(), more.end(), std::back_inserter(all));
 }
 
+/// One job out of a tree; nullopt if there is a problem.
+struct ReadJob {
+  std::optional<Job> job = {};
+  std::vector<YamlProblem> problems = {};
+  std::vector<YamlProblem> notes = {};
+  bool unknown_keys = false;
+};
+
+ReadJob read_job(YamlNode& root) {
+  ReadJob read;
+  read.problems = correct_keys(job_schema(), root);
+  read.unknown_keys = !read.problems.empty();
+  append(read.problems, expand_short_forms(job_schema(), root));
+  auto settled = settle_counts(root);
+  append(read.problems, std::move(settled.problems));
+  SchemaWalk walk;
+  auto resolved = walk.complete(job_schema(), root);
+  append(read.problems, std::move(walk).problems());
+  if (root.kind == YamlKind::mapping) append(read.problems, check_together(root));
+  read.notes = std::move(settled.notes);
+  if (!read.problems.empty()) return read;
+  resolved.erase("components");
+  read.job = job_from_json(std::move(resolved));
+  read.job->recovery.written = entry_of(root, "recovery") != nullptr;
+  const auto* runtime = entry_of(root, "runtime");
+  read.job->stall_abort_written =
+      runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
+  return read;
+}
+
+/// The keys of the whole job; the others have their defaults.
+Job whole_job(const YamlNode& given, std::vector<YamlProblem>& problems) {
+  YamlNode root = given;
+  append(problems, correct_keys(job_schema(), root));
+  SchemaWalk walk;
+  auto resolved = walk.complete(job_schema(), root);
+  append(problems, std::move(walk).problems());
+  if (!problems.empty()) return {};
+  Job job = job_from_json(resolved);
+  job.resolved = Json::object();
+  for (const YamlEntry& entry : root.entries) job.resolved[entry.key] = resolved[entry.key];
+  return job;
+}
+
+/// A problem of the top-level keys is one of every part.
+void keep_one_of_each(std::vector<YamlProblem>& problems) {
+  std::set<std::tuple<int, int, int, std::string>> seen;
+  std::erase_if(problems, [&seen](const YamlProblem& one) {
+    return !seen.emplace(one.mark.source, one.mark.line, one.mark.column, one.message).second;
+  });
+}
+
+ParsedJob parse_modular(const YamlNode& root, std::vector<YamlProblem> problems,
+                        const std::vector<Source>& sources) {
+  auto split = split_components(root);
+  append(problems, std::move(split.problems));
+  Job whole = whole_job(split.whole, problems);
+  std::vector<YamlProblem> notes;
+  bool unknown_keys = false;
+  for (auto& part : split.parts) {
+    auto read = read_job(part.root);
+    append(problems, std::move(read.problems));
+    append(notes, std::move(read.notes));
+    unknown_keys = unknown_keys || read.unknown_keys;
+    if (read.job) whole.components.push_back({part.name, part.ends_job, *std::move(read.job)});
+  }
+  keep_one_of_each(problems);
+  keep_one_of_each(notes);
+  if (!problems.empty()) {
+    auto all = failed(std::move(problems), sources);
+    all.unknown_keys = unknown_keys;
+    return all;
+  }
+  whole.resolved = stored_json(whole);
+  ParsedJob parsed;
+  parsed.job = std::move(whole);
+  parsed.notes = placed(std::move(notes), sources);
+  return parsed;
+}
+
 }  // namespace
 
 ParsedJob parse_job(std::string_view text, const std::string& file,
@@ -91,30 +173,39 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
       problems.push_back(*std::move(problem));
     }
   }
-  auto unknown = correct_keys(job_schema(), root);
-  const bool any_unknown = !unknown.empty();
-  append(problems, std::move(unknown));
-  append(problems, expand_short_forms(job_schema(), root));
-  auto settled = settle_counts(root);
-  append(problems, std::move(settled.problems));
-  SchemaWalk walk;
-  auto resolved = walk.complete(job_schema(), root);
-  append(problems, std::move(walk).problems());
-  if (root.kind == YamlKind::mapping) append(problems, check_together(root));
+  if (has_components(root)) return parse_modular(root, std::move(problems), sources);
+  auto read = read_job(root);
+  append(problems, std::move(read.problems));
   if (!problems.empty()) {
     auto all = failed(std::move(problems), sources);
-    all.unknown_keys = any_unknown;
+    all.unknown_keys = read.unknown_keys;
     return all;
   }
-  auto job = job_from_json(std::move(resolved));
-  job.recovery.written = entry_of(root, "recovery") != nullptr;
-  const auto* runtime = entry_of(root, "runtime");
-  job.stall_abort_written =
-      runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
   ParsedJob parsed;
-  parsed.job = std::move(job);
-  parsed.notes = placed(std::move(settled.notes), sources);
+  parsed.job = *std::move(read.job);
+  parsed.notes = placed(std::move(read.notes), sources);
   return parsed;
+}
+
+Json stored_json(const Job& job) {
+  auto stored = job.resolved;
+  if (!job.components.empty()) {
+    stored["components"] = Json::array();
+    for (const auto& part : job.components) {
+      auto own = Json{{"name", part.name}, {"ends", part.ends_job ? "job" : "nothing"}};
+      const auto keys = component_schema(job_schema());
+      const auto resolved = stored_json(part.job);
+      for (const auto& [key, value] : resolved.items())
+        if (key != "name" && keys["properties"].contains(key)) own[key] = value;
+      stored["components"].push_back(std::move(own));
+    }
+    return stored;
+  }
+  // The key's presence means that the user set it: do not write defaults.
+  if (!job.recovery.written) stored.erase("recovery");
+  if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
+    stored["runtime"].erase("stall_abort_seconds");
+  return stored;
 }
 
 }  // namespace dllaunch

@@ -21,8 +21,12 @@ struct ParsedJob {
 
 /// Pure. `sets`: the KEY.PATH=VALUE of --set, with VALUE in YAML; they override the file. Checks
 /// YAML syntax, duplicate and unknown keys, types, ranges, words, and that exactly one of `train:`
-/// and `run:` is given; checks the `train:` block against the trainer's schema.
+/// and `run:` is given, in each component of a modular job; checks the `train:` block against the
+/// trainer's schema.
 ParsedJob parse_job(std::string_view text, const std::string& file,
                     std::span<const std::string> sets);
+
+/// The document of RUN/job.yaml, which parse_job() reads back to the same job.
+Json stored_json(const Job& job);
 
 }  // namespace dllaunch

@@ -399,6 +399,21 @@ std::vector<JobKey> last_keys() {
   };
 }
 
+std::vector<JobKey> component_keys() {
+  return {{.path = "components",
+           .rules = {{"type", Json::array({"array", "null"})},
+                     {"minItems", 2},
+                     {"maxItems", 128},
+                     {"x-expected", "a list of blocks"}},
+           .initial = nullptr,
+           .doc = "parts of a modular job, which Slurm starts together, each on nodes of its own "
+                  "(docs/how-to/components.md). Each has a `name`; `ends: job` if the job is over "
+                  "when it has completed; and any of resources, stage, environment, binding, "
+                  "train, run, framework, runtime and recovery, over those at the top",
+           .example = Json::array({Json{{"name", "loader"}, {"run", "python3 load.py"}},
+                                   Json{{"name", "trainer"}, {"run", "python3 train.py"}}})}};
+}
+
 std::vector<JobKey> recovery_keys() {
   return {
       {.path = "recovery",
@@ -440,9 +455,9 @@ std::vector<JobKey> recovery_keys() {
 
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
-  for (const auto part :
-       {first_keys, resource_keys, memory_keys, limit_keys, placement_keys, option_keys, queue_keys,
-        environment_keys, binding_keys, last_keys, recovery_keys, experiment_keys}) {
+  for (const auto part : {first_keys, resource_keys, memory_keys, limit_keys, placement_keys,
+                          option_keys, queue_keys, environment_keys, binding_keys, last_keys,
+                          recovery_keys, experiment_keys, component_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

@@ -37,6 +37,19 @@ YamlEntry& entry_of(YamlNode& block, const Step& step) {
   return block.entries.back();
 }
 
+/// The block of a component, by its name; null: there is none.
+YamlNode* component_of(YamlNode& list, const std::string& name) {
+  for (YamlPointer& item : list.items) {
+    const auto is_it = [&name](const YamlEntry& entry) {
+      return entry.key == "name" && entry.value->text == name;
+    };
+    if (std::ranges::none_of(item->entries, is_it)) continue;
+    item = std::make_shared<YamlNode>(*item);
+    return item.get();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& text, int source) {
@@ -54,6 +67,13 @@ std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& tex
 
   YamlNode* block = &root;
   for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i == 1 && steps[0].key == "components" && block->kind == YamlKind::sequence) {
+      YamlNode* component = i + 1 == steps.size() ? nullptr : component_of(*block, steps[i].key);
+      if (component == nullptr)
+        return YamlProblem{steps[i].mark, "--set components.NAME.KEY: no component has this name"};
+      block = component;
+      continue;
+    }
     if (block->kind == YamlKind::null) block->kind = YamlKind::mapping;
     if (block->kind != YamlKind::mapping) {
       return YamlProblem{steps[i].mark, fmt::format("{} is not a block of keys in the job file",

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "launcher/config/key_names.hpp"
+#include "launcher/job/components.hpp"
 #include "launcher/job/job_keys.hpp"
 #include "launcher/job/short_forms.hpp"
 #include "launcher/job/train_schema.hpp"
@@ -54,10 +55,18 @@ Json train_block() {
   return schema;
 }
 
-/// Requires `name`; `other` must be missing or null.
+/// Requires `name`; `other` and `components` must be missing or null.
 Json only(const char* name, Json types, const char* other) {
   return {{"required", Json::array({name})},
-          {"properties", {{name, {{"type", std::move(types)}}}, {other, {{"type", "null"}}}}}};
+          {"properties",
+           {{name, {{"type", std::move(types)}}},
+            {other, {{"type", "null"}}},
+            {"components", {{"type", "null"}}}}}};
+}
+
+Json only_components() {
+  return {{"required", Json::array({"components"})},
+          {"properties", {{"components", {{"type", "array"}}}}}};
 }
 
 /// A block that may be one word or a list: the value of its key `means`.
@@ -152,7 +161,8 @@ Json compose() {
                  {"additionalProperties", false},
                  {"required", Json::array()},
                  {"oneOf", Json::array({only("train", "object", "run"),
-                                        only("run", Json::array({"string", "array"}), "train")})},
+                                        only("run", Json::array({"string", "array"}), "train"),
+                                        only_components()})},
                  {"properties", Json::object()}};
   for (const JobKey& key : job_keys()) {
     // Put the two alternatives next to each other.
@@ -161,6 +171,7 @@ Json compose() {
   }
   allow_short_forms(schema);
   add_other_words(schema);
+  schema["properties"]["components"]["items"] = component_schema(schema);
   return schema;
 }
 

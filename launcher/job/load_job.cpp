@@ -31,6 +31,25 @@ bool is_sbatch_script(std::string_view text) {
 }
 
 Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets) {
+  auto job = load_any_job(system, path, sets);
+  if (!job || job->components.empty()) return job;
+  return Error{
+      ErrorKind::bad_request,
+      fmt::format("{} is a modular job (components:), which this command does not take", path),
+      "dllaunch run, plan, script and validate take it"};
+}
+
+std::optional<Job> modular_job(System& system, const std::string& path,
+                               std::span<const std::string> sets) {
+  const auto text = system.read_file(path);
+  const auto parsed = text ? parse_job(*text, path, sets) : ParsedJob{};
+  if (!parsed.job || parsed.job->components.empty()) return std::nullopt;
+  auto job = load_any_job(system, path, sets);
+  return job ? std::optional(*std::move(job)) : std::nullopt;
+}
+
+Result<Job> load_any_job(System& system, const std::string& path,
+                         std::span<const std::string> sets) {
   auto text = system.read_file(path);
   if (!text) {
     // A missing job file is a mistake in the command, not a missing resource.
@@ -44,8 +63,9 @@ Result<Job> load_job(System& system, const std::string& path, std::span<const st
   }
   if (parsed.job) {
     const auto home = system.environment("HOME");
-    return home && !home->empty() ? expand_tilde(*std::move(parsed.job), *home)
-                                  : *std::move(parsed.job);
+    if (!home || home->empty()) return *std::move(parsed.job);
+    for (auto& part : parsed.job->components) part.job = expand_tilde(std::move(part.job), *home);
+    return expand_tilde(*std::move(parsed.job), *home);
   }
   system.log(render(parsed.problems, system.console().color_err));
   const std::size_t count = parsed.problems.size();

@@ -177,41 +177,58 @@ Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
   return Ok{};
 }
 
-Result<LaunchPlan> plan_job(System& system, const PlanOptions& options) {
+Result<PlannedJob> plan_loaded(System& system, const PlanOptions& options, const Job& job,
+                               const Paths& paths, Facts facts) {
+  const auto variables = variables_that_count(system, facts, options);
+  auto divided = divide_gpus(job, facts, variables, options.local);
+  if (!divided) return std::move(divided).error();
+  auto effective = effective_job(*divided, facts, variables, options.local);
+  auto made = plan_effective(effective, facts, paths, variables, options.local);
+  return PlannedJob{*std::move(divided), std::move(effective), std::move(facts), std::move(made)};
+}
+
+namespace {
+
+Result<PlannedJob> plan_file(System& system, const PlanOptions& options, Paths& paths) {
   const auto job = load_job(system, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
-  if (!facts) return facts.error();
-  const auto paths = program_paths(new_run_path(job->name));
-  if (!paths) return paths.error();
-  const auto variables = variables_that_count(system, *facts, options);
-  const auto divided = divide_gpus(*job, *facts, variables, options.local);
-  if (!divided) return divided.error();
-  return plan_effective(effective_job(*divided, *facts, variables, options.local), *facts, *paths,
-                        variables, options.local);
+  auto facts = find_facts(system, options, job->cluster, job->resources.partition);
+  if (!facts) return std::move(facts).error();
+  auto found = program_paths(new_run_path(job->name));
+  if (!found) return std::move(found).error();
+  paths = *std::move(found);
+  return plan_loaded(system, options, *job, paths, *std::move(facts));
+}
+
+}  // namespace
+
+Result<LaunchPlan> plan_job(System& system, const PlanOptions& options) {
+  Paths paths;
+  auto planned = plan_file(system, options, paths);
+  if (!planned) return std::move(planned).error();
+  return std::move(planned->plan);
+}
+
+CheckedPlan check_planned(System& system, const PlanOptions& options, const PlannedJob& planned,
+                          const Paths& paths) {
+  const auto& [job, effective, facts, made] = planned;
+  CheckedPlan checked{.plan = made};
+  if (checked.plan)
+    if (auto here = check_submittable(facts, *checked.plan); !here)
+      checked.elsewhere = std::move(here).error();
+  const bool elsewhere = !options.facts.empty() || facts.from_profile;
+  if (facts.slurm && !options.local)
+    checked.report = check_before_queue(effective, facts, paths, checked.plan, elsewhere, system);
+  else if (!elsewhere)
+    checked.report = check_here(effective, paths, system);
+  return checked;
 }
 
 Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
-  const auto job = load_job(system, options.job, options.sets);
-  if (!job) return job.error();
-  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
-  if (!facts) return facts.error();
-  const auto paths = program_paths(new_run_path(job->name));
-  if (!paths) return paths.error();
-  const auto variables = variables_that_count(system, *facts, options);
-  const auto divided = divide_gpus(*job, *facts, variables, options.local);
-  if (!divided) return divided.error();
-  const auto effective = effective_job(*divided, *facts, variables, options.local);
-  CheckedPlan checked{.plan = plan_effective(effective, *facts, *paths, variables, options.local)};
-  if (checked.plan)
-    if (auto here = check_submittable(*facts, *checked.plan); !here)
-      checked.elsewhere = std::move(here).error();
-  const bool elsewhere = !options.facts.empty() || facts->from_profile;
-  if (facts->slurm && !options.local)
-    checked.report = check_before_queue(effective, *facts, *paths, checked.plan, elsewhere, system);
-  else if (!elsewhere)
-    checked.report = check_here(effective, *paths, system);
-  return checked;
+  Paths paths;
+  auto planned = plan_file(system, options, paths);
+  if (!planned) return std::move(planned).error();
+  return check_planned(system, options, *planned, paths);
 }
 
 Result<LaunchPlan> submittable_plan(System& system, const PlanOptions& options) {

@@ -41,6 +41,17 @@ Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, cons
 /// unavailable: the plan is for another cluster, or for one with another scheduler.
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);
 
+struct PlannedJob {
+  Job job;        // with GPUs divided over nodes
+  Job effective;  // as Slurm would get it
+  Facts facts;
+  Result<LaunchPlan> plan;  // the plan, or why there is none
+};
+
+/// Plans a job that is loaded, for facts that are found.
+Result<PlannedJob> plan_loaded(System& system, const PlanOptions& options, const Job& job,
+                               const Paths& paths, Facts facts);
+
 /// Parses the job, finds facts, plans. Creates nothing.
 Result<LaunchPlan> plan_job(System& system, const PlanOptions& options);
 
@@ -50,7 +61,10 @@ struct CheckedPlan {
   std::optional<Error> elsewhere = {};  // why this machine cannot submit it
 };
 
-/// The same, with everything that speaks against submitting the job. Recorded facts are used alone.
+/// With everything that speaks against submitting a planned job.
+CheckedPlan check_planned(System& system, const PlanOptions& options, const PlannedJob& planned,
+                          const Paths& paths);
+/// The same from the file. Recorded facts are used alone.
 Result<CheckedPlan> check_job(System& system, const PlanOptions& options);
 
 /// The plan, or the first thing that speaks against submitting it from here.

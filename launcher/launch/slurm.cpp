@@ -35,6 +35,15 @@ int tasks_in(const QueuedJob& job) {
   return numbers ? std::max(1, numbers->size()) : 1;
 }
 
+/// The components of a heterogeneous job start and wait together; the first has the script.
+QueuedJob as_one(std::vector<QueuedJob> jobs) {
+  std::ranges::sort(jobs, {}, &QueuedJob::id);
+  QueuedJob one = std::move(jobs.front());
+  for (std::size_t i = 1; i < jobs.size(); ++i)
+    if (!jobs[i].nodes.empty()) one.nodes += (one.nodes.empty() ? "" : ",") + jobs[i].nodes;
+  return one;
+}
+
 std::string tasks(int count) {
   return fmt::format("{} task{}", count, count == 1 ? "" : "s");
 }
@@ -95,7 +104,7 @@ class JobWatch {
       return is_final_state(job.state) || !is_same_job(job_, job.origin);
     });
     if (!queued->empty()) {
-      plan_.array ? show_tasks(*queued) : show(queued->front());
+      plan_.array ? show_tasks(*queued) : show(as_one(*queued));
       return Ok{};
     }
     end_ = finished_jobs(system_, job_);
@@ -276,6 +285,14 @@ std::string comment_of(const LaunchPlan& plan) {
   return comment;
 }
 
+/// Slurm does not say what it does not support.
+Error why_no_components(Error error) {
+  if (error.what.find("not supported on this system") == std::string::npos) return error;
+  error.what = "this Slurm has no heterogeneous jobs, which components need: " + error.what;
+  error.hint = "they need SchedulerType=sched/backfill; or write a job file for each component";
+  return error;
+}
+
 /// Returns the job id, even if sbatch fails after submitting: another call would create a second
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
@@ -301,7 +318,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
     if (*found) id = **found;
     if (!*found) forget_intent(run);
   }
-  if (!id) return id;
+  if (!id) return plan.components.empty() ? id : why_no_components(std::move(id).error());
   // The job exists, even if writing fails.
   const auto ignored = take_for_ours(run, *id, intent.token, system);
   return id;

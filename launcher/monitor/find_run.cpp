@@ -12,6 +12,7 @@
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -103,8 +104,27 @@ std::string_view job_of_task(std::string_view query) {
   return number && good ? id : std::string_view();
 }
 
+/// "resnet/loader" or "12+1" of a modular run; nullopt: it names no component.
+std::optional<std::string> component_in(System& system, const std::string& query) {
+  const auto cut = query.find_last_of("/+");
+  if (cut == std::string::npos || cut == 0 || cut + 1 == query.size()) return std::nullopt;
+  const auto whole = find_run(system, query.substr(0, cut));
+  const auto run = whole ? read_stored_run(system, *whole) : Result<StoredRun>(whole.error());
+  if (!run) return std::nullopt;
+  const auto word = query.substr(cut + 1);
+  const auto& all = run->plan.components;
+  const auto number = query[cut] == '+' ? parse_number<std::size_t>(word) : std::nullopt;
+  const auto found = number && *number < all.size()
+                         ? all.begin() + static_cast<std::ptrdiff_t>(*number)
+                         : std::ranges::find(all, word, &ComponentOutline::name);
+  if (found == all.end()) return std::nullopt;
+  const auto dir = component_dir(*whole, found->name);
+  return holds_a_run(dir) ? std::optional(dir) : std::nullopt;
+}
+
 Result<std::string> find_run(System& system, const std::string& query) {
   if (auto path = as_directory(query)) return *std::move(path);
+  if (auto path = component_in(system, query)) return *std::move(path);
   const auto runs = known_runs(system);
   const auto find = [&](auto matches) {
     const auto found = std::ranges::find_if(runs, matches);

@@ -1,6 +1,10 @@
 #include "launcher/monitor/follow.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
 
@@ -13,10 +17,15 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
                  .epochs = settings.epochs,
                  .max_steps = settings.max_steps,
                  .run_dir = run.path}),
-      events_(run.events()),
-      output_(run.out(), {.skip_present = !settings.attached_at_s,
-                          .several = settings.ranks > 1,
-                          .plain = settings.plain}) {
+      events_(run.events()) {
+  RankOutputSettings output{.skip_present = !settings.attached_at_s,
+                            .several = settings.ranks > 1,
+                            .plain = settings.plain};
+  if (settings.components.empty()) outputs_.emplace_back(run.out(), output);
+  for (const auto& component : settings.components) {
+    output.component = component;
+    outputs_.emplace_back(component_dir(run.path, component) + "/out", output);
+  }
   for (auto events = events_.read(); !events.empty(); events = events_.read()) {
     for (const auto& event : events) {
       const bool ours = settings.attached_at_s && time_of(event) >= *settings.attached_at_s;
@@ -46,15 +55,28 @@ void Follower::write(const std::string& text) {
   if (!text.empty() && system_.console().verbosity >= 0) system_.log(text);
 }
 
+std::vector<std::string> Follower::fresh_lines(bool rest) {
+  std::vector<std::string> all;
+  for (auto& output : outputs_) {
+    auto lines = rest ? output.finish() : output.poll(unix_seconds());
+    std::move(lines.begin(), lines.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+bool Follower::is_behind() const {
+  return std::ranges::any_of(outputs_, [](const RankOutput& one) { return one.behind(); });
+}
+
 void Follower::poll() {
   read_events();
   // Write in parts, so that a fast command does not fill memory.
   constexpr int most_parts = 16;
   int parts = 0;
   do {
-    if (settings_.show_logs) say_all(output_.poll(unix_seconds()));
+    if (settings_.show_logs) say_all(fresh_lines(/*rest=*/false));
     write(progress_.draw(unix_seconds()));
-  } while (output_.behind() && ++parts < most_parts);
+  } while (is_behind() && ++parts < most_parts);
 }
 
 void Follower::waiting(const std::string& what) {
@@ -78,9 +100,9 @@ void Follower::say(const std::string& line) {
 void Follower::finish() {
   read_events();
   do {
-    if (settings_.show_logs) say_all(output_.finish());
+    if (settings_.show_logs) say_all(fresh_lines(/*rest=*/true));
     write(progress_.draw(unix_seconds()));
-  } while (output_.behind());
+  } while (is_behind());
   write(progress_.finish());
 }
 

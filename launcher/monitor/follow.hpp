@@ -23,8 +23,9 @@ struct FollowSettings {
   std::optional<std::int64_t> max_steps = {};  // of the training; absent: no limit
   /// Unix seconds. The run started before it was followed; earlier events are shown too.
   std::optional<double> attached_at_s = {};
-  bool show_past = true;                // what happened before it was followed
-  std::vector<std::string> plain = {};  // with show_logs: files whose lines are shown too
+  bool show_past = true;                     // what happened before it was followed
+  std::vector<std::string> plain = {};       // with show_logs: files whose lines are shown too
+  std::vector<std::string> components = {};  // of a modular run, whose lines are shown
 };
 
 class Follower {
@@ -55,7 +56,11 @@ class Follower {
   FollowSettings settings_;
   Progress progress_;
   EventTail events_;
-  RankOutput output_;
+  /// Lines that are there, or the rest.
+  std::vector<std::string> fresh_lines(bool rest);
+  bool is_behind() const;
+
+  std::vector<RankOutput> outputs_;  // one for each component
   RunTotals totals_;
 };
 

@@ -132,6 +132,8 @@ void RankOutput::show_bar(double now_s) {
 std::vector<std::string> RankOutput::shown(std::vector<std::string> merged) {
   auto lines = std::exchange(plain_, {});
   std::move(merged.begin(), merged.end(), std::back_inserter(lines));
+  if (!settings_.component.empty())
+    for (auto& line : lines) line.insert(0, settings_.component + " ");
   return lines;
 }
 

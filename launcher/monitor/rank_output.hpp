@@ -17,6 +17,7 @@ namespace dllaunch {
 struct RankOutputSettings {
   bool skip_present = false;            // skip what the logs already hold
   bool several = true;                  // several ranks: label lines with their rank
+  std::string component = {};           // before the lines' labels; empty: none
   std::optional<int> only_rank = {};    // show only this rank, without labels
   std::vector<std::string> extra = {};  // files without a rank: the batch script's output
   std::vector<std::string> plain = {};  // the same, shown without labels

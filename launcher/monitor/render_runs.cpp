@@ -56,6 +56,14 @@ std::string shortened(const std::string& text, int most) {
   return cut + "...";
 }
 
+/// "2x4", of a modular run "1x1+2x4".
+std::string shape_of(const RunOutline& plan) {
+  std::string text;
+  for (const auto& one : plan.components)
+    text += fmt::format("{}{}x{}", text.empty() ? "" : "+", one.nodes, one.ranks_per_node);
+  return text.empty() ? fmt::format("{}x{}", plan.nodes, plan.ranks_per_node) : text;
+}
+
 TableRow row_of(const RunState& run_state) {
   const auto& plan = run_state.run.plan;
   const bool waits = run_state.state == "pending";
@@ -63,7 +71,7 @@ TableRow row_of(const RunState& run_state) {
           run_state.run.job_id.empty() ? "-" : run_state.run.job_id,
           run_state.state,
           run_state.seconds && !waits ? clock_time(*run_state.seconds) : "-",
-          fmt::format("{}x{}", plan.nodes, plan.ranks_per_node),
+          shape_of(plan),
           run_state.where.empty() ? "-" : run_state.where,
           waits ? waiting_words(run_state) : progress_words(run_state)};
 }

@@ -79,6 +79,7 @@ std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
 /// Whether the job has this id; also true for tasks of an array and components of a heterogeneous
 /// job.
 bool has_number(const QueuedJob& job, const std::string& id) {
+  if (!id.empty() && job_number(job.id) == id) return true;
   if (id.empty() || !job.id.starts_with(id)) return false;
   return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';
 }

@@ -235,9 +235,12 @@ std::string render_status(const RunStatusView& status) {
   text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
   text += restart_lines(status);
+  const auto components = lines_of(status.components);
+  for (std::size_t i = 0; i < components.size(); ++i)
+    text += line_of(i == 0 ? "components" : "", components[i]);
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
-  if (!plan.array) text += log_words(status.logs, is_over(run_state));
+  if (!plan.array && plan.components.empty()) text += log_words(status.logs, is_over(run_state));
   return text + command_lines(status);
 }
 
@@ -262,6 +265,7 @@ Json to_json(const RunStatusView& status) {
                                 {"bytes", log.bytes},
                                 {"quiet_seconds", log.quiet_s}});
   }
+  if (!status.components.empty()) document["components"] = to_json(status.components);
   document["summary"] = status.run_state.run.summary;
   return document;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/monitor/component_states.hpp"
 #include "launcher/monitor/run_state.hpp"
 #include "launcher/run/summary.hpp"
 #include "support/json.hpp"
@@ -25,12 +26,13 @@ struct RunStatusView {
   std::vector<LogState> logs;   // by rank
   std::string checkpoint = {};  // newest; empty: none
   std::optional<double> checkpoint_age_s = {};
-  std::string supervisor = {};          // last action and reason; empty: none
-  int restarts = 0;                     // of the ranks
-  std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
-  std::string daemon = {};              // last action of the daemon; empty: none
-  RunTotals totals = {};                // of the events so far
-  std::optional<double> goodput = {};   // so far; for an ended run, from its summary
+  std::string supervisor = {};                  // last action and reason; empty: none
+  int restarts = 0;                             // of the ranks
+  std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
+  std::vector<ComponentState> components = {};  // of a modular run
+  std::string daemon = {};                      // last action of the daemon; empty: none
+  RunTotals totals = {};                        // of the events so far
+  std::optional<double> goodput = {};           // so far; for an ended run, from its summary
 };
 
 /// Reads the run's directory. `now_s`: Unix seconds.

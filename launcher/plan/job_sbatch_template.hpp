@@ -1,4 +1,4 @@
-// templates/job.sbatch.mustache, embedded at build time.
+// templates/*.sbatch.mustache, embedded at build time.
 #pragma once
 
 #include <string_view>
@@ -6,5 +6,6 @@
 namespace dllaunch {
 
 std::string_view job_sbatch_template();
+std::string_view components_sbatch_template();
 
 }  // namespace dllaunch

@@ -105,6 +105,23 @@ void visit_fields(Field& field, NodeShare& share) {
   }
 }
 
+template <typename Field>
+void visit_fields(Field& field, ComponentOutline& component) {
+  field("name", component.name);
+  field("ends_job", component.ends_job);
+  field("nodes", within(component.nodes, 1, most_nodes));
+  field("ranks_per_node", within(component.ranks_per_node, 1, most_nodes));
+  field("signal", component.signal);
+  field.unless_empty("host_suffix", component.host_suffix);
+  field("occupies", component.occupies);
+  if constexpr (Field::reads) {
+    // It becomes a path.
+    const bool path =
+        component.name.find('/') != std::string::npos || component.name.starts_with('.');
+    if (path) component.name = "?";
+  }
+}
+
 struct ContainerBlock {
   std::optional<Container>& container;
   bool& pyxis;
@@ -136,6 +153,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field("nodes", within(plan.nodes, 1, most_nodes));
   field.only_written("ranks", plan.ranks());
   field("ranks_per_node", within(plan.ranks_per_node, 1, most_nodes));
+  field.unless_empty("components", plan.components);
   field("topology", OriginBlock{plan.origin, plan.exact});
   if constexpr (!Field::reads) {
     field("node", node_of(plan.topology));

@@ -70,6 +70,17 @@ std::string sbatch_words(const LaunchPlan& plan) {
 
 }  // namespace
 
+int RunOutline::ranks() const {
+  if (components.empty()) return nodes * ranks_per_node;
+  int sum = 0;
+  for (const auto& component : components) sum += component.ranks();
+  return sum;
+}
+
+std::string component_dir(const std::string& run_dir, const std::string& name) {
+  return run_dir + "/components/" + name;
+}
+
 std::string node_words(const RunOutline& plan) {
   const int spare = plan.recovery.spare_nodes;
   return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "");

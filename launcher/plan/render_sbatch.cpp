@@ -7,8 +7,10 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/job_sbatch_template.hpp"
+#include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
+#include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
 #include "support/json.hpp"
 
@@ -158,12 +160,17 @@ std::vector<std::string> sbatch_arguments(const LaunchPlan& plan) {
   return arguments;
 }
 
-std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
+namespace {
+
+/// `sbatch`, `group`: of a component, which has no #SBATCH lines of its own.
+std::string render(const LaunchPlan& plan, const std::string& run_id,
+                   const std::vector<std::string>& sbatch, data group) {
   const bool by_mpirun = plan.start.kind() == Starter::mpirun;
   const auto train =
       plan.train_json.empty() ? std::string() : one_line(Json::parse(plan.train_json));
   data fields{data::type::object};
-  fields.set("sbatch", list_of("argument", sbatch_arguments(plan)));
+  fields.set("sbatch", list_of("argument", sbatch));
+  fields.set("group", std::move(group));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
   // Array tasks have their own directories, which the script creates.
@@ -194,6 +201,58 @@ std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   fields.set("start", start_lines(plan));
   fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};
+  return script.render(fields);
+}
+
+/// The word that ends a here-document: no line of the text is it.
+std::string end_for(const std::string& text) {
+  std::string end = "END_OF_COMPONENT";
+  while (("\n" + text).find("\n" + end + "\n") != std::string::npos) end += "_";
+  return end;
+}
+
+data flag(bool value) {
+  return data{value ? data::type::bool_true : data::type::bool_false};
+}
+
+}  // namespace
+
+std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
+  return render(plan, run_id, sbatch_arguments(plan), flag(false));
+}
+
+std::string render_component(const ModularPlan& plan, std::size_t component,
+                             const std::string& run_id) {
+  data group{data::type::object};
+  group.set("variable", het_group_variable);
+  group.set("number", std::to_string(component));
+  return render(plan.components[component].plan, run_id, {}, std::move(group));
+}
+
+std::string render_sbatch(const ModularPlan& plan, const std::string& run_id) {
+  const auto& whole = plan.whole;
+  data components{data::type::list};
+  for (std::size_t i = 0; i < plan.components.size(); ++i) {
+    const auto script = render_component(plan, i);
+    data one{data::type::object};
+    one.set("next", flag(i > 0));
+    one.set("name", plan.components[i].name);
+    one.set("sbatch", list_of("argument", sbatch_arguments(plan, i)));
+    one.set("script", script);
+    one.set("end", end_for(script));
+    components.push_back(std::move(one));
+  }
+  data fields{data::type::object};
+  fields.set("components", std::move(components));
+  fields.set("run_dir", shell_quote(whole.paths.run_dir));
+  fields.set("run_id", object_if(!run_id.empty(), "word", run_id));
+  fields.set("umask", whole.share ? "027" : "077");
+  fields.set("share", flag(whole.share));
+  fields.set("work_dir", shell_quote(whole.paths.work_dir));
+  fields.set("plan", one_line(to_json(whole)));
+  fields.set("dllaunch", shell_quote(whole.paths.dllaunch));
+  fields.set("early", object_if(whole.signal != "TERM", "signal", whole.signal));
+  kainjow::mustache::mustache script{std::string(components_sbatch_template())};
   return script.render(fields);
 }
 

@@ -22,13 +22,26 @@ struct NodeShare {
   std::optional<int> gpus = {};  // devices: one that ranks share counts once
 };
 
+/// A component of a modular job; its run is in RUN/components/NAME.
+struct ComponentOutline {
+  std::string name = {};
+  bool ends_job = false;  // the whole is over when it has completed
+  int nodes = 1;
+  int ranks_per_node = 1;
+  std::string signal = {};       // that announces its time limit
+  std::string host_suffix = {};  // appended to host names, to reach them
+  NodeShare occupies = {};
+  int ranks() const { return nodes * ranks_per_node; }
+};
+
 struct RunOutline {
   std::string name;
   Launcher launcher = Launcher::local;
   bool allocated = false;  // local to a process in a Slurm allocation, which srun uses
   int nodes = 1;
   int ranks_per_node = 1;
-  int ranks() const { return nodes * ranks_per_node; }
+  int ranks() const;
+  std::vector<ComponentOutline> components = {};            // empty: not modular
   std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
   std::optional<std::string> array = {};                    // "0-9%2"
   std::string signal;                                       // "USR2"
@@ -46,6 +59,9 @@ struct RunOutline {
 /// Returns the outline from a plan.json of any version. Missing or invalid values get their
 /// defaults.
 RunOutline outline_from_json(const Json& document);
+
+/// The directory of a component's run.
+std::string component_dir(const std::string& run_dir, const std::string& name);
 
 /// "2 nodes + 1 spare".
 std::string node_words(const RunOutline& plan);

@@ -17,6 +17,7 @@
 #include "launcher/run/events.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
 #include "support/json_fields.hpp"
@@ -217,8 +218,10 @@ void close_submission(System& system, const RunDir& dir) {
 }
 
 std::string command_to_go_on(const StoredRun& run) {
-  std::vector<std::string> argv = {"dllaunch", "run", run.dir.job_yaml(), "--run-dir",
-                                   run.dir.path};
+  // A component continues with its whole.
+  const auto whole = whole_of(run.dir.path);
+  const RunDir dir{.path = whole.empty() ? run.dir.path : whole};
+  std::vector<std::string> argv = {"dllaunch", "run", dir.job_yaml(), "--run-dir", dir.path};
   if (run.plan.launcher == Launcher::local && !run.plan.allocated) argv.emplace_back("--local");
   return shell_join(argv);
 }

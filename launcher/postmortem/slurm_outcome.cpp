@@ -137,6 +137,19 @@ Outcome left_by_the_supervisor(const JournalDecision& last) {
 /// Slurm's own code, where a signal stands, for a script whose output file cannot be opened.
 constexpr int slurm_launch_failure = 53;
 
+/// Adds what the logs of the component tell that the reason names: "component loader: rank 0 ...".
+Outcome with_failed_component(const RunOutline& plan, const RunDir& run,
+                              const JournalDecision& last, const SlurmJob& job, Outcome outcome) {
+  for (const auto& component : plan.components) {
+    if (!last.reason.starts_with(fmt::format("component {}:", component.name))) continue;
+    const RunDir own{.path = component_dir(run.path, component.name)};
+    const auto history = read_journal(own).history;
+    const auto dead = history.empty() ? DeadRank{} : history.back().dead;
+    add_failure_summary(own, dead, unix_seconds_of(job.start).value_or(0), {}, outcome);
+  }
+  return outcome;
+}
+
 Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& all_words) {
   const auto last = given_up(run, job);
@@ -145,7 +158,9 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
   const auto job_words = of_newest_attempt(all_words);
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
-  auto dead = dead_rank_from_srun(job_words);
+  // Of a modular job, the words are of its first component.
+  const bool modular = !plan.components.empty() && last;
+  auto dead = modular ? std::nullopt : dead_rank_from_srun(job_words);
   if (dead && dead->signal == 9 && tells_of_memory(job_words)) dead->out_of_memory = true;
   if (dead && signal_name(dead->signal) == "SIG" + plan.signal && was_warned(plan, job)) {
     return killed_by_the_warning(plan);
@@ -173,6 +188,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
     outcome.reason = fmt::format(" exited with code {}", job.exit_code);
   }
   if (last) outcome.reason = ": " + last->reason;
+  if (modular) return with_failed_component(plan, run, *last, job, std::move(outcome));
   add_failure_summary(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
                       {slurm_log(plan, job), job_words}, outcome);
   return outcome;

@@ -8,6 +8,7 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/os/own_executable.hpp"
+#include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "support/network/proof.hpp"
@@ -54,6 +55,7 @@ Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   const auto survey =
       survey_nodes(system, request.hosts,
                    {.job = request.job_id,
+                    .group = system.environment(het_group_variable).value_or(""),
                     .nodes = compress_hosts(request.hosts),
                     .count = request.hosts.size(),
                     .name = "dllaunch-preflight",

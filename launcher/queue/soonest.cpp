@@ -211,6 +211,9 @@ Result<Ok> ask_slurm(System& system, const SoonestRequest& request, const Ground
 Result<Soonest> find_soonest(System& system, const SoonestRequest& request) {
   const auto job = load_job(system, request.job_file, request.sets);
   if (!job) return job.error();
+  if (!job->components.empty())
+    return Error{ErrorKind::bad_request, "a job with components has one shape, that of the file",
+                 "dllaunch run submits it as it is"};
   const auto ground = look_around(system, request, *job);
   if (!ground) return ground.error();
   const auto own = plan_shape(*job, *ground);

@@ -14,11 +14,11 @@ std::string describe(const Attempt& attempt) {
     case Cause::completed:
       return "completed";
     case Cause::cancelled:
-      return "asked to stop";
+      return attempt.detail.empty() ? "asked to stop" : attempt.detail;
     case Cause::superseded:
       return "another copy of this run has taken over";
     case Cause::time_limit:
-      return "ended before its time limit";
+      return attempt.detail.empty() ? "ended before its time limit" : attempt.detail;
     case Cause::preempted:
       return "was preempted by another job";
     case Cause::requeued:

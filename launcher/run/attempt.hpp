@@ -39,11 +39,12 @@ struct Attempt {
   double dead_seen_s = 0;          // Unix seconds; the starter may take longer to exit; 0: never
   int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
-  std::string detail = {};  // name of a lost or silent node; description of a stall or disk problem
-  std::string checkpoint = {};  // newest at the start; for an attempt that is cut short
-  bool new_checkpoint = false;  // since the start of the attempt
-  bool idle = false;            // hung: silent, and ignored the request to save
-  bool enough_nodes = false;    // lost_node: the allocation has enough nodes without it
+  std::string detail = {};         // name of a lost or silent node; description of a stall or disk
+                                   // problem, or of who cancelled
+  std::string checkpoint = {};     // newest at the start; for an attempt that is cut short
+  bool new_checkpoint = false;     // since the start of the attempt
+  bool idle = false;               // hung: silent, and ignored the request to save
+  bool enough_nodes = false;       // lost_node: the allocation has enough nodes without it
 };
 
 /// Returns how an attempt ended: "rank 1 on n2 was killed by signal 9 (SIGKILL)".

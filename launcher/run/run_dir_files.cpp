@@ -42,6 +42,10 @@ constexpr RunDirFile file_table[] = {
      Keep::to_continue},
     {"task-*/", "a directory like this one for each task of a job array", "the batch script",
      Keep::to_continue},
+    {"components/", "a directory like this one for each component; without Slurm its job file too",
+     command_or_script, Keep::to_continue},
+    {"component.sh", "of a component on Slurm: what starts its ranks", command_or_script,
+     Keep::to_continue},
 
     {"provenance.json", "each submission: git revision, versions, variables without secrets, seeds",
      run_command, Keep::to_look_back},

@@ -3,11 +3,18 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
 #include "support/json.hpp"
 
@@ -17,6 +24,23 @@ namespace {
 Error holds_another(const RunDir& run, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),
           "choose another --run-dir, or undo the changes to the job file"};
+}
+
+std::vector<std::string> changes_between(const Job& before, const Job& now) {
+  const auto without_components = [](Json resolved) {
+    resolved.erase("components");
+    return resolved;
+  };
+  auto changes =
+      changes_that_matter(without_components(before.resolved), without_components(now.resolved));
+  const bool alike = std::ranges::equal(before.components, now.components, {}, &JobComponent::name,
+                                        &JobComponent::name);
+  if (!alike) changes.emplace_back("components: others, or in another order");
+  for (std::size_t i = 0; alike && i < now.components.size(); ++i) {
+    for (const auto& change : changes_between(before.components[i].job, now.components[i].job))
+      changes.push_back(fmt::format("components.{}.{}", now.components[i].name, change));
+  }
+  return changes;
 }
 
 }  // namespace
@@ -32,7 +56,7 @@ Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
         earlier.problems.empty() ? "not a job" : earlier.problems.front().message;
     return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
   }
-  auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
+  auto changes = changes_between(*earlier.job, job);
   const auto plan_text = system.read_file(run.plan_json());
   const auto before = plan_text ? json_object_in(*plan_text) : Json();
   const int ranks = before.contains("ranks") ? plan_from_json(before).ranks() : plan.ranks();
@@ -51,18 +75,61 @@ Readers readers_of(const std::string& job_file) {
 
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers) {
-  auto stored = job.resolved;
-  // The key's presence means that the user set it: do not write defaults.
-  if (!job.recovery.written) stored.erase("recovery");
-  if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
-    stored["runtime"].erase("stall_abort_seconds");
-  auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
+  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
   if (done && !plan.train_json.empty())
     done = write_file(run.train_json(), plan.train_json, readers);
   if (done) done = write_file(run.plan_json(), json_text(to_json(plan)), readers);
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }
+  return done;
+}
+
+namespace {
+
+Result<Ok> make_components_folder(const RunDir& run, bool share) {
+  namespace fs = std::filesystem;
+  const auto path = run.path + "/components";
+  std::error_code error;
+  fs::create_directories(path, error);
+  const auto group = fs::perms::group_read | fs::perms::group_exec;
+  if (!error)
+    fs::permissions(path, share ? fs::perms::owner_all | group : fs::perms::owner_all, error);
+  if (!error) return Ok{};
+  return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", path, error.message()),
+               "choose another --run-dir"};
+}
+
+Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan& plan,
+                           std::size_t number, Readers readers) {
+  const auto& part = job.components[number];
+  const auto& own = plan.components[number].plan;
+  const auto dir = component_dir(run.path, part.name);
+  if (plan.whole.launcher == Launcher::local)
+    return write_file(dir + ".yaml", to_yaml(stored_json(part.job)), readers);
+  auto made = make_run_dir(dir);
+  if (!made) return std::move(made).error();
+  forget_summary(*made);
+  if (auto shared = share_run_dir(*made, plan.whole.share); !shared) return shared;
+  auto done = write_file(made->job_yaml(), to_yaml(stored_json(part.job)), readers);
+  if (done && !own.train_json.empty())
+    done = write_file(made->train_json(), own.train_json, readers);
+  if (done) done = write_file(made->plan_json(), json_text(to_json(own)), readers);
+  if (done) done = write_file(dir + "/component.sh", render_component(plan, number), readers);
+  return done;
+}
+
+}  // namespace
+
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const ModularPlan& plan,
+                           Readers readers) {
+  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
+  if (done) done = write_file(run.plan_json(), json_text(to_json(plan.whole)), readers);
+  if (done) done = make_components_folder(run, plan.whole.share);
+  for (std::size_t i = 0; done && i < job.components.size(); ++i)
+    done = write_component(run, job, plan, i, readers);
+  if (done && plan.whole.launcher == Launcher::slurm)
+    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   return done;
 }
 

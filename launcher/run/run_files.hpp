@@ -9,6 +9,7 @@
 namespace dllaunch {
 
 struct LaunchPlan;
+struct ModularPlan;
 
 /// bad_request: the directory holds a run of a job that computes something else; the error names
 /// every key that differs.
@@ -20,6 +21,12 @@ Readers readers_of(const std::string& job_file);
 
 /// Writes job.yaml, train.json, plan.json, and job.sbatch for Slurm.
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
+                           Readers readers = Readers::none);
+
+/// The same of a modular run, with what each component needs: RUN/components/NAME/ has its
+/// plan.json, train.json and component.sh, or without Slurm RUN/components/NAME.yaml is its job
+/// file.
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const ModularPlan& plan,
                            Readers readers = Readers::none);
 
 }  // namespace dllaunch

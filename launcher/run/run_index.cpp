@@ -98,6 +98,12 @@ bool holds_a_run(const std::string& path) {
   return fs::is_regular_file(path + "/plan.json", ignored);
 }
 
+std::string whole_of(const std::string& run_dir) {
+  const auto parent = std::filesystem::path(run_dir).parent_path();
+  const auto whole = parent.parent_path().string();
+  return parent.filename() == "components" && holds_a_run(whole) ? whole : "";
+}
+
 std::vector<std::string> known_runs(System& system, std::size_t most) {
   std::vector<Dated> dated;
   std::set<std::string> indexed;

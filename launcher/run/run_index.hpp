@@ -26,6 +26,9 @@ Result<Ok> remember_run(System& system, const RunDir& run);
 
 bool holds_a_run(const std::string& path);
 
+/// The directory of the modular run that has a component in this one; empty: it is none.
+std::string whole_of(const std::string& run_dir);
+
 /// Returns the directories of runs that still exist, newest first: those in the index and those in
 /// ./runs, which are found even if the home directory is read-only. Looks at the newest `most` of
 /// each only.

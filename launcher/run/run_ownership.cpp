@@ -10,6 +10,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/slurm/allocation.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -40,7 +41,7 @@ Result<RunOwnership> take_run_ownership(const RunDir& run, System& system) {
   const RunOwner holder{
       .host = system.host_name(),
       .pid = getpid(),
-      .job = system.environment("SLURM_JOB_ID").value_or(""),
+      .job = own_job_id(system),
       .restart = restarts_of(system.environment("SLURM_RESTART_COUNT").value_or("")),
       .since = unix_seconds()};
   return RunOwnership::take(run.path, holder, newest_fencing_token(run));

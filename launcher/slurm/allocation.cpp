@@ -66,10 +66,21 @@ std::string name_of(const JobAllocation& allocation) {
   return allocation.name.empty() ? allocation.job : allocation.name;
 }
 
+std::string own_job_id(System& system) {
+  const auto job = system.environment("SLURM_JOB_ID").value_or("");
+  const auto group = number_in(system.environment(het_group_variable));
+  if (!group || job.empty()) return job;
+  return system.environment(fmt::format("SLURM_JOB_ID_HET_GROUP_{}", *group)).value_or(job);
+}
+
 JobAllocation read_allocation(System& system) {
   JobAllocation allocation;
-  allocation.job = system.environment("SLURM_JOB_ID").value_or("");
+  allocation.job = own_job_id(system);
   if (allocation.job.empty()) return allocation;
+  if (const auto group = number_in(system.environment(het_group_variable))) {
+    allocation.group = std::to_string(*group);
+    allocation.leader = system.environment("SLURM_JOB_ID").value_or("");
+  }
   const auto array = number_in(system.environment("SLURM_ARRAY_JOB_ID"));
   const auto task = number_in(system.environment("SLURM_ARRAY_TASK_ID"));
   if (array && task) allocation.name = fmt::format("{}_{}", *array, *task);
@@ -123,7 +134,8 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
   if (const auto doubt = waits ? doubt_in(system, ours, nodes) : ""; !doubt.empty())
     return Error{ErrorKind::timeout, doubt, ""};
-  const auto output = run_requeue(system, name);
+  // Slurm requeues the components of a heterogeneous job together, by the first.
+  const auto output = run_requeue(system, allocation.leader.empty() ? name : allocation.leader);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
   const auto message = first_line(output->err.empty() ? output->out : output->err);

@@ -11,6 +11,12 @@
 
 namespace dllaunch {
 
+/// Set by a component's script of a heterogeneous job: its number in the job, "1".
+inline constexpr const char* het_group_variable = "DLLAUNCH_HET_GROUP";
+
+/// This process's own job: of a component, not that of the script. Empty outside Slurm.
+std::string own_job_id(System& system);
+
 struct JobAllocation {
   std::string job = {};              // empty outside Slurm
   std::string name = {};             // "74_3" for an array task; "74" would mean the whole array
@@ -19,6 +25,10 @@ struct JobAllocation {
   std::string host = {};             // this process's node, by its Slurm name
   std::optional<double> end_s = {};  // Unix seconds; nullopt: no limit, or unknown
   std::optional<int> cpus_per_node = {};  // of the node with the fewest; nullopt: unknown
+  /// Of a component of a heterogeneous job: its number in it, and the job of the first component,
+  /// which has the script and by which srun and requeues know the whole. Empty: another job.
+  std::string group = {};
+  std::string leader = {};
 };
 
 /// As Slurm's commands call it.

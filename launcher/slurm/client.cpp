@@ -71,7 +71,7 @@ std::vector<QueuedJob> queued_in_json(System& system, const std::string& which,
 
 SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   SlurmJob job;
-  job.id = fields[0];
+  job.id = job_number(fields[0]);
   if (const auto underscore = job.id.find('_'); underscore != std::string::npos) {
     job.array_job = job.id.substr(0, underscore);
     job.array_task = job.id.substr(underscore + 1);
@@ -240,6 +240,10 @@ Result<Ok> signal_script(System& system, const std::string& id, const std::strin
   return tell(system, {"scancel", "--batch", "--signal=" + signal, id}, slurm_limit);
 }
 
+Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal) {
+  return tell(system, {"scancel", "--signal=" + signal, id}, short_limit);
+}
+
 Result<Ok> cancel_job(System& system, const std::string& id, seconds limit) {
   return tell(system, {"scancel", id}, limit);
 }
@@ -321,7 +325,8 @@ std::vector<SlurmJob> parse_accounting(std::string_view text, const std::string&
   for (const auto line : split_lines(text)) {
     const auto parts = split_at(line, '|');
     const std::vector<std::string> fields(parts.begin(), parts.end());
-    if (fields.size() < 6 || (fields[0] != id && !fields[0].starts_with(id + "_"))) continue;
+    if (fields.size() < 6) continue;
+    if (job_number(fields[0]) != id && !fields[0].starts_with(id + "_")) continue;
     auto job = job_of_fields(fields);
     std::erase_if(found, [&](const SlurmJob& earlier) { return earlier.id == job.id; });
     found.push_back(std::move(job));
@@ -332,7 +337,7 @@ std::vector<SlurmJob> parse_accounting(std::string_view text, const std::string&
 std::vector<JobWords> parse_job_words(std::string_view text) {
   std::vector<JobWords> jobs;
   for (const auto line : split_lines(text)) {
-    const auto id = line.substr(0, line.find_first_of("|_"));
+    const auto id = line.substr(0, line.find_first_of("|_+"));
     if (!id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos)
       jobs.push_back({std::string(id), std::string(line.substr(id.size()))});
   }

@@ -54,6 +54,8 @@ Result<std::vector<JobWords>> own_recorded_jobs(System& system, double since_s);
 
 /// Signals the batch script. Its trap forwards the signal to the ranks' step only.
 Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal);
+/// Signals the ranks: every step of the job, not the batch script.
+Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal);
 /// Cancels a job ("17"), a task of an array ("17_3") or a step ("17.0").
 Result<Ok> cancel_job(System& system, const std::string& id,
                       std::chrono::seconds limit = slurm_limit);
@@ -97,7 +99,8 @@ std::string default_account(System& system, const std::string& user);
 /// `sacct --parsable2` with the fields that jobs_of_accounting() asks for: the job, and its tasks
 /// if it is an array.
 std::vector<SlurmJob> parse_accounting(std::string_view text, const std::string& id);
-/// Lines that begin with a job id. A task of an array has the array's.
+/// Lines that begin with a job id. A task of an array has the array's, the component of a
+/// heterogeneous job that of its first.
 std::vector<JobWords> parse_job_words(std::string_view text);
 
 }  // namespace dllaunch

@@ -15,6 +15,7 @@ std::vector<std::string> argv_of(const OverlapStep& step, const std::vector<std:
          std::to_string(step.limit->count())});
   add({"srun"});
   if (!step.job.empty()) add({"--jobid=" + step.job});
+  if (!step.group.empty()) add({"--het-group=" + step.group});
   add({"--overlap"});
   if (!step.nodes.empty()) add({"--nodelist=" + step.nodes});
   const auto count = std::to_string(step.count);

@@ -13,6 +13,7 @@ namespace dllaunch {
 /// the environment, and a task that fails does not end the others.
 struct OverlapStep {
   std::string job = {};    // empty: the job that srun is called in
+  std::string group = {};  // component of a heterogeneous job, "1"; empty: the first
   std::string nodes = {};  // a host list; empty: any of the job's
   std::size_t count = 1;   // of nodes
   std::string name = {};   // shown by sacct; empty: the program's

@@ -7,6 +7,7 @@
 
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -376,6 +377,16 @@ std::string token_in(std::string_view text) {
     if (whole) return std::string(text.substr(at, sign.size() + digits));
   }
   return "";
+}
+
+std::string job_number(std::string_view shown) {
+  const auto plus = shown.find('+');
+  const auto leader = parse_number<std::uint64_t>(shown.substr(0, plus));
+  if (plus == std::string_view::npos || !leader) return std::string(shown);
+  const auto offset = parse_number<std::uint64_t>(shown.substr(plus + 1));
+  constexpr std::uint64_t most = 1'000'000'000'000;
+  if (!offset || *leader > most || *offset > most) return std::string(shown);
+  return std::to_string(*leader + *offset);
 }
 
 std::vector<QueuedJob> parse_queue(std::string_view text) {

@@ -75,6 +75,9 @@ struct QueuedJob {
   JobOrigin origin = {};
 };
 std::vector<QueuedJob> parse_queue(std::string_view text);
+/// Slurm shows the component of a heterogeneous job as JOB+OFFSET, "12+1", and numbers it after the
+/// others: "13". Other ids stay.
+std::string job_number(std::string_view shown);
 
 /// `scontrol show job ID`
 struct SlurmJob {

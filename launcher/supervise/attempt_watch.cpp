@@ -11,6 +11,7 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
@@ -157,6 +158,12 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   }
   end_.told_to_end = true;
   ask_ranks(starter);
+  // Slurm has told the ranks, but the owner of components only the supervisors; srun would kill
+  // the ranks at a TERM of ours.
+  if (!saves && signal == SIGINT && !run_.allocation.group.empty()) {
+    if (auto told = signal_steps(system_, run_.allocation.job, "TERM"); !told)
+      system_.log(fmt::format("dllaunch: {}\n", told.error().what));
+  }
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
 }
 

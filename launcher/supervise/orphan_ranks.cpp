@@ -16,12 +16,13 @@ namespace {
 
 constexpr std::chrono::seconds patience(10);  // per query to Slurm
 
-/// Returns the processes of this job; another job of the same run has its own.
+/// Returns the processes of this job; another job of the same run has its own. Ranks of a component
+/// have the job of the first.
 std::vector<pid_t> pids_here(const RunDir& run, const JobAllocation& allocation) {
   auto pids = pids_of_run(run.path);
-  std::erase_if(pids, [&](pid_t pid) {
-    return variable_of(pid, "SLURM_JOB_ID").value_or("") != allocation.job;
-  });
+  const auto& job = allocation.leader.empty() ? allocation.job : allocation.leader;
+  std::erase_if(pids,
+                [&](pid_t pid) { return variable_of(pid, "SLURM_JOB_ID").value_or("") != job; });
   return pids;
 }
 

@@ -95,8 +95,9 @@ std::string states_of_ranks(System& system, const RunDir& run, const JobAllocati
   const auto hosts = expand_hosts(allocation.nodes);
   const auto program = own_executable();
   if (!hosts || hosts->empty() || !program) return rank_states_here(system, run.path);
-  const auto argv = argv_of({.nodes = allocation.nodes, .count = hosts->size(), .light = true},
-                            {*program, "supervise", "--states", "--run-dir", run.path});
+  const auto argv = argv_of(
+      {.group = allocation.group, .nodes = allocation.nodes, .count = hosts->size(), .light = true},
+      {*program, "supervise", "--states", "--run-dir", run.path});
   const auto output = system.run(argv, query_limit);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;

@@ -20,6 +20,7 @@
 #include "launcher/slurm/requeue.hpp"
 #include "launcher/supervise/node_numbering.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
+#include "launcher/supervise/own_job.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/supervisor_parent.hpp"
@@ -335,6 +336,7 @@ class Supervisor {
       return;
     }
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
+    look_at_own_job(system_, run_.allocation, attempt);
     if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm reports it.

@@ -23,6 +23,7 @@
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/run_index.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -170,6 +171,10 @@ Result<int> cancel_run(const Options& options, System& system) {
   if (options.run.empty()) return which_run(system);
   auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
+  if (auto whole = whole_of(*path); !whole.empty()) {
+    system.log(fmt::format("dllaunch: a component ends with its job: cancelling {}\n", whole));
+    path = std::move(whole);
+  }
   auto stored = read_stored_run(system, *path);
   if (!stored) return std::move(stored).error();
   auto run_state = observe_run(system, *std::move(stored));

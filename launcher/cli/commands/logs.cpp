@@ -92,7 +92,14 @@ class Output {
     const auto underscore = options.run.find('_');
     if (run.plan.array && !job_of_task(options.run).empty() && underscore != std::string::npos)
       only_task_ = options.run.substr(underscore + 1);
-    if (!run.plan.array) add("", run.dir);
+    for (const auto& component : run.plan.components) {
+      const RunDir dir{.path = component_dir(run.dir.path, component.name)};
+      RankOutputSettings settings{.several = run.plan.ranks() > 1,
+                                  .component = component.name,
+                                  .since_s = selection_.since_s};
+      outputs_.emplace(component.name, RankOutput(dir.out(), std::move(settings)));
+    }
+    if (!run.plan.array && run.plan.components.empty()) add("", run.dir);
   }
 
   void print(System& system) {
@@ -166,7 +173,7 @@ class Output {
   }
 
   bool print_lines(const std::string& task, const std::vector<std::string>& lines, System& system) {
-    const bool named = !task.empty() && only_task_.empty();
+    const bool named = run_.plan.array && only_task_.empty();
     silent_ = silent_ && lines.empty();
     for (const auto& line : lines) {
       if (!is_selected(line)) continue;
@@ -181,7 +188,7 @@ class Output {
   std::string only_task_;
   bool behind_ = false;
   bool silent_ = true;
-  std::map<std::string, RankOutput> outputs_;
+  std::map<std::string, RankOutput> outputs_;  // by task or component
 };
 
 /// Whether a run has ended. Slurm is asked less often the longer it lasts.
@@ -283,6 +290,10 @@ Result<int> show_logs(const Options& options, System& system) {
                  fmt::format("the run has {}, numbered from 0: no rank {}",
                              counted(stored->plan.ranks(), "rank"), *options.rank),
                  ""};
+  if (options.rank && !stored->plan.components.empty())
+    return Error{ErrorKind::bad_request, "--rank: each component numbers its ranks from 0",
+                 fmt::format("dllaunch logs {}/components/{} --rank {}", *path,
+                             stored->plan.components.front().name, *options.rank)};
   auto selection = selection_of(options);
   if (!selection) return std::move(selection).error();
   Output output(*stored, options, *std::move(selection));

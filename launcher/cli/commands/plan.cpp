@@ -4,8 +4,12 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -43,7 +47,27 @@ Result<int> show_checked(System& system, const Options& options) {
   return exit_code_of(as_error(report).kind);
 }
 
+/// Of a job with components.
+Result<int> show_modular(System& system, const Options& options, const Job& job) {
+  const auto paths = program_paths(new_run_path(job.name));
+  if (!paths) return paths.error();
+  auto planned = plan_components(system, options.plan, job, *paths, options.check);
+  if (!planned) return std::move(planned).error();
+  const auto& report = planned->report;
+  if (options.json) {
+    auto document = to_json(planned->plan);
+    if (options.check) document["checks"] = to_json(report);
+    system.print(json_text(document));
+  } else {
+    system.print(render_plan(planned->plan));
+    if (options.check) system.print("\n" + render_report(report));
+  }
+  return report.passed() ? exit_code::success : exit_code_of(as_error(report).kind);
+}
+
 Result<int> show_plan(System& system, const Options& options) {
+  if (const auto job = modular_job(system, options.plan.job, options.plan.sets))
+    return show_modular(system, options, *job);
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();

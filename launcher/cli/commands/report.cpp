@@ -1,10 +1,16 @@
 // Summarises a run and merges its ranks' timelines.
+#include <fmt/core.h>
+
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/monitor/component_states.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_report.hpp"
@@ -89,15 +95,25 @@ Result<int> report(const Options& options, System& system) {
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
   const auto so_far = so_far_of(system, *run);
+  const bool modular = !run->plan.components.empty();
+  const auto components = modular
+                              ? component_states(system, observe_run(system, *run), unix_seconds())
+                              : std::vector<ComponentState>();
   if (options.json) {
-    system.print(json_text({{"summary", run->summary},
-                            {"so_far", so_far},
-                            {"ranks", ranks},
-                            {"jobs", places.jobs},
-                            {"nodes", or_null(places.nodes)},
-                            {"network", or_null(places.network)}}));
+    Json document = {{"summary", run->summary},
+                     {"so_far", so_far},
+                     {"ranks", ranks},
+                     {"jobs", places.jobs},
+                     {"nodes", or_null(places.nodes)},
+                     {"network", or_null(places.network)}};
+    if (modular) document["components"] = to_json(components);
+    system.print(json_text(document));
   } else {
     system.print(render_run_report(*run, places, ranks, so_far));
+    for (const auto& line : lines_of(components)) system.print("  component " + line + "\n");
+    if (modular)
+      system.print(fmt::format("  `dllaunch report {}` reports on one component\n",
+                               shell_quote(components.front().dir)));
   }
   return exit_code::success;
 }

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "launcher/launch/allocated.hpp"
 #include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
+#include "launcher/launch/local_components.hpp"
+#include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
@@ -86,6 +89,8 @@ struct Planned {
   Job job;
   LaunchPlan plan;
   std::optional<JobAllocation> allocation = {};  // that it runs in; nullopt: none that is there
+  std::optional<ModularPlan> modular = {};       // of a job with components; `plan` is its whole
+  SharedMachine machine = {};                    // that its components share, without Slurm
 };
 
 /// The trainer beside this program, else the one on PATH.
@@ -162,10 +167,48 @@ Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, Syst
   return fit_into(*planned.allocation, planned.plan);
 }
 
+bool any_trains(const Job& job) {
+  return std::ranges::any_of(job.components,
+                             [](const auto& part) { return !part.job.train.is_null(); });
+}
+
+/// The same for a job with components.
+Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& system) {
+  if (options.allocated)
+    return Error{ErrorKind::bad_request, "--allocated does not take a job with components",
+                 "leave it out: a modular job is a Slurm job of its own"};
+  auto dependencies = resolve_dependencies(system, job.after);
+  if (!dependencies) return std::move(dependencies).error();
+  for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
+  job.after = dependencies->jobs;
+  for (auto& part : job.components) part.job.after = job.after;
+  const std::string run_dir = options.run_dir.empty() ? new_run_path(job.name) : options.run_dir;
+  auto paths = find_programs(run_dir, any_trains(job), system);
+  if (!paths) return std::move(paths).error();
+  auto made =
+      plan_components(system, {.local = options.local}, job, *paths, /*check=*/!options.dry_run);
+  if (!made) return std::move(made).error();
+  if (made->elsewhere) return *std::move(made->elsewhere);
+  if (auto good = check_queue(made->report, system); !good) return std::move(good).error();
+  const bool local = made->plan.whole.launcher == Launcher::local;
+  if (local && !job.after.empty())
+    return Error{ErrorKind::bad_request, "after: a run outside the queue does not wait",
+                 "start this run when those have completed"};
+  if (local && !options.local)
+    system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
+                           made->why_no_slurm));
+  for (const auto& warning : made->plan.whole.warnings)
+    system.log("dllaunch: warning: " + warning + "\n");
+  auto whole = made->plan.whole;
+  return Planned{std::move(made->job), std::move(whole), std::nullopt, std::move(made->plan),
+                 std::move(made->machine)};
+}
+
 /// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, System& system) {
-  auto job = load_job(system, options.job_file, options.sets);
+  auto job = load_any_job(system, options.job_file, options.sets);
   if (!job) return std::move(job).error();
+  if (!job->components.empty()) return make_modular_plan(options, *std::move(job), system);
   auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
   // A dry run resolves job ids too: they are in the script.
@@ -209,7 +252,13 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   return planned;
 }
 
-void show_plan(const LaunchPlan& plan, System& system) {
+void show_plan(const Planned& planned, System& system) {
+  const auto& plan = planned.plan;
+  if (planned.modular) {
+    system.print(render_plan(*planned.modular));
+    if (plan.launcher == Launcher::slurm) system.print("\n" + render_sbatch(*planned.modular));
+    return;
+  }
   system.print(render_plan(plan));
   if (plan.launcher == Launcher::slurm && plan.scheduler == "Slurm")
     system.print("\n" + render_sbatch(plan));
@@ -283,7 +332,7 @@ struct Attached {
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
                     const std::optional<Attached>& attached, const RunLock& lock, System& system) {
-  const auto& [job, plan, allocation] = planned;
+  const auto& [job, plan, allocation, modular, machine] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
   bool background = false;
@@ -301,6 +350,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                           .show_logs = job.train.is_null() || system.console().verbosity > 0,
                           .terminal = system.console().terminal_err && !background};
   settings.epochs = value_at<std::optional<std::int64_t>>(job.train, "epochs");
+  for (const auto& one : plan.components) settings.components.push_back(one.name);
   settings.max_steps = value_at<std::optional<std::int64_t>>(job.train, "max_steps");
   if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(system, run, settings);
@@ -318,6 +368,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                                          system, watch)
                  : slurm  ? execute_slurm(plan, run, follower, system, watch)
                  : allocation ? execute_allocated(plan, run, *allocation, follower, system)
+                 : modular    ? execute_components(*modular, machine, run, follower, system)
                               : execute_local(plan, run, follower, system);
   if (!outcome) return std::move(outcome).error();
   if (outcome->detached) {
@@ -353,12 +404,14 @@ Result<int> run_job(const RunOptions& given, System& system) {
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
   if (options.dry_run) {
-    show_plan(plan, system);
+    show_plan(*planned, system);
     return exit_code::success;
   }
   const bool slurm = plan.launcher == Launcher::slurm;
   if (!slurm && !planned->allocation) {
-    if (auto good = check_local(plan, system); !good) return std::move(good).error();
+    auto good = planned->modular ? check_local_components(*planned->modular, system)
+                                 : check_local(plan, system);
+    if (!good) return std::move(good).error();
   }
   if (const auto missing = missing_sources(plan.stage.sources); !missing.empty())
     return Error{ErrorKind::bad_request, fmt::format("stage: {}", fmt::join(missing, "; ")),
@@ -381,19 +434,24 @@ Result<int> run_job(const RunOptions& given, System& system) {
   }
   if (!attached && run->resumed) close_submission(system, *run);
   if (!attached) good = share_run_dir(*run, plan.share);
+  const auto readers = readers_of(options.job_file);
   if (good && !attached)
-    good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
+    good = planned->modular ? write_run_files(*run, planned->job, *planned->modular, readers)
+                            : write_run_files(*run, planned->job, plan, readers);
   if (!good) return std::move(good).error();
   if (!attached)
     record_provenance(system, *run, planned->job, plan,
                       {.job_file = options.job_file,
                        .sets = options.sets,
                        .variables = process_variables(),
-                       .readers = readers_of(options.job_file)});
+                       .readers = readers});
   if (given.soonest && !attached) {
     if (auto kept = keep_estimate(*run, *estimate); !kept) return std::move(kept).error();
   }
-  if (auto known = remember_run(system, *run); !known && system.console().verbosity > 0)
+  // A component is listed with its whole.
+  const bool is_component = system.environment("DLLAUNCH_COMPONENT").has_value();
+  if (auto known = is_component ? Result<Ok>(Ok{}) : remember_run(system, *run);
+      !known && system.console().verbosity > 0)
     system.log("dllaunch: " + known.error().what + "\n");
   if (attached && options.detach) {
     show_detached(options, *run, {"job", attached->id}, system);

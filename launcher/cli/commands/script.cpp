@@ -4,7 +4,11 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
 namespace {
@@ -14,6 +18,11 @@ constexpr std::string_view examples =
   dllaunch script train.yaml --facts lumi.json   for another cluster
 )";
 
+Error no_slurm() {
+  return {ErrorKind::unavailable, "this machine has no Slurm, so the cluster is not known",
+          "give a recorded cluster with --facts FILE"};
+}
+
 /// Submitted by hand, the job starts without a run directory, and Slurm fails silently if the
 /// output's folder is missing. The output therefore goes to the directory of the sbatch call.
 void keep_output_here(LaunchPlan& plan) {
@@ -22,12 +31,26 @@ void keep_output_here(LaunchPlan& plan) {
     if (option == "--output" && value.starts_with(there)) value.erase(0, there.size());
 }
 
+Result<int> print_modular(System& system, const PlanOptions& options, const Job& job) {
+  const auto paths = program_paths(new_run_path(job.name));
+  if (!paths) return paths.error();
+  auto planned = plan_components(system, options, job, *paths, /*check=*/false);
+  if (!planned) return std::move(planned).error();
+  auto& plan = planned->plan;
+  if (plan.whole.launcher != Launcher::slurm) return no_slurm();
+  keep_output_here(plan.whole);
+  for (auto& component : plan.components) keep_output_here(component.plan);
+  for (const auto& warning : plan.whole.warnings) system.log("warning: " + warning + "\n");
+  system.print(render_sbatch(plan));
+  return exit_code::success;
+}
+
 Result<int> print_script(System& system, const PlanOptions& options) {
+  if (const auto job = modular_job(system, options.job, options.sets))
+    return print_modular(system, options, *job);
   auto made = plan_job(system, options);
   if (!made) return made.error();
-  if (made->launcher != Launcher::slurm)
-    return Error{ErrorKind::unavailable, "this machine has no Slurm, so the cluster is not known",
-                 "give a recorded cluster with --facts FILE"};
+  if (made->launcher != Launcher::slurm) return no_slurm();
   if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
   keep_output_here(*made);
   for (const auto& warning : made->warnings) system.log("warning: " + warning + "\n");

@@ -59,6 +59,7 @@ Result<RunStatusView> look(const std::string& path, System& system) {
   if (!run_state) return std::move(run_state).error();
   auto status = status_of(*std::move(run_state), unix_seconds());
   add_ended_tasks(system, status);
+  status.components = component_states(system, status.run_state, unix_seconds());
   return status;
 }
 

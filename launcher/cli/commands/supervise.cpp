@@ -8,6 +8,7 @@
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/own_components.hpp"
 #include "launcher/supervise/rank_states.hpp"
 #include "launcher/supervise/script_watch.hpp"
 #include "launcher/supervise/stage_holder.hpp"
@@ -27,6 +28,7 @@ struct SuperviseOptions {
   std::string run_dir;
   std::string run_id;
   bool states = false;
+  bool components = false;
   std::string stage_holder;
   std::string watched;
   std::vector<std::string> start;
@@ -56,6 +58,7 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
     system.print(rank_states_here(system, options.run_dir));
     return exit_code::success;
   }
+  if (options.components) return own_components(system, options.run_dir);
   if (!options.watched.empty()) return watch_from_another_node(options, system);
   if (options.start.empty())
     return Error{ErrorKind::bad_request, "supervise: the start command is missing",
@@ -84,6 +87,9 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("WORD")
       ->group("");
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
+      ->group("");
+  app.add_flag("--components", options->components,
+               "own the components of a heterogeneous job: start their scripts, end them together")
       ->group("");
   app.add_option("--keeper", options->stage_holder,
                  "the process that keeps staged copies until its input is closed")

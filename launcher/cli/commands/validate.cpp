@@ -64,6 +64,9 @@ std::string time_with_unit(const std::string& time) {
 }
 
 std::string summary(const Job& job) {
+  std::string text;
+  for (const auto& part : job.components) text += summary(part.job);
+  if (!text.empty()) return text;
   const auto& gpus = job.resources.gpus;
   return fmt::format("  {}: {}\n  nodes {}, ranks per node {}, device {}, time {}\n", job.name,
                      what_it_does(job),
@@ -90,7 +93,7 @@ Result<int> answer_in_json(System& system, const Options& options) {
 
 Result<int> validate(System& system, const Options& options) {
   if (options.json) return answer_in_json(system, options);
-  const auto job = load_job(system, options.file, options.sets);
+  const auto job = load_any_job(system, options.file, options.sets);
   if (!job) return job.error();
   system.print(options.file + ": ok\n");
   if (system.console().verbosity >= 0) system.print(summary(*job));

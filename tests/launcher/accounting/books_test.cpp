@@ -33,6 +33,18 @@ TEST(Books, CountHoursOfWholeNodesWithTheSpareOnes) {
   EXPECT_EQ(books.wasted.gpu_hours, 4 * 4 * 0.1);
 }
 
+TEST(Books, OfAModularRunAreThoseOfItsComponents) {
+  RunOutline plan;
+  plan.nodes = 3;
+  plan.components = {{.name = "loader", .nodes = 1, .occupies = {.cores = 128, .gpus = 0}},
+                     {.name = "trainer", .nodes = 2, .occupies = {.cores = 64, .gpus = 4}}};
+  const auto books = books_of({.seconds = 1800}, plan);
+  EXPECT_EQ(books.core_hours, (128 + 2 * 64) * 0.5);
+  EXPECT_EQ(books.gpu_hours, 2 * 4 * 0.5);
+  plan.components[0].occupies.cores.reset();
+  EXPECT_EQ(books_of({.seconds = 1800}, plan).core_hours, std::nullopt) << "one is unknown";
+}
+
 TEST(Books, SayUnknownAndNeverZero) {
   const auto books = books_of({.seconds = 1800}, outline(1, {}));
   Json summary = Json::object();

@@ -124,5 +124,22 @@ TEST(SlurmClient, WordsOfJobsFromAnyText) {
   }
 }
 
+// sacct and squeue show a component as JOB+OFFSET.
+TEST(HeterogeneousJob, ItsComponentsAreFoundByTheirNumbers) {
+  const std::string text =
+      "12+0|COMPLETED|0:0|2026-11-26T19:47:19|2026-11-26T19:47:19|2026-11-26T19:47:35|loader\n"
+      "12+1|CANCELLED by 0|0:0|2026-11-26T19:47:19|2026-11-26T19:47:19|2026-11-26T19:47:25|train\n";
+  const auto first = parse_accounting(text, "12");
+  const auto second = parse_accounting(text, "13");
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(first[0].state, "COMPLETED");
+  EXPECT_EQ(second[0].state, "CANCELLED");
+  EXPECT_EQ(second[0].id, "13");
+  const auto words = parse_job_words("12+1|dllaunch:0123456789abcdef|/x/job.sbatch\n");
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].id, "12") << "the job that was submitted";
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -238,5 +238,26 @@ TEST(ScontrolParser, SurvivesDamagedText) {
   }
 }
 
+TEST(JobNumber, OfAComponentFollowsThatOfTheFirst) {
+  EXPECT_EQ(job_number("12+0"), "12");
+  EXPECT_EQ(job_number("12+1"), "13");
+  for (const char* other : {"12", "74_3", "74_[0-3%2]", "", "+", "12+", "+1", "12+x", "a+1",
+                            "12+-1", "12+99999999999999999999", "99999999999999999999+1"})
+    EXPECT_EQ(job_number(other), other);
+}
+
+// Whatever squeue writes: the sum, or the text.
+TEST(JobNumber, IsASumOrTheText) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20000; ++round) {
+    std::string text;
+    for (auto left = random() % 12; left > 0; --left) text += "0123456789+_-x"[random() % 14];
+    const auto number = job_number(text);
+    const auto plus = text.find('+');
+    const bool digits = number.find_first_not_of("0123456789") == std::string::npos;
+    EXPECT_TRUE(number == text || (plus != std::string::npos && digits)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace dllaunch

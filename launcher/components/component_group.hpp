@@ -1,0 +1,56 @@
+// The components of a modular job as processes: started side by side, ended together.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/os/owned_process.hpp"
+#include "launcher/plan/run_outline.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+/// Whose end ends the job: the first that failed, else one that ends the job by completing.
+/// nullopt: the job goes on. `codes`: exit codes; nullopt: it runs. Pure.
+std::optional<std::size_t> ends_the_job(const std::vector<ComponentOutline>& components,
+                                        const std::vector<std::optional<int>>& codes);
+
+class ComponentGroup {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// One process for each component, in their order. A process that is told to end has `patience`.
+  ComponentGroup(std::vector<ComponentOutline> components, std::chrono::seconds patience)
+      : components_(std::move(components)), patience_(patience) {}
+
+  using Start = std::function<Result<OwnedProcess>()>;
+  /// unavailable: it cannot be started; those before it are ended.
+  Result<Ok> start(const std::vector<Start>& starts);
+
+  /// Looks which have ended. When one has ended the job, the others are told to end, by INT, and
+  /// killed if they do not.
+  void look(Clock::time_point now);
+  /// To those that still run, each its own; 0: none.
+  void send(const std::function<int(const ComponentOutline&)>& signal);
+  void send(int signal);
+
+  bool over() const;
+  /// Whose end ended the job; nullopt: none, all have completed or run.
+  std::optional<std::size_t> decided() const { return decided_; }
+  /// Exit codes, 128+n after signal n.
+  const std::vector<std::optional<int>>& codes() const { return codes_; }
+
+ private:
+  std::vector<ComponentOutline> components_;
+  std::chrono::seconds patience_;
+  std::vector<OwnedProcess> processes_ = {};
+  std::vector<std::optional<int>> codes_ = {};
+  std::optional<std::size_t> decided_ = {};
+  std::optional<Clock::time_point> kill_at_ = {};
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,112 @@
+#include "launcher/supervise/own_components.hpp"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/components/component_end.hpp"
+#include "launcher/components/component_group.hpp"
+#include "launcher/components/component_variables.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/signals.hpp"
+#include "launcher/supervise/storage.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::seconds;
+
+/// The jobs of the components in this start.
+std::vector<std::string> jobs_of_components(System& system, std::size_t count) {
+  std::vector<std::string> jobs;
+  for (std::size_t i = 0; i < count; ++i)
+    jobs.push_back(system.environment(fmt::format("SLURM_JOB_ID_HET_GROUP_{}", i)).value_or(""));
+  return jobs;
+}
+
+/// The first writes into the script's own output, as Slurm's record of its job says.
+ProcessRequest request_for(const std::string& bash, const std::string& dir, std::size_t number,
+                           const std::string& job,
+                           std::vector<std::pair<std::string, std::string>> variables) {
+  ProcessRequest request{.program = bash,
+                         .argv = {"bash", dir + "/component.sh"},
+                         .environment = std::move(variables),
+                         .error_fd = STDERR_FILENO};
+  if (number > 0) request.output_path = fmt::format("{}/slurm-{}.out", dir, job);
+  return request;
+}
+
+void write_end(System& system, const StoredRun& run, const JobAllocation& allocation,
+               const ComponentsEnd& end) {
+  const JournalDecision decision{.time = unix_seconds(),
+                                 .job = allocation.job,
+                                 .allocation = allocation.restarts,
+                                 .next = end.next,
+                                 .reason = end.reason,
+                                 .status = end.status,
+                                 .exit_code = end.exit_code};
+  const RunStorage storage(run.dir);
+  const auto line = line_of(decision, std::nullopt);
+  if (auto done = storage.write([&] { return append_to_journal(run.dir, line); }); !done)
+    system.log("dllaunch: " + done.error().what + "\n");
+  if (end.status != RunStatus::completed)
+    system.log(fmt::format("dllaunch: {}: {}\n", to_string(end.next), end.reason));
+}
+
+/// Each component has the signal that its own ranks know.
+void pass_on(int signal, int warning, ComponentGroup& group) {
+  if (signal != warning) return group.send(signal);
+  group.send([](const ComponentOutline& one) { return signal_of_name(one.signal); });
+}
+
+}  // namespace
+
+Result<int> own_components(System& system, const std::string& run_dir) {
+  auto run = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
+  if (!run) return std::move(run).error();
+  const auto& components = run->plan.components;
+  if (components.empty())
+    return Error{ErrorKind::bad_request, run->dir.path + " holds no run with components", ""};
+  auto places = places_in_job(system, run->plan);
+  if (!places) return std::move(places).error();
+  const auto bash = system.find_program("bash");
+  if (!bash) return Error{ErrorKind::unavailable, "bash is not installed on this node", ""};
+  // Of the script's own job: the first component's.
+  const auto allocation = read_allocation(system);
+  const auto jobs = jobs_of_components(system, components.size());
+  std::vector<ComponentGroup::Start> starts;
+  for (std::size_t i = 0; i < components.size(); ++i)
+    starts.push_back([&, i] {
+      return OwnedProcess::start(
+          request_for(*bash, component_dir(run->dir.path, components[i].name), i, jobs[i],
+                      component_variables(*places, components[i].name)));
+    });
+  const int warning = signal_of_name(run->plan.signal);
+  const SupervisorSignals signals(warning);
+  adopt_orphans();
+  constexpr seconds to_end(60);  // their supervisors end their ranks themselves
+  ComponentGroup group(components, seconds(run->plan.grace_seconds) + to_end);
+  if (auto started = group.start(starts); !started) return std::move(started).error();
+  while (true) {
+    group.look(ComponentGroup::Clock::now());
+    if (group.over()) break;
+    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, /*timeout=*/500);
+    for (const int signal : signals.take()) pass_on(signal, warning, group);
+  }
+  const auto end = end_of_components(system, run->plan, group.codes(), group.decided(), jobs);
+  write_end(system, *run, allocation, end);
+  end_descendants(std::chrono::milliseconds(500));
+  return end.exit_code;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,35 @@
+#include "launcher/supervise/own_job.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace dllaunch {
+
+void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt) {
+  const bool ended = attempt.cause == Cause::failed || attempt.cause == Cause::unproven ||
+                     attempt.cause == Cause::time_limit;
+  if (allocation.group.empty() || !ended) return;
+  const auto name = "its Slurm job, " + allocation.leader + "+" + allocation.group;
+  constexpr int looks = 12;
+  for (int i = 0; i < looks; ++i) {
+    const auto record = ask_of_job(system, allocation, std::chrono::seconds(3));
+    if (!record || record->restarts > allocation.restarts) return;
+    const auto is = [&record](std::string_view state) { return record->state.starts_with(state); };
+    if (is("TIMEOUT") || (is("COMPLETING") && record->reason == "TimeLimit")) {
+      attempt.cause = Cause::time_limit;
+      attempt.detail = name + ", reached its time limit";
+      return;
+    }
+    if (is("CANCELLED")) {
+      attempt.cause = Cause::cancelled;
+      attempt.detail = name + ", was cancelled";
+      return;
+    }
+    if (!is("COMPLETING")) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+}
+
+}  // namespace dllaunch

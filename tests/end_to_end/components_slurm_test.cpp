@@ -1,0 +1,184 @@
+// Modular jobs as heterogeneous jobs of a real Slurm: two partitions with nodes of two shapes.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/json.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/tier.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+/// Obeys TERM, as a data loader should.
+constexpr const char* loader = "trap \"echo told; exit 0\" TERM; : > here-loader; sleep 600 & wait";
+constexpr const char* waits = ": > here-trainer; sleep 600";
+
+class SlurmComponents : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ =
+        new TestCluster({"--nodes", "3", "--cpus", "2", "--odd-node", "n3:cpus=1", "--partition",
+                         "cluster Nodes=n3 Default=YES", "--partition", "booster Nodes=n[1-2]",
+                         "--partition", "urgent Nodes=n[1-2] PriorityTier=10 PreemptMode=OFF",
+                         "--conf", "PreemptType=preempt/partition_prio", "--conf",
+                         "PreemptMode=REQUEUE", "--conf", "KillWait=5"});
+  }
+  static void TearDownTestSuite() {
+    delete cluster_;
+    cluster_ = nullptr;
+  }
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    static int number = 0;
+    work_.emplace(fmt::format("{}/w{}", cluster_->share(), ++number));
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"},
+                          {"XDG_STATE_HOME", work_->path() + "/state"},
+                          {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  }
+  void TearDown() override {
+    if (cluster_ != nullptr && cluster_->up()) cluster_->on_head({"scancel", "--user=root"});
+  }
+
+  std::string job(const std::string& first, const std::string& second,
+                  const std::string& more = "") const {
+    return work_->file("job.yaml", fmt::format(R"(name: both
+resources: {{device: cpu, ranks_per_node: 1, time: 10}}
+components:
+  - name: loader
+    resources: {{partition: cluster}}
+    run: '{}'
+  - name: trainer
+    ends: job
+    resources: {{partition: booster, nodes: 2, ranks_per_node: 2}}
+    run: '{}'
+{})",
+                                               first, second, more));
+  }
+  Ended run(const std::string& file) {
+    return work_->run({"run", file, "--run-dir", work_->run_dir()});
+  }
+  void start(const std::string& file) {
+    work_->start({"run", file, "--run-dir", work_->run_dir()});
+    for (const char* name : {"/here-loader", "/here-trainer"})
+      ASSERT_TRUE(
+          happens_within(60s, [&] { return std::filesystem::exists(work_->path() + name); }));
+  }
+  Json status(const std::string& run) {
+    Workplace other(work_->path());
+    other.before = work_->before;
+    other.environment = work_->environment;
+    return Json::parse(other.run({"status", run, "--json"}).out, nullptr, false);
+  }
+
+  static TestCluster* cluster_;
+  std::optional<Workplace> work_;
+};
+TestCluster* SlurmComponents::cluster_ = nullptr;
+
+// Two partitions, node shapes and commands; every rank knows both and is bound in its own.
+TEST_F(SlurmComponents, StartTogetherEachOnItsNodes) {
+  const auto ended =
+      run(job("env | grep ^DLLAUNCH_COMP; echo cpus $(taskset -cp $$); exec sleep 600",
+              "env | grep ^DLLAUNCH_COMP; echo rank $RANK of $WORLD_SIZE cpus $(taskset -cp $$)"));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const char* name : {"loader \\[n3:0\\] ", "trainer (ranks 0-3|\\[n1:0\\]).*"}) {
+    const std::string line = name;
+    EXPECT_THAT(ended.err, ContainsRegex(line + "DLLAUNCH_COMPONENT_TRAINER_HOSTS=n1,n2\n"));
+    EXPECT_THAT(ended.err, ContainsRegex(line + "DLLAUNCH_COMPONENT_LOADER_ADDRESS=n3\n"));
+    EXPECT_THAT(ended.err, ContainsRegex(line + "DLLAUNCH_COMPONENT_TRAINER_RANKS=4\n"));
+  }
+  EXPECT_THAT(ended.err, ContainsRegex("loader \\[n3:0\\] cpus .*list: 0\n"));
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_THAT(ended.err,
+                ContainsRegex(fmt::format("trainer \\[n{}:{}\\] rank {} of 4 cpus .*: {}\n",
+                                          1 + rank / 2, rank, rank, rank % 2)));
+  const auto told = status(work_->run_dir());
+  EXPECT_EQ(told["components"][0]["state"], "stopped") << "the trainer ends the job";
+  EXPECT_EQ(told["components"][1]["where"], "n[1-2]");
+  EXPECT_EQ(cluster_->on_head({"squeue", "--noheader"}), "");
+  EXPECT_EQ(status(work_->job_id() + "+1")["run_dir"], work_->run_dir() + "/components/trainer");
+}
+
+TEST_F(SlurmComponents, OneThatDiesEndsTheOthers) {
+  const auto ended =
+      run(job(loader, "sleep 1; echo ValueError: bad >&2; exit $((RANK == 3 ? 7 : 0))"));
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("component trainer: rank 3 on n2 exited with code 7"));
+  EXPECT_THAT(ended.err, HasSubstr("first error: "));
+  EXPECT_THAT(ended.err, HasSubstr("loader [n3:0] told")) << "by TERM, not KILL";
+}
+
+TEST_F(SlurmComponents, OneThatDiesRestartsInItsPlace) {
+  const auto ended =
+      run(job(loader, "if [ -e once ]; then echo again; else sleep 1; : > once; exit 9; fi",
+              "    recovery: {max_restarts: 1, preflight: always}\n"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("trainer ranks 0-3: again"));
+  EXPECT_EQ(status(work_->run_dir() + "/components/trainer")["restarts"], 1);
+  const auto journal = work_->text_of("run/components/trainer/supervisor.jsonl");
+  EXPECT_THAT(journal, HasSubstr("\"event\":\"preflight\"")) << "on the component's nodes";
+  EXPECT_THAT(journal, HasSubstr("\"unfit\":\"\""));
+}
+
+TEST_F(SlurmComponents, ScancelOfOneEndsTheWhole) {
+  start(job(loader, waits));
+  cluster_->on_head({"scancel", work_->job_id() + "+1"});
+  const auto ended = work_->wait();
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("component trainer: its Slurm job, " + work_->job_id() +
+                                   "+1, was cancelled"));
+  EXPECT_EQ(cluster_->on_head({"squeue", "--noheader"}), "");
+}
+
+// Slurm requeues all components for one; none starts before the urgent job is over.
+TEST_F(SlurmComponents, APreemptedOneIsRequeuedWithTheWhole) {
+  start(job(loader, waits));
+  cluster_->on_head({"sbatch", "--partition=urgent", "--nodes=1", "--exclusive",
+                     "--output=/dev/null", "--wrap=sleep 300"});
+  const auto journal = [this] { return work_->text_of("run/supervisor.jsonl"); };
+  ASSERT_TRUE(happens_within(60s, [&] { return journal().find("requeue") != std::string::npos; }));
+  EXPECT_THAT(journal(), ContainsRegex("component (loader|trainer): was preempted by another job"));
+  const auto requeued = [this] {
+    return cluster_->on_head(
+        {"squeue", "--noheader", "--name=both-loader,both-trainer", "--format=%T"});
+  };
+  EXPECT_TRUE(happens_within(60s, [&] { return requeued() == "PENDING\nPENDING"; })) << requeued();
+  work_->signal(SIGTERM);
+  work_->wait();
+}
+
+TEST_F(SlurmComponents, ARequeueStartsAllAgain) {
+  start(job(loader, waits));
+  for (const char* name : {"/here-loader", "/here-trainer"})
+    std::filesystem::remove(work_->path() + name);
+  cluster_->on_head({"scontrol", "requeue", work_->job_id()});
+  for (const char* name : {"/here-loader", "/here-trainer"})
+    ASSERT_TRUE(happens_within(80s, [&] { return std::filesystem::exists(work_->path() + name); }));
+  EXPECT_EQ(status(work_->run_dir())["state"], "running");
+  work_->signal(SIGTERM);
+  EXPECT_EQ(work_->wait().exit_code, 143);
+}
+
+TEST_F(SlurmComponents, OneThatHitsItsLimitEndsTheWhole) {
+  if (!dllaunch::full_tier()) GTEST_SKIP() << "a time limit is a minute at least: --full";
+  const auto file = job(loader, waits);
+  work_->start(
+      {"run", file, "--run-dir", work_->run_dir(), "--set", "components.trainer.resources.time=1"});
+  const auto ended = work_->wait(200s);
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("component trainer: its Slurm job, " + work_->job_id() +
+                                   "+1, reached its time limit"));
+}
+
+}  // namespace
+}  // namespace dllaunch
