@@ -145,6 +145,28 @@ TEST_F(SlurmNetwork, TheTrainerLearnsTheSame) {
   EXPECT_GT(last_loss(work_->path() + "/auto"), 0);
 }
 
+// The spare node takes the lost one's place as far as the network allows, and rank 0 stays.
+TEST_F(SlurmNetwork, ASpareNodeJoinsTheOrder) {
+  if (!full_tier()) GTEST_SKIP() << "loses a node: scripts/test --full";
+  const auto job = work_->file(
+      "spare.yaml",
+      "name: spare\nresources: {nodes: 3, ranks_per_node: 1, device: cpu, time: 5}\n"
+      "recovery: {spare_nodes: 1, max_restarts: 3}\n"
+      "train: {model: lenet, batch_size: 8, max_steps: 400, dataset: {kind: synthetic, images: "
+      "9600, classes: 10, channels: 1, image_size: 28}}\n");
+  const auto run_dir = work_->path() + "/run";
+  work_->start({"run", job, "--run-dir", run_dir});
+  ASSERT_TRUE(happens_within(60s, [&] { return events_of(run_dir, "step").size() > 2; }));
+  EXPECT_EQ(work_->text_of("run/rank_hosts"), "n1\nn3\nn2\n");
+  ASSERT_TRUE(cluster_->tell("kill-node", {"n3"}));
+  cluster_->on_head({"scontrol", "update", "nodename=n3", "state=down", "reason=test"});
+  EXPECT_TRUE(happens_within(
+      90s, [&] { return work_->text_of("run/rank_hosts").find("n4") != std::string::npos; }));
+  EXPECT_EQ(work_->wait(120s).exit_code, 0);
+  EXPECT_THAT(work_->text_of("run/rank_hosts"), testing::AnyOf("n1\nn4\nn2\n", "n1\nn2\nn4\n"));
+  EXPECT_TRUE(cluster_->tell("revive-node", {"n3"}));
+}
+
 struct Example {
   std::string name;
   std::string script;
