@@ -36,6 +36,7 @@ void InterNode::reduce_nodes(std::byte* own, const std::byte* others, std::size_
     sources.push_back(others);
     others += count * bytes_of(reduction.type);
   }
+  if (leaves_) return reduce_by_leaf(*leaves_, sources, count, reduction, result);
   const std::array<std::byte*, 1> destination = {result};
   reduce(reduction, sources, destination, count);
 }

@@ -18,8 +18,8 @@
 namespace dllaunch {
 
 /// `step` identifies an exchange: the same number on all nodes, unique among those in progress.
-/// Results have the same bits on all nodes: each element is reduced in one order, that of the
-/// nodes, or by leaf first.
+/// Results have the same bits on all nodes, by whatever algorithm: each element is reduced in node
+/// order, or where the network's leaves are known, over each leaf first.
 class InterNode {
  public:
   /// `peers` holds one rank per node, in node order. `leaves`: the network's, if known.

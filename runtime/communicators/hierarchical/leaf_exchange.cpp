@@ -9,6 +9,11 @@
 namespace dllaunch {
 namespace {
 
+/// Of all but the last of several reductions.
+Reduction part_of(const Reduction& reduction) {
+  return {reduction.type, reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op};
+}
+
 /// Nodes of one leaf exchange in the first and the last of four rounds, nodes of different leaves
 /// in the two between: two message tags are enough.
 class Course : public std::enable_shared_from_this<Course> {
@@ -89,13 +94,11 @@ class Course : public std::enable_shared_from_this<Course> {
   }
 
   void collect_from_leaves() {
-    auto whole = to_.reduction;
-    if (whole.op == ReduceOp::average) whole = {whole.type, ReduceOp::sum};
     const int mates = leaves_.size(leaf_) - 1;
     const std::byte* others = received_.get();
     for_each_part([&](int part) {
       if (!is_mine(part) || mates == 0) return;
-      sum(part, others, mates, node_ - leaves_.first(leaf_), whole);
+      sum(part, others, mates, node_ - leaves_.first(leaf_), part_of(to_.reduction));
       others += parts_.bytes(part) * static_cast<std::size_t>(mates);
     });
     received_ =
@@ -153,6 +156,27 @@ NodeLeaves::NodeLeaves(const std::vector<int>& sizes) {
 
 int NodeLeaves::proxy(int leaf, int part) const {
   return leaf_of(part) == leaf ? part : first(leaf) + part % size(leaf);
+}
+
+void reduce_by_leaf(const NodeLeaves& leaves, std::span<const std::byte* const> sources,
+                    std::size_t count, const Reduction& reduction, std::byte* result) {
+  const std::size_t bytes = count * bytes_of(reduction.type);
+  const std::unique_ptr<std::byte[]> sums(
+      new std::byte[bytes * static_cast<std::size_t>(leaves.leaves())]);
+  std::vector<const std::byte*> of_leaves;
+  for (int leaf = 0; leaf < leaves.leaves(); ++leaf) {
+    const auto first = static_cast<std::size_t>(leaves.first(leaf));
+    const auto size = static_cast<std::size_t>(leaves.size(leaf));
+    if (size == 1) {
+      of_leaves.push_back(sources[first]);
+      continue;
+    }
+    const std::array<std::byte*, 1> sum = {sums.get() + bytes * of_leaves.size()};
+    reduce(part_of(reduction), sources.subspan(first, size), sum, count);
+    of_leaves.push_back(sum[0]);
+  }
+  const std::array<std::byte*, 1> destination = {result};
+  reduce(reduction, of_leaves, destination, count);
 }
 
 Pending begin(const LeafExchange& exchange) {

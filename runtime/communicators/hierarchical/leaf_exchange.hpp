@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/communicators/peers/peers.hpp"
@@ -29,6 +30,11 @@ class NodeLeaves {
   std::vector<int> leaf_;   // of each node
   std::vector<int> first_;  // node of each leaf, and the end
 };
+
+/// Reduces over all nodes, those of each leaf first: the bits that an exchange through the leaves
+/// gives. `sources`: one for each node, in order.
+void reduce_by_leaf(const NodeLeaves& leaves, std::span<const std::byte* const> sources,
+                    std::size_t count, const Reduction& reduction, std::byte* result);
 
 /// One exchange, in place. Part j belongs to node j, as in an exchange without leaves. In each leaf
 /// a proxy sums the leaf's contributions to a part; the part's node sums those of the leaves; the
