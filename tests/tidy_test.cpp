@@ -95,8 +95,6 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/communicators/hierarchical/hierarchical.cpp", "communicators_test.cpp"},
     {"runtime/communicators/hierarchical/hierarchical_work.cpp",
      "hierarchical_communicator_test.cpp and communicators_test.cpp"},
-    {"runtime/communicators/hierarchical/inter_node.cpp",
-     "communicators_test.cpp, with nodes of 1, 2 and 3 ranks"},
     {"runtime/communicators/host/host_communicator.cpp",
      "communicator auto in communicators_test.cpp and ranks_apart_test.cpp"},
     {"runtime/communicators/host/transports.cpp",
