@@ -81,6 +81,10 @@ TEST(Journal, LinesAreThoseOfTheTable) {
   stopped.exclude = "n2";
   const std::string lines[] = {line_of(begun), line_of(begun, ended, 11),
                                line_of(JournalPreflight{.time = 12, .unfit = "n2", .why = "dark"}),
+                               line_of(JournalNodes{.time = 12,
+                                                    .order = "n[1,3,2]",
+                                                    .network = "topology.conf",
+                                                    .levels = {{"leaf switches", 3, 2}}}),
                                line_of(stopped, 1.0)};
   ASSERT_EQ(std::size(lines), journal_events().size());
   for (std::size_t i = 0; i < std::size(lines); ++i) {
@@ -94,6 +98,24 @@ TEST(Journal, LinesAreThoseOfTheTable) {
     for (const auto& [key, value] : line.items()) keys.push_back(key);
     EXPECT_EQ(keys, expected) << lines[i];
   }
+}
+
+TEST(Journal, TheOrderOfTheNewestStartCounts) {
+  const JournalNodes first{.time = 1, .job = "17", .order = "n[1-3]"};
+  const JournalNodes second{.time = 2,
+                            .job = "17",
+                            .allocation = 1,
+                            .order = "n[1,3,2]",
+                            .network = "topology.conf",
+                            .levels = {{"leaf switches", 3, 2}}};
+  const auto read = parse_journal(line_of(first) + line_of(second) + line_of(restarted, 1.0)).nodes;
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->order, second.order);
+  EXPECT_EQ(read->job, "17");
+  EXPECT_EQ(read->allocation, 1);
+  EXPECT_EQ(words_of(*read),
+            "2 of 3 ring edges leave leaf switches (3 in Slurm's order); topology.conf");
+  EXPECT_EQ(words_of(JournalNodes{.order = "n[1-"}), "");
 }
 
 /// Words that the table of events lists.

@@ -35,9 +35,8 @@ template <int ranks_per_node, auto peers>
 Result<std::unique_ptr<Communicator>> open_in_nodes_of(const RankEnv&) {
   return in_nodes_of(ranks_per_node, peers());
 }
-template <int ranks_per_node, auto peers>
 Result<std::unique_ptr<Communicator>> open_in_leaves(const RankEnv&) {
-  return in_leaves_of_nodes_of(ranks_per_node, peers());
+  return in_leaves_of_nodes_of(2, all_tcp_peers());
 }
 Result<std::unique_ptr<Communicator>> open_ring_over_tcp(const RankEnv&) {
   return open_ring(all_tcp_peers());
@@ -57,9 +56,7 @@ std::vector<Opener> openers() {
   all.push_back({"hierarchical_in_nodes_of_3", open_in_nodes_of<3, all_peers>});
   all.push_back({"hierarchical_over_tcp_in_nodes_of_1", open_in_nodes_of<1, all_tcp_peers>});
   all.push_back({"hierarchical_over_tcp_in_nodes_of_2", open_in_nodes_of<2, all_tcp_peers>});
-  all.push_back({"hierarchical_in_leaves_of_nodes_of_1", open_in_leaves<1, all_peers>});
-  all.push_back({"hierarchical_in_leaves_of_nodes_of_2", open_in_leaves<2, all_peers>});
-  all.push_back({"hierarchical_over_tcp_in_leaves_of_nodes_of_1", open_in_leaves<1, all_tcp_peers>});
+  all.push_back({"hierarchical_over_tcp_in_leaves_of_nodes_of_2", open_in_leaves});
   all.push_back({"ring_over_tcp", open_ring_over_tcp});
   return all;
 }
