@@ -99,7 +99,6 @@ Result<Facts> observe(System& system) {
 
 void observe_user(System& system, SlurmFacts& slurm) {
   if (auto shown = reservations(system)) slurm.reservations = *std::move(shown);
-  slurm.network = slurm_network(system, slurm.version);
   const auto name = words_of(system, {"id", "-un"});
   if (name.empty()) return;
   SlurmUser user{.name = name[0],

@@ -303,6 +303,13 @@ void check_spread(const YamlNode& root, std::vector<YamlProblem>& problems) {
   }
 }
 
+void check_switches(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* block = block_at(root, {"resources", "switches"});
+  const YamlEntry* wait = find(block, "wait");
+  if (wait != nullptr && find(block, "count") == nullptr)
+    problems.push_back({wait->mark, "resources.switches: wait needs a count of leaf switches"});
+}
+
 void check_memory(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlNode* block = block_at(root, {"resources", "memory"});
   const YamlEntry* first = nullptr;
@@ -347,6 +354,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_spare_nodes(root, problems);
   check_memory(root, problems);
   check_spread(root, problems);
+  check_switches(root, problems);
   return problems;
 }
 

@@ -95,8 +95,8 @@ int cpus_of_a_node(const LaunchPlan& plan) {
 
 }  // namespace
 
-Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
-                                      NodeNumbering order) {
+Result<JobAllocation> allocation_here(System& system, const std::string& nodes, NodeNumbering order,
+                                      const Json& network) {
   auto allocation = read_allocation(system);
   if (allocation.job.empty())
     return Error{ErrorKind::bad_request, "there is no Slurm allocation around this process",
@@ -106,7 +106,7 @@ Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
     const bool several = hosts && hosts->size() > 1 && order == NodeNumbering::automatic;
     if (several)
       allocation.nodes =
-          compress_hosts(network_order(slurm_network(system), *hosts, {hosts->front()}));
+          compress_hosts(network_order(job_network(system, network), *hosts, {hosts->front()}));
     return allocation;
   }
   auto wanted = expand_hosts(nodes);
@@ -119,6 +119,8 @@ Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
                    fmt::format("--nodelist: {} is not in the allocation, which has {}", host,
                                allocation.nodes),
                    ""};
+  if (std::set<std::string>(wanted->begin(), wanted->end()).size() < wanted->size())
+    return Error{ErrorKind::bad_request, "--nodelist names a node twice", ""};
   allocation.nodes = compress_hosts(*wanted);
   return allocation;
 }

@@ -16,10 +16,11 @@ struct LaunchPlan;
 
 /// The allocation around this process, or the part of it that `nodes`, a host list, names. With
 /// `order` automatic, all its nodes are along the network, so that its first ones are near each
-/// other; what is named stays as it is. bad_request: there is none, or it does not have these
-/// nodes.
+/// other; what is named stays as it is. `network`: as the cluster's profile describes it.
+/// bad_request: there is none, or it does not have these nodes.
 Result<JobAllocation> allocation_here(System& system, const std::string& nodes,
-                                      NodeNumbering order = NodeNumbering::automatic);
+                                      NodeNumbering order = NodeNumbering::automatic,
+                                      const Json& network = {});
 
 /// Fits a plan for Slurm into the allocation: its ranks start on the first nodes, and what belongs
 /// to a job of its own is left out: requeueing, which would end the whole allocation, and spare

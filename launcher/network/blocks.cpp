@@ -60,6 +60,10 @@ void add_blocks(const Blocks& blocks, NetworkDraft& draft) {
   if (!aggregated.empty() || blocks.sizes.empty() || blocks.sizes.front() < 1) return;
   auto sizes = blocks.sizes;
   std::ranges::sort(sizes);
+  const auto repeated = std::ranges::unique(sizes);
+  sizes.erase(repeated.begin(), repeated.end());
+  // Slurm has as many as levels.
+  sizes.resize(std::min(sizes.size(), std::size_t{max_network_levels}));
   for (const int size : sizes) {
     const auto count = static_cast<std::size_t>(size / blocks.sizes.front());
     if (count < 2) continue;

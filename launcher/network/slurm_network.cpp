@@ -1,5 +1,6 @@
 #include "launcher/network/slurm_network.hpp"
 
+#include "launcher/network/read_network.hpp"
 #include "launcher/network/slurm_topology.hpp"
 #include "launcher/slurm/client.hpp"
 
@@ -11,6 +12,13 @@ Network slurm_network(System& system, const std::string& version) {
   if (!is_slurm_topology(text)) return {};
   return read_slurm_topology(text,
                              "the topology of Slurm" + (version.empty() ? "" : " " + version));
+}
+
+Network job_network(System& system, const Json& block) {
+  auto network = slurm_network(system);
+  if (!network.units.empty() || block.is_null()) return network;
+  auto described = read_network(Json{{"network", block}}.dump(), "the cluster's profile");
+  return described ? *std::move(described) : network;
 }
 
 }  // namespace dllaunch

@@ -65,6 +65,7 @@ class Line {
 /// Lines whose last character is a backslash go on in the next.
 std::string joined(std::string_view text) {
   std::string whole(text);
+  std::erase(whole, '\r');
   for (std::size_t at = 0; (at = whole.find("\\\n", at)) != whole.npos;)
     whole.replace(at, 2, 2, ' ');
   return whole;

@@ -19,6 +19,7 @@
 #include "launcher/plan/transport_plan.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/placing_option.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "topology/network/network_order.hpp"
 #include "topology/network/ring_words.hpp"
@@ -302,7 +303,13 @@ std::string ring_of(const Job& job, const Facts& facts, std::vector<std::string>
   const auto& of_slurm = facts.slurm->network;
   const auto& network = of_slurm.units.empty() && facts.profile ? facts.profile->network : of_slurm;
   hosts.resize(std::min(hosts.size(), static_cast<std::size_t>(nodes)));
-  if (!wanted || hosts.size() < 2 || !why_not_ordered(network, hosts).empty()) return "";
+  const bool theirs =
+      !placing_option(job.resources.srun_extra, static_cast<std::size_t>(nodes)).empty() ||
+      std::ranges::any_of(job.resources.sbatch_extra, [](const auto& line) {
+        const auto option = option_of_line(line);
+        return option && option->first == "--distribution";
+      });
+  if (!wanted || theirs || hosts.size() < 2 || !why_not_ordered(network, hosts).empty()) return "";
   const auto order = network_order(network, hosts, {hosts.front()});
   const auto words = ring_words(level_crossings(network, hosts, order), hosts.size());
   return fmt::format("ranks follow {}{}", network.source,

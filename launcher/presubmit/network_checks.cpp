@@ -82,8 +82,8 @@ void check_switches(int nodes, int switches, const Network& network, CheckFindin
   if (nodes <= static_cast<std::int64_t>(switches) * widest) return;
   add_warning(
       found,
-      fmt::format("resources.switches: {} cannot hold {}: a leaf switch has at most {}, and "
-                  "the job waits in vain",
+      fmt::format("resources.switches: {} cannot hold {}: a leaf switch has at most {}; the job "
+                  "waits in vain, then runs on any nodes",
                   counted(switches, "leaf switch"), counted(nodes, "node"), widest),
       fmt::format("set resources.switches: {}, or more", (nodes + widest - 1) / widest));
 }

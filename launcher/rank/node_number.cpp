@@ -14,6 +14,9 @@ std::optional<NumberedNode> number_node(const RankEnv& rank, const EnvLookup& lo
   if (!order || order->empty()) return std::nullopt;
   const auto nodes = static_cast<int>(order->size());
   if (rank.local_world_size * nodes != rank.world_size) return std::nullopt;
+  // All ranks of a step read the same.
+  const bool follows = lookup("SLURM_DISTRIBUTION").value_or("").starts_with("arbitrary");
+  if (rank.launcher == "slurm" && !follows) return std::nullopt;
   const int own = rank.rank / rank.local_world_size;
   if (std::ranges::find(names, (*order)[static_cast<std::size_t>(own)]) == names.end())
     return std::nullopt;

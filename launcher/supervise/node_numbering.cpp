@@ -2,19 +2,25 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
-#include "launcher/network/read_network.hpp"
 #include "launcher/network/slurm_network.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/plan/start_command.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/node_order.hpp"
 #include "runtime/rank/node_leaves.hpp"
+#include "topology/network/natural_order.hpp"
 #include "topology/network/network_order.hpp"
 
 namespace dllaunch {
+namespace {
+
+constexpr std::size_t longest_variable = 100'000;  // the kernel takes 128 KiB
+
+}  // namespace
 
 void NodeNumberer::remember(const Journal& journal) {
   // In another allocation rank 0 belongs on the node of the job's script again.
@@ -27,10 +33,11 @@ const Network* NodeNumberer::network() {
   const bool wanted = run_.network_order == NodeNumbering::automatic && run_.nodes > 1 &&
                       !run_.allocation.job.empty();
   if (!wanted) return nullptr;
-  if (!network_) network_ = slurm_network(system_);
-  if (network_->units.empty() && !run_.network.is_null())
-    if (auto described = read_network(Json{{"network", run_.network}}.dump(), "the profile"))
-      network_ = *std::move(described);
+  if (!network_) {
+    network_ = job_network(system_, run_.network);
+    for (const auto& warning : network_->warnings)
+      system_.log(fmt::format("dllaunch: {}: {}\n", network_->source, warning));
+  }
   return network_->units.empty() ? nullptr : &*network_;
 }
 
@@ -39,16 +46,37 @@ void NodeNumberer::say_once(const std::string& why) {
     system_.log(fmt::format("dllaunch: ranks are not numbered along the network: {}\n", why));
 }
 
+/// A new node takes the place of a lost one.
+std::vector<std::string> with_replaced(std::vector<std::string> before,
+                                       const std::vector<std::string>& now) {
+  const auto has = [](const auto& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const auto& node : now) {
+    if (has(before, node)) continue;
+    const auto lost =
+        std::ranges::find_if(before, [&](const auto& name) { return !has(now, name); });
+    if (lost == before.end()) return now;
+    *lost = node;
+  }
+  return before.size() == now.size() ? before : now;
+}
+
 std::optional<JournalNodes> NodeNumberer::choose(const std::vector<std::string>& given) {
   if (run_.network_order == NodeNumbering::arrival)
-    return JournalNodes{.order = compress_hosts(given)};
+    return JournalNodes{.order = compress_hosts(with_replaced(before_, given))};
   const auto* const found = network();
   if (found == nullptr) return std::nullopt;
   if (const auto why = why_not_ordered(*found, given); !why.empty()) {
     say_once(why);
     return std::nullopt;
   }
-  return number_along(*found, given, before_);
+  // Within an allocation, `given` is in dllaunch's own order.
+  auto of_slurm = given;
+  if (!run_.start_name.empty()) std::ranges::sort(of_slurm, counts_before);
+  auto nodes = number_along(*found, given, before_);
+  nodes.levels = level_crossings(*found, of_slurm, *expand_hosts(nodes.order));
+  return nodes;
 }
 
 std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {
@@ -61,20 +89,25 @@ std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {
   auto nodes = choose(*given);
   if (!nodes) return std::nullopt;
   const auto order = *expand_hosts(nodes->order);
+  const auto file = run_.dir.path + "/rank_hosts";
+  auto start = follow_order(here.start, file, order);
+  // What sbatch was told about the ranks of its steps; srun reads it.
+  if (const auto theirs = system_.environment("SLURM_DISTRIBUTION"); start && theirs)
+    start = Error{ErrorKind::unsatisfiable, "the job's --distribution is " + *theirs, ""};
+  if (start && nodes->order.size() > longest_variable)
+    start =
+        Error{ErrorKind::unsatisfiable, "the names of the nodes are too long for a variable", ""};
   // Within an allocation, `given` need not be Slurm's order.
   const bool as_slurm =
       run_.network_order == NodeNumbering::automatic && order == *given && run_.start_name.empty();
-  if (!as_slurm) {
-    const auto file = run_.dir.path + "/rank_hosts";
-    auto start = follow_order(here.start, file, order);
-    if (start && !write_file(file, rank_hosts(order, run_.ranks_per_node)))
-      start = Error{ErrorKind::unavailable, "cannot write " + file, ""};
-    if (!start) {
-      say_once(start.error().what);
-      return std::nullopt;
-    }
-    here.start = *std::move(start);
+  if (start && !as_slurm && !write_file(file, rank_hosts(order, run_.ranks_per_node)))
+    start = Error{ErrorKind::unavailable, "cannot write " + file, ""};
+  if (!start) {
+    const auto& hint = start.error().hint;
+    say_once(start.error().what + (hint.empty() ? "" : "; " + hint));
+    return std::nullopt;
   }
+  if (!as_slurm) here.start = *std::move(start);
   const auto* const known = network();
   here.variables = {
       {node_order_variable, nodes->order},

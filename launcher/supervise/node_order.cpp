@@ -9,9 +9,11 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/placing_option.hpp"
 #include "runtime/rank/node_leaves.hpp"
 #include "topology/network/network_order.hpp"
 
@@ -20,21 +22,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Options of srun and mpirun that choose nodes or the order of ranks, long and short.
-constexpr std::array<std::string_view, 6> srun_choices = {
-    "--nodelist", "--distribution", "--relative", "--nodefile", "--exclude", "--nodes"};
-constexpr std::string_view srun_letters = "wmrFxN";
+/// Options of mpirun that choose nodes.
 constexpr std::array<std::string_view, 6> mpirun_choices = {"--hostfile", "--machinefile", "--host",
                                                             "-H",         "--rankfile",    "-rf"};
 
 bool is_option(std::string_view word, std::string_view option) {
   return word.starts_with(option) && (word.size() == option.size() || word[option.size()] == '=');
-}
-
-bool chooses_for_srun(std::string_view word) {
-  if (word.starts_with("--"))
-    return std::ranges::any_of(srun_choices, [&](auto choice) { return is_option(word, choice); });
-  return word.size() > 1 && word[0] == '-' && srun_letters.find(word[1]) != std::string_view::npos;
 }
 
 /// Whether the option names just these nodes, as a supervisor or a run in an allocation writes it.
@@ -74,8 +67,10 @@ Names nearest_nodes(const Network* network, const Names& fit, std::size_t needed
     ++all;
   }
   Names chosen = fit;
+  // Leaf by leaf, also where two are as near.
   const auto rank = [&](const std::string& node) {
-    return std::pair(stays(node), leaves.at(leaf_of(*network, node)));
+    const int leaf = leaf_of(*network, node);
+    return std::tuple(stays(node), leaves.at(leaf), -leaf);
   };
   std::ranges::stable_sort(chosen, std::greater(), rank);
   chosen.resize(needed);
@@ -126,10 +121,15 @@ Result<StartCommand> follow_order(StartCommand start, const std::string& file, c
   const auto nodes = fmt::format("--nodes={}", order.size());
   std::erase_if(options,
                 [&](const auto& word) { return by_srun && (word == nodes || lists(word, order)); });
-  for (const auto& word : options) {
-    const bool names_nodes =
-        std::ranges::any_of(mpirun_choices, [&](auto choice) { return is_option(word, choice); });
-    if (by_srun ? chooses_for_srun(word) : names_nodes) return chosen(word);
+  const auto of_mpirun = std::ranges::find_if(options, [](const auto& word) {
+    return std::ranges::any_of(mpirun_choices,
+                               [&](auto choice) { return is_option(word, choice); });
+  });
+  if (by_srun) {
+    if (const auto theirs = placing_option(options, order.size()); !theirs.empty())
+      return chosen(theirs);
+  } else if (of_mpirun != options.end()) {
+    return chosen(*of_mpirun);
   }
   if (by_srun) {
     options.insert(options.begin(), {"--distribution=arbitrary", "--nodelist=" + file});

@@ -31,9 +31,12 @@ std::string node_to_watch_from(const std::vector<std::string>& nodes, const std:
 
 std::vector<std::string> watchdog_argv(const SupervisedRun& run, const std::string& node,
                                        const std::string& dllaunch) {
-  return argv_of(
+  auto argv = argv_of(
       {.job = run.allocation.job, .nodes = node, .name = "dllaunch-watch", .light = true},
       {dllaunch, "supervise", "--watch-script", run.allocation.host, "--run-dir", run.dir.path});
+  // Processes with the variable count as ranks, and are ended with them.
+  argv.insert(argv.begin() + 1, {"-u", "DLLAUNCH_RUN_DIR"});
+  return argv;
 }
 
 WatchdogStep::WatchdogStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}

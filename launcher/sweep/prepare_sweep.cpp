@@ -122,7 +122,7 @@ Result<std::optional<int>> parts_of_each(const Job& job, const LaunchPlan& plan,
 /// Whole nodes of the allocation, or equal parts of each, cut as this node is.
 Result<std::vector<Slot>> slots_of_allocation(System& system, const Job& job,
                                               const LaunchPlan& plan, PreparedSweep& prepared) {
-  const auto allocation = allocation_here(system, "", job.binding.network_order);
+  const auto allocation = allocation_here(system, "", job.binding.network_order, plan.network);
   if (!allocation) return allocation.error();
   const auto hosts = expand_hosts(allocation->nodes);
   if (!hosts) return hosts.error();

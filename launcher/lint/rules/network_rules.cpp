@@ -49,6 +49,7 @@ void check_no_segment(const Subject& subject, Report& report) {
   const int nodes = nodes_of(subject);
   if (limit == 0 || nodes <= leaf_widths(subject.around.network).widest) return;
   if (subject.script.directive("segment") != nullptr) return;
+  if (subject.script.directive("spread-job") != nullptr) return;
   const int best = widest_segment(nodes, limit);
   const GivenOption* at = subject.script.directive("nodes");
   if (at == nullptr || best < 2) return;
@@ -66,11 +67,12 @@ void check_switches(const Subject& subject, Report& report) {
   if (switches < 1 || nodes < 1 || subject.around.network.kind != "tree") return;
   const int widest = leaf_widths(subject.around.network).widest;
   if (widest == 0 || nodes <= static_cast<std::int64_t>(switches) * widest) return;
-  report.add(subject.script.at(*option),
-             fmt::format("a leaf switch has at most {} nodes: {} nodes never fit {}, and the job "
-                         "waits in vain",
-                         widest, nodes, switches),
-             fmt::format("write --switches={} or more", (nodes + widest - 1) / widest));
+  report.add(
+      subject.script.at(*option),
+      fmt::format("a leaf switch has at most {} nodes: {} nodes never fit {}; the job waits in "
+                  "vain, then runs on any nodes",
+                  widest, nodes, switches),
+      fmt::format("write --switches={} or more", (nodes + widest - 1) / widest));
 }
 
 constexpr Rule network_table[] = {

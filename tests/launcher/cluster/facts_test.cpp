@@ -46,7 +46,7 @@ TEST(Facts, GroupsTheNodesOfEachPartition) {
   auto system = cluster();
   const auto facts = observe(system);
   ASSERT_TRUE(facts) << facts.error().what;
-  EXPECT_EQ(system.ran.size(), 5U) << "each command is a question to a busy controller";
+  EXPECT_EQ(system.ran.size(), 6U) << "each command is a question to a busy controller";
   EXPECT_EQ(facts->host, "head");
   EXPECT_FALSE(facts->topology) << "a login node is the wrong machine";
   ASSERT_TRUE(facts->slurm);

@@ -88,8 +88,8 @@ TEST(NetworkChecks, CountSpareNodes) {
 TEST(NetworkChecks, KnowHowManySwitchesAJobNeeds) {
   EXPECT_EQ(found(tree(), 8, {}, 2), "");
   EXPECT_EQ(found(tree(), 6, {}, 1),
-            "resources.switches: 1 leaf switch cannot hold 6 nodes: a leaf switch has at most 4, "
-            "and the job waits in vain (set resources.switches: 2, or more)\n");
+            "resources.switches: 1 leaf switch cannot hold 6 nodes: a leaf switch has at most 4; "
+            "the job waits in vain, then runs on any nodes (set resources.switches: 2, or more)\n");
   EXPECT_EQ(found(blocks(), 4, {}, 1),
             "resources.switches is for a tree of switches, and the topology of Slurm is none (use "
             "resources.segment)\n");

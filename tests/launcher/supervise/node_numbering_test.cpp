@@ -103,9 +103,45 @@ TEST_F(Numbered, AsGivenForArrival) {
 TEST_F(Numbered, AsSlurmWhereThatIsTheOrder) {
   run_.allocation.nodes = "n[1,3]";
   run_.nodes = 2;
+  run_.start.options = {"--nodes=2"};
   auto here = run_;
   EXPECT_TRUE(NodeNumberer(system_, run_).number(here));
   EXPECT_EQ(here.start.options, run_.start.options);
+}
+
+// The user's own order is not called the network's.
+TEST_F(Numbered, NotWhereAnOptionChoosesNodesOrTheirOrder) {
+  run_.allocation.nodes = "n[1,3]";
+  run_.nodes = 2;
+  run_.start.options.insert(run_.start.options.begin(), "--dist=cyclic");
+  auto here = run_;
+  EXPECT_FALSE(NodeNumberer(system_, run_).number(here));
+  EXPECT_EQ(here.start.options, run_.start.options);
+  EXPECT_THAT(system_.logged, HasSubstr("--dist=cyclic"));
+  EXPECT_THAT(system_.logged, HasSubstr("network_order: slurm")) << "what to do";
+
+  run_.start.options.erase(run_.start.options.begin());
+  system_.variables["SLURM_DISTRIBUTION"] = "cyclic";  // sbatch --distribution
+  here = run_;
+  EXPECT_FALSE(NodeNumberer(system_, run_).number(here));
+}
+
+TEST_F(Numbered, ArrivalReplacesALostNodeInItsPlace) {
+  run_.network_order = NodeNumbering::arrival;
+  NodeNumberer numberer(system_, run_);
+  numberer.remember({.nodes = JournalNodes{.job = "17", .order = "n[3,1,5,2]"}});
+  auto here = run_;
+  EXPECT_EQ(numberer.number(here)->order, "n[3,1,4,2]");
+}
+
+TEST_F(Numbered, AlongTheProfilesNetworkWhereSlurmKnowsNone) {
+  system_.answers["scontrol show topology"] = {0, "", ""};
+  run_.network = Json::parse(R"({"kind": "tree", "units": [{"name": "a", "nodes": "n[1,4]"},
+                                                          {"name": "b", "nodes": "n[2-3]"}]})");
+  auto here = run_;
+  const auto nodes = NodeNumberer(system_, run_).number(here);
+  ASSERT_TRUE(nodes) << system_.logged;
+  EXPECT_EQ(nodes->order, "n[1,4,2-3]");
 }
 
 TEST_F(Numbered, AsSlurmWhereTheTopologyLies) {
