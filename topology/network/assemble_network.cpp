@@ -109,7 +109,7 @@ class Assembly {
     warn(twice_, " described more than once: their lines are joined");
     warn(undescribed_, " part of a larger unit, but not described");
     warn(second_parents_, " part of two larger units: the first counts");
-    warn(loops_, " inside itself: the line that closes the loop is left out");
+    warn(loops_, " in a loop: the line that closes it is left out");
     warn(on_two_leaves_, " on two leaves: the first counts");
     warn(apart(), " not joined by a unit above them");
   }

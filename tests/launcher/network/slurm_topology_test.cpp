@@ -91,7 +91,7 @@ TEST(SlurmTopology, SaysWhatIsWrong) {
   EXPECT_EQ(wrong.warnings[1], "s1: host list 'n[1-', position 2: this bracket is not closed");
   EXPECT_EQ(wrong.warnings[2], "s9 is part of a larger unit, but not described");
   EXPECT_EQ(wrong.warnings[3],
-            "s3 is inside itself: the line that closes the loop is left out");
+            "s3 is in a loop: the line that closes it is left out");
 }
 
 TEST(SlurmTopology, RefusesMoreNodesThanAnyClusterHas) {

@@ -40,7 +40,7 @@ TEST(AssembleNetwork, SaysWhatCannotBeTrue) {
             (Names{"s2 is described more than once: their lines are joined",
                    "s9 is part of a larger unit, but not described",
                    "s1 is part of two larger units: the first counts",
-                   "x and me are part of themselves: the line that closes the loop is left out",
+                   "x and me are in a loop: the line that closes it is left out",
                    "b is on two leaves: the first counts",
                    "core, other, x and 1 other are not joined by a unit above them"}));
   EXPECT_EQ(network.units[static_cast<std::size_t>(network.leaf_of.at("b"))].name, "s1");
