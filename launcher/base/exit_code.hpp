@@ -15,6 +15,8 @@ constexpr int bad_request = 2;
 constexpr int environment = 3;
 constexpr int found_problems = 4;
 constexpr int do_not_requeue = 93;
+/// Of a component's supervisor, to the components' owner: the whole job is to be requeued.
+constexpr int requeue_whole = 94;
 }  // namespace exit_code
 
 /// Every exit code of dllaunch, lowest first; "128+N" is all those of signals.

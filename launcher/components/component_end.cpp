@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "support/json_fields.hpp"
 
@@ -20,7 +24,11 @@ std::optional<ComponentsEnd> written_end(System& system, const std::string& dir,
   if (!job.empty()) {
     const auto last = read_journal(run).last;
     if (!last || last->job != job) return std::nullopt;
-    return ComponentsEnd{last->next, last->status, last->exit_code, last->reason};
+    return ComponentsEnd{.next = last->next,
+                         .status = last->status,
+                         .exit_code = last->exit_code,
+                         .exclude = last->exclude,
+                         .reason = last->reason};
   }
   const auto stored = read_stored_run(system, dir);
   if (!stored || stored->summary.is_null()) return std::nullopt;
@@ -32,6 +40,24 @@ std::optional<ComponentsEnd> written_end(System& system, const std::string& dir,
   const auto error = value_at<std::string>(stored->summary, "first_error");
   if (!error.empty()) end.reason += fmt::format(" ({})", error);
   return end;
+}
+
+/// A script that ended before its supervisor began has written nothing but output.
+std::string end_of_script(const std::string& output, int code) {
+  constexpr std::size_t most_bytes = 4096;
+  std::string last;
+  const auto text = file_end(output, most_bytes);
+  for (const auto line : split_lines(text))
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) last = shown_line(line);
+  const auto reason = fmt::format("its script exited with code {}; see {}", code, output);
+  return last.empty() ? reason : fmt::format("{}: {}", reason, last);
+}
+
+/// The first component's script writes into that of the job.
+std::string output_of(const RunOutline& whole, std::size_t component, const std::string& job) {
+  const auto& run = whole.paths.run_dir;
+  const auto dir = component == 0 ? run : component_dir(run, whole.components[component].name);
+  return fmt::format("{}/slurm-{}.out", dir, job);
 }
 
 }  // namespace
@@ -49,11 +75,14 @@ ComponentsEnd end_of_components(System& system, const RunOutline& whole,
   if (code == 0) return {.reason = fmt::format("component {} has completed", name)};
   const auto written = written_end(system, component_dir(whole.paths.run_dir, name),
                                    which < jobs.size() ? jobs[which] : "");
-  // A script that ended before its supervisor began has written nothing.
-  auto end = written && written->status != RunStatus::completed
-                 ? *written
-                 : ComponentsEnd{.status = RunStatus::failed,
-                                 .reason = fmt::format("its script exited with code {}", code)};
+  ComponentsEnd end{.status = RunStatus::failed};
+  if (written && written->status != RunStatus::completed)
+    end = *written;
+  else if (which < jobs.size())
+    end.reason = end_of_script(output_of(whole, which, jobs[which]), code);
+  else
+    end.reason = fmt::format("it exited with code {}", code);
+  end.ask_slurm = code == exit_code::requeue_whole;
   end.exit_code = exit_code_of_job(code);
   end.reason = fmt::format("component {}: {}", name, end.reason);
   return end;

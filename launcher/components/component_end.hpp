@@ -16,7 +16,9 @@ struct ComponentsEnd {
   Next next = Next::stop;  // requeue: the whole job
   RunStatus status = RunStatus::completed;
   int exit_code = 0;
-  std::string reason = {};  // "component loader: rank 0 on n1 exited with code 7"
+  bool ask_slurm = false;    // requeue: Slurm does not do it on its own
+  std::string exclude = {};  // requeue: host list of nodes to avoid
+  std::string reason = {};   // "component loader: rank 0 on n1 exited with code 7"
 };
 
 /// `decided`: whose end ended the job. Without one the first that did not complete counts: Slurm or

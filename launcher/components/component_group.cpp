@@ -26,6 +26,8 @@ Result<Ok> ComponentGroup::start(const std::vector<Start>& starts) {
     processes_.push_back(*std::move(started));
   }
   codes_.resize(processes_.size());
+  told_at_.resize(processes_.size());
+  interrupted_.resize(processes_.size());
   return Ok{};
 }
 
@@ -34,19 +36,32 @@ void ComponentGroup::look(Clock::time_point now) {
     if (!codes_[i]) codes_[i] = processes_[i].poll();
   if (!decided_) {
     decided_ = ends_the_job(components_, codes_);
-    // Slurm's own is TERM, which its ranks get too.
-    if (decided_) send(SIGINT);
-    if (decided_) kill_at_ = now + patience_;
+    if (decided_) kill_at_ = now + grace_ + to_end_;
   }
-  if (!kill_at_ || now < *kill_at_) return;
+  if (!kill_at_) return;
+  tell_to_end(now);
+  if (now < *kill_at_) return;
   for (std::size_t i = 0; i < processes_.size(); ++i)
     if (!codes_[i]) kill(-processes_[i].pid(), SIGKILL);
+}
+
+void ComponentGroup::tell_to_end(Clock::time_point now) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const bool saves = told_at_[i] && now < *told_at_[i] + grace_;
+    if (codes_[i] || interrupted_[i] || saves) continue;
+    interrupted_[i] = true;
+    // Slurm's own is TERM, which its ranks get too. A script ends when the command that it waits
+    // for does, so that gets it as well; ranks are in groups of their own.
+    kill(-processes_[i].pid(), SIGINT);
+  }
 }
 
 void ComponentGroup::send(const std::function<int(const ComponentOutline&)>& signal) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     const int number = codes_[i] ? 0 : signal(components_[i]);
-    if (number > 0) processes_[i].send(number);
+    if (number <= 0) continue;
+    processes_[i].send(number);
+    told_at_[i] = Clock::now();
   }
 }
 

@@ -23,16 +23,18 @@ class ComponentGroup {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// One process for each component, in their order. A process that is told to end has `patience`.
-  ComponentGroup(std::vector<ComponentOutline> components, std::chrono::seconds patience)
-      : components_(std::move(components)), patience_(patience) {}
+  /// One process for each component, in their order. One that is told to end has `grace` to save,
+  /// and `to_end` after it.
+  ComponentGroup(std::vector<ComponentOutline> components, std::chrono::seconds grace,
+                 std::chrono::seconds to_end = {})
+      : components_(std::move(components)), grace_(grace), to_end_(to_end) {}
 
   using Start = std::function<Result<OwnedProcess>()>;
   /// unavailable: it cannot be started; those before it are ended.
   Result<Ok> start(const std::vector<Start>& starts);
 
   /// Looks which have ended. When one has ended the job, the others are told to end, by INT, and
-  /// killed if they do not.
+  /// killed if they do not. Those that send() has told already may save undisturbed.
   void look(Clock::time_point now);
   /// To those that still run, each its own; 0: none.
   void send(const std::function<int(const ComponentOutline&)>& signal);
@@ -46,9 +48,14 @@ class ComponentGroup {
 
  private:
   std::vector<ComponentOutline> components_;
-  std::chrono::seconds patience_;
+  void tell_to_end(Clock::time_point now);
+
+  std::chrono::seconds grace_;
+  std::chrono::seconds to_end_;
   std::vector<OwnedProcess> processes_ = {};
   std::vector<std::optional<int>> codes_ = {};
+  std::vector<std::optional<Clock::time_point>> told_at_ = {};
+  std::vector<bool> interrupted_ = {};
   std::optional<std::size_t> decided_ = {};
   std::optional<Clock::time_point> kill_at_ = {};
 };

@@ -15,10 +15,11 @@ namespace dllaunch {
 std::vector<int> component_ports(std::string_view start, std::size_t count) {
   constexpr int first = 16384;
   constexpr int spread = 7000;
-  constexpr int apart = 64;  // 128 components end at 31,575; ephemeral ports begin at 32,768
   const int base = first + static_cast<int>(stable_hash(start) % spread);
   std::vector<int> ports;
-  for (std::size_t i = 0; i < count; ++i) ports.push_back(base + apart * static_cast<int>(i));
+  // 128 components end at 31,575; ephemeral ports begin at 32,768.
+  for (std::size_t i = 0; i < count; ++i)
+    ports.push_back(base + ports_of_component * static_cast<int>(i));
   return ports;
 }
 

@@ -39,29 +39,31 @@ const YamlEntry* find(const YamlNode& block, std::string_view key) {
   return found == block.entries.end() || found->value->kind == YamlKind::null ? nullptr : &*found;
 }
 
-/// Keys of one block of which the part's own word replaces the default of another key.
-bool is_replaced(std::string_view key, const YamlNode& block, const YamlNode& over) {
+/// Keys of the block at `path` of which the part's own word replaces the default of another key.
+bool is_replaced(std::string_view path, std::string_view key, const YamlNode& block,
+                 const YamlNode& over) {
   const auto has = [&over](std::string_view other) { return find(over, other) != nullptr; };
-  if (key == "run") return has("train");
-  if (key == "train") return has("run");
-  if (key == "gpus") return has("gpus_per_node");
-  if (key == "gpus_per_node") return has("gpus");
+  if (path.empty()) return (key == "run" && has("train")) || (key == "train" && has("run"));
+  if (path == "resources")
+    return (key == "gpus" && has("gpus_per_node")) || (key == "gpus_per_node" && has("gpus"));
+  if (path != "resources.memory") return false;
   const bool memory = find(block, "per_node") || find(block, "per_rank") || find(block, "per_gpu");
   return memory && (has("per_node") || has("per_rank") || has("per_gpu")) && !has(key);
 }
 
-/// `over` on top of `base`.
-YamlNode merged(const YamlNode& base, const YamlNode& over) {
+/// `over` on top of `base`, two blocks at `path`.
+YamlNode merged(const YamlNode& base, const YamlNode& over, const std::string& path = "") {
   YamlNode result = over;
   for (YamlEntry& entry : result.entries) {
     const YamlEntry* below = find(base, entry.key);
     if (below == nullptr || below->value->kind != YamlKind::mapping) continue;
     if (entry.value->kind == YamlKind::mapping)
-      entry.value = std::make_shared<YamlNode>(merged(*below->value, *entry.value));
+      entry.value = std::make_shared<YamlNode>(
+          merged(*below->value, *entry.value, path.empty() ? entry.key : path + "." + entry.key));
   }
   for (const YamlEntry& entry : base.entries) {
     const auto own = std::ranges::find(over.entries, entry.key, &YamlEntry::key);
-    if (own == over.entries.end() && !is_replaced(entry.key, base, over))
+    if (own == over.entries.end() && !is_replaced(path, entry.key, base, over))
       result.entries.push_back(entry);
   }
   return result;

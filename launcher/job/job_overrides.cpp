@@ -68,7 +68,10 @@ std::optional<YamlProblem> apply_override(YamlNode& root, const std::string& tex
   YamlNode* block = &root;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (i == 1 && steps[0].key == "components" && block->kind == YamlKind::sequence) {
-      YamlNode* component = i + 1 == steps.size() ? nullptr : component_of(*block, steps[i].key);
+      if (i + 1 == steps.size())
+        return YamlProblem{steps[i].mark,
+                           "--set components.NAME.KEY: the key of the component is missing"};
+      YamlNode* component = component_of(*block, steps[i].key);
       if (component == nullptr)
         return YamlProblem{steps[i].mark, "--set components.NAME.KEY: no component has this name"};
       block = component;

@@ -52,7 +52,7 @@ Result<Outcome> execute_components(const ModularPlan& plan, const SharedMachine&
   const StopSignals signals;
   const auto began = std::chrono::steady_clock::now();
   constexpr seconds to_end(30);
-  ComponentGroup group(plan.whole.components, seconds(plan.whole.grace_seconds) + to_end);
+  ComponentGroup group(plan.whole.components, seconds(plan.whole.grace_seconds), to_end);
   if (auto started = group.start(starts); !started) return std::move(started).error();
   for (int seen = 0; !group.over(); signals.wait(milliseconds(50))) {
     group.look(ComponentGroup::Clock::now());

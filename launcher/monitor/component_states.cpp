@@ -11,6 +11,15 @@
 namespace dllaunch {
 namespace {
 
+/// A component whose script failed has written nothing itself.
+void take_from_whole(const std::string& name, const RunState& whole, ComponentState& state) {
+  const auto last = read_journal(whole.run.dir).last;
+  const auto begin = fmt::format("component {}: ", name);
+  if (!last || last->job != whole.run.job_id || !last->reason.starts_with(begin)) return;
+  state.state = std::string(to_string(last->status));
+  state.reason = last->reason.substr(begin.size());
+}
+
 /// Slurm's record of one component's job is not asked for: its supervisor has written the end.
 ComponentState state_of(System& system, const ComponentOutline& component, const RunState& whole,
                         double now_s) {
@@ -31,7 +40,10 @@ ComponentState state_of(System& system, const ComponentOutline& component, const
   state.where = now.where;
   state.reason = value_at<std::string>(now.run.summary, "reason");
   const auto last = read_journal(now.run.dir).last;
-  if (!last || last->job != now.run.job_id) return state;
+  if (!last || last->job != now.run.job_id) {
+    if (is_over(now)) take_from_whole(component.name, whole, state);
+    return state;
+  }
   if (is_over(now)) state.state = std::string(to_string(last->status));
   if (last->status != RunStatus::completed) state.reason = last->reason;
   return state;

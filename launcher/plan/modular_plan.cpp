@@ -77,7 +77,7 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
                                 .ends_job = ends_job,
                                 .nodes = plan.nodes,
                                 .ranks_per_node = plan.ranks_per_node,
-                                .signal = plan.signal,
+                                .signal = plan.asks_ranks ? plan.signal : "",
                                 .host_suffix = plan.host_suffix,
                                 .occupies = plan.occupies});
     whole.nodes += plan.nodes;
@@ -88,6 +88,10 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
     on.preempted = on.preempted || plan.recovery.requeue_on.preempted;
     on.node_fail = on.node_fail || plan.recovery.requeue_on.node_fail;
     for (const auto& warning : plan.warnings) whole.warnings.push_back(within(name, warning));
+    if (plan.ranks_per_node > ports_of_component)
+      whole.warnings.push_back(within(
+          name, fmt::format("{} ranks a node, and {} ports: the next component's begin there",
+                            plan.ranks_per_node, ports_of_component)));
   }
   if (whole.launcher == Launcher::local) whole.nodes = 1;
   if (whole.launcher == Launcher::slurm) whole.sbatch = outline_options(whole, components);
@@ -107,6 +111,9 @@ Result<ModularPlan> join_plans(const Job& job, const Paths& paths, std::vector<L
     components.push_back({name, ends_job, std::move(plans[i])});
   }
   auto whole = whole_of(job, paths, components);
+  // The first component's script writes into that of the job.
+  for (auto& [option, value] : components.front().plan.sbatch)
+    if (option == "--output") value = value_of(whole, option);
   return ModularPlan{std::move(whole), std::move(components)};
 }
 
@@ -143,7 +150,6 @@ std::vector<std::string> sbatch_arguments(const ModularPlan& plan, std::size_t c
   LaunchPlan own = plan.components[component].plan;
   const bool first = component == 0;
   for (auto& [option, value] : own.sbatch) {
-    if (option == "--output" && first) value = value_of(plan.whole, "--output");
     if (option == "--signal" && first) value = value_of(plan.whole, "--signal");
     // Slurm requeues the components together.
     if (option == "--requeue" || option == "--no-requeue")

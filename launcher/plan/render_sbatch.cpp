@@ -226,6 +226,7 @@ std::string render_component(const ModularPlan& plan, std::size_t component,
   data group{data::type::object};
   group.set("variable", het_group_variable);
   group.set("number", std::to_string(component));
+  group.set("later", flag(component > 0));
   return render(plan.components[component].plan, run_id, {}, std::move(group));
 }
 

@@ -22,13 +22,16 @@ struct NodeShare {
   std::optional<int> gpus = {};  // devices: one that ranks share counts once
 };
 
+/// Consecutive ones, from DLLAUNCH_COMPONENT_NAME_PORT.
+inline constexpr int ports_of_component = 64;
+
 /// A component of a modular job; its run is in RUN/components/NAME.
 struct ComponentOutline {
   std::string name = {};
   bool ends_job = false;  // the whole is over when it has completed
   int nodes = 1;
   int ranks_per_node = 1;
-  std::string signal = {};       // that announces its time limit
+  std::string signal = {};       // that asks its ranks to save; empty: they are not asked
   std::string host_suffix = {};  // appended to host names, to reach them
   NodeShare occupies = {};
   int ranks() const { return nodes * ranks_per_node; }

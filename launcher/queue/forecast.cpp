@@ -26,11 +26,10 @@ std::optional<double> finite(double time_s) {
 
 /// Whether Slurm puts it before some of what waits.
 bool goes_ahead(double slurm_s, const Shape& shape, const NodeForecast& nodes, double now_s) {
-  constexpr double same_moment_s = 60;
   const int count = shape.nodes + shape.spare_nodes;
   const double behind_all_s =
       nodes.running.earliest(count, seconds_asked(shape), now_s) + nodes.waiting_s;
-  return slurm_s + same_moment_s < behind_all_s || slurm_s <= now_s + same_moment_s;
+  return slurm_s + near_s < behind_all_s || slurm_s <= now_s + near_s;
 }
 
 double start_of(const Forecast& one, const NodeForecast* nodes, double now_s) {
@@ -49,6 +48,7 @@ std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm
   if (nodes != nullptr)
     result.gap_s = finite(nodes->free.earliest(count, seconds_asked(shape), now_s));
   if (!result.slurm_s && !result.gap_s) return std::nullopt;
+  if (!result.gap_s) nodes = nullptr;  // Slurm knows more
   result.start_s = start_of(result, nodes, now_s);
   const double wait_s = result.start_s - now_s;
   double start_s = result.start_s;
@@ -71,8 +71,8 @@ std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm
 void rank_by_finish(std::vector<Forecast>& forecasts, double now_s) {
   std::ranges::stable_sort(forecasts, [now_s](const Forecast& a, const Forecast& b) {
     const auto key = [now_s](const Forecast& one) {
-      return std::tuple(std::round(weighed(one, now_s) / 60), one.finish_s - one.start_s,
-                        one.node_hours);
+      return std::tuple(!one.gap_s, std::round(weighed(one, now_s) / 60),
+                        one.finish_s - one.start_s, one.node_hours);
     };
     return key(a) < key(b);
   });

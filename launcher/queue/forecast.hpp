@@ -9,6 +9,9 @@
 
 namespace dllaunch {
 
+/// Moments that are no further apart count as the same.
+constexpr double near_s = 60;
+
 struct Forecast {
   Shape shape = {};
   /// What `sbatch --test-only` said. Slurm (22.05) adds up what waits before the job as if it
@@ -21,7 +24,7 @@ struct Forecast {
   double finish_s = 0;  // of its work
   double node_hours = 0;
 
-  bool by_backfill() const { return gap_s && (!slurm_s || *gap_s < *slurm_s); }
+  bool by_backfill() const { return gap_s && (!slurm_s || *gap_s + near_s < *slurm_s); }
 };
 
 /// `nodes`: null if the queue is not known. The gap is the start; the earlier of both where Slurm
@@ -31,9 +34,10 @@ struct Forecast {
 std::optional<Forecast> forecast(const Shape& shape, std::optional<double> slurm_s,
                                  const NodeForecast* nodes, double now_s);
 
-/// By finish, to the minute, then by the time it takes (waits are estimated too long: jobs end
-/// before their limits), then by node-hours. Slices must end a quarter earlier than a single job
-/// does, counted from now: their later starts are less certain.
+/// Those with a gap before those that have Slurm's word alone; by finish, to the minute, then by
+/// the time it takes (waits are estimated too long: jobs end before their limits), then by
+/// node-hours. Slices must end a quarter earlier than a single job does, counted from now: their
+/// later starts are less certain.
 void rank_by_finish(std::vector<Forecast>& forecasts, double now_s);
 
 }  // namespace dllaunch

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace dllaunch {
 namespace {
@@ -30,22 +31,33 @@ std::set<std::string_view> partitions_on(const SlurmFacts& slurm, const Hosts& h
   return names;
 }
 
-/// When each host's last job ends.
-void take_running(const QueueView& queue, const Hosts& hosts, double now_s, FreeNodes& free) {
-  std::unordered_map<std::string, double> until;
+/// What runs and what is reserved: a host counts once, also where a reservation has jobs.
+void take_bound(const QueueView& queue, const SlurmFacts& slurm, const Hosts& hosts, double now_s,
+                FreeNodes& free) {
+  std::unordered_map<std::string, std::vector<std::pair<double, double>>> taken;
   for (const auto& row : queue.rows) {
     if (row.waits) continue;
     const double end_s = row.limit_s ? row.start_s.value_or(now_s) + *row.limit_s : never;
     for (const auto& host : row.hosts) {
-      if (!hosts.contains(host)) continue;
-      auto& latest = until[host];
-      latest = std::max({latest, end_s, now_s + overdue_s});
+      if (hosts.contains(host)) taken[host].emplace_back(now_s, std::max(end_s, now_s + overdue_s));
     }
   }
   // Of jobs that Slurm does not show.
   for (const auto& host : queue.busy)
-    if (hosts.contains(host)) until.emplace(host, never);
-  for (const auto& [host, end_s] : until) free.take(now_s, end_s, 1);
+    if (hosts.contains(host) && !taken.contains(host)) taken[host].emplace_back(now_s, never);
+  for (const auto& one : slurm.reservations.value_or(std::vector<Reservation>()))
+    for (const auto& host : one.hosts)
+      if (hosts.contains(host))
+        taken[host].emplace_back(static_cast<double>(one.start),
+                                 one.end > 0 ? static_cast<double>(one.end) : never);
+  for (auto& [host, times] : taken) {
+    std::ranges::sort(times);
+    double until_s = now_s;
+    for (const auto& [from_s, to_s] : times) {
+      free.take(std::max(from_s, until_s), to_s, 1);
+      until_s = std::max(until_s, to_s);
+    }
+  }
 }
 
 void take_waiting(const QueueView& queue, const std::set<std::string_view>& partitions,
@@ -112,13 +124,7 @@ NodeForecast forecast_nodes(const QueueView& queue, const SlurmFacts& slurm,
   for (const auto& outage : slurm.outages)
     for (const auto& host : outage.hosts) pool.erase(host);
   FreeNodes running(now_s, static_cast<int>(pool.size()));
-  take_running(queue, pool, now_s, running);
-  for (const auto& one : slurm.reservations.value_or(std::vector<Reservation>())) {
-    const auto held = std::ranges::count_if(
-        one.hosts, [&pool](const std::string& host) { return pool.contains(host); });
-    running.take(static_cast<double>(one.start), one.end > 0 ? static_cast<double>(one.end) : never,
-                 static_cast<int>(held));
-  }
+  take_bound(queue, slurm, pool, now_s, running);
   NodeForecast forecast{.free = running, .running = running};
   take_waiting(queue, partitions_on(slurm, pool), now_s, forecast.free);
   for (const auto& row : queue.rows)

@@ -32,6 +32,11 @@ constexpr std::size_t most_estimates = 200;
 constexpr double same_moment_s = 60;
 constexpr std::size_t largest_record = std::size_t{4} << 20;
 
+/// A damaged file can claim any moment; this is in the year 2106.
+bool is_moment(double time_s) {
+  return time_s > 0 && time_s < 4294967296.0;
+}
+
 std::string path_in(const std::string& run) {
   return run + "/estimate.json";
 }
@@ -41,7 +46,7 @@ std::optional<double> started_at(System& system, const std::string& run) {
   const auto text = read_run_file(system, run + "/supervisor.jsonl", largest_record);
   if (!text || text->empty()) return std::nullopt;
   const auto time_s = value_at<double>(json_object_in(split_lines(*text).front()), "time");
-  return time_s > 0 ? std::optional(time_s) : std::nullopt;
+  return is_moment(time_s) ? std::optional(time_s) : std::nullopt;
 }
 
 std::string minutes(double seconds) {
@@ -70,7 +75,7 @@ std::vector<PastEstimate> past_estimates(System& system) {
     if (!text || text->empty()) continue;
     const auto record = start_record_from(json_object_in(*text));
     const auto started_s = started_at(system, run);
-    if (!started_s || record.made_s <= 0 || record.start_s <= 0) continue;
+    if (!started_s || !is_moment(record.made_s) || !is_moment(record.start_s)) continue;
     all.push_back(
         {.made_s = record.made_s, .estimated_s = record.start_s, .started_s = *started_s});
   }

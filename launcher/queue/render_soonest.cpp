@@ -26,9 +26,15 @@ std::string limit_words(const Shape& shape) {
   return shape.slices == 1 ? text : fmt::format("{} x {}", shape.slices, text);
 }
 
+bool is_marked(const Forecast& one) {
+  return one.by_backfill() && one.slurm_s;
+}
+
 std::string why(const Forecast& one) {
-  std::string text = one.shape.as_written() ? "as written" : "";
-  if (!one.by_backfill() || !one.slurm_s) return text;
+  std::string text = one.shape.as_written() ? "as written"
+                     : one.shape.other_qos  ? "not by --soonest"
+                                            : "";
+  if (!is_marked(one)) return text;
   return text + (text.empty() ? "" : ", ") + "if backfilled";
 }
 
@@ -60,6 +66,7 @@ Json json_of(const Forecast& one) {
           {"slices", shape.slices},
           {"partition", or_null(shape.partition)},
           {"qos", or_null(shape.qos)},
+          {"other_qos", shape.other_qos},
           {"run_seconds", shape.run_s},
           {"node_hours", one.node_hours},
           {"as_written", shape.as_written()},
@@ -75,19 +82,21 @@ std::string render_soonest(const Soonest& soonest) {
   std::string text = table_text(rows);
   text += fmt::format("  time      {}\n", source_of(soonest.work));
   text += fmt::format("  estimate  {}\n", words_of(soonest.worth));
-  if (soonest.knows_queue) {
+  if (std::ranges::any_of(soonest.ranked, is_marked))
     text +=
         "            \"if backfilled\": it fits in before what waits now; Slurm itself puts it "
         "behind that\n";
-  } else {
+  if (!soonest.knows_queue)
     text += fmt::format("            without backfill: {}\n", soonest.why_no_queue);
-  }
   text += fmt::format(
-      "  asked     {} of sbatch in {:.1f} s{}{}{}\n", counted(soonest.tests, "call"),
+      "  asked     {} of sbatch in {:.1f} s{}{}{}{}\n", counted(soonest.tests, "call"),
       soonest.test_seconds,
       soonest.silent > 0 ? fmt::format("; {} without an answer", soonest.silent) : "",
       soonest.left_out > 0 ? fmt::format("; {} not asked for", counted(soonest.left_out, "shape"))
                            : "",
+      soonest.without_start > 0
+          ? fmt::format("; no start known of {}", counted(soonest.without_start, "shape"))
+          : "",
       soonest.refused.empty()
           ? ""
           : fmt::format("; {} refused", counted(soonest.refused.size(), "shape")));
@@ -114,11 +123,11 @@ Json to_json(const Soonest& soonest) {
           {"without_answer", soonest.silent},
           {"seconds", soonest.test_seconds},
           {"not_asked", soonest.left_out},
+          {"without_start", soonest.without_start},
           {"refused", soonest.refused}};
 }
 
-std::string choice_of(const Soonest& soonest) {
-  const auto& best = soonest.ranked.front();
+std::string choice_of(const Soonest& soonest, const Forecast& best) {
   auto text = fmt::format("{}: start estimated at {}{}, finish at {}", words_of(best.shape),
                           moment(best.start_s), best.by_backfill() ? " if backfilled" : "",
                           moment(best.finish_s));

@@ -71,7 +71,9 @@ std::vector<Place> places_of(const Job& job, const LaunchPlan& plan, const Slurm
   const bool gpus = plan.occupies.gpus.value_or(0) > 0;
   const auto own = select_nodes(job, slurm, gpus);
   if (!own || job.resources.reservation) return places;
-  if (places[0].partition.empty()) places[0].partition = own->partition;
+  // Without a default partition only a plug-in of the site could choose one for the job as written.
+  const bool has_own = !partitions_of(job.resources, slurm).empty();
+  if (places[0].partition.empty() && has_own) places[0].partition = own->partition;
   // The time limit depends on the shape.
   auto untimed = job;
   untimed.resources.time.reset();
@@ -107,7 +109,8 @@ std::vector<Size> sizes_for(const Job& job, const LaunchPlan& plan, const Work& 
   const auto batch = value_at<std::optional<int>>(job.train, "batch_size");
   std::vector<Size> sizes = {{plan.nodes, batch, {}}};
   const bool trains = !job.train.is_null();
-  const bool scales = trains ? batch.has_value() : job.study.value || job.study.step;
+  const bool scales =
+      trains ? batch.has_value() && same_on_other_ranks(job) : job.study.value || job.study.step;
   if (!scales) return sizes;
   std::vector<int> counts = {plan.nodes * 2, plan.nodes / 2, plan.nodes * 4, plan.nodes / 4};
   for (const int nodes : counts) {
@@ -141,7 +144,6 @@ Shape whole(const Job& job, const LaunchPlan& plan, const Work& work, const Size
   const double ratio = shape.run_s / seconds_on(work, plan.ranks());
   const int scaled = minutes_for(own_minutes * 60.0 * ratio);
   shape.limit_minutes = resumes ? scaled : std::max(scaled, own_minutes);
-  shape.sets.push_back(fmt::format("resources.time={}", shape.limit_minutes));
   return shape;
 }
 
@@ -165,8 +167,6 @@ std::optional<Shape> in_slices(Shape shape, int slices, double grace_s) {
   if (part_s < 2 * (grace_s + slice_start_s)) return std::nullopt;
   const int minutes = minutes_for(part_s + grace_s + slice_start_s);
   if (minutes >= shape.limit_minutes) return std::nullopt;
-  std::erase_if(shape.sets, [](const auto& one) { return one.starts_with("resources.time="); });
-  shape.sets.push_back(fmt::format("resources.time={}", minutes));
   shape.limit_minutes = minutes;
   shape.slices = slices;
   shape.useful_s = minutes * 60 - grace_s - slice_start_s;
@@ -176,11 +176,13 @@ std::optional<Shape> in_slices(Shape shape, int slices, double grace_s) {
 }  // namespace
 
 std::optional<int> minutes_of(const Job& job, const SlurmFacts& slurm) {
-  if (job.resources.time) return parse_slurm_minutes(*job.resources.time);
+  const auto minutes = job.resources.time ? parse_slurm_minutes(*job.resources.time) : std::nullopt;
+  if (minutes.value_or(0) > 0) return minutes;
   const auto partitions = partitions_of(job.resources, slurm);
   if (partitions.empty()) return std::nullopt;
   const auto& one = *partitions.front();
-  return one.default_minutes ? one.default_minutes : one.max_minutes;
+  const bool names_none = job.resources.time.has_value();  // 0, UNLIMITED
+  return one.default_minutes && !names_none ? one.default_minutes : one.max_minutes;
 }
 
 Result<std::vector<Shape>> shapes_of(const Job& job, const LaunchPlan& plan,
@@ -191,17 +193,24 @@ Result<std::vector<Shape>> shapes_of(const Job& job, const LaunchPlan& plan,
                  "neither the job nor its partition has a time limit, and no completed run of the "
                  "job is known here: how long it takes is unknown",
                  "set resources.time"};
-  const bool resumes = plan.recovery.requeue_on.timeout && plan.asks_ranks;
+  const bool begins_anew = job.train.is_object() && job.train.value("resume", Json()) == "none";
+  const bool resumes = plan.recovery.requeue_on.timeout && plan.asks_ranks && !begins_anew;
   const auto places = places_of(job, plan, slurm, now_s);
   std::vector<Shape> shapes;
   const auto add = [&](const Shape& shape) {
     for (const Place& place : places) {
       if (place.most_minutes && shape.limit_minutes > *place.most_minutes) continue;
-      shapes.push_back(shape);
-      auto& one = shapes.back();
+      auto one = shape;
       one.partition = place.partition;
       one.qos = place.qos;
+      one.other_qos = place.qos != places[0].qos;
       one.sets.insert(one.sets.end(), place.sets.begin(), place.sets.end());
+      const bool changes = !one.sets.empty() || one.slices > 1;
+      // What has no limit must not get one that may end it.
+      if (changes && !minutes && !resumes) continue;
+      // Another partition has another default.
+      if (changes) one.sets.push_back(fmt::format("resources.time={}", one.limit_minutes));
+      shapes.push_back(std::move(one));
     }
   };
   for (const Size& size : sizes_for(job, plan, work)) {

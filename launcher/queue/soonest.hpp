@@ -34,14 +34,21 @@ struct Soonest {
   int tests = 0;                          // calls of sbatch
   double test_seconds = 0;                // of all calls
   int left_out = 0;                       // shapes that the bounds left out
+  int without_start = 0;                  // accepted, but neither Slurm nor the queue tells when
   std::vector<std::string> refused = {};  // "SHAPE: sbatch's message"
   double now_s = 0;                       // Unix seconds
 };
 
-/// Plans the shapes, asks for those that promise most and the job as written, and ranks them.
-/// Submits nothing. bad_request: the job file; a job array. unavailable: no Slurm here. Else why
-/// the job as written cannot be submitted, or that no shape can.
+/// Plans the shapes, in partitions with the precedence of the job's own, asks for those that
+/// promise most and the job as written, and ranks them. Submits nothing; leaves out what would
+/// preempt other jobs, unless the job as written would. bad_request: the job file; a job array.
+/// unavailable: no Slurm here. Else why the job as written cannot be submitted or waits for other
+/// jobs, or that no shape can start.
 Result<Soonest> find_soonest(System& system, const SoonestRequest& request);
+
+/// The first that does without a QOS which the job does not ask for: a QOS may cost more.
+/// unsatisfiable: none does.
+Result<Forecast> choose(const Soonest& soonest);
 
 StartRecord record_of(const Forecast& forecast, double now_s);
 
@@ -49,6 +56,6 @@ StartRecord record_of(const Forecast& forecast, double now_s);
 std::string render_soonest(const Soonest& soonest);
 Json to_json(const Soonest& soonest);
 /// In a line: what is taken, and why.
-std::string choice_of(const Soonest& soonest);
+std::string choice_of(const Soonest& soonest, const Forecast& best);
 
 }  // namespace dllaunch

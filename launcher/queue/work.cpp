@@ -30,6 +30,7 @@ bool same_amount(const Job& before, const Job& now, const char* key) {
 bool is_same_work(const Job& before, int ranks_before, const Job& now, int ranks_now) {
   for (const auto& change : changes_that_matter(before.resolved, now.resolved))
     if (!change.starts_with("train.batch_size: ")) return false;
+  if (ranks_before != ranks_now && !same_on_other_ranks(now)) return false;
   if (now.train.is_null() || before.train.is_null())
     return now.train.is_null() == before.train.is_null();
   if (!same_amount(before, now, "max_steps")) return false;
@@ -62,6 +63,11 @@ std::optional<double> seconds_in(System& system, const StoredRun& run, const Job
 }
 
 }  // namespace
+
+bool same_on_other_ranks(const Job& job) {
+  const auto schedule = value_at<Json>(job.train, "lr_schedule");
+  return !schedule.is_object() || schedule.value("scaling", Json("none")) == "none";
+}
 
 double seconds_on(const Work& work, int ranks) {
   if (!work.measured()) return work.own_limit_s * work.own_ranks / ranks;

@@ -21,6 +21,9 @@ struct Work {
   bool measured() const { return !sizes.empty(); }
 };
 
+/// False: the learning rate follows the number of ranks (train.lr_schedule.scaling).
+bool same_on_other_ranks(const Job& job);
+
 /// On so many ranks: the median where it was measured, the fit of several sizes elsewhere
 /// (launcher/study/scaling_fit.hpp), and from one size, or from the time limit, in proportion to
 /// 1 / ranks.

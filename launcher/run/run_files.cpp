@@ -110,6 +110,9 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
   auto made = make_run_dir(dir);
   if (!made) return std::move(made).error();
   forget_summary(*made);
+  // Of an earlier submission: its script writes its own when it starts.
+  std::error_code ignored;
+  std::filesystem::remove(made->job_id(), ignored);
   if (auto shared = share_run_dir(*made, plan.whole.share); !shared) return shared;
   auto done = write_file(made->job_yaml(), to_yaml(stored_json(part.job)), readers);
   if (done && !own.train_json.empty())

@@ -60,6 +60,13 @@ std::optional<int> fewest_in(std::string_view counts) {
   return fewest;
 }
 
+/// This component's number. A job that was submitted in a component inherits the variable.
+std::optional<std::int64_t> own_group(System& system) {
+  const auto leader = system.environment("SLURM_JOB_ID_HET_GROUP_0");
+  if (leader && leader != system.environment("SLURM_JOB_ID")) return std::nullopt;
+  return number_in(system.environment(het_group_variable));
+}
+
 }  // namespace
 
 std::string name_of(const JobAllocation& allocation) {
@@ -68,7 +75,7 @@ std::string name_of(const JobAllocation& allocation) {
 
 std::string own_job_id(System& system) {
   const auto job = system.environment("SLURM_JOB_ID").value_or("");
-  const auto group = number_in(system.environment(het_group_variable));
+  const auto group = own_group(system);
   if (!group || job.empty()) return job;
   return system.environment(fmt::format("SLURM_JOB_ID_HET_GROUP_{}", *group)).value_or(job);
 }
@@ -77,7 +84,7 @@ JobAllocation read_allocation(System& system) {
   JobAllocation allocation;
   allocation.job = own_job_id(system);
   if (allocation.job.empty()) return allocation;
-  if (const auto group = number_in(system.environment(het_group_variable))) {
+  if (const auto group = own_group(system)) {
     allocation.group = std::to_string(*group);
     allocation.leader = system.environment("SLURM_JOB_ID").value_or("");
   }

@@ -72,8 +72,25 @@ std::optional<double> moment_of(std::string_view text) {
   return time ? std::optional(static_cast<double>(*time)) : std::nullopt;
 }
 
+/// Variables of the user that change what squeue and sinfo list, and how.
+std::vector<std::string> without_settings(System& system, const std::vector<std::string>& argv) {
+  constexpr std::array<std::string_view, 23> settings = {
+      "SLURM_BITSTR_LEN", "SLURM_TIME_FORMAT", "SQUEUE_ACCOUNT", "SQUEUE_ALL",
+      "SQUEUE_ARRAY",     "SQUEUE_FEDERATION", "SQUEUE_FORMAT",  "SQUEUE_FORMAT2",
+      "SQUEUE_LICENSES",  "SQUEUE_LOCAL",      "SQUEUE_NAMES",   "SQUEUE_PARTITION",
+      "SQUEUE_PRIORITY",  "SQUEUE_QOS",        "SQUEUE_SIBLING", "SQUEUE_SORT",
+      "SQUEUE_STATES",    "SQUEUE_USERS",      "SINFO_FORMAT",   "SINFO_PARTITION",
+      "SINFO_SORT",       "SINFO_FEDERATION",  "SINFO_LOCAL"};
+  std::vector<std::string> clean = {"env"};
+  for (const auto name : settings)
+    if (system.environment(name)) clean.insert(clean.end(), {"-u", std::string(name)});
+  if (clean.size() == 1) return argv;
+  clean.insert(clean.end(), argv.begin(), argv.end());
+  return clean;
+}
+
 Result<std::string> ask(System& system, const std::vector<std::string>& argv, milliseconds limit) {
-  auto output = system.run(argv, limit);
+  auto output = system.run(without_settings(system, argv), limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return std::move(output->out);
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], message_of(*output)), ""};
@@ -95,6 +112,7 @@ std::vector<QueueRow> parse_queue_rows(std::string_view text) {
                  .start_s = moment_of(without_blanks(parts[5]))};
     for (const auto partition : split_at(without_blanks(parts[2]), ','))
       if (!partition.empty()) row.partitions.emplace_back(partition);
+    if (state == "COMPLETING") row.limit_s = 0;  // it ends now, long before its limit
     if (row.waits) {
       if (takes_no_part(without_blanks(parts[7]))) continue;
       row.tasks = tasks_in(parts[0]);
@@ -122,6 +140,17 @@ std::vector<std::string> parse_busy_hosts(std::string_view text) {
   return {hosts.begin(), hosts.end()};
 }
 
+std::map<std::string, std::string> parse_precedence(std::string_view text) {
+  std::map<std::string, std::string> precedence;
+  for (const auto line : split_lines(text)) {
+    const auto parts = split_at(line, '|');
+    if (parts.size() < 5) continue;
+    precedence.emplace(without_blanks(parts[2]),
+                       fmt::format("{}|{}", without_blanks(parts[3]), without_blanks(parts[4])));
+  }
+  return precedence;
+}
+
 bool QueueView::hides_jobs() const {
   std::set<std::string_view> known;
   for (const auto& row : rows) known.insert(row.hosts.begin(), row.hosts.end());
@@ -140,10 +169,13 @@ Result<QueueView> whole_queue(System& system, milliseconds limit) {
   if (!queue) return queue.error();
   const auto took =
       std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began);
-  const auto nodes = ask(system, {"sinfo", "--noheader", "--all", "--Node", "--format=%N|%T"},
-                         std::max(limit - took, milliseconds(1)));
+  const auto nodes =
+      ask(system, {"sinfo", "--noheader", "--all", "--Node", "--format=%N|%T|%R|%p|%M"},
+          std::max(limit - took, milliseconds(1)));
   if (!nodes) return nodes.error();
-  return QueueView{.rows = parse_queue_rows(*queue), .busy = parse_busy_hosts(*nodes)};
+  return QueueView{.rows = parse_queue_rows(*queue),
+                   .busy = parse_busy_hosts(*nodes),
+                   .precedence = parse_precedence(*nodes)};
 }
 
 std::optional<StartEstimate> parse_start_estimate(std::string_view message) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,13 +31,18 @@ struct QueueRow {
 /// Skips jobs that do not take part: held, or waiting for other jobs; and lines that are no job.
 std::vector<QueueRow> parse_queue_rows(std::string_view text);
 
-/// The hosts of `sinfo --Node --format=%N|%T` on which jobs run, each once.
+/// The hosts of `sinfo --Node --format=%N|%T|%R|%p|%M` on which jobs run, each once.
 std::vector<std::string> parse_busy_hosts(std::string_view text);
+
+/// The tier and the preemption of each partition in the same lines: "10|REQUEUE".
+std::map<std::string, std::string> parse_precedence(std::string_view text);
 
 /// The queue at one moment.
 struct QueueView {
   std::vector<QueueRow> rows = {};     // by priority, the highest first
   std::vector<std::string> busy = {};  // hosts on which jobs run
+  /// Of partitions. Where it differs, jobs of one start before, or in place of, those of another.
+  std::map<std::string, std::string> precedence = {};
   /// Jobs run on more hosts than the rows tell of: Slurm hides jobs of other users (PrivateData).
   bool hides_jobs() const;
 };

@@ -4,8 +4,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/slurm/requeue.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/storage.hpp"
 
@@ -46,14 +50,16 @@ ProcessRequest request_for(const std::string& bash, const std::string& dir, std:
 }
 
 void write_end(System& system, const StoredRun& run, const JobAllocation& allocation,
-               const ComponentsEnd& end) {
+               const ComponentsEnd& end, bool wanted_requeue = false) {
   const JournalDecision decision{.time = unix_seconds(),
                                  .job = allocation.job,
                                  .allocation = allocation.restarts,
                                  .next = end.next,
                                  .reason = end.reason,
                                  .status = end.status,
-                                 .exit_code = end.exit_code};
+                                 .exit_code = end.exit_code,
+                                 .wanted_requeue = wanted_requeue,
+                                 .exclude = end.exclude};
   const RunStorage storage(run.dir);
   const auto line = line_of(decision, std::nullopt);
   if (auto done = storage.write([&] { return append_to_journal(run.dir, line); }); !done)
@@ -62,10 +68,46 @@ void write_end(System& system, const StoredRun& run, const JobAllocation& alloca
     system.log(fmt::format("dllaunch: {}: {}\n", to_string(end.next), end.reason));
 }
 
-/// Each component has the signal that its own ranks know.
+bool means_stop(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+/// Each component has the signal that its own ranks know. One without it is not warned: it does not
+/// save, so nothing waits for it.
 void pass_on(int signal, int warning, ComponentGroup& group) {
   if (signal != warning) return group.send(signal);
-  group.send([](const ComponentOutline& one) { return signal_of_name(one.signal); });
+  const int otherwise = means_stop(signal) ? signal : 0;
+  group.send([otherwise](const ComponentOutline& one) {
+    const int own = signal_of_name(one.signal);
+    return own > 0 ? own : otherwise;
+  });
+}
+
+/// The component's own, as its supervisor knows it.
+JobAllocation of_component(System& system, JobAllocation leader, const std::string& job,
+                           std::size_t number) {
+  leader.leader = std::exchange(leader.job, job);
+  leader.group = std::to_string(number);
+  leader.nodes =
+      system.environment(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", number)).value_or("");
+  return leader;
+}
+
+/// After all components have ended, or their time to save is over: it ends the whole job.
+Result<Ok> requeue_whole(System& system, const JobAllocation& allocation,
+                         const std::string& exclude, const SupervisorSignals& signals,
+                         int warning) {
+  const auto stopped = [&](std::chrono::milliseconds pause) {
+    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, static_cast<int>(pause.count()));
+    return std::ranges::any_of(signals.take(), [warning](int one) { return one != warning; });
+  };
+  const auto left = [&]() -> std::optional<double> {
+    if (!allocation.end_s) return std::nullopt;
+    return *allocation.end_s - unix_seconds();
+  };
+  return requeue(system, allocation,
+                 {.exclude = exclude, .seconds_left = left, .stopped = stopped});
 }
 
 }  // namespace
@@ -94,18 +136,32 @@ Result<int> own_components(System& system, const std::string& run_dir) {
   const SupervisorSignals signals(warning);
   adopt_orphans();
   constexpr seconds to_end(60);  // their supervisors end their ranks themselves
-  ComponentGroup group(components, seconds(run->plan.grace_seconds) + to_end);
+  ComponentGroup group(components, seconds(run->plan.grace_seconds), to_end);
   if (auto started = group.start(starts); !started) return std::move(started).error();
+  bool told = false;
   while (true) {
     group.look(ComponentGroup::Clock::now());
     if (group.over()) break;
     pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
     ::poll(&source, 1, /*timeout=*/500);
-    for (const int signal : signals.take()) pass_on(signal, warning, group);
+    for (const int signal : signals.take()) {
+      told = told || (signal != warning && means_stop(signal) && !group.decided());
+      pass_on(signal, warning, group);
+    }
   }
-  const auto end = end_of_components(system, run->plan, group.codes(), group.decided(), jobs);
+  auto end = end_of_components(system, run->plan, group.codes(), group.decided(), jobs);
+  if (told && end.status == RunStatus::cancelled) end.reason = "cancelled by the user";
   write_end(system, *run, allocation, end);
   end_descendants(std::chrono::milliseconds(500));
+  if (end.next == Next::requeue && end.ask_slurm) {
+    const auto which = *group.decided();
+    const auto own = of_component(system, allocation, jobs[which], which);
+    if (auto done = requeue_whole(system, own, end.exclude, signals, warning); !done) {
+      end.next = Next::stop;
+      end.reason += "; not requeued: " + done.error().what;
+      write_end(system, *run, allocation, end, /*wanted_requeue=*/true);
+    }
+  }
   return end.exit_code;
 }
 

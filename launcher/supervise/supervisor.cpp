@@ -59,9 +59,9 @@ class Supervisor {
     if (const auto stop = settle_the_past(journal)) return *stop;
     while (true) {
       const auto decision = attempt();
-      if (decision.next == Next::restart && pause(decision.backoff)) continue;
       if (decision.next == Next::requeue) return requeue(decision);
-      return decision.next == Next::restart ? exit_code::job_failed : decision.exit_code;
+      if (decision.next == Next::stop) return decision.exit_code;
+      if (const auto ended = pause(decision.backoff)) return *ended;
     }
   }
 
@@ -400,20 +400,21 @@ class Supervisor {
     return std::nullopt;
   }
 
-  /// Returns false if the run was ended meanwhile.
-  bool pause(milliseconds backoff) {
+  /// Returns the exit code if the run was ended meanwhile.
+  std::optional<int> pause(milliseconds backoff) {
     const auto came = wait(backoff);
-    if (!came) return true;
+    if (!came) return std::nullopt;
     history_.back().cause = cause_of_signal(*came);
     const auto decision = decide(history_, run_.recovery, seconds_left());
     write(decision);
-    if (decision.next == Next::requeue) requeue(decision);
-    return false;
+    return decision.next == Next::requeue ? requeue(decision) : exit_code::job_failed;
   }
 
   /// Requeues the job. Retries while Slurm is unreachable, until little of the allocation is left.
   int requeue(const Decision& decision) {
     if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
+    // A requeue ends the whole job, and the other components may still be saving.
+    if (!run_.allocation.group.empty()) return exit_code::requeue_whole;
     const auto stopped = [this](milliseconds pause) {
       const auto came = wait(pause);
       return came && !is_warning(*came, run_, allocation_end_);

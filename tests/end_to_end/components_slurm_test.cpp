@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "support/json.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
@@ -64,11 +65,17 @@ components:
 {})",
                                                first, second, more));
   }
-  Ended run(const std::string& file) {
-    return work_->run({"run", file, "--run-dir", work_->run_dir()});
+  std::vector<std::string> command(const std::string& file,
+                                   const std::vector<std::string>& sets) const {
+    std::vector<std::string> argv = {"run", file, "--run-dir", work_->run_dir()};
+    for (const auto& set : sets) argv.insert(argv.end(), {"--set", set});
+    return argv;
   }
-  void start(const std::string& file) {
-    work_->start({"run", file, "--run-dir", work_->run_dir()});
+  Ended run(const std::string& file, const std::vector<std::string>& sets = {}) {
+    return work_->run(command(file, sets));
+  }
+  void start(const std::string& file, const std::vector<std::string>& sets = {}) {
+    work_->start(command(file, sets));
     for (const char* name : {"/here-loader", "/here-trainer"})
       ASSERT_TRUE(
           happens_within(60s, [&] { return std::filesystem::exists(work_->path() + name); }));
@@ -116,6 +123,41 @@ TEST_F(SlurmComponents, OneThatDiesEndsTheOthers) {
   EXPECT_THAT(ended.err, HasSubstr("component trainer: rank 3 on n2 exited with code 7"));
   EXPECT_THAT(ended.err, HasSubstr("first error: "));
   EXPECT_THAT(ended.err, HasSubstr("loader [n3:0] told")) << "by TERM, not KILL";
+}
+
+TEST_F(SlurmComponents, AScriptThatFailsIsQuoted) {
+  const auto ended =
+      run(job(loader, waits), {"components.trainer.environment.setup=echo OOPS >&2; false"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, ContainsRegex("component trainer: its script exited with code 1; see "
+                                       ".*/components/trainer/slurm-[0-9]+.out: OOPS"));
+  EXPECT_EQ(status(work_->run_dir())["components"][1]["state"], "failed");
+}
+
+TEST_F(SlurmComponents, AScriptThatPreparesEndsWithTheOthers) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto ended =
+      run(job(loader, "while [ ! -e prepares ]; do sleep 0.2; done; exit 7"),
+          {"components.loader.environment.setup=touch prepares; sleep 300; sleep 300"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("component trainer: "));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 100s);
+}
+
+// The loader has saved first, and wants the job requeued.
+TEST_F(SlurmComponents, AWarningLetsAllSaveBeforeTheRequeue) {
+  const auto file = job(
+      "[ -e saved ] && exit 0; trap \"exit 1\" USR2; : > here-loader; while :; do sleep 0.2; done",
+      "[ -e saved ] && exit 0; trap \"sleep 4; : > saved; exit 1\" USR2; "
+      ": > here-trainer; while :; do sleep 0.2; done");
+  start(file, {"components.loader.recovery={signal: USR2, requeue_on: [timeout]}",
+               "components.trainer.recovery={signal: USR2, requeue_on: [timeout]}"});
+  std::this_thread::sleep_for(3s);  // the other ranks' handlers
+  cluster_->on_head({"scancel", "--batch", "--signal=USR2", work_->job_id()});
+  const auto ended = work_->wait(200s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(std::filesystem::exists(work_->path() + "/saved"));
+  EXPECT_THAT(work_->text_of("run/supervisor.jsonl"), HasSubstr("\"next\":\"requeue\""));
 }
 
 TEST_F(SlurmComponents, OneThatDiesRestartsInItsPlace) {

@@ -113,6 +113,23 @@ TEST_F(LocalComponents, CtrlCEndsAll) {
     EXPECT_TRUE(processes_of(work_.run_dir() + "/components/" + name).empty());
 }
 
+// The first that has saved does not cut the other off.
+TEST_F(LocalComponents, CtrlCLetsAllSave) {
+  const auto job = work_.file("job.yaml", R"(name: both
+resources: {device: cpu, ranks_per_node: 1}
+components:
+  - {name: a, run: 'trap "exit 0" TERM; touch here-a; while :; do sleep 0.1; done'}
+  - name: b
+    run: 'trap "sleep 3; touch saved; exit 0" TERM; touch here-b; while :; do sleep 0.1; done'
+)");
+  work_.start({"run", job, "--local", "--run-dir", work_.run_dir()});
+  for (const char* name : {"/here-a", "/here-b"})
+    ASSERT_TRUE(happens_within(60s, [&] { return std::filesystem::exists(work_.path() + name); }));
+  work_.signal(SIGINT);
+  EXPECT_EQ(work_.wait().exit_code, 130);
+  EXPECT_TRUE(std::filesystem::exists(work_.path() + "/saved"));
+}
+
 TEST_F(LocalComponents, WhatDoesNotCombineIsRefused) {
   const auto job = work_.file("job.yaml",
                               "name: both\nrun: 'true'\ncomponents: [{name: a}, {name: b, "

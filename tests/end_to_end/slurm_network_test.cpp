@@ -205,7 +205,7 @@ TEST_P(EveryFramework, GivesTheSameResultInBothOrders) {
   for (const char* order : {"auto", "slurm"})
     run(examples + "/" + example.name + "/job.yaml", order, order, more);
   const std::regex elsewhere(
-      " on n[0-9]|[0-9.]+ (s|ms|samples/s|images/s)\\b|[0-9]{4}-[0-9]{2}-.*");
+      "I0000[^\\n]*\\n| on n[0-9]|[0-9.]+ (s|ms|samples/s|images/s)\\b|[0-9]{4}-[0-9]{2}-.*");
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_EQ(std::regex_replace(output_of("auto", rank), elsewhere, ""),
               std::regex_replace(output_of("slurm", rank), elsewhere, ""));

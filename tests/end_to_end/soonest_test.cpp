@@ -100,6 +100,7 @@ TEST_F(SlurmSoonest, AnIdleClusterTakesAllNodesAndTheEstimateIsKept) {
   const auto again = work_->run({"run", job_, "--soonest", "--run-dir", work_->run_dir()});
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("this one has its own"));
+  EXPECT_THAT(again.err, HasSubstr("dllaunch run " + work_->run_dir()));
 }
 
 /// Two nodes are free for 29 minutes, until a job of all four is planned; then all are taken for an
@@ -150,6 +151,10 @@ TEST_F(SlurmSoonest, WhatCannotRunIsSaid) {
   EXPECT_EQ(work_->run({"when", job_, "--set", "resources.nodes=9"}).exit_code, 3);
   const auto array = work_->run({"when", job_, "--set", "array=0-3"});
   EXPECT_EQ(array.exit_code, 2) << array.err;
+  const auto fixed = when({"--set", "resources.sbatch_extra=[\"-t 7\"]"});
+  ASSERT_EQ(fixed.at("shapes").size(), 1u) << "the option would beat the limit of other shapes";
+  EXPECT_EQ(value_at<int>(fixed.at("shapes")[0], "limit_minutes"), 7);
+  EXPECT_FALSE(value_at<bool>(fixed, "backfill_known", true));
   work_->before.clear();
   const auto local = work_->run({"when", job_});
   EXPECT_NE(local.exit_code, 0);

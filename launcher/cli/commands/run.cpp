@@ -71,18 +71,19 @@ struct RunOptions {
 /// Takes the shape that would finish first; the estimate goes into the run's directory.
 /// bad_request: the run exists, and has its shape.
 Result<StartRecord> take_soonest(RunOptions& options, System& system) {
-  if (options.local || options.dry_run || holds_a_run(options.run_dir))
+  if (holds_a_run(options.run_dir))
     return Error{ErrorKind::bad_request,
-                 options.local || options.dry_run
-                     ? "--soonest submits to the queue"
-                     : "--soonest chooses the shape of a new run, and this one has its own",
+                 "--soonest chooses the shape of a new run, and this one has its own",
+                 "dllaunch run " + shell_quote(options.run_dir)};
+  if (options.local || options.dry_run)
+    return Error{ErrorKind::bad_request, "--soonest submits to the queue",
                  "leave out --soonest; `dllaunch when` shows the shapes"};
   const auto found = find_soonest(system, {.job_file = options.job_file, .sets = options.sets});
-  if (!found) return found.error();
-  system.log("dllaunch: soonest: " + choice_of(*found) + "\n");
-  const auto& best = found->ranked.front();
-  options.sets.insert(options.sets.end(), best.shape.sets.begin(), best.shape.sets.end());
-  return record_of(best, found->now_s);
+  const auto best = found ? choose(*found) : found.error();
+  if (!best) return best.error();
+  system.log("dllaunch: soonest: " + choice_of(*found, *best) + "\n");
+  options.sets.insert(options.sets.end(), best->shape.sets.begin(), best->shape.sets.end());
+  return record_of(*best, found->now_s);
 }
 
 struct Planned {
@@ -161,7 +162,8 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
 Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, System& system) {
   if (planned.plan.launcher != Launcher::slurm)
     return Error{ErrorKind::bad_request, "--allocated: there is no Slurm here", "leave it out"};
-  auto allocation = allocation_here(system, options.nodelist, planned.plan.network_order);
+  auto allocation =
+      allocation_here(system, options.nodelist, planned.plan.network_order, planned.plan.network);
   if (!allocation) return std::move(allocation).error();
   planned.allocation = *std::move(allocation);
   return fit_into(*planned.allocation, planned.plan);
@@ -446,7 +448,8 @@ Result<int> run_job(const RunOptions& given, System& system) {
                        .variables = process_variables(),
                        .readers = readers});
   if (given.soonest && !attached) {
-    if (auto kept = keep_estimate(*run, *estimate); !kept) return std::move(kept).error();
+    if (auto kept = keep_estimate(*run, *estimate); !kept)
+      system.log("dllaunch: warning: " + kept.error().what + "\n");
   }
   // A component is listed with its whole.
   const bool is_component = system.environment("DLLAUNCH_COMPONENT").has_value();

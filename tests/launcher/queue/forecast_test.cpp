@@ -53,6 +53,25 @@ TEST(Forecast, AGapCountsWhereSlurmPutsTheJobBehindAll) {
   EXPECT_FALSE(forecast(whole(9, 1), std::nullopt, &nodes, now)) << "never";
 }
 
+TEST(Forecast, AMinuteIsNoBackfill) {
+  const auto nodes = blocked();
+  EXPECT_FALSE(forecast(whole(4, 10), now + 1, &nodes, now)->by_backfill());
+}
+
+/// All nodes never come free together, as far as the queue tells: Slurm knows more.
+TEST(Forecast, WithoutAGapSlurmsAnswerIsAllAndComesLast) {
+  auto nodes = blocked();
+  nodes.free.take(now, never, 1);
+  const auto wide = forecast(whole(8, 10), now + 30, &nodes, now);
+  ASSERT_TRUE(wide);
+  EXPECT_FALSE(wide->gap_s);
+  EXPECT_EQ(wide->start_s, now + 30);
+  EXPECT_TRUE(forecast(sliced(8, 10, 2, 480), now + 30, &nodes, now)) << "later slices likewise";
+  std::vector<Forecast> all = {*wide, *forecast(whole(4, 60), now + 30, &nodes, now)};
+  rank_by_finish(all, now);
+  EXPECT_EQ(all[0].shape.nodes, 4);
+}
+
 TEST(Forecast, SlurmCountsWhereItPutsTheJobFirst) {
   const auto nodes = blocked();
   EXPECT_EQ(forecast(whole(8, 11), now + 600, &nodes, now)->start_s, now + 600) << "priority";

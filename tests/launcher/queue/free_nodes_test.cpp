@@ -108,6 +108,17 @@ TEST(NodeForecast, LeavesOutWhatIsBrokenReservedOrElsewhere) {
   EXPECT_EQ(nodes.free.earliest(5, 5000, now), 6000) << "not into the reservation";
 }
 
+TEST(NodeForecast, AReservedNodeWithAJobCountsOnce) {
+  auto slurm = eight_nodes();
+  slurm.reservations = {{.name = "course", .start = 500, .end = 2000, .hosts = {"n1", "n2"}}};
+  const QueueView queue{.rows = {running({"n1"}, now - 100, 600), running({"n2"}, now, 3000)},
+                        .busy = {"n1"}};
+  const auto nodes = forecast_nodes(queue, slurm, hosts_of(slurm), "batch", now);
+  EXPECT_EQ(nodes.free.earliest(6, 10, now), now);
+  EXPECT_EQ(nodes.free.earliest(7, 10, now), 2000) << "the reservation ends after the job";
+  EXPECT_EQ(nodes.free.earliest(8, 10, now), now + 3000) << "the job ends after the reservation";
+}
+
 TEST(NodeForecast, TasksOfAnArrayCountOneByOne) {
   const auto slurm = eight_nodes();
   auto array = waiting(8, now + 5, 100);

@@ -19,6 +19,9 @@ TEST(PastEstimates, ComeBackFromTheRunsKnownHere) {
   place.append(late, "supervisor.jsonl",
                "{\"time\": 2720.5, \"event\": \"attempt\"}\n{\"time\": 9}\n");
   place.append(plain, "supervisor.jsonl", "{\"time\": 2720.5, \"event\": \"attempt\"}\n");
+  const auto absurd = place.store({.folder = "absurd", .job_id = "9"});
+  ASSERT_TRUE(keep_estimate({.path = absurd}, {.made_s = 1000, .start_s = 1e300}));
+  place.append(absurd, "supervisor.jsonl", "{\"time\": 2720.5, \"event\": \"attempt\"}\n");
   place.append(broken, "estimate.json", "{\"made\": \"?\", \"start\": []}");
   place.append(broken, "supervisor.jsonl", "garbage");
   const auto past = past_estimates(place.system);

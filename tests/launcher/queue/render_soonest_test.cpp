@@ -68,10 +68,26 @@ TEST(RenderSoonest, AsJson) {
 
 TEST(RenderSoonest, TheChoiceInALine) {
   auto found = two_shapes();
-  EXPECT_THAT(choice_of(found), HasSubstr("2 slices of 11 min"));
-  EXPECT_THAT(choice_of(found), HasSubstr("1:11:40 before the job as written"));
-  std::swap(found.ranked[0], found.ranked[1]);
-  EXPECT_THAT(choice_of(found), HasSubstr("the job as written finishes first"));
+  const auto text = choice_of(found, found.ranked[0]);
+  EXPECT_THAT(text, HasSubstr("2 slices of 11 min"));
+  EXPECT_THAT(text, HasSubstr("1:11:40 before the job as written"));
+  EXPECT_THAT(choice_of(found, found.ranked[1]), HasSubstr("the job as written finishes first"));
+}
+
+TEST(RenderSoonest, AnotherQosIsShownAndNotTaken) {
+  auto found = two_shapes();
+  found.ranked[0].shape.other_qos = true;
+  found.ranked[0].gap_s.reset();
+  found.without_start = 3;
+  const auto text = render_soonest(found);
+  EXPECT_THAT(text, HasSubstr("not by --soonest\n"));
+  EXPECT_THAT(text, Not(HasSubstr("if backfilled"))) << "no row has the mark";
+  EXPECT_THAT(text, HasSubstr("; no start known of 3 shapes"));
+  const auto best = choose(found);
+  ASSERT_TRUE(best);
+  EXPECT_TRUE(best->shape.as_written());
+  found.ranked.pop_back();
+  EXPECT_FALSE(choose(found));
 }
 
 }  // namespace

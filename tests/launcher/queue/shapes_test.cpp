@@ -73,6 +73,14 @@ TEST(Shapes, ATrainingKeepsItsGlobalBatchOnOtherNumbersOfNodes) {
   EXPECT_THAT(two->sets, Contains("resources.time=240"));
 }
 
+TEST(Shapes, ATrainingKeepsItsRanksIfItsLearningRateFollowsThem) {
+  const auto facts = eight_nodes();
+  auto job = training(4);
+  job.train["lr_schedule"] = {{"scaling", "sqrt"}};
+  for (const auto& one : shapes(job, facts, unknown(job, planned(job, facts), facts)))
+    EXPECT_EQ(one.nodes, 4);
+}
+
 TEST(Shapes, SlicesAddUpToTheWork) {
   const auto facts = eight_nodes();
   const auto job = training(4);
@@ -93,6 +101,12 @@ TEST(Shapes, OnlyWhatResumesIsCut) {
   job.recovery.requeue_on.timeout = false;
   for (const auto& one : shapes(job, facts, unknown(job, planned(job, facts), facts)))
     EXPECT_EQ(one.slices, 1);
+  job.recovery.requeue_on.timeout = true;
+  job.train["resume"] = "none";
+  for (const auto& one : shapes(job, facts, unknown(job, planned(job, facts), facts))) {
+    EXPECT_EQ(one.slices, 1) << "each slice would begin anew";
+    EXPECT_GE(one.limit_minutes, 120);
+  }
   auto command = run_job();
   command.resources.nodes = 2;
   command.resources.time = "2:00:00";
@@ -142,8 +156,22 @@ TEST(Shapes, PartitionsOfTheSameHardwareThatAdmitTheJob) {
     in_short = true;
     EXPECT_LE(one.limit_minutes, 60);
     EXPECT_THAT(one.sets, Contains("resources.partition=\"short\""));
+    EXPECT_THAT(one.sets, Contains(fmt::format("resources.time={}", one.limit_minutes)))
+        << "its default is another";
   }
   EXPECT_TRUE(in_short);
+}
+
+/// Only a plug-in of the site could choose one for the job as written.
+TEST(Shapes, AllPartitionsWhereThereIsNoDefault) {
+  auto facts = eight_nodes();
+  facts.slurm->partitions[0].is_default = false;
+  std::set<std::string> partitions;
+  const auto job = training(4);
+  const auto all = shapes(job, facts, unknown(job, planned(job, facts), facts));
+  for (const auto& one : all) partitions.insert(one.partition);
+  EXPECT_THAT(partitions, ElementsAre("", "batch"));
+  EXPECT_TRUE(all[0].as_written());
 }
 
 TEST(Shapes, QosOfTheAccount) {
@@ -154,8 +182,10 @@ TEST(Shapes, QosOfTheAccount) {
                                                   {.account = "other", .qos = {"secret"}}}}};
   const auto job = training(4);
   std::set<std::string> qos;
-  for (const auto& one : shapes(job, facts, unknown(job, planned(job, facts), facts)))
+  for (const auto& one : shapes(job, facts, unknown(job, planned(job, facts), facts))) {
     qos.insert(one.qos);
+    EXPECT_EQ(one.other_qos, !one.qos.empty());
+  }
   EXPECT_THAT(qos, ElementsAre("", "long", "normal"));
 }
 
@@ -191,6 +221,20 @@ TEST(Shapes, WithoutAnyTimeThereIsNothingToRank) {
                               {.sizes = {{.ranks = 4, .times = {600}}}, .own_ranks = 4}, 1000);
   ASSERT_TRUE(some);
   EXPECT_EQ(some->front().limit_minutes, 13);
+}
+
+TEST(Shapes, NoLimitIsNoShortOne) {
+  auto facts = eight_nodes();
+  auto job = training(4);
+  job.resources.time = "0";
+  EXPECT_FALSE(minutes_of(job, *facts.slurm));
+  // What does not resume gets no limit that may end it.
+  job.train["resume"] = "none";
+  const Work work{.sizes = {{.ranks = 4, .times = {600}}}, .own_ranks = 4};
+  EXPECT_EQ(shapes(job, facts, work).size(), 1u);
+  facts.slurm->partitions[0].max_minutes = 90;
+  facts.slurm->partitions[0].default_minutes = 5;
+  EXPECT_EQ(minutes_of(job, *facts.slurm), 90);
 }
 
 TEST(Shapes, InWords) {

@@ -16,6 +16,17 @@ TEST(Work, ScalesWithRanksWhereNothingIsKnown) {
   EXPECT_THAT(source_of(work), HasSubstr("no run of this job is known here"));
 }
 
+TEST(Work, IsAnotherWhereTheLearningRateFollowsTheRanks) {
+  Job job;
+  EXPECT_TRUE(same_on_other_ranks(job)) << "a command";
+  job.train = {{"batch_size", 8}};
+  EXPECT_TRUE(same_on_other_ranks(job));
+  job.train["lr_schedule"] = {{"decay", "cosine"}};
+  EXPECT_TRUE(same_on_other_ranks(job));
+  job.train["lr_schedule"]["scaling"] = "linear";
+  EXPECT_FALSE(same_on_other_ranks(job));
+}
+
 TEST(Work, IsWhatWasMeasured) {
   Work work{.sizes = {{.ranks = 2, .times = {100, 140, 110}}}, .runs = 3, .own_ranks = 4};
   EXPECT_EQ(seconds_on(work, 2), 110);

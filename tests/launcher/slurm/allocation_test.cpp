@@ -221,5 +221,19 @@ TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST(JobAllocation, AJobSubmittedInAComponentIsNone) {
+  FakeSystem system;
+  system.variables = {{"SLURM_JOB_ID", "12"},
+                      {"SLURM_JOB_END_TIME", "5"},
+                      {"DLLAUNCH_HET_GROUP", "1"},
+                      {"SLURM_JOB_ID_HET_GROUP_0", "12"},
+                      {"SLURM_JOB_ID_HET_GROUP_1", "13"}};
+  EXPECT_EQ(read_allocation(system).job, "13");
+  EXPECT_EQ(read_allocation(system).leader, "12");
+  system.variables["SLURM_JOB_ID"] = "99";
+  EXPECT_EQ(read_allocation(system).job, "99");
+  EXPECT_EQ(read_allocation(system).group, "");
+}
+
 }  // namespace
 }  // namespace dllaunch

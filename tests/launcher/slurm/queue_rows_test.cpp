@@ -64,8 +64,8 @@ TEST(QueueRows, AsksTwice) {
   FakeSystem system;
   system.answers["squeue --noheader --all --sort=-p --format=%i|%T|%P|%D|%l|%S|%N|%r"] = {
       0, recorded("queue-rows.txt"), ""};
-  system.answers["sinfo --noheader --all --Node --format=%N|%T"] = {0, recorded("node-states.txt"),
-                                                                    ""};
+  system.answers["sinfo --noheader --all --Node --format=%N|%T|%R|%p|%M"] = {
+      0, recorded("node-states.txt"), ""};
   const auto view = whole_queue(system, std::chrono::seconds(1));
   ASSERT_TRUE(view);
   EXPECT_EQ(view->rows.size(), 8u);
@@ -74,6 +74,31 @@ TEST(QueueRows, AsksTwice) {
   silent.answers["squeue --noheader --all --sort=-p --format=%i|%T|%P|%D|%l|%S|%N|%r"] = {
       1, "", "slurm_load_jobs error: Unable to contact slurm controller"};
   EXPECT_FALSE(whole_queue(silent, std::chrono::seconds(1)));
+}
+
+TEST(QueueRows, IgnoresTheSettingsOfTheUser) {
+  FakeSystem system;
+  system.variables = {{"SQUEUE_STATES", "RUNNING"}, {"SLURM_TIME_FORMAT", "relative"}};
+  EXPECT_FALSE(whole_queue(system, std::chrono::seconds(1)));
+  ASSERT_EQ(system.ran.size(), 1u);
+  auto begin = system.ran[0];
+  begin.resize(6);
+  EXPECT_THAT(begin,
+              ElementsAre("env", "-u", "SLURM_TIME_FORMAT", "-u", "SQUEUE_STATES", "squeue"));
+}
+
+TEST(QueueRows, PrecedenceOfPartitions) {
+  const auto found = parse_precedence(
+      "n1|idle|batch|1|REQUEUE\nn1|idle|high|10|OFF\nn2|idle|batch|1|REQUEUE\n"
+      "n3|idle\n");
+  EXPECT_THAT(found,
+              ElementsAre(testing::Pair("batch", "1|REQUEUE"), testing::Pair("high", "10|OFF")));
+}
+
+TEST(QueueRows, AJobThatIsCompletingHoldsItsNodesNoLonger) {
+  const auto rows = parse_queue_rows("7|COMPLETING|a|1|1-00:00:00|2026-11-26T20:22:31|n1|None\n");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].limit_s, 0);
 }
 
 TEST(StartEstimate, OfEveryAnswerOfSlurm2205) {
