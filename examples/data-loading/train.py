@@ -54,7 +54,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=50)
     steps = parser.parse_args().steps
-    # Rank i is served by loader i, modulo their number: rank r of the loader is on node r // (ranks / nodes).
+    # Rank i is served by loader i, modulo their number: rank r of the loader is on node r // (ranks / nodes), since
+    # job.yaml has its nodes numbered as Slurm lists them.
     rank = int(os.environ["RANK"])
     hosts = os.environ["DLLAUNCH_COMPONENT_LOADER_HOSTS"].split(",")
     loaders = int(os.environ["DLLAUNCH_COMPONENT_LOADER_RANKS"])

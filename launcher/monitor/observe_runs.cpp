@@ -1,11 +1,13 @@
 #include "launcher/monitor/observe_runs.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -27,6 +29,20 @@ Queue ask_queue(System& system, const std::string& id) {
 void look_elsewhere(OwnCluster& here, RunState& run_state) {
   if (run_state.state != "ended") return;
   if (!check_cluster(run_state.run.dir, run_state.run.job_id, here)) run_state.state = "elsewhere";
+}
+
+/// A component whose script has not started yet waits with its job.
+std::optional<RunState> as_part_of_whole(System& system, const StoredRun& run) {
+  if (run.plan.launcher != Launcher::slurm || !run.job_id.empty()) return std::nullopt;
+  const auto path = whole_of(run.dir.path);
+  if (path.empty()) return std::nullopt;
+  auto whole = read_stored_run(system, path);
+  if (!whole) return std::nullopt;
+  auto run_state = observe_run(system, *std::move(whole));
+  run_state.run = run;
+  run_state.where.clear();
+  run_state.progress = {};
+  return run_state;
 }
 
 }  // namespace
@@ -55,6 +71,7 @@ std::vector<RunState> observe_runs(System& system, std::size_t most_over) {
 }
 
 RunState observe_run(System& system, StoredRun run) {
+  if (auto waiting = as_part_of_whole(system, run)) return *std::move(waiting);
   // If a summary was written too early, the live job counts.
   const bool ask = run.plan.launcher == Launcher::slurm && !run.job_id.empty();
   const Queue queue = ask ? ask_queue(system, run.job_id) : Queue{};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/base/exit_code.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "launcher/run/journal.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -62,12 +63,20 @@ TEST_F(ComponentEnds, ARequeueIsOfTheWhole) {
   const auto ended = end({1, 1}, std::nullopt);
   EXPECT_EQ(ended.next, Next::requeue);
   EXPECT_EQ(ended.status, RunStatus::preempted);
+  EXPECT_FALSE(ended.ask_slurm);
+  const auto asked = end({exit_code::requeue_whole, 1}, 0);
+  EXPECT_TRUE(asked.ask_slurm);
+  EXPECT_EQ(asked.exit_code, 1);
 }
 
 TEST_F(ComponentEnds, AnotherJobsJournalAndNone) {
   decide("trainer", {.time = 1, .job = "5", .reason = "long ago"});
-  EXPECT_EQ(end({1, 3}, 1).reason, "component trainer: its script exited with code 3");
-  EXPECT_EQ(end({4, 0}, 0).reason, "component loader: its script exited with code 4");
+  const auto output = component_dir(folder_.path(), "trainer") + "/slurm-13.out";
+  std::ofstream(output) << "begins\nOOPS\n\n";
+  EXPECT_EQ(end({1, 3}, 1).reason,
+            "component trainer: its script exited with code 3; see " + output + ": OOPS");
+  EXPECT_EQ(end({4, 0}, 0).reason, "component loader: its script exited with code 4; see " +
+                                       folder_.path() + "/slurm-12.out");
 }
 
 TEST_F(ComponentEnds, LocallyTheSummarySaysWhy) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <thread>
 
 namespace dllaunch {
@@ -48,10 +49,32 @@ TEST(ComponentGroup, EndsTheOthersWithOne) {
 
 TEST(ComponentGroup, KillsWhatDoesNotEnd) {
   ComponentGroup group(two, 0s);
-  ASSERT_TRUE(group.start({shell("exit 3"), shell("trap '' INT; sleep 600")}));
+  ASSERT_TRUE(group.start({shell("sleep 0.5; exit 3"), shell("trap '' INT; sleep 600")}));
   wait_for_end(group);
   EXPECT_EQ(group.decided(), 0u);
   EXPECT_EQ(group.codes(), (Codes{3, 128 + 9}));
+}
+
+// bash drops an INT during a command in the foreground, and goes on.
+TEST(ComponentGroup, EndsAScriptBeforeItsSupervisor) {
+  ComponentGroup group(two, 60s);
+  ASSERT_TRUE(
+      group.start({shell("trap 'exit 130' INT; sleep 600; exec sleep 601"), shell("sleep 0.5")}));
+  const auto began = ComponentGroup::Clock::now();
+  wait_for_end(group);
+  EXPECT_EQ(group.codes(), (Codes{130, 0}));
+  EXPECT_LT(ComponentGroup::Clock::now() - began, 20s);
+}
+
+TEST(ComponentGroup, LetsThoseSaveThatWereTold) {
+  const std::string saves = "trap 'exit 9' INT; trap 'sleep 1; exit 5' TERM; ";
+  ComponentGroup group({{.name = "a"}, {.name = "b"}}, 60s);
+  ASSERT_TRUE(group.start({shell(saves + "while :; do sleep 0.05; done"),
+                           shell("trap 'exit 4' TERM; while :; do sleep 0.05; done")}));
+  std::this_thread::sleep_for(1s);
+  group.send(SIGTERM);
+  wait_for_end(group);
+  EXPECT_EQ(group.codes(), (Codes{5, 4}));
 }
 
 TEST(ComponentGroup, WaitsForAllThatComplete) {

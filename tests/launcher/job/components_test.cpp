@@ -53,6 +53,19 @@ TEST(Components, HaveTheTopLevelKeysAsDefaults) {
   EXPECT_TRUE(parsed.job->run_command.empty());
 }
 
+// Only where they are keys of the job file, words replace others.
+TEST(Components, VariablesOfAnyNameAreMerged) {
+  const auto parsed = parse(R"(name: both
+environment: {variables: {run: a, gpus: 1, per_node: x}}
+run: serve
+components:
+  - {name: a, environment: {variables: {train: b, gpus_per_node: 2, per_rank: y}}}
+  - {name: b}
+)");
+  ASSERT_TRUE(parsed.job) << render(parsed.problems, false);
+  EXPECT_EQ(parsed.job->components[0].job.environment.variables.size(), 6u);
+}
+
 // RUN/job.yaml is what a run continues from.
 TEST(Components, AreReadBackAsStored) {
   const auto parsed = parse(two);
@@ -76,6 +89,9 @@ TEST(Components, AreSetByName) {
   ASSERT_EQ(unknown.problems.size(), 1u);
   EXPECT_THAT(unknown.problems[0].message, HasSubstr("no component has this name"));
   EXPECT_EQ(unknown.problems[0].column, 12);
+  const auto whole = parse(two, {"components.trainer=1"});
+  ASSERT_EQ(whole.problems.size(), 1u);
+  EXPECT_THAT(whole.problems[0].message, HasSubstr("the key of the component is missing"));
 }
 
 TEST(Components, AProblemOfTheDefaultsIsToldOnce) {

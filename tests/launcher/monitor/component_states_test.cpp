@@ -68,5 +68,16 @@ TEST_F(ComponentStates, SayWhyTheyEnded) {
   EXPECT_EQ(json[1]["state"], "failed");
 }
 
+// Its supervisor never began.
+TEST_F(ComponentStates, AFailedScriptIsToldByTheWhole) {
+  whole_.state = "failed";
+  whole_.run.job_id = "12";
+  ASSERT_TRUE(append_to_journal(
+      whole_.run.dir,
+      line_of({.job = "12", .reason = "component trainer: its script exited with code 1"},
+              std::nullopt)));
+  EXPECT_EQ(lines()[1], "trainer  failed: its script exited with code 1");
+}
+
 }  // namespace
 }  // namespace dllaunch

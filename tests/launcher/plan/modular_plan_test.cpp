@@ -54,6 +54,9 @@ TEST(ModularPlan, IsOneHeterogeneousJob) {
   const auto first = sbatch_arguments(*made, 0);
   const auto second = sbatch_arguments(*made, 1);
   EXPECT_THAT(first, Contains("--output=" + sample_paths().run_dir + "/slurm-%j.out"));
+  const auto stored = to_json(made->components[0].plan)["sbatch"]["--output"];
+  EXPECT_EQ(stored, sample_paths().run_dir + "/slurm-%j.out") << "the script's own";
+  EXPECT_EQ(made->whole.components[0].signal, "") << "its ranks are not asked to save";
   EXPECT_THAT(first, Contains("--signal=B:USR2@300"));
   EXPECT_THAT(second, Contains(HasSubstr("/components/trainer/slurm-%j.out")));
   EXPECT_THAT(second, Not(Contains(HasSubstr("--signal")))) << "it has no script";
@@ -104,6 +107,9 @@ TEST(ModularPlan, TheScriptHoldsThoseOfTheComponents) {
     EXPECT_EQ(bash(own, "-n").exit_code, 0);
     EXPECT_THAT(own, Not(HasSubstr("#SBATCH")));
     EXPECT_THAT(own, HasSubstr("export DLLAUNCH_HET_GROUP=" + std::to_string(i)));
+    EXPECT_THAT(own, HasSubstr("\ntrap 'exit 130' INT\n"));
+    EXPECT_EQ(own.find("unset CUDA_VISIBLE_DEVICES") != std::string::npos, i > 0)
+        << "the script has the first component's";
   }
 }
 
@@ -126,6 +132,18 @@ TEST(ModularPlan, TheScriptIsAsInTheGoldenFile) {
     ASSERT_TRUE(output);
     EXPECT_EQ(output->out, "");
   }
+}
+
+TEST(ModularPlan, MoreRanksThanPortsAreToldOf) {
+  const auto job = two_components();
+  auto before = joined(job);
+  ASSERT_TRUE(before);
+  std::vector<LaunchPlan> plans;
+  for (auto& component : before->components) plans.push_back(std::move(component.plan));
+  plans[0].ranks_per_node = 65;
+  const auto made = join_plans(job, sample_paths(), std::move(plans));
+  ASSERT_TRUE(made);
+  EXPECT_THAT(made->whole.warnings, Contains(HasSubstr("65 ranks a node, and 64 ports")));
 }
 
 TEST(ModularPlan, WhatHeterogeneousJobsCannotDoIsRefused) {

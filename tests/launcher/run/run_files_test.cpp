@@ -8,6 +8,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
 #include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -65,6 +66,20 @@ TEST_F(RunFilesTest, WritesWhatIsExecuted) {
   const auto text = system_.read_file(run_.plan_json());
   ASSERT_TRUE(text);
   EXPECT_EQ(Json::parse(*text)["ranks"], 2);
+}
+
+// A component's own script writes it when it starts; until then the whole's counts.
+TEST_F(RunFilesTest, AComponentForgetsItsEarlierJob) {
+  Job job;
+  job.components = {{"a", false, job_with({})}};
+  ModularPlan plan{.whole = plan_, .components = {{"a", false, plan_}}};
+  plan.whole.launcher = Launcher::slurm;
+  const RunDir component{.path = component_dir(run_.path, "a")};
+  std::filesystem::create_directories(component.path);
+  std::ofstream(component.job_id()) << "12\n";
+  ASSERT_TRUE(write_run_files(run_, job, plan));
+  EXPECT_TRUE(std::filesystem::exists(component.job_yaml()));
+  EXPECT_FALSE(std::filesystem::exists(component.job_id()));
 }
 
 TEST_F(RunFilesTest, CopiesAreNoWiderThanTheJobFile) {

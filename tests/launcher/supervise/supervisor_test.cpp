@@ -9,6 +9,7 @@
 #include <csignal>
 #include <thread>
 
+#include "launcher/base/exit_code.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/journal.hpp"
@@ -312,6 +313,15 @@ TEST(Supervisor, ARequeueWaitsForTheController) {
   EXPECT_EQ(supervise(slurm, run), 1);
   EXPECT_TRUE(slurm.requeued);
   EXPECT_EQ(last_of(place).next, Next::requeue);
+  // The other components may still be saving: their owner requeues the whole.
+  Supervised component;
+  Slurm untouched;
+  auto part =
+      component.run("echo 'srun: error: Node failure on n2' >&2; exit 1", command_recovery(3));
+  part.allocation = {.job = "17", .group = "1", .leader = "16"};
+  EXPECT_EQ(supervise(untouched, part), exit_code::requeue_whole);
+  EXPECT_FALSE(untouched.requeued);
+  EXPECT_EQ(last_of(component).next, Next::requeue);
 }
 
 /// Slurm gives the node up and requeues the job: its TERM is not a user's request to stop.
