@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
@@ -16,6 +17,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
+#include "launcher/run/run_index.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -47,6 +49,11 @@ std::vector<std::string> changes_between(const Job& before, const Job& now) {
 
 Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
                           const LaunchPlan& plan) {
+  const auto whole = whole_of(run.path);
+  if (!whole.empty() && !system.environment("DLLAUNCH_COMPONENT"))
+    return Error{ErrorKind::bad_request,
+                 run.path + " belongs to a component, which runs with its whole",
+                 "dllaunch run " + shell_quote(whole)};
   if (!run.resumed) return Ok{};
   auto text = system.read_file(run.job_yaml());
   if (!text) return std::move(text).error();

@@ -11,8 +11,8 @@ namespace dllaunch {
 struct LaunchPlan;
 struct ModularPlan;
 
-/// bad_request: the directory holds a run of a job that computes something else; the error names
-/// every key that differs.
+/// bad_request: the directory holds a run of a job that computes something else (the error names
+/// every key that differs), or a component of another run.
 Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
                           const LaunchPlan& plan);
 

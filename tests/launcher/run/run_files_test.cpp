@@ -44,6 +44,17 @@ class RunFilesTest : public testing::Test {
   PosixSystem system_{Console{}};
 };
 
+TEST_F(RunFilesTest, AComponentRunsWithItsWhole) {
+  const auto whole = folder_.path() + "/whole";
+  RunDir component{.path = whole + "/components/b"};
+  std::filesystem::create_directories(component.out());
+  EXPECT_TRUE(check_same_job(system_, component, job_with({}), plan_)) << "no run is around it";
+  std::ofstream(whole + "/plan.json") << "{}";
+  const auto refused = check_same_job(system_, component, job_with({}), plan_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().hint, "dllaunch run " + whole);
+}
+
 TEST_F(RunFilesTest, TheStoredJobReadsBackTheSame) {
   const Job job = job_with({});
   ASSERT_TRUE(write_run_files(run_, job, plan_));
