@@ -28,6 +28,9 @@ constexpr Explanation table[] = {
      "The earlier start stops and writes nothing more.",
      "Nothing, if `dllaunch status RUN` shows the later start. Otherwise do not start one run "
      "directory twice."},
+    {"94", "Requeue the job as a whole.",
+     "A component's supervisor tells it to its owner, which requeues the job when all have ended.",
+     "Nothing: `dllaunch supervise --components` reads it."},
     {"128+N", "dllaunch itself was stopped by signal N.",
      "130 is Ctrl-C (SIGINT), 143 is SIGTERM, 137 is SIGKILL, which the kernel also sends when "
      "memory runs out.",

@@ -79,8 +79,9 @@ TEST(NodeOrder, SrunAndMpirunFollowTheSameFile) {
 
 // Their choice of nodes stays, however it is written.
 TEST(NodeOrder, WhatTheUserChoseStays) {
-  for (const char* option : {"--nodelist=n1", "--distribution=cyclic", "-wn1", "-mcyclic", "-xn2", "-r1",
-                             "--exclude=n2", "--relative=1", "--nodefile=f", "--nodes=3", "-N2"}) {
+  for (const char* option :
+       {"--nodelist=n1", "--distribution=cyclic", "-wn1", "-mcyclic", "-xn2", "-r1", "--exclude=n2",
+        "--relative=1", "--nodefile=f", "--nodes=3", "-N2"}) {
     const auto start = follow_order(
         start_command_of({"srun", option, "dllaunch", "exec", "--run-dir", "r", "--", "app"}), "/f",
         {"n3", "n1"});
