@@ -31,7 +31,7 @@ constexpr RunDirFile file_table[] = {
      Keep::to_continue},
     {"finished.job", "the Slurm job in which the run ended for good", supervisor,
      Keep::to_continue},
-    {"rank_hosts", "where ranks follow the network: a line for each rank, its host", supervisor,
+    {"rank-hosts", "where ranks follow the network: a line for each rank, its host", supervisor,
      Keep::to_continue},
     {"job.id", "the number of the latest Slurm job", command_or_script, Keep::to_continue},
     {"job.json", "when and on which cluster that job was submitted", run_command,

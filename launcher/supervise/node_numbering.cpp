@@ -89,7 +89,7 @@ std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {
   auto nodes = choose(*given);
   if (!nodes) return std::nullopt;
   const auto order = *expand_hosts(nodes->order);
-  const auto file = run_.dir.path + "/rank_hosts";
+  const auto file = run_.dir.path + "/rank-hosts";
   auto start = follow_order(here.start, file, order);
   // What sbatch was told about the ranks of its steps; srun reads it.
   if (const auto theirs = system_.environment("SLURM_DISTRIBUTION"); start && theirs)

@@ -126,7 +126,7 @@ Result<StartCommand> follow_order(StartCommand start, const std::string& file, c
                                [&](auto choice) { return is_option(word, choice); });
   });
   if (by_srun) {
-    if (const auto theirs = placing_option(options, order.size()); !theirs.empty())
+    if (const auto theirs = placing_option(options, /*nodes=*/0); !theirs.empty())
       return chosen(theirs);
   } else if (of_mpirun != options.end()) {
     return chosen(*of_mpirun);

@@ -157,13 +157,13 @@ TEST_F(SlurmNetwork, ASpareNodeJoinsTheOrder) {
   const auto run_dir = work_->path() + "/run";
   work_->start({"run", job, "--run-dir", run_dir});
   ASSERT_TRUE(happens_within(60s, [&] { return events_of(run_dir, "step").size() > 2; }));
-  EXPECT_EQ(work_->text_of("run/rank_hosts"), "n1\nn3\nn2\n");
+  EXPECT_EQ(work_->text_of("run/rank-hosts"), "n1\nn3\nn2\n");
   ASSERT_TRUE(cluster_->tell("kill-node", {"n3"}));
   cluster_->on_head({"scontrol", "update", "nodename=n3", "state=down", "reason=test"});
   EXPECT_TRUE(happens_within(
-      90s, [&] { return work_->text_of("run/rank_hosts").find("n4") != std::string::npos; }));
+      90s, [&] { return work_->text_of("run/rank-hosts").find("n4") != std::string::npos; }));
   EXPECT_EQ(work_->wait(120s).exit_code, 0);
-  EXPECT_THAT(work_->text_of("run/rank_hosts"), testing::AnyOf("n1\nn4\nn2\n", "n1\nn2\nn4\n"));
+  EXPECT_THAT(work_->text_of("run/rank-hosts"), testing::AnyOf("n1\nn4\nn2\n", "n1\nn2\nn4\n"));
   EXPECT_TRUE(cluster_->tell("revive-node", {"n3"}));
 }
 

@@ -33,7 +33,7 @@ class Numbered : public testing::Test {
         ""};
   }
   std::string hosts() const {
-    std::ifstream in(folder_.path() + "/rank_hosts");
+    std::ifstream in(folder_.path() + "/rank-hosts");
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
@@ -50,7 +50,7 @@ TEST_F(Numbered, AlongTheNetworkThatSlurmKnows) {
   EXPECT_EQ(nodes->order, "n[1,3,2,4]");
   EXPECT_EQ(nodes->job, "17");
   EXPECT_EQ(hosts(), "n1\nn3\nn2\nn4\n");
-  EXPECT_THAT(here.start.options, Contains("--nodelist=" + folder_.path() + "/rank_hosts"));
+  EXPECT_THAT(here.start.options, Contains("--nodelist=" + folder_.path() + "/rank-hosts"));
   EXPECT_THAT(here.variables, IsSupersetOf({Pair("DLLAUNCH_NODE_ORDER", "n[1,3,2,4]"),
                                             Pair("DLLAUNCH_NODE_LEAVES", "2,2")}));
 }

@@ -66,14 +66,14 @@ TEST(NodeOrder, SrunAndMpirunFollowTheSameFile) {
   auto start =
       start_command_of({"srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "--ntasks=4",
                         "dllaunch", "exec", "--run-dir", "r", "--", "app", "-w", "2"});
-  start = *follow_order(start, "/r/rank_hosts", order);
-  EXPECT_THAT(start.options, ElementsAre("--distribution=arbitrary", "--nodelist=/r/rank_hosts",
+  start = *follow_order(start, "/r/rank-hosts", order);
+  EXPECT_THAT(start.options, ElementsAre("--distribution=arbitrary", "--nodelist=/r/rank-hosts",
                                          "--overlap", "--ntasks=4"));
   start = start_command_of({"mpirun", "--np", "4", "--map-by", "ppr:2:node", "--", "dllaunch",
                             "exec", "--run-dir", "r", "--", "app"});
-  start = *follow_order(start, "/r/rank_hosts", order);
+  start = *follow_order(start, "/r/rank-hosts", order);
   EXPECT_THAT(start.options,
-              ElementsAre("--np", "4", "--hostfile", "/r/rank_hosts", "-x", "DLLAUNCH_NODE_ORDER",
+              ElementsAre("--np", "4", "--hostfile", "/r/rank-hosts", "-x", "DLLAUNCH_NODE_ORDER",
                           "-x", "DLLAUNCH_NODE_LEAVES", "--map-by", "seq", "--"));
 }
 
