@@ -20,6 +20,22 @@ namespace {
 
 constexpr std::size_t longest_variable = 100'000;  // the kernel takes 128 KiB
 
+/// A new node takes the place of a lost one.
+std::vector<std::string> with_replaced(std::vector<std::string> before,
+                                       const std::vector<std::string>& now) {
+  const auto has = [](const auto& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const auto& node : now) {
+    if (has(before, node)) continue;
+    const auto lost =
+        std::ranges::find_if(before, [&](const auto& name) { return !has(now, name); });
+    if (lost == before.end()) return now;
+    *lost = node;
+  }
+  return before.size() == now.size() ? before : now;
+}
+
 }  // namespace
 
 void NodeNumberer::remember(const Journal& journal) {
@@ -46,22 +62,6 @@ void NodeNumberer::say_once(const std::string& why) {
     system_.log(fmt::format("dllaunch: ranks are not numbered along the network: {}\n", why));
 }
 
-/// A new node takes the place of a lost one.
-std::vector<std::string> with_replaced(std::vector<std::string> before,
-                                       const std::vector<std::string>& now) {
-  const auto has = [](const auto& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  for (const auto& node : now) {
-    if (has(before, node)) continue;
-    const auto lost =
-        std::ranges::find_if(before, [&](const auto& name) { return !has(now, name); });
-    if (lost == before.end()) return now;
-    *lost = node;
-  }
-  return before.size() == now.size() ? before : now;
-}
-
 std::optional<JournalNodes> NodeNumberer::choose(const std::vector<std::string>& given) {
   if (run_.network_order == NodeNumbering::arrival)
     return JournalNodes{.order = compress_hosts(with_replaced(before_, given))};
@@ -71,10 +71,11 @@ std::optional<JournalNodes> NodeNumberer::choose(const std::vector<std::string>&
     say_once(why);
     return std::nullopt;
   }
+  auto nodes = number_along(*found, given, before_);
+  if (run_.start_name.empty()) return nodes;
   // Within an allocation, `given` is in dllaunch's own order.
   auto of_slurm = given;
-  if (!run_.start_name.empty()) std::ranges::sort(of_slurm, counts_before);
-  auto nodes = number_along(*found, given, before_);
+  std::ranges::sort(of_slurm, counts_before);
   nodes.levels = level_crossings(*found, of_slurm, *expand_hosts(nodes.order));
   return nodes;
 }
