@@ -72,7 +72,7 @@ struct ClusterProfile {
   ProfileContainer container = {};
   std::vector<std::string> sbatch_extra = {};
   std::vector<std::string> srun_extra = {};
-  Network network = {};  // between the nodes; for clusters whose Slurm knows none
+  Network network = {};     // between the nodes; for clusters whose Slurm knows none
   Json network_block = {};  // as the profile describes it; null: not at all
   std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
 };

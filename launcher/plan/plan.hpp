@@ -46,8 +46,8 @@ struct LaunchPlan : RunOutline {
   std::string scheduler = "Slurm";          // as in the profile; dllaunch submits only to Slurm
   std::vector<std::string> before = {};     // lines before `start` in the job script there
   std::vector<std::string> suggested_modules = {};  // recommended by the site; the user decides
-  std::string ring = {};  // how nodes are numbered along the network; empty: as Slurm does
-  std::string host_suffix = {};                     // appended to host names for the rendezvous
+  std::string ring = {};         // how nodes are numbered along the network; empty: as Slurm does
+  std::string host_suffix = {};  // appended to host names for the rendezvous
   /// Variables that name a folder on the node's local disk; the shim creates it and fills in
   /// {user}, {job} and {node}.
   std::vector<std::pair<std::string, std::string>> node_folders = {};

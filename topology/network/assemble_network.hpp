@@ -17,7 +17,7 @@ struct DescribedUnit {
 
 /// Sets units, levels of units, leaf_of and warnings of `network`; the names of levels stay, and
 /// missing ones are made up. What contradicts the rest is left out, with a warning each: a unit
-/// that is described twice (its lines are joined), children that nobody describes, a second parent,
+/// that is described twice (its lines are joined), children without a description, a second parent,
 /// a loop, a node on a second leaf, units without nodes. No network at all (a warning, no units) if
 /// it is deeper than max_network_levels or nothing is left.
 Network assemble_network(Network network, const std::vector<DescribedUnit>& described);

@@ -90,8 +90,7 @@ TEST(SlurmTopology, SaysWhatIsWrong) {
             "s0: host list 'n[1-999999999]', position 3: more than 131072 hosts");
   EXPECT_EQ(wrong.warnings[1], "s1: host list 'n[1-', position 2: this bracket is not closed");
   EXPECT_EQ(wrong.warnings[2], "s9 is part of a larger unit, but not described");
-  EXPECT_EQ(wrong.warnings[3],
-            "s3 is in a loop: the line that closes it is left out");
+  EXPECT_EQ(wrong.warnings[3], "s3 is in a loop: the line that closes it is left out");
 }
 
 TEST(SlurmTopology, RefusesMoreNodesThanAnyClusterHas) {
