@@ -37,7 +37,8 @@ int tasks_in(const QueuedJob& job) {
 
 /// The components of a heterogeneous job start and wait together; the first has the script.
 QueuedJob as_one(std::vector<QueuedJob> jobs) {
-  std::ranges::sort(jobs, {}, &QueuedJob::id);
+  // "12+2" before "12+10".
+  std::ranges::sort(jobs, {}, [](const auto& job) { return std::pair(job.id.size(), job.id); });
   QueuedJob one = std::move(jobs.front());
   for (std::size_t i = 1; i < jobs.size(); ++i)
     if (!jobs[i].nodes.empty()) one.nodes += (one.nodes.empty() ? "" : ",") + jobs[i].nodes;

@@ -67,6 +67,14 @@ void take_estimate(const std::string& estimate, const SlurmFacts& slurm, QueueRe
             : "Slurm cannot tell when it starts";
 }
 
+/// Whether Slurm takes the job once it no longer waits for few leaf switches (--switches; without a
+/// time SchedulerParameters' max_switch_wait, 5 minutes). --test-only refuses what must wait so.
+bool only_waits_for_switches(System& system, std::vector<std::string> options) {
+  const auto asked = std::erase_if(
+      options, [](const std::string& option) { return option.starts_with("--switches="); });
+  return asked > 0 && !test_submission(system, options).refusal;
+}
+
 void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& system,
                     QueueReport& report) {
   std::vector<std::string> options;
@@ -89,7 +97,11 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   // dllaunch's message for the same problem says what to do.
   if (any_fatal(report.findings)) return;
   add_as(QueueCheck::sbatch, report.findings, [&] {
-    if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
+    if (only_waits_for_switches(system, options))
+      add_warning(report.findings, "now no nodes are on so few leaf switches",
+                  "Slurm waits for such nodes as long as resources.switches.wait says (or the "
+                  "cluster: 5 min by default), then takes any");
+    else if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
       add_warning(report.findings, error.what,
                   "nodes are out of order or reserved: it may have to wait for them");
     else

@@ -181,12 +181,6 @@ Result<Ground> look_around(System& system, const SoonestRequest& request, const 
                  fmt::format("there is no queue here ({})", ground.facts.why_no_slurm),
                  "dllaunch run starts the job on this machine at once; with another scheduler ask "
                  "its own command, such as showstart of PBS"};
-  if (const auto format = system.environment("SLURM_TIME_FORMAT"); format && *format != "standard")
-    return Error{ErrorKind::bad_request,
-                 fmt::format("sbatch would not write its moments in full: SLURM_TIME_FORMAT={} is "
-                             "set here",
-                             *format),
-                 "unset it for this command: env -u SLURM_TIME_FORMAT dllaunch ..."};
   if (auto none = check_dependencies(system, job); !none) return std::move(none).error();
   auto paths = program_paths(new_run_path(job.name));
   if (!paths) return std::move(paths).error();
@@ -351,9 +345,9 @@ Result<Soonest> find_soonest(System& system, const SoonestRequest& request) {
   ground->has_partition = !partitions_of(own->job.resources, all).empty();
   found.work = {.own_ranks = own->plan.ranks(),
                 .own_limit_s = 60.0 * minutes_of(own->job, all).value_or(0)};
-  add_past_runs(system, *job, found.work);
-  found.worth = worth_of(past_estimates(system));
   const bool gpus = own->plan.occupies.gpus.value_or(0) > 0;
+  add_past_runs(system, *job, hosts_of_another_kind(own->job, all, gpus), found.work);
+  found.worth = worth_of(past_estimates(system));
   const Budget budget;
   auto queue = whole_queue(system, longest_test);
   const auto slurm = alike_only(own->job, all, gpus, queue ? *queue : QueueView{});

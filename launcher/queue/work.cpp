@@ -11,8 +11,11 @@
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/plan/node_selection.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/study/study_value.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
@@ -38,6 +41,12 @@ bool is_same_work(const Job& before, int ranks_before, const Job& now, int ranks
   const auto earlier = value_at<std::optional<std::int64_t>>(before.train, "batch_size");
   if (!batch || !earlier) return !batch && !earlier && ranks_before == ranks_now;
   return *batch * ranks_now == *earlier * ranks_before;
+}
+
+bool ran_on(const RunDir& run, const std::set<std::string>& hosts) {
+  if (hosts.empty()) return false;
+  const auto own = expand_hosts(hosts_of_ranks(run));
+  return own && std::ranges::any_of(*own, [&](const auto& host) { return hosts.contains(host); });
 }
 
 /// nullopt: the run tells nothing of the job.
@@ -95,13 +104,24 @@ std::string source_of(const Work& work) {
                      work.sizes.size() == 1 ? "; it is taken to scale with its ranks" : "");
 }
 
-void add_past_runs(System& system, const Job& job, Work& work) {
+std::set<std::string> hosts_of_another_kind(const Job& job, const SlurmFacts& slurm, bool gpus) {
+  std::set<std::string> hosts;
+  const auto own = select_nodes(job, slurm, gpus);
+  if (!own) return hosts;
+  for (const auto& partition : slurm.partitions)
+    for (const auto& type : partition.node_types)
+      if (!same_hardware(type, own->shape)) hosts.insert(type.hosts.begin(), type.hosts.end());
+  return hosts;
+}
+
+void add_past_runs(System& system, const Job& job, const std::set<std::string>& others,
+                   Work& work) {
   std::map<int, SizeTimes> sizes;
   for (const auto& path : known_runs(system, most_runs)) {
     const auto run = read_stored_run(system, path);
     if (!run || run->plan.name != job.name) continue;
     const auto seconds = seconds_in(system, *run, job, work.own_ranks);
-    if (!seconds) continue;
+    if (!seconds || ran_on(run->dir, others)) continue;
     auto& size = sizes[run->plan.ranks()];
     size.ranks = run->plan.ranks();
     size.times.push_back(*seconds);

@@ -1,9 +1,11 @@
 // How long a job's work takes on other numbers of ranks.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/study/scaling_fit.hpp"
@@ -32,9 +34,12 @@ double seconds_on(const Work& work, int ranks);
 /// "3 runs of this job on 1 and 2 ranks, one of a study"; or what is assumed without any.
 std::string source_of(const Work& work);
 
+/// Nodes with other hardware than those that the job gets; none if it can get none.
+std::set<std::string> hosts_of_another_kind(const Job& job, const SlurmFacts& slurm, bool gpus);
+
 /// Adds what the completed runs known here tell, the newest 100: those that compute the same as
-/// `job` on its own or another number of ranks, begun once and not interrupted. Another number of
-/// epochs counts in proportion, without the start of the ranks.
-void add_past_runs(System& system, const Job& job, Work& work);
+/// `job` on its own or another number of ranks, begun once, not interrupted, and on no host of
+/// `others`. Another number of epochs counts in proportion, without the start of the ranks.
+void add_past_runs(System& system, const Job& job, const std::set<std::string>& others, Work& work);
 
 }  // namespace dllaunch

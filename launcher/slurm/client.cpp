@@ -12,6 +12,7 @@
 #include "launcher/base/split.hpp"
 #include "launcher/os/delayed_message.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/plain_query.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
@@ -35,7 +36,7 @@ ErrorKind kind_of(std::string_view message) {
 
 /// The output of a command that succeeds.
 Result<std::string> ask(System& system, const Argv& argv, milliseconds limit = slurm_limit) {
-  auto output = system.run(argv, limit);
+  auto output = system.run(plain_query(system, argv), limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return std::move(output->out);
   return Error{kind_of(output->err), message_of(*output), ""};

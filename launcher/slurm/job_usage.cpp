@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "launcher/base/split.hpp"
+#include "launcher/slurm/plain_query.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -67,9 +68,10 @@ JobUsage parse_job_usage(std::string_view text) {
 JobUsage usage_of_job(System& system, const std::string& id) {
   constexpr std::chrono::seconds limit(10);
   if (!system.find_program("sacct")) return {};
-  const auto output = system.run({"sacct", "--noheader", "--parsable2", "--duplicates",
-                                  "--jobs=" + id, "--format=JobID,MaxRSS,ConsumedEnergyRaw"},
-                                 limit);
+  const auto output =
+      system.run(plain_query(system, {"sacct", "--noheader", "--parsable2", "--duplicates",
+                                      "--jobs=" + id, "--format=JobID,MaxRSS,ConsumedEnergyRaw"}),
+                 limit);
   if (!output || output->exit_code != 0) return {};
   return parse_job_usage(output->out);
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/plain_query.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "support/parse_number.hpp"
@@ -72,25 +72,8 @@ std::optional<double> moment_of(std::string_view text) {
   return time ? std::optional(static_cast<double>(*time)) : std::nullopt;
 }
 
-/// Variables of the user that change what squeue and sinfo list, and how.
-std::vector<std::string> without_settings(System& system, const std::vector<std::string>& argv) {
-  constexpr std::array<std::string_view, 23> settings = {
-      "SLURM_BITSTR_LEN", "SLURM_TIME_FORMAT", "SQUEUE_ACCOUNT", "SQUEUE_ALL",
-      "SQUEUE_ARRAY",     "SQUEUE_FEDERATION", "SQUEUE_FORMAT",  "SQUEUE_FORMAT2",
-      "SQUEUE_LICENSES",  "SQUEUE_LOCAL",      "SQUEUE_NAMES",   "SQUEUE_PARTITION",
-      "SQUEUE_PRIORITY",  "SQUEUE_QOS",        "SQUEUE_SIBLING", "SQUEUE_SORT",
-      "SQUEUE_STATES",    "SQUEUE_USERS",      "SINFO_FORMAT",   "SINFO_PARTITION",
-      "SINFO_SORT",       "SINFO_FEDERATION",  "SINFO_LOCAL"};
-  std::vector<std::string> clean = {"env"};
-  for (const auto name : settings)
-    if (system.environment(name)) clean.insert(clean.end(), {"-u", std::string(name)});
-  if (clean.size() == 1) return argv;
-  clean.insert(clean.end(), argv.begin(), argv.end());
-  return clean;
-}
-
 Result<std::string> ask(System& system, const std::vector<std::string>& argv, milliseconds limit) {
-  auto output = system.run(without_settings(system, argv), limit);
+  auto output = system.run(plain_query(system, argv), limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return std::move(output->out);
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], message_of(*output)), ""};

@@ -44,7 +44,11 @@ std::optional<std::string> job_id_in(std::string_view text) {
 
 TestedSubmission test_submission(System& system, const std::vector<std::string>& options,
                                  std::chrono::milliseconds limit) {
-  auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
+  auto variables = overriding(options, sbatch_variables(system));
+  // The start is to be read, not shown.
+  constexpr const char* format = "SLURM_TIME_FORMAT";
+  if (system.environment(format)) variables.push_back({.variable = format});
+  auto argv = sbatch_without(variables);
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");

@@ -127,6 +127,16 @@ TEST_F(SlurmNetwork, MpirunFollowsIt) {
   EXPECT_THAT(output_of("by-mpirun", 7), HasSubstr("7 7 3 n4\n"));
 }
 
+TEST_F(SlurmNetwork, MoreNodesThanALeafHasAreAWarning) {
+  const auto job = work_->file("wide.yaml",
+                               "name: wide\n"
+                               "resources: {nodes: 4, ranks_per_node: 1, device: cpu, time: 5,\n"
+                               "  switches: {count: 1, wait: '0:02'}}\nrun: hostname\n");
+  const auto checked = work_->run({"plan", job, "--check"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("no nodes are on so few leaf switches"));
+}
+
 double last_loss(const std::string& run_dir) {
   const auto steps = events_of(run_dir, "step");
   return steps.empty() ? -1 : steps.back().value("loss", -1.0);

@@ -33,7 +33,8 @@ class SlurmSoonest : public testing::Test {
     work_->before = cluster_->login();
     work_->environment = {{"TERM", "dumb"},
                           {"XDG_CACHE_HOME", work_->path() + "/cache"},
-                          {"XDG_STATE_HOME", work_->path() + "/state"}};
+                          {"XDG_STATE_HOME", work_->path() + "/state"},
+                          {"SLURM_TIME_FORMAT", "relative"}};
     job_ = work_->file("job.yaml",
                        "name: soon\n"
                        "resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 30}\n"

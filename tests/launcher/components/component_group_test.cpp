@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <thread>
+
+#include "launcher/base/shell_quote.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -39,17 +43,35 @@ void wait_for_end(ComponentGroup& group) {
   ASSERT_TRUE(group.over());
 }
 
+// A component that sets its traps says so by a file, for which the others wait: no test counts on
+// how fast a shell starts.
+struct TrapSet {
+  TemporaryFolder folder;
+  std::string file = shell_quote(folder.path() + "/set");
+  std::string said = ": > " + file + "; ";
+  std::string awaited = "until [ -e " + file + " ]; do sleep 0.02; done; ";
+
+  void await() const {
+    for (int i = 0; i < 3000 && !std::filesystem::exists(folder.path() + "/set"); ++i)
+      std::this_thread::sleep_for(10ms);
+  }
+};
+
 TEST(ComponentGroup, EndsTheOthersWithOne) {
+  const TrapSet trap;
   ComponentGroup group(two, 60s);
-  ASSERT_TRUE(group.start({shell("trap 'exit 5' INT; sleep 600 & wait"), shell("sleep 0.2")}));
+  ASSERT_TRUE(group.start({shell("trap 'exit 5' INT; " + trap.said + "sleep 600 & wait"),
+                           shell(trap.awaited + "exit 0")}));
   wait_for_end(group);
   EXPECT_EQ(group.decided(), 1u);
   EXPECT_EQ(group.codes(), (Codes{5, 0}));
 }
 
 TEST(ComponentGroup, KillsWhatDoesNotEnd) {
+  const TrapSet trap;
   ComponentGroup group(two, 0s);
-  ASSERT_TRUE(group.start({shell("sleep 0.5; exit 3"), shell("trap '' INT; sleep 600")}));
+  ASSERT_TRUE(group.start(
+      {shell(trap.awaited + "exit 3"), shell("trap '' INT; " + trap.said + "sleep 600")}));
   wait_for_end(group);
   EXPECT_EQ(group.decided(), 0u);
   EXPECT_EQ(group.codes(), (Codes{3, 128 + 9}));
@@ -57,9 +79,10 @@ TEST(ComponentGroup, KillsWhatDoesNotEnd) {
 
 // bash drops an INT during a command in the foreground, and goes on.
 TEST(ComponentGroup, EndsAScriptBeforeItsSupervisor) {
+  const TrapSet trap;
   ComponentGroup group(two, 60s);
-  ASSERT_TRUE(
-      group.start({shell("trap 'exit 130' INT; sleep 600; exec sleep 601"), shell("sleep 0.5")}));
+  ASSERT_TRUE(group.start({shell("trap 'exit 130' INT; " + trap.said + "sleep 600; exec sleep 601"),
+                           shell(trap.awaited + "sleep 0.1")}));
   const auto began = ComponentGroup::Clock::now();
   wait_for_end(group);
   EXPECT_EQ(group.codes(), (Codes{130, 0}));
@@ -67,11 +90,15 @@ TEST(ComponentGroup, EndsAScriptBeforeItsSupervisor) {
 }
 
 TEST(ComponentGroup, LetsThoseSaveThatWereTold) {
-  const std::string saves = "trap 'exit 9' INT; trap 'sleep 1; exit 5' TERM; ";
+  const TrapSet trap;
+  const TrapSet other;
+  const std::string runs = "while :; do sleep 0.05; done";
   ComponentGroup group({{.name = "a"}, {.name = "b"}}, 60s);
-  ASSERT_TRUE(group.start({shell(saves + "while :; do sleep 0.05; done"),
-                           shell("trap 'exit 4' TERM; while :; do sleep 0.05; done")}));
-  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(
+      group.start({shell("trap 'exit 9' INT; trap 'sleep 1; exit 5' TERM; " + trap.said + runs),
+                   shell("trap 'exit 4' TERM; " + other.said + runs)}));
+  trap.await();
+  other.await();
   group.send(SIGTERM);
   wait_for_end(group);
   EXPECT_EQ(group.codes(), (Codes{5, 4}));

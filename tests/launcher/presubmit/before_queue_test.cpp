@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
@@ -115,6 +117,27 @@ TEST(BeforeQueue, ARefusalThatOnlyMeansLaterIsADoubt) {
   const auto report = report_on(run_job(), system, facts);
   EXPECT_TRUE(report.passed()) << "22.05 says the same when they are drained";
   EXPECT_EQ(report.findings.size(), 1U);
+}
+
+/// Slurm refuses to test it, and takes it: after the wait it gives any nodes.
+TEST(BeforeQueue, FewLeafSwitchesOnlyMeanLater) {
+  auto system = login_node(starts);
+  const auto refuses = [](auto wrong) {
+    return [wrong](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
+      if (argv[0] != "sbatch") return std::nullopt;
+      return std::ranges::any_of(argv, wrong)
+                 ? CommandOutput{1, "", "allocation failure: Requested nodes are unusable\n"}
+                 : starts;
+    };
+  };
+  auto job = run_job();
+  job.resources.switches = 1;
+  system.respond = refuses([](const std::string& word) { return word == "--switches=1"; });
+  const auto report = report_on(job, system);
+  EXPECT_TRUE(report.passed()) << render_report(report);
+  EXPECT_THAT(render_report(report), HasSubstr("no nodes are on so few leaf switches"));
+  system.respond = refuses([](const std::string& word) { return word == "--test-only"; });
+  EXPECT_FALSE(report_on(job, system).passed()) << "nor without";
 }
 
 TEST(BeforeQueue, WhatSlurmTakesIsNoMoreThanADoubtOfOurs) {

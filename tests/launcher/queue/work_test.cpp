@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/launcher/sample_plans.hpp"
+
 namespace dllaunch {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 TEST(Work, ScalesWithRanksWhereNothingIsKnown) {
   const Work work{.own_ranks = 4, .own_limit_s = 3600};
@@ -25,6 +29,19 @@ TEST(Work, IsAnotherWhereTheLearningRateFollowsTheRanks) {
   EXPECT_TRUE(same_on_other_ranks(job));
   job.train["lr_schedule"]["scaling"] = "linear";
   EXPECT_FALSE(same_on_other_ranks(job));
+}
+
+TEST(Work, TellsNodesOfAnotherKindApart) {
+  auto facts = small_cluster();
+  auto& slurm = *facts.slurm;
+  EXPECT_THAT(hosts_of_another_kind(train_job(), slurm, false), IsEmpty());
+  auto other = slurm.partitions[0];
+  other.name = "older";
+  other.is_default = false;
+  other.node_types[0].hosts = {"o1"};
+  other.node_types[0].cpus /= 2;
+  slurm.partitions.push_back(other);
+  EXPECT_THAT(hosts_of_another_kind(train_job(), slurm, false), ElementsAre("o1"));
 }
 
 TEST(Work, IsWhatWasMeasured) {

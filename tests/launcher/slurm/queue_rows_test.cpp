@@ -76,17 +76,6 @@ TEST(QueueRows, AsksTwice) {
   EXPECT_FALSE(whole_queue(silent, std::chrono::seconds(1)));
 }
 
-TEST(QueueRows, IgnoresTheSettingsOfTheUser) {
-  FakeSystem system;
-  system.variables = {{"SQUEUE_STATES", "RUNNING"}, {"SLURM_TIME_FORMAT", "relative"}};
-  EXPECT_FALSE(whole_queue(system, std::chrono::seconds(1)));
-  ASSERT_EQ(system.ran.size(), 1u);
-  auto begin = system.ran[0];
-  begin.resize(6);
-  EXPECT_THAT(begin,
-              ElementsAre("env", "-u", "SLURM_TIME_FORMAT", "-u", "SQUEUE_STATES", "squeue"));
-}
-
 TEST(QueueRows, PrecedenceOfPartitions) {
   const auto found = parse_precedence(
       "n1|idle|batch|1|REQUEUE\nn1|idle|high|10|OFF\nn2|idle|batch|1|REQUEUE\n"

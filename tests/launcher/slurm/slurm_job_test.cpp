@@ -78,6 +78,9 @@ TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
   EXPECT_EQ(*id, "12");
   system.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
   EXPECT_FALSE(test_submission(system, {"--qos=short"}).refusal);
+  system.variables = {{"SLURM_TIME_FORMAT", "relative"}};
+  system.answers["env -u SLURM_TIME_FORMAT sbatch --test-only --wrap=true"] = {0, "ok", ""};
+  EXPECT_FALSE(test_submission(system, {}).refusal);
 }
 
 const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
