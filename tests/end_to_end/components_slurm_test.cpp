@@ -209,6 +209,8 @@ TEST_F(SlurmComponents, ARequeueStartsAllAgain) {
   EXPECT_EQ(status(work_->run_dir())["state"], "running");
   work_->signal(SIGTERM);
   EXPECT_EQ(work_->wait().exit_code, 143);
+  EXPECT_EQ(status(work_->run_dir())["state"], "cancelled");
+  EXPECT_THAT(work_->text_of("run/supervisor.jsonl"), HasSubstr("cancelled by the user"));
 }
 
 TEST_F(SlurmComponents, OneThatHitsItsLimitEndsTheWhole) {
