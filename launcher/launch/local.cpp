@@ -112,9 +112,9 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
       unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
       unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
-    // Inside an allocation mpirun would use its nodes; a local run must not.
-    unless_set("OMPI_MCA_ras", "^slurm");
-    unless_set("OMPI_MCA_plm", "^slurm");
+    // Inside an allocation mpirun would use its nodes; a local run must not. PRTE is Open MPI 5's.
+    for (const char* name : {"OMPI_MCA_ras", "OMPI_MCA_plm", "PRTE_MCA_ras", "PRTE_MCA_plm"})
+      unless_set(name, "^slurm");
     // With its netlink component each rank of Open MPI 5.0.7 complains that it reaches no other.
     unless_set("OMPI_MCA_reachable", "weighted");
     for (const auto& [name, value] : scratch.variables()) unless_set(name, value);

@@ -120,9 +120,10 @@ void prepare_environment(bool in_allocation) {
     ::setenv("SLURM_PMIX_FENCE", "ring", 0);  // as plan_slurm.cpp says
     return;
   }
-  ::setenv("OMPI_MCA_ras", "^slurm", 0);
-  ::setenv("OMPI_MCA_plm", "^slurm", 0);
-  ::setenv("OMPI_MCA_reachable", "weighted", 0);  // as launch/local.cpp says
+  // As launch/local.cpp says.
+  for (const char* name : {"OMPI_MCA_ras", "OMPI_MCA_plm", "PRTE_MCA_ras", "PRTE_MCA_plm"})
+    ::setenv(name, "^slurm", 0);
+  ::setenv("OMPI_MCA_reachable", "weighted", 0);
 }
 
 /// Replaces this process by the program that starts the ranks; rank 0 prints the table.
