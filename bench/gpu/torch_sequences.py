@@ -1,6 +1,6 @@
-"""GPT-2 of trainer/models in PyTorch, with the names and shapes of Hugging Face's GPT2LMHeadModel.
+"""Transformers of trainer/models in PyTorch: GPT-2 with the names and shapes of Hugging Face's GPT2LMHeadModel, ViT with torchvision's.
 
-bench/training/measure times it; tests/trainer/training/torch_networks.py compares losses and gradients.
+bench/training/measure times GPT-2; tests/trainer/training/torch_networks.py compares losses and gradients.
 """
 
 import math
@@ -89,6 +89,65 @@ class Gpt2(nn.Module):
         for block in self.transformer["h"]:
             x = block(x)
         return F.linear(self.transformer["ln_f"](x), words.weight)
+
+
+class VitAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
+        self.in_proj_bias = nn.Parameter(torch.empty(3 * width))
+        self.out_proj = nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, tokens, width = x.shape
+        parts = F.linear(x, self.in_proj_weight, self.in_proj_bias).split(width, dim=2)
+        query, key, value = (part.view(batch, tokens, self.heads, -1).transpose(1, 2) for part in parts)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(width / self.heads)
+        return self.out_proj((scores.softmax(-1) @ value).transpose(1, 2).reshape(batch, tokens, width))
+
+
+class VitBlock(nn.Module):
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width, eps=1e-6)
+        self.self_attention = VitAttention(width, heads)
+        self.ln_2 = nn.LayerNorm(width, eps=1e-6)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, hidden), nn.GELU(), nn.Dropout(0), nn.Linear(hidden, width), nn.Dropout(0)
+        )
+
+    def forward(self, x):
+        x = x + self.self_attention(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Vit(nn.Module):
+    def __init__(self, channels, tokens, classes, layers, width, heads, hidden, patch):
+        super().__init__()
+        self.class_token = nn.Parameter(torch.empty(1, 1, width))
+        self.conv_proj = nn.Conv2d(channels, width, patch, patch)
+        self.encoder = nn.Module()
+        self.encoder.pos_embedding = nn.Parameter(torch.empty(1, tokens, width))
+        blocks = {f"encoder_layer_{i}": VitBlock(width, heads, hidden) for i in range(layers)}
+        self.encoder.layers = nn.ModuleDict(blocks)
+        self.encoder.ln = nn.LayerNorm(width, eps=1e-6)
+        self.heads = nn.ModuleDict({"head": nn.Linear(width, classes)})
+
+    def forward(self, images):
+        x = self.conv_proj(images).flatten(2).transpose(1, 2)
+        x = torch.cat([self.class_token.expand(len(x), -1, -1), x], dim=1) + self.encoder.pos_embedding
+        for block in self.encoder.layers.values():
+            x = block(x)
+        return self.heads["head"](self.encoder.ln(x)[:, 0])
+
+
+VIT_SIZES = {"vit": (12, 768, 12, 3072, 16), "vit-tiny": (2, 32, 2, 64, 4)}
+
+
+def vit(model, channels, state):
+    tokens, classes = state["encoder.pos_embedding"].shape[1], state["heads.head.bias"].shape[0]
+    return Vit(channels, tokens, classes, *VIT_SIZES[model])
 
 
 SIZES = {"gpt2": (12, 768, 12, 1024), "gpt2-mini": (6, 384, 6, 256), "gpt2-tiny": (2, 32, 2, 64)}

@@ -83,6 +83,15 @@ int GraphBuilder::add_sharing(std::string name, Operation op, int owner) {
   return add_node(std::move(node), owner);
 }
 
+void GraphBuilder::name_parameters(int node, const std::vector<std::string>& names) {
+  if (!problem_.empty()) return;
+  const auto& parameters = graph_.nodes[static_cast<std::size_t>(node)].parameters;
+  assert(names.size() == parameters.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    graph_.parameters[static_cast<std::size_t>(parameters[i])].name = names[i];
+  }
+}
+
 void GraphBuilder::share(Node& node, const std::vector<Parameter>& wanted, int owner) {
   const Node& of = graph_.nodes[static_cast<std::size_t>(owner)];
   node.shares = true;

@@ -65,6 +65,9 @@ class GraphBuilder {
   /// have the shapes of its own.
   int add_sharing(std::string name, Operation op, int owner);
 
+  /// Replaces the names of a node's parameters, which otherwise start with the node's.
+  void name_parameters(int node, const std::vector<std::string>& names);
+
   /// bad_request: for example "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]".
   Result<Graph> finish() &&;
 

@@ -100,20 +100,8 @@ class EveryBackend : public testing::TestWithParam<BackendEntry> {
     return result;
   }
 
-  /// GPUs have no layers of sequences yet: step_plan_test.cpp.
-  static bool is_computed(const Graph& graph) {
-    return GetParam().device == "cpu" || !has_sequences(graph);
-  }
-  static std::vector<OperationCase> cases_here() {
-    std::vector<OperationCase> all = operation_cases();
-    std::erase_if(all, [](const OperationCase& one) { return !is_computed(one.graph()); });
-    return all;
-  }
-  static std::vector<ModelEntry> models_here() {
-    std::vector<ModelEntry> all = small_models();
-    std::erase_if(all, [](const ModelEntry& one) { return !is_computed(graph_of(one)); });
-    return all;
-  }
+  static auto cases_here() { return computed_by(GetParam(), operation_cases()); }
+  static auto models_here() { return computed_by(GetParam(), small_models()); }
 };
 
 TEST_P(EveryBackend, AgreesWithReferenceOnEveryOperation) {
@@ -416,7 +404,7 @@ TEST_P(EveryBackend, NamesTheFirstNodeThatGaveNoNumber) {
     SCOPED_TRACE(name);
     const auto cases = operation_cases();
     const Graph graph = std::ranges::find(cases, name, &OperationCase::name)->graph();
-    if (!is_computed(graph)) continue;
+    if (!is_computed(GetParam(), graph)) continue;
     const Images images(graph, single.batch);
     Compiled under_test = compiled(graph);
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {

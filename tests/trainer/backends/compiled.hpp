@@ -200,6 +200,7 @@ inline Graph graph_of(const ModelEntry& model) {
   auto graph = model.build({.channels = 1, .height = 28, .width = 28}, 10);
   if (!graph) graph = model.build({.channels = 3, .height = 72, .width = 72}, 10);
   if (!graph) graph = model.build({.channels = 20, .height = 9, .width = 9}, 10);
+  if (!graph) graph = model.build({.channels = 3, .height = 32, .width = 32}, 10);
   if (!graph) graph = model.build({.channels = 1, .height = 1, .width = 24}, 10);  // tokens
   EXPECT_TRUE(graph) << model.name;
   return *std::move(graph);
@@ -223,6 +224,24 @@ inline std::vector<ModelEntry> small_models() {
     if (graph_of(model).parameter_count() < 2'000'000) small.push_back(model);
   }
   return small;
+}
+
+/// GPUs have no layers of sequences yet: step_plan_test.cpp.
+inline bool is_computed(const BackendEntry& backend, const Graph& graph) {
+  return backend.device == "cpu" || !has_sequences(graph);
+}
+
+/// Leaves out the cases or models that the backend does not compute.
+template <typename Case>
+std::vector<Case> computed_by(const BackendEntry& backend, std::vector<Case> all) {
+  std::erase_if(all, [&](const Case& one) {
+    if constexpr (requires { one.graph(); }) {
+      return !is_computed(backend, one.graph());
+    } else {
+      return !is_computed(backend, graph_of(one));
+    }
+  });
+  return all;
 }
 
 }  // namespace dllaunch

@@ -236,6 +236,11 @@ inline std::vector<OperationCase> sequence_cases() {
        {words, PositionEmbedding{}, LayerNorm{}, to_three, Attention{.heads = 2, .causal = true},
         Dense{.units = 12}, Placed{Add{}, {2, 6}}, LayerNorm{}, Dense{.units = 24}, Gelu{},
         Dense{.units = 12}, Placed{Add{}, {7, 11}}, LayerNorm{}}},
+      {"to_sequence", {3, 4, 5}, {in_front(17), ToSequence{}, Dense{.units = 4}}},
+      {"to_sequence_first", {3, 4, 4}, {ToSequence{}, LayerNorm{}}},
+      {"class_token", {5}, {words, ClassToken{}, PositionEmbedding{.batched = true}}},
+      {"first_token", {5}, {words, LayerNorm{}, FirstToken{}}},
+      {"patches", {2, 6, 6}, {same_size(6), ToSequence{}, ClassToken{}, LayerNorm{}, FirstToken{}}},
       {"logits_of_tokens", {6}, {words, Dense{.units = 9}}, 0},
       {"logits_of_embedding", {6}, {words}, 0},
   };

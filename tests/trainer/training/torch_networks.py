@@ -77,6 +77,10 @@ def build(model, images, state):
         network = torch_sequences.gpt2(model, state["transformer.wte.weight"].shape[0])
         network.load_state_dict(state, strict=True)
         return network
+    if model in torch_sequences.VIT_SIZES:
+        network = torch_sequences.vit(model, images.shape[1], state)
+        network.load_state_dict(state, strict=True)
+        return network
     last_bias = {"cnn": "fc2.bias", "resnet50": "fc.bias", "resnet50v2": "predictions.bias"}[model]
     classes = state[last_bias].shape[0]
     if model == "cnn":

@@ -116,6 +116,7 @@ Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& f
 /// Returns the layer of node n; nullptr: y is x. A kind without a case does not compile.
 struct LayerMaker {
   using Made = std::unique_ptr<Layer>;
+  const Program& program;
   const Graph& graph;
   const Readers& readers;
   int n;
@@ -126,7 +127,11 @@ struct LayerMaker {
   Made operator()(const BatchNorm&) const { return nullptr; }  // see place_norm()
   Made operator()(const Conv2d&) const { return make_convolution(node, context); }
   Made operator()(const Conv3d&) const { return make_convolution(node, context); }
-  Made operator()(const Dense&) const { return make_dense(node, context); }
+  Made operator()(const Dense&) const {
+    const bool single = program.numerics().type == memory::data_type::f32;
+    return single && node.shape.size() == 2 ? make_token_dense(node, context)
+                                            : make_dense(node, context);
+  }
   Made operator()(const MaxPool2d&) const { return make_max_pool(node, context); }
   Made operator()(const MaxPool3d&) const { return make_max_pool(node, context); }
   Made operator()(const AvgPool2d&) const { return make_avg_pool(node, context); }
@@ -148,6 +153,11 @@ struct LayerMaker {
   Made operator()(const LayerNorm&) const { return make_layer_norm(node, context); }
   Made operator()(const Gelu&) const { return make_gelu(node, context); }
   Made operator()(const Attention&) const { return make_attention(node, context); }
+  Made operator()(const ToSequence&) const { return make_to_sequence(node, context); }
+  Made operator()(const ClassToken&) const { return make_class_token(node, context); }
+  Made operator()(const FirstToken&) const {
+    return make_first_token(node, context, graph.nodes[at(node.inputs.front())].shape[0]);
+  }
   template <typename Kind>
   requires(Kind::traits.activation) Made operator()(const Kind&) const {
     return make_activation(node, context);
@@ -161,13 +171,15 @@ struct LayerMaker {
   }
 };
 
-std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
+std::unique_ptr<Layer> make_layer(const Program& program, const Graph& graph,
+                                  const Readers& readers, int n) {
   const Node& node = graph.nodes[at(n)];
-  return std::visit(LayerMaker{graph, readers, n, node, fusion_context(graph, readers, n)},
+  return std::visit(LayerMaker{program, graph, readers, n, node, fusion_context(graph, readers, n)},
                     node.op);
 }
 
-std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
+std::vector<Placed> place_layers(const Program& program, const Graph& graph,
+                                 const Readers& readers) {
   const FusionPlan fusions = plan_fusions(graph);
   std::vector<Placed> all;
   for (int n = 1; n < static_cast<int>(graph.nodes.size()); ++n) {
@@ -176,7 +188,7 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
     all.push_back(fused != nullptr ? place_norm(graph, readers, *fused)
                                    : Placed{.nodes = {n},
                                             .inputs = graph.nodes[at(n)].inputs,
-                                            .layer = make_layer(graph, readers, n)});
+                                            .layer = make_layer(program, graph, readers, n)});
   }
   return all;
 }
@@ -198,7 +210,10 @@ void add_logits(Assembled& assembled, Program& program, const memory& y) {
 class Assembler {
  public:
   Assembler(const Graph& graph, Program& program)
-      : graph_(graph), program_(program), readers_(graph), layers_(place_layers(graph, readers_)) {}
+      : graph_(graph),
+        program_(program),
+        readers_(graph),
+        layers_(place_layers(program, graph, readers_)) {}
 
   Assembled assemble(int batch) {
     memory::dims input_dims{batch};
@@ -246,10 +261,8 @@ class Assembler {
       if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
       for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
         const Node& node = graph_.nodes[at(*n)];
-        if (!is<Embedding>(node)) {
-          steps.gradients.insert(steps.gradients.end(), node.parameters.begin(),
-                                 node.parameters.end());
-        }
+        steps.gradients.insert(steps.gradients.end(), node.parameters.begin(),
+                               node.parameters.end());
         if (node.shares) continue;
         for (const int parameter : node.parameters) {
           steps.slots.push_back({.slot = slot++, .parameter = parameter});

@@ -60,11 +60,18 @@ std::unique_ptr<Layer> make_activation(const Node& node, const FusionContext& co
 std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context);
 std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_add(const Node& node);
+/// Of a sequence, in f32.
+std::unique_ptr<Layer> make_token_dense(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_embedding(const Node& node, bool is_shared);
 std::unique_ptr<Layer> make_position_embedding(const Node& node);
 std::unique_ptr<Layer> make_layer_norm(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_gelu(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_attention(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_to_sequence(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_class_token(const Node& node, const FusionContext& context);
+/// tokens: of an image's x.
+std::unique_ptr<Layer> make_first_token(const Node& node, const FusionContext& context,
+                                        std::int64_t tokens);
 std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& context);
 /// For readers that do not accept an image as a vector.
 /// rows: the rows of x that are one image.

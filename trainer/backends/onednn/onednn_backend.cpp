@@ -18,7 +18,7 @@
 #include "support/signal_stack.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/onednn/assemble.hpp"
-#include "trainer/backends/onednn/token_loss.hpp"
+#include "trainer/backends/onednn/sequences/token_loss.hpp"
 #include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
@@ -203,7 +203,7 @@ class OneDnnExecutable final : public Executable {
     program_.call().accumulate = accumulate;
 
     for (BackwardOfNode& node : assembled_.backward) {
-      accumulate ? add_gradients(node) : run(node.parameters);
+      accumulate && !node.adds_gradients ? add_gradients(node) : run(node.parameters);
       for (const auto& [slot, parameter] : node.slots) on_ready(slot);
       for (Step& step : node.input) {
         run(step);

@@ -46,9 +46,9 @@ struct BackwardOfNode {
     int parameter = 0;
   };
   std::vector<Slot> slots;       // of the node's parameters, unless it shares another's
-  std::vector<int> gradients;    // the parameters that `parameters` overwrites
-  std::vector<Step> parameters;  // write their gradients; of parameters not in `gradients`, they
-                                 // add to them if CallState::accumulate
+  std::vector<int> gradients;    // the node's parameters, also those it shares
+  std::vector<Step> parameters;  // write their gradients
+  bool adds_gradients = false;   // they add to them if CallState::accumulate
   std::vector<Step> input;       // the rest
 };
 

@@ -1,6 +1,6 @@
 // Compares the loops over rows with their definition in double, at all vector widths of this CPU.
 // backend_test.cpp compares whole layers with `reference`.
-#include "trainer/backends/onednn/row_kernels.hpp"
+#include "trainer/backends/onednn/sequences/row_kernels.hpp"
 
 #include <gtest/gtest.h>
 

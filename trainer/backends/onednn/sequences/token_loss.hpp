@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/onednn/row_kernels.hpp"
+#include "trainer/backends/onednn/sequences/row_kernels.hpp"
 
 namespace dllaunch::onednn {
 

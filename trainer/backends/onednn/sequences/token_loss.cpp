@@ -1,4 +1,4 @@
-#include "trainer/backends/onednn/token_loss.hpp"
+#include "trainer/backends/onednn/sequences/token_loss.hpp"
 
 #include <algorithm>
 #include <cmath>

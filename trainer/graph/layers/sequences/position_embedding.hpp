@@ -5,13 +5,15 @@
 namespace dllaunch {
 
 /// y[t,w] = x[t,w] + weight[t,w]: a learned vector for each place in a sequence. Parameter: weight
-/// [positions, width]; its rows after the sequence's end are not used.
+/// [positions, width], of which the rows after the sequence's end are not used, or, if `batched`,
+/// [1, positions, width].
 struct PositionEmbedding {
   static constexpr std::string_view name = "position_embedding";
   static constexpr LayerTraits traits = backward_reads_nothing;
 
   int positions = 0;        // 0: as many as the sequence has tokens
   double deviation = 0.02;  // of the initial weights: GPT-2's
+  bool batched = false;     // as torchvision's ViT stores it
 
   static constexpr auto keys() {
     return std::tuple(key("positions", &PositionEmbedding::positions));
@@ -29,6 +31,8 @@ inline Inferred infer(const PositionEmbedding& op, const Shape& x) {
                           .fan_out = x[1],
                           .initial = Initial::normal,
                           .deviation = op.deviation}};
+  Shape& shape = inferred.parameters.front().shape;
+  if (op.batched) shape.insert(shape.begin(), 1);
   return inferred;
 }
 

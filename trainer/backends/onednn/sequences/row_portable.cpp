@@ -1,6 +1,6 @@
 // The loops over rows for architectures without a file of their own. On 64-bit Arm their vectors
 // are NEON's.
-#include "trainer/backends/onednn/row_loops.hpp"
+#include "trainer/backends/onednn/sequences/row_loops.hpp"
 
 namespace dllaunch::onednn {
 

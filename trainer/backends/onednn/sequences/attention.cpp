@@ -8,7 +8,7 @@
 
 #include "support/fatal.hpp"
 #include "trainer/backends/onednn/layers.hpp"
-#include "trainer/backends/onednn/row_kernels.hpp"
+#include "trainer/backends/onednn/sequences/row_kernels.hpp"
 
 namespace dllaunch::onednn {
 namespace {

@@ -1,6 +1,6 @@
 // The loops over rows for x86-64. The widest vectors are chosen at run time, so one build runs on
 // every node.
-#include "trainer/backends/onednn/row_loops.hpp"
+#include "trainer/backends/onednn/sequences/row_loops.hpp"
 
 namespace dllaunch::onednn {
 namespace {

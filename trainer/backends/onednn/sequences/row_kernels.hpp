@@ -41,7 +41,7 @@ struct RowKernels {
                           float shift);
   /// mean and inv_std = 1 / sqrt(var + eps); y = (x - mean) * inv_std * weight + bias.
   void (*layer_norm)(NormRow& row, float eps);
-  /// As trainer/graph/layers/layer_norm.hpp says.
+  /// As trainer/graph/layers/sequences/layer_norm.hpp says.
   void (*layer_norm_backward)(const NormRow& row);
 };
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "runtime/numerics/vectors.hpp"
-#include "trainer/backends/onednn/row_kernels.hpp"
+#include "trainer/backends/onednn/sequences/row_kernels.hpp"
 
 namespace dllaunch::onednn {
 
