@@ -217,7 +217,8 @@ void EventLog::step(const StepEvent& event) {
              .add("step", event.step)
              .add("loss", event.loss)
              .add("lr", event.lr)
-             .add("images_per_s", event.images_per_s));
+             .add("images_per_s", event.images_per_s)
+             .add("tokens_per_s", event.tokens_per_s));
 }
 
 void EventLog::epoch(const EpochEvent& event) {
@@ -237,7 +238,10 @@ void EventLog::epoch(const EpochEvent& event) {
       .add("val_mean_squared_error", event.val_mean_squared_error)
       .add("step", event.step)
       .add("lr", event.lr)
-      .add("skipped", event.skipped);
+      .add("skipped", event.skipped)
+      .add("perplexity", event.perplexity)
+      .add("val_perplexity", event.val_perplexity)
+      .add("tokens_per_s", event.tokens_per_s);
   if (event.loss_scale) {
     line.add("loss_scale", *event.loss_scale).add("skipped_steps", event.skipped_steps);
   }

@@ -15,6 +15,8 @@ struct Validation {
   double loss = 0;                  // mean over all good images
   std::int64_t images = 0;          // number of good images
   Metrics metrics;                  // for classes and sets of classes
+  std::int64_t tokens = 0;          // if these are predicted: their number
+  std::int64_t tokens_right = 0;    // and how many of them were right
   RegressionMetrics errors = {};    // for real numbers
   std::vector<Error> skipped = {};  // on this rank: one Error for each skipped image
 };

@@ -58,6 +58,40 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
+/// Whether the graph reads ids of tokens and predicts what follows each.
+bool takes_tokens(const Graph& graph) {
+  return graph.input_shape().size() == 1;
+}
+
+/// What data set and network must have in common, and what the settings need of the data.
+Result<Ok> check_samples(const Session& session) {
+  const Dataset& dataset = *session.dataset;
+  const TrainConfig& config = session.config;
+  const bool tokens = dataset.tokens() > 0;
+  if (tokens != takes_tokens(session.graph)) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("model {} takes {}, data set {} has {}", config.model,
+                    tokens ? "images" : "tokens", config.dataset, tokens ? "tokens" : "images"),
+        tokens ? "use a model of tokens, such as gpt2"
+               : "use dataset kind tokens, or kind synthetic with a sequence"};
+  }
+  if (config.validate_every > 0 && dataset.size(Split::validation) == 0) {
+    return Error{ErrorKind::bad_request,
+                 config.data.path + ": there are no validation shards beside those for training",
+                 "name them *val*.bin like *train*.bin, or set validate_every: 0"};
+  }
+  return Ok{};
+}
+
+/// Collective. Reads all of the data that only reading shows to be bad, each rank its part.
+Result<Ok> check_all_data(const Session& session, Communicator& communicator) {
+  if (session.config.data.skip_bad) return Ok{};
+  auto sound = session.dataset->check(communicator.rank(), communicator.size());
+  if (auto error = agree(communicator, error_of(sound))) return *std::move(error);
+  return Ok{};
+}
+
 /// Warns if `auto` reduces gradients on the host although a GPU computes them.
 void warn_of_host(const Session& session, Executable& executable, std::string why, const Say& warn,
                   const Communicator& communicator) {
@@ -142,7 +176,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
   session.judged = judged_as(session.graph.loss, session.dataset->targets());
-  return Ok{};
+  return check_samples(session);
 }
 
 /// Searches the folder that contains the steps of `path`, which is a run, a `checkpoints` folder or
@@ -401,6 +435,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
   if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
+  if (auto sound = check_all_data(session, communicator); !sound) return std::move(sound).error();
   auto choices = earlier_choices(session, communicator);
   if (!choices) return std::move(choices).error();
   if (auto settled = settle_batch_size(session, *choices, options, communicator); !settled) {

@@ -35,7 +35,10 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
           {"val_mean_squared_error", event.val_mean_squared_error},
           {"lr", event.lr},
           {"seconds", event.seconds},
-          {"images_per_s", event.images_per_s}};
+          {"images_per_s", event.images_per_s},
+          {"perplexity", event.perplexity},
+          {"val_perplexity", event.val_perplexity},
+          {"tokens_per_s", event.tokens_per_s}};
 }
 
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
@@ -95,8 +98,9 @@ void Reports::step(const StepEvent& event) {
   const double now_s = unix_seconds();
   if (now_s - step_shown_s_ < (now_s - began_s_) / 1000) return;
   step_shown_s_ = now_s;
-  const std::array scalars = {Scalar{"step/loss", event.loss}, Scalar{"step/lr", event.lr},
-                              Scalar{"step/images_per_s", event.images_per_s}};
+  std::vector<Scalar> scalars{
+      {"step/loss", event.loss}, {"step/lr", event.lr}, {"step/images_per_s", event.images_per_s}};
+  if (event.tokens_per_s) scalars.push_back({"step/tokens_per_s", *event.tokens_per_s});
   note(board_->write(scalars_record(now_s, event.step, scalars)), "tensorboard");
 }
 
@@ -138,6 +142,7 @@ void Reports::histograms(const EpochEvent& event) {
 
 void Reports::validation(const Validation& measured) {
   if (!may_write() || !csv_ || session_->judged == TargetKind::values) return;
+  if (measured.tokens > 0) return;
   const auto& names = session_->dataset->class_names();
   const auto replace = [this](const char* file, const std::string& text) {
     note(in_run_dir([&] { return replace_file(session_->run_dir / file, text); }), file);
