@@ -422,9 +422,9 @@ std::vector<ConfigKey> all_keys() {
                                                   : v.template get<std::string>();
                                  if (listed) c.layers = v.dump();
                                }}};
-  for (auto part :
-       {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-        state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys, runtime_keys}) {
+  for (auto part : {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys,
+                    average_keys, schedule_keys, state_keys, fine_tuning_keys, checkpoint_keys,
+                    reports_keys, launcher_keys, runtime_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }
@@ -441,6 +441,7 @@ const std::vector<ConfigKey>& config_keys() {
 std::string block_description(const std::string& block) {
   if (block == "dataset") return "the images and their preparation, or the tokens";
   if (block == "optimizer") return "how weights are updated";
+  if (block == "ema") return "an exponential moving average of the weights";
   if (block == "lr_schedule") return "the learning rate over the steps";
   if (block == "checkpoint") return "when checkpoints are written";
   if (block == "reports") return "report files written beside events.jsonl";

@@ -92,6 +92,9 @@ struct Session {
 /// Returns the configured bucket size in bytes, or the default.
 double bucket_bytes(const RuntimeConfig& runtime);
 
+/// `on_device`: as for ArenaOptions.
+ArenaOptions arena_options(const TrainConfig& config, bool on_device);
+
 /// Returns the checkpoint of the session's current state. Rank 0 only, after gathering sharded
 /// optimiser state and averaging buffers.
 Checkpoint snapshot(const Session& session);

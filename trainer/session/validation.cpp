@@ -9,7 +9,10 @@
 
 namespace dllaunch {
 
-Result<Validation> validate(const Session& session, Communicator& communicator) {
+namespace {
+
+/// validate() with the weights as they are.
+Result<Validation> validate_weights(const Session& session, Communicator& communicator) {
   average_buffers(session.graph, *session.executable, communicator);
   const std::int64_t images = session.dataset->size(Split::validation);
   auto slices = deal_validation(images, session.shape, communicator.rank());
@@ -57,6 +60,16 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
     return Error{ErrorKind::bad_request, "all validation images are damaged", ""};
   }
   measured.loss /= static_cast<double>(measured.images);
+  return measured;
+}
+
+}  // namespace
+
+Result<Validation> validate(const Session& session, Communicator& communicator) {
+  if (!session.config.average.validate) return validate_weights(session, communicator);
+  session.arenas->exchange_average();
+  auto measured = validate_weights(session, communicator);
+  session.arenas->exchange_average();
   return measured;
 }
 

@@ -23,7 +23,7 @@ struct Validation {
 
 /// Collective. Evaluates every good validation image exactly once; all ranks return the same
 /// result. Errors are the data set's, on all ranks like agree(). Averages the network's buffers
-/// over ranks.
+/// over ranks. With ema.validate, measures the average of the weights.
 Result<Validation> validate(const Session& session, Communicator& communicator);
 
 /// Stores the metrics of `measured` in the event.

@@ -364,6 +364,7 @@ Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const 
   session.arenas->broadcast();
   broadcast_buffers(session.graph, *session.executable, communicator);
   broadcast_position(session.position, communicator);
+  if (session.position.step == 0) session.arenas->begin_average();
   return Ok{};
 }
 
@@ -405,8 +406,7 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
 
   session.arenas = std::make_unique<ParameterArenas>(
       *session.executable, communicator, *find_optimizer(config.optimizer),
-      config.optimizer_options,
-      ArenaOptions{.shard = config.shard, .on_device = passes_host(config.runtime).empty()});
+      config.optimizer_options, arena_options(config, passes_host(config.runtime).empty()));
   if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("optimizer {} does not run on a GPU", config.optimizer),
