@@ -53,6 +53,7 @@ constexpr std::array<std::string_view, 49> free_keys = {
     "train.resume",
     "train.dataset.workers",
     "train.optimizer.shard",
+    "train.ema.validate",
     "train.dataset.stage_to",
     "train.dataset.stage_failure",
     "train.dataset.on_bad",

@@ -97,7 +97,7 @@ TEST(GpuArenas, ClipAverageAndSpareVectorsAsArenasOnTheHostDo) {
     SCOPED_TRACE(optimizer);
     Graph graph = small_graph();
     graph.parameters[1].frozen = true;
-    ArenaOptions how{.on_device = false, .clip_norm = 0.05, .average_decay = 0.75};
+    ArenaOptions how{.on_device = false, .clip_norm = 1e-3, .average_decay = 0.75};
     how.decay_vectors = false;
     SmallRun here(graph, optimizer, how);
     how.on_device = true;
@@ -108,7 +108,11 @@ TEST(GpuArenas, ClipAverageAndSpareVectorsAsArenasOnTheHostDo) {
       EXPECT_NEAR(there.step(images, step), wanted, 1e-4 * wanted) << step;
       const double norm = here.arenas->gradient_norm();
       EXPECT_NEAR(there.arenas->gradient_norm(), norm, 1e-4 * norm);
-      if (optimizer != "lamb") EXPECT_NEAR(norm, 0.05, 1e-5);  // replaces gradients
+      if (optimizer == "lamb") continue;  // which has replaced its gradients
+      EXPECT_LE(norm, 1e-3 * (1 + 1e-5));
+      if (step == 1) {
+        EXPECT_NEAR(norm, 1e-3, 1e-6);
+      }
     }
     expect_near(there.arenas->weights(), here.arenas->weights());
     expect_near(there.arenas->states(), here.arenas->states());
