@@ -44,6 +44,13 @@ constexpr std::array options = {
                 "weight of a batch in the running mean and variance"},
     LayerOption{"pixels", LayerValue::count, 1, 4096, "zeros on all sides of the image"},
     LayerOption{"rate", LayerValue::part, 0, 0.999999, "fraction of the elements that is dropped"},
+    LayerOption{"vocabulary", LayerValue::count, 1, largest, "number of different tokens"},
+    LayerOption{"width", LayerValue::count, 1, largest, "numbers for each token"},
+    LayerOption{"positions", LayerValue::count, 0, largest,
+                "the longest sequence; 0: the one it is given"},
+    LayerOption{"exact", LayerValue::flag, 0, 1, "by erf, not by GPT-2's tanh"},
+    LayerOption{"heads", LayerValue::count, 1, 4096, "heads that attend independently"},
+    LayerOption{"causal", LayerValue::flag, 0, 1, "a token attends only to those before it"},
 };
 
 constexpr bool is_option(std::string_view name) {

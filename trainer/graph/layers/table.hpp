@@ -5,17 +5,22 @@
 #include <variant>
 
 #include "trainer/graph/layers/add.hpp"
+#include "trainer/graph/layers/attention.hpp"
 #include "trainer/graph/layers/avg_pool2d.hpp"
 #include "trainer/graph/layers/batch_norm.hpp"
 #include "trainer/graph/layers/conv2d.hpp"
 #include "trainer/graph/layers/conv3d.hpp"
 #include "trainer/graph/layers/dense.hpp"
 #include "trainer/graph/layers/dropout.hpp"
+#include "trainer/graph/layers/embedding.hpp"
 #include "trainer/graph/layers/flatten.hpp"
+#include "trainer/graph/layers/gelu.hpp"
 #include "trainer/graph/layers/global_avg_pool.hpp"
 #include "trainer/graph/layers/input.hpp"
+#include "trainer/graph/layers/layer_norm.hpp"
 #include "trainer/graph/layers/max_pool2d.hpp"
 #include "trainer/graph/layers/max_pool3d.hpp"
+#include "trainer/graph/layers/position_embedding.hpp"
 #include "trainer/graph/layers/relu.hpp"
 #include "trainer/graph/layers/tanh.hpp"
 #include "trainer/graph/layers/zero_pad2d.hpp"
@@ -23,9 +28,9 @@
 namespace dllaunch {
 
 /// What a node computes. Activations are NCHW; x is the input, y the output.
-using Operation =
-    std::variant<Input, Conv2d, Conv3d, Dense, BatchNorm, MaxPool2d, MaxPool3d, AvgPool2d,
-                 ZeroPad2d, Dropout, GlobalAvgPool, Relu, Tanh, Flatten, Add>;
+using Operation = std::variant<Input, Conv2d, Conv3d, Dense, BatchNorm, MaxPool2d, MaxPool3d,
+                               AvgPool2d, ZeroPad2d, Dropout, GlobalAvgPool, Relu, Tanh, Flatten,
+                               Add, Embedding, PositionEmbedding, LayerNorm, Gelu, Attention>;
 
 constexpr LayerTraits traits_of(const Operation& op) {
   return std::visit([](const auto& kind) { return kind.traits; }, op);
