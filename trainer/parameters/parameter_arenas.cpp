@@ -329,8 +329,8 @@ void ParameterArenas::begin_update(const StepInfo& now) {
   const auto own = own_parts();
   for (std::size_t i = 0; i < own.size(); ++i) {
     update_own(now, own[i]);
-    if (average_decay_) average_own(own[i]);
     if (shard_) gather_weights(i, own[i]);
+    if (average_decay_) average_own(own[i]);
   }
 }
 

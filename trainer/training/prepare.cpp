@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "runtime/communicators/same_table.hpp"
+#include "support/counted.hpp"
 #include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
 #include "trainer/data/image_preparation.hpp"
@@ -58,23 +59,21 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
-/// Whether the graph reads ids of tokens and predicts what follows each.
-bool takes_tokens(const Graph& graph) {
-  return graph.input_shape().size() == 1;
-}
-
 /// What data set and network must have in common, and what the settings need of the data.
 Result<Ok> check_samples(const Session& session) {
   const Dataset& dataset = *session.dataset;
   const TrainConfig& config = session.config;
   const bool tokens = dataset.tokens() > 0;
-  if (tokens != takes_tokens(session.graph)) {
-    return Error{
-        ErrorKind::bad_request,
-        fmt::format("model {} takes {}, data set {} has {}", config.model,
-                    tokens ? "images" : "tokens", config.dataset, tokens ? "tokens" : "images"),
-        tokens ? "use a model of tokens, such as gpt2"
-               : "use dataset kind tokens, or kind synthetic with a sequence"};
+  const bool takes_tokens = session.graph.input_shape().size() == 1;
+  if (tokens != takes_tokens || session.graph.labels() != session.labels()) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("model {} takes {} and predicts {} for each, data set {} has {}",
+                             config.model, takes_tokens ? "tokens" : "images",
+                             counted(session.graph.labels(), "label"), config.dataset,
+                             tokens ? fmt::format("sequences of {} tokens", dataset.tokens())
+                                    : std::string("images with one label")),
+                 tokens ? "use a model that predicts each next token, such as gpt2"
+                        : "use dataset kind tokens, or kind synthetic with a sequence"};
   }
   if (config.validate_every > 0 && dataset.size(Split::validation) == 0) {
     return Error{ErrorKind::bad_request,

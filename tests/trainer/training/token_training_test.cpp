@@ -152,10 +152,13 @@ TEST_F(TokenTraining, BadSamplesMayBeSkipped) {
 
 TEST_F(TokenTraining, ImagesAndTokensAreNotMistaken) {
   config_.model = "mlp";
-  EXPECT_THAT(failure(), HasSubstr("model mlp takes images, data set synthetic has tokens"));
+  EXPECT_THAT(
+      failure(),
+      HasSubstr("model mlp takes images and predicts 1 label for each, data set synthetic has "
+                "sequences of 16 tokens"));
   config_.model = "gpt2-tiny";
   config_.data.sequence.reset();
-  EXPECT_THAT(failure(), HasSubstr("model gpt2-tiny takes tokens, data set synthetic has images"));
+  EXPECT_THAT(failure(), HasSubstr("model gpt2-tiny reads tokens, not images"));
 }
 
 }  // namespace
