@@ -23,22 +23,25 @@ double unix_seconds() {
 }  // namespace
 
 std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
-  return {{"step", static_cast<double>(event.step)},
-          {"loss", event.loss},
-          {"accuracy", event.accuracy},
-          {"val_loss", event.val_loss},
-          {"val_accuracy", event.val_accuracy},
-          {"val_top5_accuracy", event.val_top5_accuracy},
-          {"val_f1_macro", event.val_f1_macro},
-          {"val_f1_micro", event.val_f1_micro},
-          {"val_mean_absolute_error", event.val_mean_absolute_error},
-          {"val_mean_squared_error", event.val_mean_squared_error},
-          {"lr", event.lr},
-          {"seconds", event.seconds},
-          {"images_per_s", event.images_per_s},
-          {"perplexity", event.perplexity},
-          {"val_perplexity", event.val_perplexity},
-          {"tokens_per_s", event.tokens_per_s}};
+  std::vector<EpochNumber> numbers{{"step", static_cast<double>(event.step)},
+                                   {"loss", event.loss},
+                                   {"accuracy", event.accuracy},
+                                   {"val_loss", event.val_loss},
+                                   {"val_accuracy", event.val_accuracy},
+                                   {"val_top5_accuracy", event.val_top5_accuracy},
+                                   {"val_f1_macro", event.val_f1_macro},
+                                   {"val_f1_micro", event.val_f1_micro},
+                                   {"val_mean_absolute_error", event.val_mean_absolute_error},
+                                   {"val_mean_squared_error", event.val_mean_squared_error},
+                                   {"lr", event.lr},
+                                   {"seconds", event.seconds},
+                                   {"images_per_s", event.images_per_s}};
+  if (event.tokens_per_s) {
+    numbers.push_back({"tokens_per_s", event.tokens_per_s});
+    numbers.push_back({"perplexity", event.perplexity});
+    numbers.push_back({"val_perplexity", event.val_perplexity});
+  }
+  return numbers;
 }
 
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
@@ -51,7 +54,9 @@ Result<Reports> Reports::open(const Session& session, const Say& warn, const std
   reports.warn_ = &warn;
   if (session.config.reports.csv) {
     std::vector<std::string_view> columns;
-    for (const EpochNumber& number : numbers_of({})) columns.push_back(number.name);
+    EpochEvent event;
+    event.tokens_per_s = session.tokens_of(0);
+    for (const EpochNumber& number : numbers_of(event)) columns.push_back(number.name);
     reports.csv_.emplace(session.run_dir / "metrics.csv", columns);
     reports.ranks_csv_.emplace(session.run_dir / "ranks.csv", rank_csv_columns());
   }

@@ -82,7 +82,7 @@ TEST_F(TokenTraining, LearnsAndReportsPerplexityAndTokens) {
   EXPECT_THAT(trained->said, Contains(HasSubstr("48 sequences of 16 tokens, 6 for validation")));
   EXPECT_THAT(trained->said, Contains(HasSubstr(" tokens/s")));
   EXPECT_THAT(read_text(folder_ / "run/metrics.csv"),
-              HasSubstr("images_per_s,perplexity,val_perplexity,tokens_per_s\n"));
+              HasSubstr("images_per_s,tokens_per_s,perplexity,val_perplexity\n"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run/classes.csv"));
 }
 
