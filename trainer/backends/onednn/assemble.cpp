@@ -1,6 +1,7 @@
 #include "trainer/backends/onednn/assemble.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -82,6 +83,8 @@ FusionContext fusion_context(const Graph& graph, const Readers& readers, int n) 
   const Node& node = graph.nodes[at(n)];
   FusionContext context;
   context.wants_dx = readers.wants_gradient(node.inputs.front());
+  context.frozen = std::ranges::all_of(
+      node.parameters, [&](int parameter) { return graph.parameters[at(parameter)].frozen; });
   context.gives_logits = at(n) + 1 == graph.nodes.size();
   context.keeps_y = context.gives_logits && graph.labels() > 1 && is_weighted(node);
   const Node* previous = readers.previous(n);
@@ -261,8 +264,9 @@ class Assembler {
       if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
       for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
         const Node& node = graph_.nodes[at(*n)];
-        steps.gradients.insert(steps.gradients.end(), node.parameters.begin(),
-                               node.parameters.end());
+        std::ranges::copy_if(
+            node.parameters, std::back_inserter(steps.gradients),
+            [this](int parameter) { return !graph_.parameters[at(parameter)].frozen; });
         if (node.shares) continue;
         for (const int parameter : node.parameters) {
           steps.slots.push_back({.slot = slot++, .parameter = parameter});

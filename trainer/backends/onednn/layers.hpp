@@ -18,6 +18,7 @@ struct FusionContext {
   bool forward_fused = false;        // activation: the previous node runs its forward pass
   bool backward_fused = false;       // ReLU: the next node, a max pooling, runs its backward pass
   bool wants_dx = true;              // whether the gradient of the input is needed
+  bool frozen = false;               // it has no trained parameter
   bool gives_logits = false;         // the last node: writes f32 for the loss
   bool keeps_y = false;              // y is read and overwritten outside the program
 };

@@ -41,6 +41,9 @@ class Weighted : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) final {
     auto& first = steps.parameters;
     const auto dy = program.sum(first, node_.name + " dy", dys);
+    if (context_.frozen) {
+      return {context_.wants_dx ? compile_backward_data(program, steps.input, dy) : dy};
+    }
     const auto x = program.reorder_to(first, node_.name + " x", program.recompute(first, x_),
                                       gradient_desc_.src_desc());
     const auto diff_dst =

@@ -125,9 +125,11 @@ class TokenDense final : public Layer {
     steps.adds_gradients = true;
     const memory dy = program.sum(first, node_.name + " dy", dys,
                                   plain_layout({products_->tokens, products_->units}));
-    const memory x = program.recompute(first, x_);
-    program.add_loop(first, node_.name + " backward weights", "gemm", {x, dy},
-                     [products = products_, x, dy] { products->gradients(x, dy); });
+    if (!context_.frozen) {
+      const memory x = program.recompute(first, x_);
+      program.add_loop(first, node_.name + " backward weights", "gemm", {x, dy},
+                       [products = products_, x, dy] { products->gradients(x, dy); });
+    }
     if (!context_.wants_dx) return {dy};
     const memory dx = program.allocate(x_.get_desc());
     program.add_loop(steps.input, node_.name + " backward data", "gemm", {dy, dx},
