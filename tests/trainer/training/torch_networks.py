@@ -130,8 +130,9 @@ def losses(model, batch, lr, momentum, given, out):
     for kind, network, images, labels in each_kind(SINGLE, model, given):
         optimizer = torch.optim.SGD(network.parameters(), lr=float(lr), momentum=float(momentum))
         of_steps = []
+        labels = labels.view(len(images), -1)  # of a sequence one for each token
         for some, their in zip(images.split(int(batch)), labels.split(int(batch))):
-            loss = F.cross_entropy(network(some), their)
+            loss = F.cross_entropy(network(some).flatten(0, -2), their.flatten())
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
