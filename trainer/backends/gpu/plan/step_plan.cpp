@@ -95,7 +95,9 @@ std::optional<Error> layer_error(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     const bool computed =
         std::visit([]<typename Kind>(const Kind&) { return is_computed<Kind>; }, node.op);
-    if (computed && node.shape.size() != 2 && !node.shares) continue;
+    const auto* dense = std::get_if<Dense>(&node.op);
+    const bool input_major = dense != nullptr && dense->input_major;
+    if (computed && node.shape.size() != 2 && !node.shares && !input_major) continue;
     return Error{ErrorKind::bad_request,
                  fmt::format("{}: backends on GPUs have no layers of sequences yet", node.name),
                  "compute on CPUs: backend onednn"};

@@ -44,7 +44,8 @@ TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
 TEST(StepPlan, LayersOfSequencesAreRefused) {
   EXPECT_FALSE(layer_error(case_named("batch_norm_relu")));
   EXPECT_FALSE(layer_error(case_named("dropout_of_17_channels")));
-  for (const char* name : {"embedding", "layer_norm_of_vectors", "gelu_of_images", "attention"}) {
+  for (const char* name : {"embedding", "layer_norm_of_vectors", "gelu_of_images", "attention",
+                           "dense_input_major_of_vectors"}) {
     const auto error = layer_error(case_named(name));
     ASSERT_TRUE(error) << name;
     EXPECT_EQ(error->kind, ErrorKind::bad_request);
