@@ -1,6 +1,7 @@
 """Whole training steps in PyTorch, beside bench_training and in the same form: reads numbers of steps, answers with JSON.
 
   pytorch_steps.py MODEL BATCH THREADS fp32|bf16 nchw|channels_last [DATA]      MODEL: resnet50 (3x128x128, 1,000 classes) | cnn
+                                                                               | gpt2-mini:TOKENS:VOCABULARY
 
 resnet50 is torchvision's v1.5, written out. cnn has its Linear layers as Conv2d: Debian's PyTorch has a reference BLAS. DATA:
 folder of Fashion-MNIST, for cnn: all of it in memory as bytes, each batch picked by a random order, scaled and normalised.
@@ -17,6 +18,10 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../gpu"))
+import torch_sequences
 
 
 class Bottleneck(nn.Module):
@@ -84,6 +89,16 @@ class Random:
         return self.images, self.labels
 
 
+class RandomTokens:
+    def __init__(self, batch, tokens, vocabulary):
+        torch.manual_seed(2)
+        self.ids = torch.randint(vocabulary, (batch, tokens))
+        self.labels = torch.randint(vocabulary, (batch * tokens,))
+
+    def next(self):
+        return self.ids, self.labels
+
+
 class FashionMnist:
     def __init__(self, folder, batch, layout):
         self.batch, self.layout = batch, layout
@@ -114,9 +129,16 @@ def main():
     name, batch, threads, precision, layout = sys.argv[1:6]
     torch.set_num_threads(int(threads))
     layout = torch.channels_last if layout == "channels_last" else torch.contiguous_format
-    model = (resnet50() if name == "resnet50" else cnn()).to(memory_format=layout).train()
+    if ":" in name:
+        name, tokens, vocabulary = name.split(":")
+        model = torch_sequences.gpt2(name, int(vocabulary)).train()
+        data = RandomTokens(int(batch), int(tokens), int(vocabulary))
+    else:
+        model = (resnet50() if name == "resnet50" else cnn()).to(memory_format=layout).train()
     if len(sys.argv) == 7:
         data = FashionMnist(sys.argv[6], int(batch), layout)
+    elif name.startswith("gpt2"):
+        pass
     elif name == "resnet50":
         data = Random(int(batch), (3, 128, 128), 1000, layout)
     else:
@@ -129,7 +151,7 @@ def main():
         half = torch.autocast("cpu", torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
         with half:
             logits = model(images)
-        functional.cross_entropy(logits.float(), labels).backward()
+        functional.cross_entropy(logits.flatten(0, -2).float(), labels).backward()
         optimizer.step()
 
     for line in sys.stdin:

@@ -3,6 +3,7 @@
 //
 //   bench_training [KEY=VALUE]...      keys and defaults: see `defaults` below
 //   echo 20 | bench_training model=resnet50 batch=16 channels=3 size=128 classes=1000
+//   echo 20 | bench_training model=gpt2-mini batch=8 tokens=256 classes=50257
 //   mpirun -np 2 bench_training threads=1 batch=8 commands=/tmp/fifo   (rank R reads /tmp/fifo.R)
 //
 // Each command line is a number of steps; rank 0 answers with one line of JSON: the seconds of each
@@ -41,11 +42,11 @@ using namespace dllaunch;
 using Clock = std::chrono::steady_clock;
 
 std::map<std::string, std::string> defaults() {
-  return {{"model", "resnet50"}, {"backend", "onednn"},    {"batch", "16"},
-          {"threads", "2"},      {"precision", "fp32"},    {"convolution", "auto"},
-          {"channels", "3"},     {"size", "128"},          {"classes", "1000"},
-          {"commands", "-"},     {"communicator", "auto"}, {"report", "answers"},
-          {"shard", "no"}};
+  return {{"model", "resnet50"}, {"backend", "onednn"}, {"batch", "16"},
+          {"threads", "2"},      {"precision", "fp32"}, {"convolution", "auto"},
+          {"channels", "3"},     {"size", "128"},       {"classes", "1000"},
+          {"tokens", "0"},       {"commands", "-"},     {"communicator", "auto"},
+          {"report", "answers"}, {"shard", "no"}};
 }
 
 /// Prints the error and exits.
@@ -98,11 +99,14 @@ class Trained {
     memory_ = executable.image_memory(pixels * sizeof(float));
     if (memory_ == nullptr) plain_.resize(pixels);
     auto* const first = memory_ ? reinterpret_cast<float*>(memory_.get()) : plain_.data();
-    for (std::size_t i = 0; i < pixels; ++i) first[i] = normal(random);
+    const auto classes = static_cast<unsigned>(graph.classes());
+    const bool tokens = graph.input_shape().size() == 1;
+    for (std::size_t i = 0; i < pixels; ++i) {
+      first[i] = tokens ? static_cast<float>(random() % classes) : normal(random);
+    }
     images_ = {first, pixels};
-    for (int i = 0; i < batch; ++i) {
-      labels_.push_back(
-          static_cast<std::int32_t>(random() % static_cast<unsigned>(graph.classes())));
+    for (std::int64_t i = 0; i < batch * graph.labels(); ++i) {
+      labels_.push_back(static_cast<std::int32_t>(random() % classes));
     }
   }
 
@@ -205,9 +209,11 @@ int run(int argc, char** argv) {
   const RankEnv env = value_or_stop(read_rank_env(process_environment()));
   auto communicator = value_or_stop(open_communicator(options.at("communicator"), env));
   const int size = number("size");
+  const int tokens = number("tokens");
+  const ImageShape shape =
+      tokens > 0 ? ImageShape{1, 1, tokens} : ImageShape{number("channels"), size, size};
   const Graph graph =
-      value_or_stop(named(models(), options.at("model"))
-                        .build({number("channels"), size, size}, number("classes")));
+      value_or_stop(named(models(), options.at("model")).build(shape, number("classes")));
   const TrainConfig config = value_or_stop(
       parse_config(fmt::format(R"({{"model": "cnn", "precision": "{}", "convolution": "{}"}})",
                                options.at("precision"), options.at("convolution"))));

@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 49> free_keys = {
+constexpr std::array<std::string_view, 50> free_keys = {
     "name",
     "cluster",
     "after",
@@ -53,6 +53,7 @@ constexpr std::array<std::string_view, 49> free_keys = {
     "train.resume",
     "train.dataset.workers",
     "train.optimizer.shard",
+    "train.ema.validate",
     "train.dataset.stage_to",
     "train.dataset.stage_failure",
     "train.dataset.on_bad",

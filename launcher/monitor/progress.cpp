@@ -35,8 +35,11 @@ std::string named(std::string_view name, std::optional<double> value) {
   return value ? fmt::format("{} {:.4f}", name, *value) : std::string();
 }
 
-std::string images(std::optional<double> per_second) {
-  return per_second ? rate(*per_second) + " images/s" : std::string();
+/// Of a step or an epoch: "1,234 images/s", or tokens.
+template <typename Reported>
+std::string throughput_of(const Reported& event) {
+  if (event.tokens_per_s) return rate(*event.tokens_per_s) + " tokens/s";
+  return event.images_per_s ? rate(*event.images_per_s) + " images/s" : std::string();
 }
 
 std::string epoch_numbers(const EpochEvent& event, std::string_view separator) {
@@ -44,8 +47,9 @@ std::string epoch_numbers(const EpochEvent& event, std::string_view separator) {
   append(text, separator, named("loss", event.loss));
   append(text, separator, named("accuracy", event.accuracy));
   append(text, separator, named("val_loss", event.val_loss));
+  append(text, separator, named("val_perplexity", event.val_perplexity));
   append(text, separator, named("val_accuracy", event.val_accuracy));
-  append(text, separator, images(event.images_per_s));
+  append(text, separator, throughput_of(event));
   return text;
 }
 
@@ -231,7 +235,7 @@ std::string Progress::live_line() const {
                                       named("accuracy", step_->accuracy)};
   const auto left = epoch_seconds_left();
   if (left) numbers.push_back("ETA " + clock_time(*left));
-  numbers.push_back(images(step_->images_per_s));
+  numbers.push_back(throughput_of(*step_));
 
   const std::string count = step_count();
   const auto room = static_cast<std::size_t>(std::max(10, style_.columns - 1));
@@ -256,7 +260,7 @@ std::string Progress::heartbeat() const {
   std::string line = fmt::format("{}: step {}", epoch_title(), step_->step - epoch_base_);
   if (const auto steps = epoch_steps()) line += fmt::format("/{}", *steps);
   append(line, ", ", named("loss", step_->loss));
-  append(line, ", ", images(step_->images_per_s));
+  append(line, ", ", throughput_of(*step_));
   if (const auto left = epoch_seconds_left()) append(line, ", ", "ETA " + clock_time(*left));
   return line;
 }

@@ -78,11 +78,12 @@ std::string summary_lines(const StoredRun& run, const RunPlaces& places, const J
   append(line, count(at(summary, "epochs"), "epoch"));
   append(line, number(at(summary, "seconds"), "{:.1f} s"));
   append(line, number(at(summary, "val_accuracy"), "val_accuracy {:.4f}"));
-  if (at(summary, "images_per_s").is_number()) {
-    const double images_per_s = at(summary, "images_per_s").get<double>();
+  append(line, number(at(summary, "val_perplexity"), "val_perplexity {:.4g}"));
+  const std::string what = at(summary, "tokens_per_s").is_number() ? "tokens" : "images";
+  if (const Json& per_s = at(summary, (what + "_per_s").c_str()); per_s.is_number()) {
     const Json& excluded = at(summary, "first_epoch_excluded");
-    append(line, excluded.is_boolean() ? throughput(images_per_s, excluded.get<bool>())
-                                       : rate(images_per_s) + " images/s");
+    append(line, excluded.is_boolean() ? throughput(per_s.get<double>(), excluded.get<bool>(), what)
+                                       : fmt::format("{} {}/s", rate(per_s.get<double>()), what));
   }
   if (at(summary, "goodput").is_number())
     append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));

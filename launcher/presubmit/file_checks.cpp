@@ -245,8 +245,13 @@ void check_data(const Job& job, const Paths& paths, System& system, CheckFinding
   const auto dataset = job.train.find("dataset");
   if (dataset == job.train.end() || !dataset->is_object()) return;
   const auto path = dataset->find("path");
-  if (path != dataset->end() && path->is_string())
-    check_exists("train.dataset.path", path->get<std::string>(), paths, system, found);
+  if (path == dataset->end() || !path->is_string()) return;
+  auto there = path->get<std::string>();
+  // A pattern of token shards: the folder that holds them.
+  const bool tokens = dataset->value("kind", Json()) == "tokens";
+  if (tokens && there.find_first_of("*?", there.rfind('/') + 1) != std::string::npos)
+    there = there.rfind('/') == std::string::npos ? "." : there.substr(0, there.rfind('/') + 1);
+  check_exists("train.dataset.path", there, paths, system, found);
 }
 
 void check_trainer(const Job& job, const Paths& paths, System& system, CheckFindings& found) {

@@ -66,6 +66,10 @@ PageSection overview(const RunForPage& record) {
            formatted(value_at<double>(summary, "val_accuracy", no_number), "{:.4f}"));
   const double images_per_s = value_at<double>(summary, "images_per_s", no_number);
   add_fact(facts, "images/s", std::isnan(images_per_s) ? "" : rate(images_per_s));
+  const double tokens_per_s = value_at<double>(summary, "tokens_per_s", no_number);
+  add_fact(facts, "tokens/s", std::isnan(tokens_per_s) ? "" : rate(tokens_per_s));
+  add_fact(facts, "validation perplexity",
+           formatted(value_at<double>(summary, "val_perplexity", no_number), "{:.4g}"));
   add_fact(facts, "goodput",
            formatted(100 * value_at<double>(summary, "goodput", no_number), "{:.0f} %"));
   add_fact(facts, "restarts",

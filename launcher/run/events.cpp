@@ -42,7 +42,8 @@ Event step(const Json& line, double time) {
                    .loss = real(line, "loss"),
                    .accuracy = real(line, "accuracy"),
                    .lr = real(line, "lr"),
-                   .images_per_s = real(line, "images_per_s")};
+                   .images_per_s = real(line, "images_per_s"),
+                   .tokens_per_s = real(line, "tokens_per_s")};
 }
 
 Event epoch(const Json& line, double time) {
@@ -54,6 +55,8 @@ Event epoch(const Json& line, double time) {
                     .val_accuracy = real(line, "val_accuracy"),
                     .seconds = real(line, "seconds"),
                     .images_per_s = real(line, "images_per_s"),
+                    .tokens_per_s = real(line, "tokens_per_s"),
+                    .val_perplexity = real(line, "val_perplexity"),
                     .images = real(line, "images"),
                     .step = whole(line, "step")};
 }

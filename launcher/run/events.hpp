@@ -37,6 +37,7 @@ struct StepEvent {
   std::optional<double> accuracy = {};
   std::optional<double> lr = {};
   std::optional<double> images_per_s = {};
+  std::optional<double> tokens_per_s = {};  // where tokens are predicted
   std::int64_t fencing_token = 0;
 };
 
@@ -49,8 +50,10 @@ struct EpochEvent {
   std::optional<double> val_accuracy = {};
   std::optional<double> seconds = {};
   std::optional<double> images_per_s = {};
-  std::optional<double> images = {};      // trained on by this process; older trainers: absent
-  std::optional<std::int64_t> step = {};  // its last step
+  std::optional<double> tokens_per_s = {};    // where tokens are predicted, like the next
+  std::optional<double> val_perplexity = {};  //
+  std::optional<double> images = {};          // trained on by this process; older trainers: absent
+  std::optional<std::int64_t> step = {};      // its last step
   std::int64_t fencing_token = 0;
 };
 

@@ -12,8 +12,18 @@
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
-std::string throughput(double images_per_s, bool first_epoch_excluded) {
-  return fmt::format("{} images/s (first epoch {})", rate(images_per_s),
+namespace {
+
+template <typename Reported>
+double tokens_per_image(const Reported& event, double before) {
+  const double images_per_s = event.images_per_s.value_or(0);
+  return event.tokens_per_s && images_per_s > 0 ? *event.tokens_per_s / images_per_s : before;
+}
+
+}  // namespace
+
+std::string throughput(double per_s, bool first_epoch_excluded, std::string_view what) {
+  return fmt::format("{} {}/s (first epoch {})", rate(per_s), what,
                      first_epoch_excluded ? "excluded" : "included");
 }
 
@@ -32,10 +42,12 @@ bool RunTotals::take(const Event& event) {
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
+    tokens_per_image_ = tokens_per_image(*step, tokens_per_image_);
     image_seconds_ += history_.latest_seconds();
     step_images_ += step->images_per_s.value_or(0) * history_.latest_seconds();
   } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
     finish_epoch(*epoch);
+    tokens_per_image_ = tokens_per_image(*epoch, tokens_per_image_);
     if (epoch->images_per_s.value_or(0) > 0) {
       Work& work = first_epoch_comes_ ? first_epochs_ : later_epochs_;
       // If the trainer does not report images, all epochs weigh the same.
@@ -63,6 +75,7 @@ void RunTotals::recall(const Event& event) {
 }
 
 void RunTotals::finish_epoch(const EpochEvent& event) {
+  if (event.val_perplexity) val_perplexity_ = event.val_perplexity;
   // After a restart from the beginning, the first event may be an epoch's end.
   const auto same = [&] { return event.step && epochs_.back().step >= *event.step; };
   while (!epochs_.empty() && same()) epochs_.pop_back();
@@ -94,10 +107,18 @@ std::optional<double> RunTotals::images_per_s() const {
   return std::nullopt;
 }
 
+std::optional<double> RunTotals::tokens_per_s() const {
+  const auto images = images_per_s();
+  return images && tokens_per_image_ > 0 ? std::optional(*images * tokens_per_image_)
+                                         : std::nullopt;
+}
+
 Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int ranks,
                   double most_seconds) {
   Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};
   summary.images_per_s = totals.images_per_s();
+  summary.tokens_per_s = totals.tokens_per_s();
+  summary.val_perplexity = totals.val_perplexity();
   summary.first_epoch_excluded = totals.first_epoch_excluded();
   summary.val_accuracy = totals.val_accuracy();
   summary.restarts = totals.restarts();
@@ -125,6 +146,8 @@ Json to_json(const Summary& summary) {
   };
   for (const auto& [status, count] : summary.tasks)
     document["tasks"][std::string(to_string(status))] = count;
+  if (summary.tokens_per_s) document["tokens_per_s"] = *summary.tokens_per_s;
+  if (summary.val_perplexity) document["val_perplexity"] = *summary.val_perplexity;
   if (summary.images_per_s) document["first_epoch_excluded"] = summary.first_epoch_excluded;
   if (summary.stalls > 0) document["stalls"] = summary.stalls;
   if (!summary.restart_list.empty()) {
@@ -172,7 +195,11 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   text += fmt::format(", {:.1f} s", summary.seconds);
   if (summary.queue_seconds) text += fmt::format(" (queued {:.0f} s)", *summary.queue_seconds);
   if (summary.val_accuracy) text += fmt::format(", val_accuracy {:.4f}", *summary.val_accuracy);
-  if (summary.images_per_s) {
+  if (summary.val_perplexity)
+    text += fmt::format(", val_perplexity {:.4g}", *summary.val_perplexity);
+  if (summary.tokens_per_s) {
+    text += ", " + throughput(*summary.tokens_per_s, summary.first_epoch_excluded, "tokens");
+  } else if (summary.images_per_s) {
     text += ", " + throughput(*summary.images_per_s, summary.first_epoch_excluded);
   }
   if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);

@@ -57,6 +57,9 @@ class RunTotals {
   /// each start, which includes compilation, first reads and tuning, unless there is no other.
   /// Without an epoch, averages over steps, weighted by time.
   std::optional<double> images_per_s() const;
+  /// Returns images_per_s() in tokens; nullopt: none are predicted.
+  std::optional<double> tokens_per_s() const;
+  std::optional<double> val_perplexity() const { return val_perplexity_; }  // the latest
   bool first_epoch_excluded() const { return later_epochs_.seconds > 0; }
 
   /// Returns the seconds in training steps that count (data, forward, backward, reduction, update):
@@ -83,8 +86,10 @@ class RunTotals {
   std::optional<StallEvent> stall_;
   int stalls_ = 0;
   std::vector<CheckpointRefusedEvent> refused_;
-  double step_images_ = 0;    // of step events, including steps lost later
-  double image_seconds_ = 0;  // time spent on them
+  double step_images_ = 0;       // of step events, including steps lost later
+  double image_seconds_ = 0;     // time spent on them
+  double tokens_per_image_ = 0;  // 0: none
+  std::optional<double> val_perplexity_;
   struct Work {
     double images = 0;
     double seconds = 0;  // training time
@@ -105,7 +110,9 @@ struct Summary {
   TaskCounts tasks = {};
   std::optional<std::int64_t> epochs = {};  // absent for `run:`
   std::optional<double> images_per_s = {};
-  bool first_epoch_excluded = false;  // applies to images_per_s
+  std::optional<double> tokens_per_s = {};    // where tokens are predicted
+  std::optional<double> val_perplexity = {};  // likewise
+  bool first_epoch_excluded = false;          // applies to images_per_s and tokens_per_s
   std::optional<double> val_accuracy = {};
   int restarts = 0;
   int stalls = 0;                          // how often ranks delayed the others
@@ -136,7 +143,7 @@ struct SummaryPlaces {
 };
 
 /// "5,245 images/s (first epoch excluded)".
-std::string throughput(double images_per_s, bool first_epoch_excluded);
+std::string throughput(double per_s, bool first_epoch_excluded, std::string_view what = "images");
 
 /// Returns the command that continues a run, and what that does: resume from a checkpoint, or start
 /// from the beginning. A program of `run:` (not `trains`) may resume by itself.

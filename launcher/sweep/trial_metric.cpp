@@ -23,7 +23,7 @@ namespace dllaunch {
 namespace {
 
 /// Fields of an `epoch` event that are numbers to compare.
-constexpr std::array<std::string_view, 11> trainer_metrics = {"val_accuracy",
+constexpr std::array<std::string_view, 14> trainer_metrics = {"val_accuracy",
                                                               "val_loss",
                                                               "accuracy",
                                                               "loss",
@@ -33,6 +33,9 @@ constexpr std::array<std::string_view, 11> trainer_metrics = {"val_accuracy",
                                                               "val_f1_micro",
                                                               "val_mean_absolute_error",
                                                               "val_mean_squared_error",
+                                                              "perplexity",
+                                                              "val_perplexity",
+                                                              "tokens_per_s",
                                                               "seconds"};
 
 std::string output_of(const RunDir& dir) {

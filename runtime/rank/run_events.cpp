@@ -36,6 +36,7 @@ constexpr EventField step_fields[] = {
     {"loss", "mean over the step's images of all ranks"},
     {"lr", "learning rate"},
     {"images_per_s", "images of all ranks since the previous step event, per second"},
+    {"tokens_per_s", "the same in tokens; only where these are predicted"},
 };
 
 constexpr EventField epoch_fields[] = {
@@ -57,6 +58,10 @@ constexpr EventField epoch_fields[] = {
     {"skipped", "images that could not be read"},
     {"loss_scale", "after the last step; only with precision fp16"},
     {"skipped_steps", "steps whose gradients overflowed; only with precision fp16"},
+    {"tokens_per_s",
+     "images_per_s in tokens; this and the next two: only where these are predicted"},
+    {"perplexity", "exp of the loss, which is the mean over tokens"},
+    {"val_perplexity", "exp of val_loss; null: not validated"},
 };
 
 constexpr EventField ranks_fields[] = {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -42,6 +43,22 @@ TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
   expect_books_of_two_ranks("trainer");
   EXPECT_THAT(ended.err, HasSubstr("epoch 2/2: loss"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 2 ranks, 2 epochs"));
+  expect_nothing_left();
+}
+
+TEST_F(LocalRun, TheExampleOfTokensTrainsInItsSmallForm) {
+  auto words = args(DLLAUNCH_SOURCE_DIR "/examples/gpt2.yaml");
+  for (const char* set : {"model=gpt2-tiny", "dataset.sequence=32", "dataset.images=64",
+                          "dataset.classes=128", "max_steps=null"}) {
+    words.insert(words.end(), {"--set", std::string("train.") + set});
+  }
+  const auto ended = work_.run(words);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("val_perplexity"));
+  EXPECT_THAT(ended.out, HasSubstr(" tokens/s (first epoch included)"));
+  EXPECT_GT(summary()["tokens_per_s"], 0);
+  const double val_loss = events_of(work_.run_dir(), "epoch").at(0).at("val_loss").get<double>();
+  EXPECT_DOUBLE_EQ(summary()["val_perplexity"].get<double>(), std::exp(val_loss));
   expect_nothing_left();
 }
 

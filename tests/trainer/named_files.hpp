@@ -16,6 +16,7 @@ inline std::set<std::string> named_in(const std::string& folder, const std::stri
   const std::regex name(pattern);
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(DLLAUNCH_SOURCE_DIR) + "/" + folder)) {
+    if (!entry.is_regular_file()) continue;
     std::ifstream in(entry.path());
     const std::string text(std::istreambuf_iterator<char>(in), {});
     std::smatch match;

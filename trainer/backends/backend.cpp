@@ -21,6 +21,7 @@ std::string_view to_string(Precision precision) {
 std::vector<ParameterSlot> plain_slots(const Graph& graph) {
   std::vector<ParameterSlot> slots;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (node->shares) continue;
     for (const int index : node->parameters) {
       const Parameter& parameter = graph.parameters[static_cast<std::size_t>(index)];
       slots.push_back({.name = parameter.name,

@@ -69,7 +69,7 @@ struct ParameterSlot {
 };
 
 /// Returns slots in plain layout, in the order of Executable::slots(): nodes from the last to the
-/// first, each node's weight before its bias.
+/// first, each node's weight before its bias. What several nodes read is the first one's.
 std::vector<ParameterSlot> plain_slots(const Graph& graph);
 
 class DeviceArenas;  // trainer/backends/device_arenas.hpp
@@ -89,8 +89,8 @@ struct StepTimes {
 /// Images and labels of one step. Rows count .. CompileOptions::batch-1 are absent: their contents
 /// are ignored.
 struct Batch {
-  std::span<const float> images;         // [batch, c, h, w], normalised
-  std::span<const std::int32_t> labels;  // [batch], 0 .. classes-1
+  std::span<const float> images;         // [batch, c, h, w], normalised, or [batch, tokens]
+  std::span<const std::int32_t> labels;  // [batch, Graph::labels()], 0 .. classes-1
   int count = 0;                         // 0 .. batch
   std::span<const float> targets = {};   // [batch, classes]; if not empty, replaces labels
   std::uint64_t random = 0;              // batch_key() of dropout
@@ -101,8 +101,9 @@ struct Batch {
 };
 
 struct ForwardResult {
-  double loss_sum = 0;  // over the batch's `count` images; may be NaN or infinite
-  int correct = 0;      // images whose class, or whole set of classes, is predicted
+  double loss_sum = 0;  // over the batch's `count` images, of the mean over an image's labels; may
+                        // be NaN or infinite
+  int correct = 0;      // labels, or whole sets of classes, that are predicted
 };
 
 enum class Phase { train, evaluate };
@@ -158,8 +159,8 @@ class Executable {
   /// state after that forward(): backward() may follow.
   virtual std::string first_non_finite(const Batch& batch) = 0;
 
-  /// Returns the logits of the latest forward call, plain [count, classes]; for tests and
-  /// prediction.
+  /// Returns the logits of the latest forward call, plain [count, labels, classes]; for tests and
+  /// prediction. Of a sequence they may be gone after backward().
   virtual std::vector<double> logits() const = 0;
 
   /// Returns the allocator and optimiser for parameters in device memory; nullptr: host memory

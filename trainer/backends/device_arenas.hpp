@@ -20,7 +20,7 @@ struct ArenaPart {
   std::span<void* const> states = {};  // in the order of OptimizerEntry::states
 };
 
-/// OptimizerEntry::measure() and update() for all slots of a part at once. Enqueued in device
+/// The functions of optimizer.hpp for all slots of a part at once. Enqueued in device
 /// order; functions that return results block for them.
 class DeviceOptimizer {
  public:
@@ -29,6 +29,10 @@ class DeviceOptimizer {
   /// Multiplies the part's gradients by `by`. Returns whether all are finite.
   virtual bool multiply_gradients(const ArenaPart& part, float by) = 0;
   /// Adds each slot's sums of squares within the part to sums[slot].
+  virtual void square_sums(const ArenaPart& part, std::span<SquareSums> sums) = 0;
+  /// average += share * (weights - average) for the part's weights.
+  virtual void move_towards(const ArenaPart& part, void* average, double share) = 0;
+  /// As square_sums(), of update directions if the optimiser replaces gradients by them.
   virtual void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) = 0;
   /// `sums`: of whole slots, over all ranks; empty if the optimiser does not measure.
   virtual void update(const StepInfo& now, const ArenaPart& part,

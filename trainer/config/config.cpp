@@ -267,6 +267,8 @@ class Reader {
     refuse_unless_taken("classes", data.classes.has_value());
     refuse_unless_taken("channels", data.channels.has_value());
     refuse_unless_taken("layout", data.layout == "nchw");
+    refuse_unless_taken("sequence", data.sequence.has_value());
+    check_tokens();
     if (config_.precision == Precision::fp64 && config_.backend != "auto" &&
         config_.backend != "reference") {
       problems_.push_back(
@@ -298,6 +300,23 @@ class Reader {
   }
 
  private:
+  /// Keys that sequences of tokens do not take.
+  void check_tokens() {
+    const DatasetOptions& data = config_.data;
+    if (config_.dataset != "tokens" && !data.sequence) return;
+    const auto refuse = [&](const char* key, bool given, const char* why) {
+      if (given) problems_.push_back(fmt::format("{}: {}", key, why));
+    };
+    refuse("dataset.image_size", data.image_size.has_value(), "tokens have no pixels");
+    refuse("dataset.channels", data.channels && config_.dataset != "tokens",
+           "tokens have no channels");
+    refuse("dataset.crop", config_.crop > 0, "tokens are not cropped");
+    refuse("dataset.flip", config_.flip, "tokens are not mirrored");
+    refuse("dataset.stage_to",
+           !config_.stage_to.empty() && data.path.find_first_of("*?") != std::string::npos,
+           "needs a folder in dataset.path, not a pattern");
+  }
+
   void read_value(const ConfigKey& key, const Json& value) {
     seen_.push_back(&key);
     if (auto problem = check_value(key, value); !problem.empty()) {

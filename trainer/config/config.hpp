@@ -55,6 +55,12 @@ struct FineTuningConfig {
   std::vector<std::string> freeze = {};
 };
 
+/// An exponential moving average of the weights.
+struct AverageConfig {
+  std::optional<double> decay;  // absent: none
+  bool validate = false;        // with the average in place of the weights
+};
+
 /// A key and its value, such as "optimizer.lr" and 0.01.
 struct Setting {
   std::string name;
@@ -95,6 +101,9 @@ struct TrainConfig {
   double label_smoothing = 0;
   std::string optimizer;  // a name of optimizers()
   OptimizerOptions optimizer_options;
+  std::optional<double> clip_norm;  // of all gradients, at most; absent: unlimited
+  bool decay_vectors = true;        // weight decay also for parameters of one dimension
+  AverageConfig average;
   bool shard = false;  // each rank keeps optimiser state only for its share of the weights (ZeRO-1)
   ScheduleOptions schedule;
   std::uint64_t seed = 1;

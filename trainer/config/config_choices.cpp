@@ -83,6 +83,9 @@ std::vector<std::string> check_update_rule(const TrainConfig& config) {
     const std::string_view problem = optimizer->problem(config.optimizer_options);
     if (!problem.empty()) problems.push_back(fmt::format("optimizer.{}", problem));
   }
+  if (config.average.validate && !config.average.decay) {
+    problems.emplace_back("ema.validate: there is no average to validate without ema.decay");
+  }
   if (auto problem = schedule_problem(config.schedule); !problem.empty()) {
     problems.push_back(std::move(problem));
   }

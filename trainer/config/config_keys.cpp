@@ -65,7 +65,8 @@ std::vector<ConfigKey> dataset_keys() {
        .store = [](auto& c, auto& v) { c.dataset = v; }},
       {.path = "dataset.path",
        .nullable = true,
-       .description = "folder of the files; null: the Debian package's folder",
+       .description = "folder of the files; null: the Debian package's folder; tokens: a folder, a "
+                      "file, or a pattern of training shards",
        .store = [](auto& c,
                    auto& v) { c.data.path = v.is_null() ? "" : v.template get<std::string>(); }},
       {.path = "dataset.workers",
@@ -110,14 +111,22 @@ std::vector<ConfigKey> image_keys() {
        .nullable = true,
        .wide = true,
        .minimum = 1,
-       .description = "synthetic: training images [1024], plus a tenth as many for validation",
+       .description = "synthetic: training images or sequences [1024], plus a tenth as many for "
+                      "validation",
        .store = [](auto& c, auto& v) { c.data.images = absent_when_null<std::int64_t>(v); }},
       {.path = "dataset.classes",
        .kind = ValueKind::integer,
        .nullable = true,
        .minimum = 1,
-       .description = "synthetic: classes [10]; npy: classes [the largest training label + 1]",
+       .description = "synthetic: classes [10]; npy: classes [the largest training label + 1]; of "
+                      "tokens: ids in the vocabulary [50257, GPT-2's]",
        .store = [](auto& c, auto& v) { c.data.classes = absent_when_null<int>(v); }},
+      {.path = "dataset.sequence",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .minimum = 1,
+       .description = "tokens of a sample: tokens [1024]; synthetic: null makes images",
+       .store = [](auto& c, auto& v) { c.data.sequence = absent_when_null<int>(v); }},
       {.path = "dataset.layout",
        .kind = ValueKind::word,
        .initial = "nhwc",
@@ -413,9 +422,9 @@ std::vector<ConfigKey> all_keys() {
                                                   : v.template get<std::string>();
                                  if (listed) c.layers = v.dump();
                                }}};
-  for (auto part :
-       {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-        state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys, runtime_keys}) {
+  for (auto part : {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys,
+                    average_keys, schedule_keys, state_keys, fine_tuning_keys, checkpoint_keys,
+                    reports_keys, launcher_keys, runtime_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }
@@ -430,8 +439,9 @@ const std::vector<ConfigKey>& config_keys() {
 }
 
 std::string block_description(const std::string& block) {
-  if (block == "dataset") return "the images and their preparation";
+  if (block == "dataset") return "the images and their preparation, or the tokens";
   if (block == "optimizer") return "how weights are updated";
+  if (block == "ema") return "an exponential moving average of the weights";
   if (block == "lr_schedule") return "the learning rate over the steps";
   if (block == "checkpoint") return "when checkpoints are written";
   if (block == "reports") return "report files written beside events.jsonl";

@@ -239,6 +239,22 @@ std::vector<ConfigKey> optimizer_keys() {
                                .description = "update rule",
                                .store = [](auto& c, auto& v) { c.optimizer = v; }}};
   std::ranges::transform(option_rows(), std::back_inserter(keys), of_optimizers);
+  keys.push_back({.path = "optimizer.clip_norm",
+                  .kind = ValueKind::number,
+                  .nullable = true,
+                  .above = 0,
+                  .description = "the gradients of all weights together are scaled down to this "
+                                 "norm if theirs is larger, as PyTorch's clip_grad_norm_",
+                  .store = [](auto& c, auto& v) {
+                    if (!v.is_null()) c.clip_norm = v.template get<double>();
+                  }});
+  keys.push_back({.path = "optimizer.decay_vectors",
+                  .kind = ValueKind::flag,
+                  .initial = true,
+                  .description =
+                      "false: weight decay only for weights of two or more dimensions, not for "
+                      "biases and normalisations, as GPT-2 is trained",
+                  .store = [](auto& c, auto& v) { c.decay_vectors = v; }});
   keys.push_back({.path = "optimizer.shard",
                   .kind = ValueKind::flag,
                   .initial = false,
@@ -247,6 +263,28 @@ std::vector<ConfigKey> optimizer_keys() {
                       "that share and receives the rest from the others (ZeRO-1)",
                   .store = [](auto& c, auto& v) { c.shard = v; }});
   return keys;
+}
+
+std::vector<ConfigKey> average_keys() {
+  return {
+      {.path = "ema.decay",
+       .kind = ValueKind::number,
+       .nullable = true,
+       .minimum = 0,
+       .below = 1,
+       .description = "keep an exponential moving average of the weights, e.g. 0.999: after each "
+                      "step it is decay times itself plus (1 - decay) times the weights; every "
+                      "checkpoint has it",
+       .store =
+           [](auto& c, auto& v) {
+             if (!v.is_null()) c.average.decay = v.template get<double>();
+           }},
+      {.path = "ema.validate",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "validate the average in place of the weights",
+       .store = [](auto& c, auto& v) { c.average.validate = v; }},
+  };
 }
 
 std::vector<ConfigKey> schedule_keys() {

@@ -15,8 +15,12 @@
 namespace dllaunch {
 namespace {
 
-bool is_bad_image(const Result<std::int32_t>& label) {
-  return !label && label.error().kind == ErrorKind::bad_request;
+bool is_bad_image(const Result<Ok>& read) {
+  return !read && read.error().kind == ErrorKind::bad_request;
+}
+
+std::size_t labels_of(const Dataset& dataset) {
+  return static_cast<std::size_t>(std::max(dataset.tokens(), 1));
 }
 
 std::shared_ptr<std::byte> memory_for(const LoaderOptions& options, std::size_t bytes) {
@@ -38,7 +42,7 @@ ImageDestination destination_of(Executable* executable) {
 
 bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
                 const ImageDestination& destination) {
-  return !dataset.floats() && destination.takes_bytes &&
+  return !dataset.floats() && dataset.tokens() == 0 && destination.takes_bytes &&
          destination.takes_bytes(*preparation.recipe());
 }
 
@@ -49,10 +53,11 @@ Result<std::size_t> batches_in_memory(const Dataset& dataset, const ImagePrepara
       bytes ? dataset.pixels() + sizeof(ImageCut) : preparation.pixels() * sizeof(float);
   const std::size_t targets =
       dataset.targets() == TargetKind::class_index ? 0 : std::size_t(dataset.classes());
-  return ready_batches({.workers = options.workers,
-                        .batch_size = options.batch_size,
-                        .image_bytes = image + sizeof(std::int32_t) + targets * sizeof(float),
-                        .left = options.memory});
+  return ready_batches(
+      {.workers = options.workers,
+       .batch_size = options.batch_size,
+       .image_bytes = image + labels_of(dataset) * sizeof(std::int32_t) + targets * sizeof(float),
+       .left = options.memory});
 }
 
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
@@ -60,6 +65,7 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
     : dataset_(dataset),
       preparation_(dataset, normalization, options.preparation),
       only_reads_(only_reads(dataset, preparation_, options.destination)),
+      labels_(labels_of(dataset)),
       targets_(dataset.targets() == TargetKind::class_index
                    ? 0
                    : static_cast<std::size_t>(dataset.classes())),
@@ -82,7 +88,7 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
 
 void Loader::reserve(Prepared& prepared) const {
   const auto rows = static_cast<std::size_t>(options_.batch_size);
-  prepared.labels.resize(rows);
+  prepared.labels.resize(rows * labels_);
   prepared.targets.resize(rows * targets_);
   if (!only_reads_) {
     const std::size_t pixels = rows * preparation_.pixels();
@@ -101,6 +107,7 @@ void Loader::reserve(Prepared& prepared) const {
 Loader::Row Loader::row(Prepared& prepared, int at) const {
   const auto i = static_cast<std::size_t>(at);
   Row row;
+  row.labels = std::span(prepared.labels).subspan(i * labels_, labels_);
   row.targets = std::span(prepared.targets).subspan(i * targets_, targets_);
   if (only_reads_) {
     row.pixels = prepared.pixels.subspan(i * dataset_.pixels(), dataset_.pixels());
@@ -141,23 +148,27 @@ void Loader::work() {
   }
 }
 
-Result<std::int32_t> Loader::prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                           const Row& row) const {
+Result<Ok> Loader::prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                 const Row& row) const {
+  if (dataset_.tokens() > 0) {
+    return dataset_.read_tokens(options_.split, index, row.image, row.labels);
+  }
   auto label = only_reads_ ? dataset_.read(options_.split, index, row.pixels)
                            : preparation_.prepare(options_.split, index, scratch, row.image);
   if (only_reads_) *row.cut = preparation_.cut_of(options_.split, index);
-  if (!label || targets_ == 0) return label;
-  auto targets = dataset_.read_targets(options_.split, index, row.targets);
-  return targets ? std::move(label) : std::move(targets).error();
+  if (!label) return std::move(label).error();
+  row.labels[0] = *label;
+  if (targets_ == 0) return Ok{};
+  return dataset_.read_targets(options_.split, index, row.targets);
 }
 
 /// bad_request: the image was skipped and has no replacement.
-Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                        const Row& row, std::vector<Error>& skipped) const {
-  auto label = prepare_image(index, scratch, row);
-  if (!options_.skip_bad || !is_bad_image(label)) return label;
-  skipped.push_back(label.error());
-  if (options_.split == Split::validation) return label;
+Result<Ok> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                              const Row& row, std::vector<Error>& skipped) const {
+  auto read = prepare_image(index, scratch, row);
+  if (!options_.skip_bad || !is_bad_image(read)) return read;
+  skipped.push_back(read.error());
+  if (options_.split == Split::validation) return read;
   constexpr std::int64_t most_in_a_row = 100;
   for (std::int64_t i = 1; i < std::min(images_, most_in_a_row); ++i) {
     auto next = prepare_image((index + i) % images_, scratch, row);
@@ -166,8 +177,8 @@ Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Sc
   return Error{
       ErrorKind::unsatisfiable,
       fmt::format("{} images in a row are bad, the first of them {}",
-                  std::min(images_, most_in_a_row), label.error().what),
-      label.error().hint.empty() ? "this is more than a few bad images" : label.error().hint};
+                  std::min(images_, most_in_a_row), read.error().what),
+      read.error().hint.empty() ? "this is more than a few bad images" : read.error().hint};
 }
 
 void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const {
@@ -180,14 +191,13 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       const std::int64_t position = slice.begin + i;
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-      auto label = read_image(index, scratch, row(into, into.count), into.skipped);
-      if (options_.skip_bad && is_bad_image(label)) continue;
-      if (!label) {
-        into.error = std::move(label).error();
+      auto read = read_image(index, scratch, row(into, into.count), into.skipped);
+      if (options_.skip_bad && is_bad_image(read)) continue;
+      if (!read) {
+        into.error = std::move(read).error();
         if (!options_.skip_bad) into.error = with_skip_hint(*std::move(into.error));
         return;
       }
-      into.labels[static_cast<std::size_t>(into.count)] = *label;
       ++into.count;
     }
     if (only_reads_) tell_bytes(into);

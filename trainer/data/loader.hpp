@@ -64,7 +64,7 @@ Result<std::size_t> batches_in_memory(const Dataset& dataset, const ImagePrepara
 /// Reads and prepares slices of an order and returns them in that order, whatever the number of
 /// workers. At most two batches per worker are ready at any time, fewer if `memory` is short, and
 /// one if not even that fits: check batches_in_memory() first. May be destroyed at any time.
-/// Images are passed through as bytes if the backend prepares them.
+/// Images are passed through as bytes if the backend prepares them, ids of tokens as floats.
 ///
 /// With skip_bad, a bad training image (bad_request) is replaced by the next good one of the data
 /// set, which keeps batches full; a bad validation image is left out. Both depend only on the data,
@@ -92,12 +92,12 @@ class Loader {
  private:
   struct Prepared {
     std::shared_ptr<std::byte> memory;
-    std::span<float> images;         // prepared, or:
-    std::span<std::uint8_t> pixels;  // [batch_size, channels, height, width] as stored
-    std::span<ImageCut> cuts;        // [batch_size]
-    ByteImages bytes;                // view of `pixels` and `cuts` without absent images
-    std::vector<std::int32_t> labels;
-    std::vector<float> targets;  // [batch_size, classes]; empty if labels suffice
+    std::span<float> images;           // prepared, or:
+    std::span<std::uint8_t> pixels;    // [batch_size, channels, height, width] as stored
+    std::span<ImageCut> cuts;          // [batch_size]
+    ByteImages bytes;                  // view of `pixels` and `cuts` without absent images
+    std::vector<std::int32_t> labels;  // [batch_size], or [batch_size, tokens]
+    std::vector<float> targets;        // [batch_size, classes]; empty if labels suffice
     int count = 0;
     bool ready = false;
     std::optional<Error> error;
@@ -105,11 +105,12 @@ class Loader {
     std::vector<Error> skipped;
   };
 
-  /// The destination of one image, prepared or as bytes, and of its targets.
+  /// The destination of one image, prepared or as bytes, of its labels and of its targets.
   struct Row {
     std::span<float> image;
     std::span<std::uint8_t> pixels;
     ImageCut* cut = nullptr;
+    std::span<std::int32_t> labels;
     std::span<float> targets;
   };
 
@@ -117,16 +118,17 @@ class Loader {
   Row row(Prepared& prepared, int at) const;
   void work();
   void prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const;
-  Result<std::int32_t> read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                  const Row& row, std::vector<Error>& skipped) const;
-  Result<std::int32_t> prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                     const Row& row) const;
+  Result<Ok> read_image(std::int64_t index, ImagePreparation::Scratch& scratch, const Row& row,
+                        std::vector<Error>& skipped) const;
+  Result<Ok> prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                           const Row& row) const;
   void tell_bytes(Prepared& prepared) const;
   Result<Batch> hand_out(Prepared& prepared, const Prepared* ahead);
 
   const Dataset& dataset_;
   ImagePreparation preparation_;
   bool only_reads_;      // images are passed through as bytes
+  std::size_t labels_;   // per image
   std::size_t targets_;  // numbers per image besides the label
   std::int64_t images_;  // in the split
   std::vector<std::int64_t> order_;

@@ -13,6 +13,7 @@ std::vector<std::string> data_rows(const Dataset& dataset, const Normalization& 
       fmt::format("validation {} images", dataset.size(Split::validation)),
       fmt::format("classes {}", dataset.classes()),
   };
+  if (dataset.tokens() > 0) rows.push_back(fmt::format("sequence {} tokens", dataset.tokens()));
   for (const auto& name : dataset.class_names()) {
     rows.push_back(fmt::format("class-{} {}", rows.size() - 3, name));
   }

@@ -75,7 +75,36 @@ int GraphBuilder::add(std::string name, Operation op, int first, int second) {
   return add_node(std::move(node));
 }
 
-int GraphBuilder::add_node(Node node) {
+int GraphBuilder::add_sharing(std::string name, Operation op, int owner) {
+  Node node;
+  node.name = std::move(name);
+  node.op = op;
+  node.inputs = {static_cast<int>(graph_.nodes.size()) - 1};
+  return add_node(std::move(node), owner);
+}
+
+void GraphBuilder::name_parameters(int node, const std::vector<std::string>& names) {
+  if (!problem_.empty()) return;
+  const auto& parameters = graph_.nodes[static_cast<std::size_t>(node)].parameters;
+  assert(names.size() == parameters.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    graph_.parameters[static_cast<std::size_t>(parameters[i])].name = names[i];
+  }
+}
+
+void GraphBuilder::share(Node& node, const std::vector<Parameter>& wanted, int owner) {
+  const Node& of = graph_.nodes[static_cast<std::size_t>(owner)];
+  node.shares = true;
+  node.parameters = of.parameters;
+  bool fits = wanted.size() == of.parameters.size();
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    const auto parameter = static_cast<std::size_t>(of.parameters[i]);
+    fits = graph_.parameters[parameter].shape == wanted[i].shape;
+  }
+  if (!fits) problem_ = fmt::format("{} cannot share the parameters of {}", node.name, of.name);
+}
+
+int GraphBuilder::add_node(Node node, int owner) {
   const int index = static_cast<int>(graph_.nodes.size());
   std::vector<const Shape*> inputs;
   for (const int input : node.inputs) {
@@ -92,6 +121,9 @@ int GraphBuilder::add_node(Node node) {
       problem_ = node.name + " " + inferred.problem;
     }
     node.shape = std::move(inferred.shape);
+    if (owner >= 0 && problem_.empty()) {
+      share(node, std::exchange(inferred.parameters, {}), owner);
+    }
     for (Parameter& parameter : inferred.parameters) {
       parameter.name = node.name + "." + parameter.name;
       node.parameters.push_back(static_cast<int>(graph_.parameters.size()));
@@ -108,7 +140,7 @@ int GraphBuilder::add_node(Node node) {
 }
 
 Result<Graph> GraphBuilder::finish() && {
-  if (problem_.empty() && graph_.nodes.back().shape.size() != 1) {
+  if (problem_.empty() && graph_.nodes.back().shape.size() > 2) {
     problem_ = fmt::format("{} ends the graph with {}, not with a vector of logits",
                            graph_.nodes.back().name, to_string(graph_.nodes.back().shape));
   }

@@ -20,6 +20,7 @@ struct Node {
   Shape shape;                  // of the output
   std::vector<int> parameters;  // indexes into Graph::parameters: weight, then bias
   std::vector<int> buffers;     // indexes into Graph::buffers, in infer()'s order
+  bool shares = false;          // its parameters are those of an earlier node
 };
 
 /// What the data set gives as the target of an image.
@@ -43,12 +44,14 @@ struct Graph {
   LossChoice loss = {};
 
   const Shape& input_shape() const { return nodes.front().shape; }
-  std::int64_t classes() const { return nodes.back().shape.front(); }
+  std::int64_t classes() const { return nodes.back().shape.back(); }
+  /// Rows of logits of a sample, each with a label of its own: the tokens of a sequence, else 1.
+  std::int64_t labels() const { return elements_of(nodes.back().shape) / classes(); }
   std::int64_t parameter_count() const;  // in elements, including frozen ones
 };
 
 /// Builds a graph node by node and infers shapes. finish() returns the first error. Names must be
-/// unique, every node but the last must be read, and the last must be a vector.
+/// unique, every node but the last must be read, and the last must be a vector or a sequence.
 class GraphBuilder {
  public:
   GraphBuilder(std::string model, Shape input);
@@ -58,12 +61,19 @@ class GraphBuilder {
   int add(std::string name, Operation op, int input);
   /// For operations with two inputs.
   int add(std::string name, Operation op, int first, int second);
+  /// Appends a node that reads the previous node with the parameters of node `owner`, which must
+  /// have the shapes of its own.
+  int add_sharing(std::string name, Operation op, int owner);
+
+  /// Replaces the names of a node's parameters, which otherwise start with the node's.
+  void name_parameters(int node, const std::vector<std::string>& names);
 
   /// bad_request: for example "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]".
   Result<Graph> finish() &&;
 
  private:
-  int add_node(Node node);
+  int add_node(Node node, int owner = -1);
+  void share(Node& node, const std::vector<Parameter>& wanted, int owner);
 
   Graph graph_;
   std::string problem_;  // the first: "NAME needs ..."

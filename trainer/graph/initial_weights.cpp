@@ -49,6 +49,9 @@ std::vector<double> initial_weights(std::uint64_t seed, const Parameter& paramet
     case Initial::he_normal:
       fill_normal(key, std::sqrt(2 / fan_out), values);
       break;
+    case Initial::normal:
+      fill_normal(key, parameter.deviation, values);
+      break;
   }
   return values;
 }

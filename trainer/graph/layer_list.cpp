@@ -44,6 +44,13 @@ constexpr std::array options = {
                 "weight of a batch in the running mean and variance"},
     LayerOption{"pixels", LayerValue::count, 1, 4096, "zeros on all sides of the image"},
     LayerOption{"rate", LayerValue::part, 0, 0.999999, "fraction of the elements that is dropped"},
+    LayerOption{"vocabulary", LayerValue::count, 1, largest, "number of different tokens"},
+    LayerOption{"width", LayerValue::count, 1, largest, "numbers for each token"},
+    LayerOption{"positions", LayerValue::count, 0, largest,
+                "the longest sequence; 0: the one it is given"},
+    LayerOption{"exact", LayerValue::flag, 0, 1, "by erf, not by GPT-2's tanh"},
+    LayerOption{"heads", LayerValue::count, 1, 4096, "heads that attend independently"},
+    LayerOption{"causal", LayerValue::flag, 0, 1, "a token attends only to those before it"},
 };
 
 constexpr bool is_option(std::string_view name) {
@@ -396,9 +403,9 @@ Json layer_list_schema() {
   schema["additionalProperties"] = false;
   schema["properties"]["input"] = {
       {"type", "string"},
-      {"enum", Json::array({"image", "volume"})},
+      {"enum", Json::array({"image", "volume", "tokens"})},
       {"default", "image"},
-      {"description", "volume: the channels of an image are the depth of a volume"}};
+      {"description", "volume: the channels of an image are the depth of a volume; tokens: ids"}};
   schema["properties"]["layers"] = {{"type", "array"},
                                     {"minItems", 1},
                                     {"items", {{"anyOf", Json::array({word, block})}}},
@@ -419,8 +426,8 @@ std::vector<std::string> check_layer_list(const Json& model) {
     if (key == "layers") continue;
     if (key != "input") {
       problems.push_back(fmt::format("unknown key 'model.{}' (input, layers)", key));
-    } else if (value != "image" && value != "volume") {
-      problems.emplace_back("model.input must be image or volume");
+    } else if (value != "image" && value != "volume" && value != "tokens") {
+      problems.emplace_back("model.input must be image, volume or tokens");
     }
   }
   LayerListParser listing;
@@ -432,7 +439,9 @@ std::vector<std::string> check_layer_list(const Json& model) {
 
 Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int outputs) {
   Shape input{image.channels, image.height, image.width};
-  if (model.value("input", "image") == "volume") input.insert(input.begin(), 1);
+  const std::string kind = model.value("input", "image");
+  if (kind == "volume") input.insert(input.begin(), 1);
+  if (kind == "tokens") input = {elements_of(input)};
   GraphBuilder net(listed_model, input);
   LayerListParser listing;
   std::string last;

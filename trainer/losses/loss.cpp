@@ -57,8 +57,9 @@ const LossEntry* find_loss(std::string_view name) {
 }
 
 ForwardResult evaluate_loss(const LossChoice& choice, const Batch& batch,
-                            std::span<const double> outputs, std::span<double> gradient) {
-  const auto rows = static_cast<std::size_t>(batch.count);
+                            std::span<const double> outputs, std::span<double> gradient,
+                            std::int64_t labels) {
+  const auto rows = static_cast<std::size_t>(batch.count * labels);
   if (rows == 0) return {};
   const LossEntry* loss = find_loss(choice.name);
   assert(loss != nullptr && outputs.size() % rows == 0);
@@ -68,7 +69,11 @@ ForwardResult evaluate_loss(const LossChoice& choice, const Batch& batch,
   } else {
     targets.values = batch.targets.first(outputs.size());
   }
-  return loss->evaluate(choice, outputs, rows, targets, gradient);
+  ForwardResult result = loss->evaluate(choice, outputs, rows, targets, gradient);
+  if (labels == 1) return result;
+  result.loss_sum /= static_cast<double>(labels);
+  for (double& each : gradient) each /= static_cast<double>(labels);
+  return result;
 }
 
 bool is_correct(std::span<const double> row, std::int32_t label) {

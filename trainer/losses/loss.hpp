@@ -36,9 +36,11 @@ std::span<const LossEntry> losses();
 /// Returns nullptr if there is no such loss.
 const LossEntry* find_loss(std::string_view name);
 
-/// Evaluates the chosen loss on the first batch.count rows of the outputs.
+/// Evaluates the chosen loss on the outputs of the first batch.count images, which have `labels`
+/// rows each: an image's loss is their mean.
 ForwardResult evaluate_loss(const LossChoice& choice, const Batch& batch,
-                            std::span<const double> outputs, std::span<double> gradient);
+                            std::span<const double> outputs, std::span<double> gradient,
+                            std::int64_t labels = 1);
 
 /// Whether the first of the largest outputs is the label's and all are finite.
 bool is_correct(std::span<const double> row, std::int32_t label);

@@ -56,6 +56,14 @@ struct ParameterUpdate {
   double gradient_norm = 0;
 };
 
+/// Returns the sum of the squares of `count` elements, in double, in an order that depends only on
+/// `count`.
+double square_sum(DType type, const void* values, std::size_t count);
+void multiply(DType type, void* values, std::size_t count, double by);
+/// average += share * (weights - average), the form of torch.optim.swa_utils' get_ema_multi_avg_fn
+/// with share = 1 - decay.
+void move_towards(DType type, void* average, const void* weights, std::size_t count, double share);
+
 /// Sums of squares over one piece.
 struct SquareSums {
   double weights = 0;

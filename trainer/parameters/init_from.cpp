@@ -77,10 +77,27 @@ std::string line_about(const std::filesystem::path& file, const TakenTensors& te
   return line + first_of(", not of them", tensors.left_out);
 }
 
+/// Hugging Face stores GPT-2 without its head: names lack "transformer.", and each layer has its
+/// mask, a constant. Files with the head repeat the shared weight as lm_head.weight.
+void name_as_with_head(const std::vector<Tensor>& model, std::vector<Tensor>& file) {
+  constexpr std::string_view prefix = "transformer.";
+  const auto has = [](const std::vector<Tensor>& tensors, std::string_view name) {
+    return std::ranges::find(tensors, name, &Tensor::name) != tensors.end();
+  };
+  if (!has(model, "transformer.wte.weight") || has(model, "lm_head.weight")) return;
+  std::erase_if(file, [](const Tensor& tensor) {
+    return tensor.name == "lm_head.weight" || tensor.name.ends_with(".attn.bias") ||
+           tensor.name.ends_with(".attn.masked_bias");
+  });
+  if (!has(file, "wte.weight")) return;
+  for (Tensor& tensor : file) tensor.name.insert(0, prefix);
+}
+
 }  // namespace
 
 Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,
                                   std::span<const std::string> skip) {
+  name_as_with_head(model, file);
   if (const auto unmatched = unmatched_patterns(skip, names_of(model, file)); !unmatched.empty()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("init_skip: neither the file nor the model has a {}",

@@ -21,7 +21,8 @@ struct TakenTensors {
 
 /// Replaces the model's values by the file's, matched by name and converted to the model's types.
 /// Names selected by `skip` (name_patterns.hpp) keep their values and may be missing in `file` or
-/// have another shape. Counts (i64) may be missing too: PyTorch before 0.4.1 did not write them.
+/// have another shape. For GPT-2 the names of Hugging Face's files without the head are accepted
+/// too. Counts (i64) may be missing too: PyTorch before 0.4.1 did not write them.
 /// bad_request lists the first few missing, unexpected and mismatched names, or a pattern that
 /// matches no name; `model` is then unchanged.
 Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,

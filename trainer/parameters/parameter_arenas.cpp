@@ -11,47 +11,10 @@
 #include <fmt/core.h>
 
 #include "trainer/graph/initial_weights.hpp"
+#include "trainer/parameters/arena_visits.hpp"
 
 namespace dllaunch {
 namespace {
-
-/// Splits an update into parts for the threads of a pool. Elements are independent, so the split
-/// does not change the result.
-class SharedUpdate {
- public:
-  explicit SharedUpdate(std::size_t bytes_each) : bytes_each_(bytes_each) {}
-
-  void add(const ParameterUpdate& piece) {
-    for (std::size_t from = 0; from < piece.elements; from += largest) {
-      ParameterUpdate part = piece;
-      part.elements = std::min(largest, piece.elements - from);
-      part.weights = behind(piece.weights, from);
-      part.gradients = behind(piece.gradients, from);
-      first_state_.push_back(states_.size());
-      for (void* state : piece.states) states_.push_back(behind(state, from));
-      parts_.push_back(part);
-    }
-  }
-  int parts() const { return static_cast<int>(parts_.size()); }
-  ParameterUpdate part(int index) const {
-    const auto i = static_cast<std::size_t>(index);
-    ParameterUpdate part = parts_[i];
-    part.states = std::span(states_).subspan(first_state_[i], part.states.size());
-    return part;
-  }
-
- private:
-  static constexpr std::size_t largest = std::size_t{1} << 16;  // elements
-
-  void* behind(void* memory, std::size_t elements) const {
-    return static_cast<std::byte*>(memory) + elements * bytes_each_;
-  }
-
-  std::size_t bytes_each_;
-  std::vector<ParameterUpdate> parts_;
-  std::vector<std::size_t> first_state_;  // offset of each part in states_
-  std::vector<void*> states_;
-};
 
 constexpr std::align_val_t alignment{64};
 
@@ -126,8 +89,13 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       optimizer_(optimizer),
       options_(options),
       layout_(layout_of(executable, arenas.shard ? unit_for(communicator.size()) : 1)),
+      undecayed_(options),
       shard_(arenas.shard),
+      clip_norm_(arenas.clip_norm),
+      average_decay_(arenas.average_decay),
+      spares_vectors_(!arenas.decay_vectors && optimizer.measure == nullptr),
       trained_(executable.slots().size(), true) {
+  undecayed_.weight_decay = 0;
   DeviceArenas* const device = executable.device_arenas();
   // Even with one rank, every communicator but solo reads the buffer, so it must be able to reach
   // it.
@@ -135,6 +103,10 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
   if (device != nullptr && arenas.on_device && reachable) {
     device_optimizer_ = device->optimizer(optimizer, options, layout_, one_dimensional(executable));
     if (device_optimizer_ != nullptr) device_ = device;
+    if (device_ != nullptr && spares_vectors_) {
+      undecayed_optimizer_ =
+          device->optimizer(optimizer, undecayed_, layout_, one_dimensional(executable));
+    }
   }
   gradients_ = allocate_reduced(layout_.bytes());
   if (shard_) {
@@ -146,6 +118,10 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
   for (const auto& name : optimizer.states(options)) {
     states_.push_back(allocate(own_elements() * bytes_of(layout_.type)));
     state_suffixes_.push_back("." + std::string(name));
+  }
+  if (average_decay_) {
+    states_.push_back(allocate(own_elements() * bytes_of(layout_.type)));
+    state_suffixes_.emplace_back(".ema");
   }
   std::vector<void*> weights;
   std::vector<void*> gradients;
@@ -278,62 +254,29 @@ void ParameterArenas::broadcast() {
   for (const auto& arena : states_) spread(arena);
 }
 
-template <typename Visit>
-void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
-  const std::size_t size = bytes_of(layout_.type);
-  const std::size_t end = own.range.offset + own.range.elements;
-  std::vector<void*> states(states_.size());
-  auto slot = static_cast<std::size_t>(std::ranges::upper_bound(layout_.offset, own.range.offset) -
-                                       layout_.offset.begin());
-  for (slot = slot == 0 ? 0 : slot - 1; slot < layout_.offset.size(); ++slot) {
-    const std::size_t from = std::max(layout_.offset[slot], own.range.offset);
-    const std::size_t to = std::min(layout_.offset[slot] + layout_.elements[slot], end);
-    if (layout_.offset[slot] >= end) return;
-    if (from >= to || !trained_[slot]) continue;
-    for (std::size_t s = 0; s < states_.size(); ++s) {
-      states[s] = state_at(s, own) + (from - own.range.offset) * size;
-    }
-    visit(slot, ParameterUpdate{.elements = to - from,
-                                .weights = weights_[0].bytes.data() + from * size,
-                                .gradients = gradients_.bytes.data() + from * size,
-                                .states = states,
-                                .one_dimensional = executable_.slots()[slot].shape.size() <= 1});
-  }
-}
-
-/// Returns the trained pieces of this part, as long as possible: only frozen parameters split it.
+/// Returns the trained pieces of this part, as long as possible: only frozen parameters split it,
+/// and vectors if they are updated in another way.
 std::vector<ParameterArenas::Own> ParameterArenas::trained_runs(const Own& own) const {
   std::vector<Own> runs;
   std::size_t from = own.range.offset;
+  bool vector = false;
   const std::size_t end = own.range.offset + own.range.elements;
   const auto close = [&](std::size_t to) {
     if (to <= from) return;
-    runs.push_back({{from, to - from}, own.state_offset + (from - own.range.offset)});
+    runs.push_back({{from, to - from}, own.state_offset + (from - own.range.offset), vector});
+    from = to;
   };
   for (std::size_t slot = 0; slot < layout_.offset.size(); ++slot) {
     const std::size_t behind = layout_.offset[slot] + layout_.elements[slot];
-    if (trained_[slot] || behind <= from) continue;
+    if (behind <= from) continue;
     if (layout_.offset[slot] >= end) break;
-    close(layout_.offset[slot]);
-    from = std::min(behind, end);
+    const bool another = spares_vectors_ && is_vector(slot) != vector;
+    if (another || !trained_[slot]) close(layout_.offset[slot]);
+    if (spares_vectors_) vector = is_vector(slot);
+    if (!trained_[slot]) from = std::min(behind, end);
   }
   close(end);
   return runs;
-}
-
-template <typename Visit>
-void ParameterArenas::visit_runs(const Own& own, Visit visit) {
-  const std::size_t size = bytes_of(layout_.type);
-  for (const Own& run : trained_runs(own)) {
-    std::vector<void*> states;
-    for (std::size_t s = 0; s < states_.size(); ++s) states.push_back(state_at(s, run));
-    const std::size_t from = run.range.offset * size;
-    visit(ArenaPart{.first = run.range.offset,
-                    .elements = run.range.elements,
-                    .weights = weights_[0].bytes.data() + from,
-                    .gradients = gradients_.bytes.data() + from,
-                    .states = states});
-  }
 }
 
 /// Computes every slot's sums of squares. Each rank adds its own pieces.
@@ -341,7 +284,9 @@ void ParameterArenas::measure(const StepInfo& now) {
   sums_.assign(layout_.offset.size(), {});
   for (const Own& own : own_parts()) {
     if (device_optimizer_ != nullptr) {
-      visit_runs(own, [&](const ArenaPart& part) { device_optimizer_->measure(now, part, sums_); });
+      visit_runs(own, [&](const ArenaPart& part, const Own&) {
+        device_optimizer_->measure(now, part, sums_);
+      });
       continue;
     }
     visit_pieces(own, [&](std::size_t slot, const ParameterUpdate& piece) {
@@ -361,7 +306,7 @@ bool ParameterArenas::multiply_gradients(double by) {
   assert(layout_.type == DType::f32);
   bool finite = true;
   for (const Own& own : own_parts()) {
-    visit_runs(own, [&](const ArenaPart& part) {
+    visit_runs(own, [&](const ArenaPart& part, const Own&) {
       if (device_optimizer_ != nullptr) {
         finite = device_optimizer_->multiply_gradients(part, factor) && finite;
         return;
@@ -379,19 +324,28 @@ bool ParameterArenas::multiply_gradients(double by) {
 void ParameterArenas::begin_update(const StepInfo& now) {
   assert(gathering_.empty());
   all_states_.clear();
+  if (clip_norm_) clip_gradients(*clip_norm_);
   if (optimizer_.measure != nullptr) measure(now);
   const auto own = own_parts();
   for (std::size_t i = 0; i < own.size(); ++i) {
     update_own(now, own[i]);
-    if (!shard_) continue;
-    std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);
-    gathering_.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));
+    if (shard_) gather_weights(i, own[i]);
+    if (average_decay_) average_own(own[i]);
   }
+}
+
+/// Has the other ranks receive this rank's part of a bucket's weights, and the reverse.
+void ParameterArenas::gather_weights(std::size_t bucket, const Own& own) {
+  std::byte* weights = weights_[0].bytes.data() + buckets_[bucket].offset * bytes_of(layout_.type);
+  gathering_.push_back(communicator_.all_gather(weights, own.range.elements, layout_.type));
 }
 
 void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
   if (device_optimizer_ != nullptr) {
-    visit_runs(own, [&](const ArenaPart& part) { device_optimizer_->update(now, part, sums_); });
+    visit_runs(own, [&](const ArenaPart& part, const Own& run) {
+      const bool spared = spares_vectors_ && run.vector;
+      (spared ? undecayed_optimizer_ : device_optimizer_)->update(now, part, sums_);
+    });
     return;
   }
   SharedUpdate shared(bytes_of(layout_.type));
@@ -402,8 +356,10 @@ void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
     }
     shared.add(piece);
   });
-  executable_.parallel_for(shared.parts(), [&](int part) {
-    optimizer_.update(layout_.type, options_, now, shared.part(part));
+  executable_.parallel_for(shared.parts(), [&](int index) {
+    const ParameterUpdate part = shared.part(index);
+    const bool spared = spares_vectors_ && part.one_dimensional;
+    optimizer_.update(layout_.type, spared ? undecayed_ : options_, now, part);
   });
 }
 
@@ -420,7 +376,9 @@ void ParameterArenas::append_tensors(const Memory& arena, const std::string& suf
     Tensor tensor{
         .name = slot.name + suffix, .type = layout_.type, .shape = slot.shape, .data = {}};
     tensor.data.resize(static_cast<std::size_t>(elements_of(slot.shape)) * bytes_of(tensor.type));
-    executable_.to_plain(i, layout_.at(arena.bytes, i), tensor.data.data());
+    // Sharded, no rank averages what is frozen: it is the weight.
+    const bool whole = suffix != ".ema" || !frozen(i);
+    executable_.to_plain(i, layout_.at((whole ? arena : weights_[0]).bytes, i), tensor.data.data());
     tensors.push_back(std::move(tensor));
   }
 }

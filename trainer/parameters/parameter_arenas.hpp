@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ struct ArenaOptions {
   /// Place arenas on the executable's device if the communicator reduces there or is solo. False:
   /// gradients are staged through the host (compression, gradient lag).
   bool on_device = true;
+  std::optional<double> clip_norm = {};      // of all gradients, at most; above 0
+  std::optional<double> average_decay = {};  // of a moving average of the weights, 0 .. 1
+  /// False: weight decay only for parameters of two or more dimensions, as GPT-2's.
+  bool decay_vectors = true;
 };
 
 class ParameterArenas {
@@ -63,7 +68,19 @@ class ParameterArenas {
   /// of them was not finite.
   bool multiply_gradients(double by);
 
-  /// Applies one optimiser step to all slots. Collective if sharded: weights updated by other ranks
+  /// Returns the norm of the gradients of all trained slots, in double: the same on every rank.
+  /// Collective if sharded.
+  double gradient_norm();
+
+  /// Starts the moving average at the current weights. Call after broadcast(), if the training
+  /// begins anew. Without average_decay nothing, like the next.
+  void begin_average();
+  /// Exchanges the weights and their average, on all ranks. Collective if sharded.
+  void exchange_average();
+
+  /// Clips the gradients to clip_norm, as torch.nn.utils.clip_grad_norm_: multiplies them by
+  /// clip_norm / (norm + 1e-6) if that is below 1. Then applies one optimiser step to all slots,
+  /// and adds the weights to the average. Collective if sharded: weights updated by other ranks
   /// are valid after wait_for_weights(). With `on_gpu`, work given to the GPU from then on waits
   /// for them instead, if it can; a second call must still end the wait. Optimisers that need norms
   /// (LARS, LAMB) overwrite the gradients with update directions.
@@ -80,7 +97,7 @@ class ParameterArenas {
   bool on_device() const { return device_optimizer_ != nullptr; }
   bool directs() const { return optimizer_.directs; }
   /// Whether an update waits on the host for norms.
-  bool measures() const { return optimizer_.measure != nullptr; }
+  bool measures() const { return optimizer_.measure != nullptr || clip_norm_; }
   std::size_t state_bytes() const;  // optimiser state on this rank
 
   /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer". Sharded,
@@ -111,6 +128,7 @@ class ParameterArenas {
   struct Own {
     ArenaRange range;
     std::size_t state_offset = 0;  // elements
+    bool vector = false;           // of trained_runs(), if spares_vectors_: of vectors alone
   };
   std::vector<Own> own_parts() const;
   std::vector<Own> trained_runs(const Own& own) const;
@@ -123,6 +141,13 @@ class ParameterArenas {
   template <typename Visit>
   void visit_runs(const Own& own, Visit visit);
   void update_own(const StepInfo& now, const Own& own);
+  void clip_gradients(double most);
+  void average_own(const Own& own);
+  void gather_weights(std::size_t bucket, const Own& own);
+  void exchange(std::byte* one, std::byte* other, std::size_t bytes) const;
+  std::size_t optimizer_states() const { return states_.size() - (average_decay_ ? 1 : 0); }
+  std::byte* average_at(const Own& own) const { return state_at(states_.size() - 1, own); }
+  bool is_vector(std::size_t slot) const { return executable_.slots()[slot].shape.size() <= 1; }
   void broadcast_states();
   std::byte* state_at(std::size_t state, const Own& own) const;
 
@@ -136,13 +161,19 @@ class ParameterArenas {
   const OptimizerEntry& optimizer_;
   OptimizerOptions options_;
   ArenaLayout layout_;
+  OptimizerOptions undecayed_;  // options_ without weight decay
   bool shard_;
+  std::optional<double> clip_norm_;
+  std::optional<double> average_decay_;
+  bool spares_vectors_;                                // from weight decay
   std::unique_ptr<DeviceOptimizer> device_optimizer_;  // if the arenas are on the device
-  DeviceArenas* device_ = nullptr;                     // likewise
-  std::vector<bool> trained_;                          // per slot: not frozen
-  std::vector<Bucket> buckets_;                        // if sharded: the buckets in use
-  std::vector<Memory> weights_;                        // one element
-  std::vector<Memory> states_;                         // one per state name, own elements only
+  std::unique_ptr<DeviceOptimizer> undecayed_optimizer_;
+  DeviceArenas* device_ = nullptr;  // likewise
+  std::vector<bool> trained_;       // per slot: not frozen
+  std::vector<Bucket> buckets_;     // if sharded: the buckets in use
+  std::vector<Memory> weights_;     // one element
+  std::vector<Memory> states_;      // one per state name, own elements only;
+                                    // last the average, if any
   std::vector<Memory> all_states_;  // after gather_states(): all elements, on rank 0's host
   std::vector<std::string> state_suffixes_;
   Memory gradients_;

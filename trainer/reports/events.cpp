@@ -212,12 +212,14 @@ void EventLog::start(const StartEvent& event) {
 }
 
 void EventLog::step(const StepEvent& event) {
-  append(Line("step")
-             .add("epoch", event.epoch)
-             .add("step", event.step)
-             .add("loss", event.loss)
-             .add("lr", event.lr)
-             .add("images_per_s", event.images_per_s));
+  Line line("step");
+  line.add("epoch", event.epoch)
+      .add("step", event.step)
+      .add("loss", event.loss)
+      .add("lr", event.lr)
+      .add("images_per_s", event.images_per_s);
+  if (event.tokens_per_s) line.add("tokens_per_s", *event.tokens_per_s);
+  append(line);
 }
 
 void EventLog::epoch(const EpochEvent& event) {
@@ -240,6 +242,11 @@ void EventLog::epoch(const EpochEvent& event) {
       .add("skipped", event.skipped);
   if (event.loss_scale) {
     line.add("loss_scale", *event.loss_scale).add("skipped_steps", event.skipped_steps);
+  }
+  if (event.tokens_per_s) {
+    line.add("tokens_per_s", *event.tokens_per_s)
+        .add("perplexity", event.perplexity)
+        .add("val_perplexity", event.val_perplexity);
   }
   append(line);
 }

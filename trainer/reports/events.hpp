@@ -39,6 +39,7 @@ struct StepEvent {
   double loss = 0;         // mean over the step's images of all ranks
   double lr = 0;
   double images_per_s = 0;
+  std::optional<double> tokens_per_s = {};  // where tokens are predicted
 };
 
 struct EpochEvent {
@@ -57,8 +58,11 @@ struct EpochEvent {
                                   // complete
   double seconds = 0;             // including validation
   double images_per_s = 0;        // training images of all ranks per second of training
-  std::int64_t images = 0;        // trained images; fewer than the epoch's if resumed within it
-  std::int64_t skipped = 0;       // bad images, including validation
+  std::optional<double> perplexity = {};      // where tokens are predicted, like the next two:
+  std::optional<double> val_perplexity = {};  // exp of the mean loss per token
+  std::optional<double> tokens_per_s = {};
+  std::int64_t images = 0;   // trained images; fewer than the epoch's if resumed within it
+  std::int64_t skipped = 0;  // bad images, including validation
   std::optional<double> loss_scale = {};  // fp16 only, after the last step
   std::int64_t skipped_steps = 0;         // fp16 only: steps with overflowed gradients
 };

@@ -11,6 +11,14 @@ double bucket_bytes(const RuntimeConfig& runtime) {
   return runtime.bucket_mb.value_or(25) * 1024 * 1024;  // PyTorch's default
 }
 
+ArenaOptions arena_options(const TrainConfig& config, bool on_device) {
+  return {.shard = config.shard,
+          .on_device = on_device,
+          .clip_norm = config.clip_norm,
+          .average_decay = config.average.decay,
+          .decay_vectors = config.decay_vectors};
+}
+
 Checkpoint snapshot(const Session& session) {
   Checkpoint checkpoint;
   checkpoint.position = session.position;

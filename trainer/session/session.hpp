@@ -2,6 +2,7 @@
 // Does not train: trainer/training has the loop, trainer/tuning the trials.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -70,6 +71,12 @@ struct Session {
   std::int64_t image_memory = std::numeric_limits<std::int64_t>::max();
   bool stopped = false;  // stopped on request before it was ready to train
 
+  /// Labels of a sample: its tokens, or one.
+  int labels() const { return std::max(dataset->tokens(), 1); }
+  /// The tokens of so many samples; nullopt: they have none.
+  std::optional<double> tokens_of(double samples) const {
+    return dataset->tokens() > 0 ? std::optional(samples * dataset->tokens()) : std::nullopt;
+  }
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
   std::int64_t fencing_token() const { return fence == nullptr ? 0 : fence->fencing_token(); }
   /// Returns the process that took over the run directory, if any. Rank 0 only. Cheap.
@@ -84,6 +91,9 @@ struct Session {
 
 /// Returns the configured bucket size in bytes, or the default.
 double bucket_bytes(const RuntimeConfig& runtime);
+
+/// `on_device`: as for ArenaOptions.
+ArenaOptions arena_options(const TrainConfig& config, bool on_device);
 
 /// Returns the checkpoint of the session's current state. Rank 0 only, after gathering sharded
 /// optimiser state and averaging buffers.

@@ -1,5 +1,6 @@
 #include "trainer/session/validation.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "trainer/data/loader.hpp"
@@ -8,7 +9,10 @@
 
 namespace dllaunch {
 
-Result<Validation> validate(const Session& session, Communicator& communicator) {
+namespace {
+
+/// validate() with the weights as they are.
+Result<Validation> validate_weights(const Session& session, Communicator& communicator) {
   average_buffers(session.graph, *session.executable, communicator);
   const std::int64_t images = session.dataset->size(Split::validation);
   auto slices = deal_validation(images, session.shape, communicator.rank());
@@ -17,8 +21,9 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
                 loader_options(session, Split::validation));
   const TargetKind judged = session.judged;
   const bool values = judged == TargetKind::values;
-  Validation measured{
-      .metrics = Metrics(values ? 0 : session.dataset->classes(), judged == TargetKind::class_set)};
+  const std::int64_t tokens = session.dataset->tokens();
+  Validation measured{.metrics = Metrics(values || tokens > 0 ? 0 : session.dataset->classes(),
+                                         judged == TargetKind::class_set)};
   std::optional<Error> error;
   for (std::size_t i = 0; i < batches && !error; ++i) {
     auto batch = loader.next();
@@ -26,9 +31,14 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
       error = std::move(batch).error();
       continue;
     }
-    measured.loss += session.executable->forward(*batch, Phase::evaluate).loss_sum;
-    const std::vector<double> outputs = session.executable->logits();
+    const ForwardResult result = session.executable->forward(*batch, Phase::evaluate);
+    measured.loss += result.loss_sum;
     measured.images += batch->count;
+    if (tokens > 0) {  // a batch has far too many outputs to fetch them
+      measured.tokens_right += result.correct;
+      continue;
+    }
+    const std::vector<double> outputs = session.executable->logits();
     if (judged == TargetKind::class_index) {
       const auto rows = static_cast<std::size_t>(batch->count);
       measured.metrics.add(outputs, batch->labels.first(rows));
@@ -42,6 +52,8 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
   if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
   communicator.wait(communicator.all_reduce(&measured.loss, 1, DType::f64, ReduceOp::sum));
   communicator.wait(communicator.all_reduce(&measured.images, 1, DType::i64, ReduceOp::sum));
+  communicator.wait(communicator.all_reduce(&measured.tokens_right, 1, DType::i64, ReduceOp::sum));
+  measured.tokens = measured.images * tokens;
   measured.metrics.sum_over_ranks(communicator);
   measured.errors.sum_over_ranks(communicator);
   if (measured.images == 0) {
@@ -51,11 +63,27 @@ Result<Validation> validate(const Session& session, Communicator& communicator) 
   return measured;
 }
 
+}  // namespace
+
+Result<Validation> validate(const Session& session, Communicator& communicator) {
+  if (!session.config.average.validate) return validate_weights(session, communicator);
+  session.arenas->exchange_average();
+  auto measured = validate_weights(session, communicator);
+  session.arenas->exchange_average();
+  return measured;
+}
+
 void tell(const Validation& measured, TargetKind judged, EpochEvent& event) {
   event.val_loss = measured.loss;
   if (judged == TargetKind::values) {
     event.val_mean_absolute_error = measured.errors.mean_absolute_error();
     event.val_mean_squared_error = measured.errors.mean_squared_error();
+    return;
+  }
+  if (measured.tokens > 0) {
+    event.val_perplexity = std::exp(measured.loss);
+    event.val_accuracy =
+        static_cast<double>(measured.tokens_right) / static_cast<double>(measured.tokens);
     return;
   }
   event.val_accuracy = measured.metrics.accuracy();

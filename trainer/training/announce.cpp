@@ -41,13 +41,16 @@ void announce(const TrainOptions& options, const Session& session, std::string_v
   if (!options.transport.empty()) start.transport = options.transport;
   if (!session.started_with.empty()) start.init_from = session.config.fine_tuning.init_from;
   reports.start(start);
+  const int tokens = session.dataset->tokens();
+  const std::string samples =
+      tokens > 0 ? "sequences of " + counted(tokens, "token") : std::string("images");
   options.say(
-      fmt::format("{} ({} parameters{}) on {}: {} images, {} for validation; {}, global batch {}, "
+      fmt::format("{} ({} parameters{}) on {}: {} {}, {} for validation; {}, global batch {}, "
                   "{} an epoch, {}",
                   start.model, start.parameters,
                   start.frozen > 0 ? fmt::format(", {} of them frozen", start.frozen) : "",
-                  session.config.dataset, start.images, start.val_images, ranks_words(start),
-                  start.global_batch, counted(start.steps_per_epoch, "step"),
+                  session.config.dataset, start.images, samples, start.val_images,
+                  ranks_words(start), start.global_batch, counted(start.steps_per_epoch, "step"),
                   session.backend + preparation_words(session)));
   if (!session.started_with.empty()) options.say(session.started_with);
   if (session.resumed_from.empty()) return;

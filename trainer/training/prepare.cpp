@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "runtime/communicators/same_table.hpp"
+#include "support/counted.hpp"
 #include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
 #include "trainer/data/image_preparation.hpp"
@@ -56,6 +57,38 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   if (changed && config.zero_gamma) changed = zero_last_gammas(*graph);
   if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
   return changed ? std::move(graph) : std::move(changed).error();
+}
+
+/// What data set and network must have in common, and what the settings need of the data.
+Result<Ok> check_samples(const Session& session) {
+  const Dataset& dataset = *session.dataset;
+  const TrainConfig& config = session.config;
+  const bool tokens = dataset.tokens() > 0;
+  const bool takes_tokens = session.graph.input_shape().size() == 1;
+  if (tokens != takes_tokens || session.graph.labels() != session.labels()) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("model {} takes {} and predicts {} for each, data set {} has {}",
+                             config.model, takes_tokens ? "tokens" : "images",
+                             counted(session.graph.labels(), "label"), config.dataset,
+                             tokens ? fmt::format("sequences of {} tokens", dataset.tokens())
+                                    : std::string("images with one label")),
+                 tokens ? "use a model that predicts each next token, such as gpt2"
+                        : "use dataset kind tokens, or kind synthetic with a sequence"};
+  }
+  if (config.validate_every > 0 && dataset.size(Split::validation) == 0) {
+    return Error{ErrorKind::bad_request,
+                 config.data.path + ": there are no validation shards beside those for training",
+                 "name them *val*.bin like *train*.bin, or set validate_every: 0"};
+  }
+  return Ok{};
+}
+
+/// Collective. Reads all of the data that only reading shows to be bad, each rank its part.
+Result<Ok> check_all_data(const Session& session, Communicator& communicator) {
+  if (session.config.data.skip_bad) return Ok{};
+  auto sound = session.dataset->check(communicator.rank(), communicator.size());
+  if (auto error = agree(communicator, error_of(sound))) return *std::move(error);
+  return Ok{};
 }
 
 /// Warns if `auto` reduces gradients on the host although a GPU computes them.
@@ -142,7 +175,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
   session.judged = judged_as(session.graph.loss, session.dataset->targets());
-  return Ok{};
+  return check_samples(session);
 }
 
 /// Searches the folder that contains the steps of `path`, which is a run, a `checkpoints` folder or
@@ -330,6 +363,7 @@ Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const 
   session.arenas->broadcast();
   broadcast_buffers(session.graph, *session.executable, communicator);
   broadcast_position(session.position, communicator);
+  if (session.position.step == 0) session.arenas->begin_average();
   return Ok{};
 }
 
@@ -371,8 +405,7 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
 
   session.arenas = std::make_unique<ParameterArenas>(
       *session.executable, communicator, *find_optimizer(config.optimizer),
-      config.optimizer_options,
-      ArenaOptions{.shard = config.shard, .on_device = passes_host(config.runtime).empty()});
+      config.optimizer_options, arena_options(config, passes_host(config.runtime).empty()));
   if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("optimizer {} does not run on a GPU", config.optimizer),
@@ -401,6 +434,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
   if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
+  if (auto sound = check_all_data(session, communicator); !sound) return std::move(sound).error();
   auto choices = earlier_choices(session, communicator);
   if (!choices) return std::move(choices).error();
   if (auto settled = settle_batch_size(session, *choices, options, communicator); !settled) {

@@ -23,19 +23,25 @@ double unix_seconds() {
 }  // namespace
 
 std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
-  return {{"step", static_cast<double>(event.step)},
-          {"loss", event.loss},
-          {"accuracy", event.accuracy},
-          {"val_loss", event.val_loss},
-          {"val_accuracy", event.val_accuracy},
-          {"val_top5_accuracy", event.val_top5_accuracy},
-          {"val_f1_macro", event.val_f1_macro},
-          {"val_f1_micro", event.val_f1_micro},
-          {"val_mean_absolute_error", event.val_mean_absolute_error},
-          {"val_mean_squared_error", event.val_mean_squared_error},
-          {"lr", event.lr},
-          {"seconds", event.seconds},
-          {"images_per_s", event.images_per_s}};
+  std::vector<EpochNumber> numbers{{"step", static_cast<double>(event.step)},
+                                   {"loss", event.loss},
+                                   {"accuracy", event.accuracy},
+                                   {"val_loss", event.val_loss},
+                                   {"val_accuracy", event.val_accuracy},
+                                   {"val_top5_accuracy", event.val_top5_accuracy},
+                                   {"val_f1_macro", event.val_f1_macro},
+                                   {"val_f1_micro", event.val_f1_micro},
+                                   {"val_mean_absolute_error", event.val_mean_absolute_error},
+                                   {"val_mean_squared_error", event.val_mean_squared_error},
+                                   {"lr", event.lr},
+                                   {"seconds", event.seconds},
+                                   {"images_per_s", event.images_per_s}};
+  if (event.tokens_per_s) {
+    numbers.push_back({"tokens_per_s", event.tokens_per_s});
+    numbers.push_back({"perplexity", event.perplexity});
+    numbers.push_back({"val_perplexity", event.val_perplexity});
+  }
+  return numbers;
 }
 
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
@@ -48,7 +54,9 @@ Result<Reports> Reports::open(const Session& session, const Say& warn, const std
   reports.warn_ = &warn;
   if (session.config.reports.csv) {
     std::vector<std::string_view> columns;
-    for (const EpochNumber& number : numbers_of({})) columns.push_back(number.name);
+    EpochEvent event;
+    event.tokens_per_s = session.tokens_of(0);
+    for (const EpochNumber& number : numbers_of(event)) columns.push_back(number.name);
     reports.csv_.emplace(session.run_dir / "metrics.csv", columns);
     reports.ranks_csv_.emplace(session.run_dir / "ranks.csv", rank_csv_columns());
   }
@@ -95,8 +103,9 @@ void Reports::step(const StepEvent& event) {
   const double now_s = unix_seconds();
   if (now_s - step_shown_s_ < (now_s - began_s_) / 1000) return;
   step_shown_s_ = now_s;
-  const std::array scalars = {Scalar{"step/loss", event.loss}, Scalar{"step/lr", event.lr},
-                              Scalar{"step/images_per_s", event.images_per_s}};
+  std::vector<Scalar> scalars{
+      {"step/loss", event.loss}, {"step/lr", event.lr}, {"step/images_per_s", event.images_per_s}};
+  if (event.tokens_per_s) scalars.push_back({"step/tokens_per_s", *event.tokens_per_s});
   note(board_->write(scalars_record(now_s, event.step, scalars)), "tensorboard");
 }
 
@@ -138,6 +147,7 @@ void Reports::histograms(const EpochEvent& event) {
 
 void Reports::validation(const Validation& measured) {
   if (!may_write() || !csv_ || session_->judged == TargetKind::values) return;
+  if (measured.tokens > 0) return;
   const auto& names = session_->dataset->class_names();
   const auto replace = [this](const char* file, const std::string& text) {
     note(in_run_dir([&] { return replace_file(session_->run_dir / file, text); }), file);

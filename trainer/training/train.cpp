@@ -1,6 +1,7 @@
 #include "trainer/training/train.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -357,11 +358,13 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
   const double elapsed_s = seconds_since(last_event_);
   const bool epoch_ends = at.images == images_ || session_.finished();
   if (reported_ && elapsed_s < 0.1 && !epoch_ends) return;  // at most ten per second
+  const double images_per_s = static_cast<double>(images_since_event_) / elapsed_s;
   reports_.step({.epoch = at.epoch + 1,
                  .step = at.step,
                  .loss = loss,
                  .lr = lr,
-                 .images_per_s = static_cast<double>(images_since_event_) / elapsed_s});
+                 .images_per_s = images_per_s,
+                 .tokens_per_s = session_.tokens_of(images_per_s)});
   reported_ = true;
   last_event_ = Clock::now();
   images_since_event_ = 0;
@@ -377,8 +380,9 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   EpochEvent event{
       .epoch = at.epoch + 1, .step = at.step, .loss = at.loss_sum / seen, .lr = step_lr_};
   if (session_.judged != TargetKind::values) {
-    event.accuracy = static_cast<double>(at.correct) / seen;
+    event.accuracy = static_cast<double>(at.correct) / (seen * session_.labels());
   }
+  if (session_.tokens_of(1)) event.perplexity = std::exp(event.loss);
   if (pause == Pause::epoch_end) {
     at.epoch += 1;
     at.images = 0;
@@ -399,6 +403,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
+  event.tokens_per_s = session_.tokens_of(event.images_per_s);
   event.images = epoch_images_;
   reports_.epoch(event, ranks, gpus);
   if (communicator_.rank() == 0) {
@@ -421,17 +426,8 @@ Result<Ok> Training::save(bool last) {
 }
 
 std::string_view to_string(TrainStatus status) {
-  switch (status) {
-    case TrainStatus::completed:
-      return "completed";
-    case TrainStatus::cancelled:
-      return "cancelled";
-    case TrainStatus::failed:
-      return "failed";
-    case TrainStatus::taken_over:
-      return "taken over";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> words{"completed", "cancelled", "failed", "taken over"};
+  return words[static_cast<std::size_t>(status)];
 }
 
 /// Collective. Called last, so that no other error replaces this one.

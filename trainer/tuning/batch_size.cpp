@@ -53,8 +53,7 @@ Result<BatchTrial> try_batch(const Session& session, int images, const Surroundi
   const auto alone = stand_in_for(session.shape.ranks);
   Executable& executable = *compiled->executable;
   ParameterArenas arenas(executable, *alone, *find_optimizer(config.optimizer),
-                         config.optimizer_options,
-                         {.shard = config.shard, .on_device = around.on_device});
+                         config.optimizer_options, arena_options(config, around.on_device));
   arenas.initialise(session.graph, config.seed);
   LoaderOptions options = loader_options(session, Split::train);
   options.destination = destination_of(&executable);

@@ -94,6 +94,18 @@ TEST(Progress, InAFile) {
   EXPECT_TRUE(matches_golden("launcher/progress_plain.txt", whole_run({.run_dir = "/run"})));
 }
 
+TEST(Progress, OfTokensShowsTheirRateAndThePerplexity) {
+  Progress progress({.run_dir = "/run"});
+  progress.take(start_of_three());
+  auto one = epoch(1, 145);
+  one.tokens_per_s = 204800;
+  one.val_perplexity = 1.5;
+  progress.take(one);
+  EXPECT_NE(progress.draw(145).find("val_loss 0.4000, val_perplexity 1.5000, val_accuracy 0.8500, "
+                                    "204,800 tokens/s"),
+            std::string::npos);
+}
+
 TEST(Progress, LiveLineFitsEveryWidth) {
   for (int columns = 12; columns < 140; ++columns) {
     Progress progress({.terminal = true, .columns = columns});

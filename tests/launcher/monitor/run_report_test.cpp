@@ -46,6 +46,14 @@ seconds of epoch 2 on 2 ranks
 )");
 }
 
+TEST(RunReport, OfTokensTellsTheirRateAndThePerplexity) {
+  auto run = finished_run();
+  run.summary.update(Json::parse(R"({"tokens_per_s":98765.4,"val_perplexity":21.25})"));
+  EXPECT_NE(render_run_report(run, {}, {})
+                .find("61.2 s, val_perplexity 21.25, 98,765 tokens/s, goodput 91 %"),
+            std::string::npos);
+}
+
 TEST(RunReport, TellsWhatItCost) {
   auto run = finished_run();
   run.summary.update(Json::parse(

@@ -182,6 +182,19 @@ TEST(FileChecks, TheTrainersDataAndItsProgram) {
   EXPECT_EQ(found(job, system), "");
 }
 
+TEST(FileChecks, OfAPatternOfTokenShardsTheFolder) {
+  auto system = home();
+  system.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["dataset"]["kind"] = "tokens";
+  job.train["dataset"]["path"] = "/data/none/x_train_*.bin";
+  EXPECT_THAT(found(job, system), HasSubstr("!train.dataset.path: no file or folder /data/none"));
+  system.folders.insert("/data/none/");
+  EXPECT_EQ(found(job, system), "");
+  job.train["dataset"]["path"] = "*.bin";
+  EXPECT_THAT(found(job, system), Not(HasSubstr("*.bin")));
+}
+
 TEST(FileChecks, TheWeightsToBeginWith) {
   auto system = home();
   system.programs.insert("dltrain");

@@ -138,6 +138,27 @@ TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
   EXPECT_EQ(json["status"], "completed");
 }
 
+TEST(Summary, WhereTokensArePredictedItTellsTheirRateAndThePerplexity) {
+  RunTotals totals;
+  totals.take(StartEvent{.time = 1});
+  totals.take(StepEvent{.time = 3, .epoch = 1, .step = 1, .images_per_s = 5, .tokens_per_s = 80});
+  EXPECT_DOUBLE_EQ(totals.tokens_per_s().value(), 80);
+  totals.take(EpochEvent{.time = 4,
+                         .epoch = 1,
+                         .images_per_s = 10,
+                         .tokens_per_s = 160,
+                         .val_perplexity = 12.5,
+                         .images = 40});
+  auto summary = summarize(totals, RunStatus::completed, 5, 2);
+  summary.epochs = 1;
+  const auto json = to_json(summary);
+  EXPECT_EQ(json.at("tokens_per_s").get<double>(), 160);
+  EXPECT_EQ(json.at("val_perplexity").get<double>(), 12.5);
+  EXPECT_TRUE(render_summary(summary, {"/runs/a", "", ""})
+                  .starts_with("completed: 2 ranks, 1 epoch, 5.0 s, val_perplexity 12.5, "
+                               "160 tokens/s (first epoch included)"));
+}
+
 /// Epoch 2 ends at step 20; the second incarnation goes on from step 12.
 RunTotals restarted() {
   RunTotals totals;

@@ -134,25 +134,47 @@ inline Tensors random_weights(const Graph& graph) {
   return tensors;
 }
 
-/// Random images and labels that own their memory.
+/// Returns the number of different tokens that the graph reads; 0: it reads images.
+inline std::int64_t vocabulary_of(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    if (const auto* words = std::get_if<Embedding>(&node.op)) return words->vocabulary;
+  }
+  return 0;
+}
+
+/// Whether a layer is one of sequences: their kinds, also where they read vectors.
+inline bool has_sequences(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    const auto* dense = std::get_if<Dense>(&node.op);
+    if (dense != nullptr && dense->input_major) return true;
+    return node.shape.size() == 2 || std::holds_alternative<LayerNorm>(node.op) ||
+           std::holds_alternative<Gelu>(node.op);
+  });
+}
+
+/// Random images, or sequences of tokens, and labels that own their memory.
 struct Images {
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;
+  int count;
 
-  Images(const Graph& graph, int batch, unsigned seed = 3) {
+  Images(const Graph& graph, int batch, unsigned seed = 3) : count(batch) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     const auto rows = static_cast<std::size_t>(batch);
     pixels.resize(rows * static_cast<std::size_t>(elements_of(graph.input_shape())));
-    labels.resize(rows);
-    for (float& pixel : pixels) pixel = normal(random);
+    labels.resize(rows * static_cast<std::size_t>(graph.labels()));
+    const auto vocabulary = static_cast<unsigned>(vocabulary_of(graph));
+    for (float& pixel : pixels) {
+      pixel = vocabulary == 0 ? normal(random) : static_cast<float>(random() % vocabulary);
+    }
     for (std::int32_t& label : labels) {
       label = static_cast<std::int32_t>(random() % static_cast<unsigned>(graph.classes()));
     }
   }
 
-  Batch batch(int count) const { return {.images = pixels, .labels = labels, .count = count}; }
-  Batch batch() const { return batch(static_cast<int>(labels.size())); }
+  Batch batch(int some) const { return {.images = pixels, .labels = labels, .count = some}; }
+  Batch batch() const { return batch(count); }
 };
 
 /// Returns ||a - b|| / ||b||, or ||a|| if b is zero.
@@ -175,11 +197,13 @@ inline void expect_close(const Graph& graph, const Tensors& actual, const Tensor
 }
 
 /// Returns the model's graph for Fashion-MNIST's images, or for the smallest of ours that it
-/// supports.
+/// supports, or for a sequence of tokens.
 inline Graph graph_of(const ModelEntry& model) {
   auto graph = model.build({.channels = 1, .height = 28, .width = 28}, 10);
   if (!graph) graph = model.build({.channels = 3, .height = 72, .width = 72}, 10);
   if (!graph) graph = model.build({.channels = 20, .height = 9, .width = 9}, 10);
+  if (!graph) graph = model.build({.channels = 3, .height = 32, .width = 32}, 10);
+  if (!graph) graph = model.build({.channels = 1, .height = 1, .width = 24}, 10);  // tokens
   EXPECT_TRUE(graph) << model.name;
   return *std::move(graph);
 }
@@ -197,10 +221,30 @@ inline bool has_dropout(const Graph& graph) {
 inline std::vector<ModelEntry> small_models() {
   std::vector<ModelEntry> small;
   for (const ModelEntry& model : models()) {
-    if (!model.build({.channels = 1, .height = 28, .width = 28}, 10)) continue;
+    const bool small_images{model.build({.channels = 1, .height = 28, .width = 28}, 10)};
+    if (!small_images && vocabulary_of(graph_of(model)) == 0) continue;
     if (graph_of(model).parameter_count() < 2'000'000) small.push_back(model);
   }
   return small;
+}
+
+/// GPUs have no layers of sequences yet: step_plan_test.cpp.
+inline bool is_computed(const BackendEntry& backend, const Graph& graph) {
+  const bool gpu = backend.device != "cpu" || backend.name == "host_gpu";
+  return !gpu || !has_sequences(graph);
+}
+
+/// Leaves out the cases or models that the backend does not compute.
+template <typename Case>
+std::vector<Case> computed_by(const BackendEntry& backend, std::vector<Case> all) {
+  std::erase_if(all, [&](const Case& one) {
+    if constexpr (requires { one.graph(); }) {
+      return !is_computed(backend, one.graph());
+    } else {
+      return !is_computed(backend, graph_of(one));
+    }
+  });
+  return all;
 }
 
 }  // namespace dllaunch

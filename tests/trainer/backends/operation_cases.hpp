@@ -203,6 +203,49 @@ inline std::vector<OperationCase> branching_cases() {
   };
 }
 
+/// Returns cases of sequences, made from tokens or from vectors.
+inline std::vector<OperationCase> sequence_cases() {
+  const Embedding words{.vocabulary = 11, .width = 12};
+  const Dense to_three{.units = 36};
+  return {
+      {"embedding", {7}, {words}},
+      {"embedding_of_pairs", {2}, {Embedding{.vocabulary = 3, .width = 1}}},
+      {"position_embedding", {5}, {words, PositionEmbedding{}}},
+      {"position_embedding_longer", {5}, {words, PositionEmbedding{.positions = 8}}},
+      {"layer_norm", {5}, {words, LayerNorm{}}},
+      {"layer_norm_of_17", {3}, {Embedding{.vocabulary = 5, .width = 17}, LayerNorm{.eps = 0.1}}},
+      {"layer_norm_of_vectors", {9}, {Dense{.units = 33}, LayerNorm{}}},
+      {"layer_norm_read_twice", {4}, {words, LayerNorm{}, Dense{.units = 12}, {Add{}, {2, 3}}}},
+      {"gelu", {5}, {words, Gelu{}}},
+      {"gelu_exact", {9}, {Dense{.units = 7}, Gelu{.exact = true}}},
+      {"gelu_of_images", {2, 4, 4}, {in_front(17), Gelu{}, same_size(3)}},
+      {"gelu_read_twice", {9}, {Dense{.units = 6}, Gelu{}, Dense{.units = 6}, {Add{}, {2, 3}}}},
+      {"dense_of_sequences", {6}, {words, Dense{.units = 5}, Relu{}}},
+      {"dense_input_major",
+       {6},
+       {words, Dense{.units = 20, .input_major = true}, Gelu{}, Dense{.units = 3}}},
+      {"dense_input_major_of_vectors", {6}, {Dense{.units = 9, .input_major = true}}},
+      {"dropout_of_sequences", {6}, {words, Dropout{.rate = 0.3}}},
+      {"attention", {5}, {words, to_three, Attention{.heads = 3}}},
+      {"attention_causal", {70}, {words, to_three, Attention{.heads = 2, .causal = true}}},
+      {"attention_of_one_head", {17}, {words, to_three, Attention{}, Dense{.units = 4}}},
+      {"attention_of_one_token", {1}, {words, to_three, Attention{.heads = 2, .causal = true}}},
+      {"attention_in_blocks", {131}, {words, to_three, Attention{.heads = 2, .causal = true}}},
+      {"block_of_gpt",
+       {6},
+       {words, PositionEmbedding{}, LayerNorm{}, to_three, Attention{.heads = 2, .causal = true},
+        Dense{.units = 12}, Placed{Add{}, {2, 6}}, LayerNorm{}, Dense{.units = 24}, Gelu{},
+        Dense{.units = 12}, Placed{Add{}, {7, 11}}, LayerNorm{}}},
+      {"to_sequence", {3, 4, 5}, {in_front(17), ToSequence{}, Dense{.units = 4}}},
+      {"to_sequence_first", {3, 4, 4}, {ToSequence{}, LayerNorm{}}},
+      {"class_token", {5}, {words, ClassToken{}, PositionEmbedding{.batched = true}}},
+      {"first_token", {5}, {words, LayerNorm{}, FirstToken{}}},
+      {"patches", {2, 6, 6}, {same_size(6), ToSequence{}, ClassToken{}, LayerNorm{}, FirstToken{}}},
+      {"logits_of_tokens", {6}, {words, Dense{.units = 9}}, 0},
+      {"logits_of_embedding", {6}, {words}, 0},
+  };
+}
+
 inline std::vector<OperationCase> dropout_cases() {
   return {
       {"dropout_of_vectors", {9}, {Dense{.units = 40}, Relu{}, Dropout{.rate = 0.3}}},
@@ -271,13 +314,19 @@ std::vector<OperationCase> activation_cases(const std::variant<Kinds...>&) {
   return all;
 }
 
-inline std::vector<OperationCase> operation_cases() {
+/// Returns those that GPUs compute too.
+inline std::vector<OperationCase> image_cases() {
   std::vector<OperationCase> all = chain_cases();
   for (OperationCase& one : activation_cases(Operation())) all.push_back(std::move(one));
-  for (auto more : {dropout_cases, volume_cases}) {
+  for (auto more : {dropout_cases, volume_cases, branching_cases}) {
     for (OperationCase& one : more()) all.push_back(std::move(one));
   }
-  for (OperationCase& one : branching_cases()) all.push_back(std::move(one));
+  return all;
+}
+
+inline std::vector<OperationCase> operation_cases() {
+  std::vector<OperationCase> all = image_cases();
+  for (OperationCase& one : sequence_cases()) all.push_back(std::move(one));
   return all;
 }
 

@@ -96,6 +96,18 @@ TEST(Graph, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(refused({1, 0, 4}, Relu{}), "model m: cannot read images of [1,0,4]");
   EXPECT_EQ(refused({1, 4, 4}, Relu{}),
             "model m: node ends the graph with [1,4,4], not with a vector of logits");
+  EXPECT_EQ(refused({1, 4, 4}, Embedding{.vocabulary = 2, .width = 2}),
+            "model m: node needs a vector of tokens, got [1,4,4]");
+  EXPECT_EQ(refused({4}, Embedding{.vocabulary = 0, .width = 2}),
+            "model m: node cannot have 0 rows of 2");
+  EXPECT_EQ(refused({4}, PositionEmbedding{}),
+            "model m: node needs a sequence [tokens,width], got [4]");
+  EXPECT_EQ(refused({4, 2}, PositionEmbedding{.positions = 3}),
+            "model m: node has 3 positions, got 4 tokens");
+  EXPECT_EQ(refused({4, 2}, LayerNorm{.eps = 0}), "model m: node cannot normalise with eps 0");
+  EXPECT_EQ(refused({4, 12}, Attention{.heads = 0}), "model m: node needs at least 1 head, got 0");
+  EXPECT_EQ(refused({4, 12}, Attention{.heads = 3}),
+            "model m: node cannot split 12 into query, key and value of 3 heads");
 }
 
 TEST(Graph, InfersShapesOfVolumes) {
@@ -205,6 +217,32 @@ TEST(Graph, RefusesInputsThatDoNotFit) {
             "model m: node cannot pool with kernel 3, stride 1, padding 2");
 }
 
+TEST(Graph, ANodeMayShareTheParametersOfAnother) {
+  GraphBuilder net("m", {4});
+  const int words = net.add("words", Embedding{.vocabulary = 7, .width = 3});
+  net.add_sharing("head", Dense{.units = 7, .bias = false}, words);
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph);
+  ASSERT_EQ(graph->parameters.size(), 1U);
+  EXPECT_EQ(graph->parameters[0].name, "words.weight");
+  EXPECT_EQ(graph->nodes[2].parameters, graph->nodes[1].parameters);
+  EXPECT_TRUE(graph->nodes[2].shares);
+  EXPECT_FALSE(graph->nodes[1].shares);
+  EXPECT_EQ(graph->classes(), 7);
+  EXPECT_EQ(graph->labels(), 4);
+}
+
+TEST(Graph, SharesOnlyParametersOfTheSameShapes) {
+  for (const Dense& head : {Dense{.units = 6, .bias = false}, Dense{.units = 7}}) {
+    GraphBuilder net("m", {4});
+    const int words = net.add("words", Embedding{.vocabulary = 7, .width = 3});
+    net.add_sharing("head", head, words);
+    const auto graph = std::move(net).finish();
+    ASSERT_FALSE(graph);
+    EXPECT_EQ(graph.error().what, "model m: head cannot share the parameters of words");
+  }
+}
+
 TEST(Models, AreListedByTheBuild) {
   const auto listed = names_of(models());
   EXPECT_EQ(listed.size(), models().size()) << "two of one name";
@@ -214,9 +252,11 @@ TEST(Models, AreListedByTheBuild) {
 
 TEST(Models, AllBuildForLargeImagesAndMostForFashionMnist) {
   for (const ModelEntry& model : models()) {
-    EXPECT_TRUE(model.build({13, 128, 128}, 10)) << model.name;
     EXPECT_FALSE(model.summary.empty()) << model.name;
-    const bool needs_more = model.name == "alexnet_bn" || model.name == "conv3d";
+    if (model.name.starts_with("gpt2")) continue;  // reads tokens
+    EXPECT_TRUE(model.build({13, 128, 128}, 10)) << model.name;
+    const bool needs_more =
+        model.name == "alexnet_bn" || model.name == "conv3d" || model.name == "vit";
     EXPECT_EQ(static_cast<bool>(model.build({1, 28, 28}, 10)), !needs_more) << model.name;
   }
 }

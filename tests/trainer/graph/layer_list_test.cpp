@@ -67,6 +67,15 @@ TEST(LayerList, TakesVolumes) {
             "");
 }
 
+TEST(LayerList, TakesTokens) {
+  EXPECT_EQ(built(R"({"input": "tokens", "layers": [
+      {"kind": "embedding", "vocabulary": 4, "width": 8}, "position_embedding",
+      {"kind": "layer_norm", "name": "norm"}, {"kind": "dense", "units": 24},
+      {"kind": "attention", "heads": 2, "causal": true}, {"kind": "dense", "units": 8},
+      {"kind": "add", "of": ["dense2", "norm"]}, "gelu", {"kind": "dense", "units": "classes"}]})"),
+            "");
+}
+
 TEST(LayerList, EveryKindBuildsAsTheSchemaSays) {
   const Json schema = layer_list_schema();
   const Json& block = schema["properties"]["layers"]["items"]["anyOf"][1]["properties"];
@@ -82,10 +91,16 @@ TEST(LayerList, EveryKindBuildsAsTheSchemaSays) {
       layer[name] = needed ? Json(1) : by["defaults"][kind];
     }
     const bool volume = kind.ends_with("3d");
+    const bool tokens = kind == "embedding" || kind == "attention" || kind == "class_token" ||
+                        kind == "first_token" || kind == "position_embedding" ||
+                        kind == "layer_norm";
     Json layers = Json::array();
     if (kind == "dense") layers.push_back("flatten");
+    if (tokens && kind != "embedding") {
+      layers.push_back({{"kind", "embedding"}, {"vocabulary", 4}, {"width", 6}, {"name", "words"}});
+    }
     layers.push_back(layer);
-    Json model = {{"input", volume ? "volume" : "image"}, {"layers", layers}};
+    Json model = {{"input", volume ? "volume" : tokens ? "tokens" : "image"}, {"layers", layers}};
     if (kind == "max_pool3d") model["layers"][0]["kernel"] = Json::array({1, 2, 2});
     if (kind != "dense" && kind != "flatten" && kind != "global_avg_pool") {
       model["layers"].push_back("flatten");
@@ -125,7 +140,7 @@ TEST(LayerList, NamesWhatIsWrongWithTheList) {
                 ElementsAre("model must be a name or {layers: [...]}"));
   }
   EXPECT_THAT(check_layer_list(Json::parse(R"({"layers": ["relu"], "input": 3, "depth": 2})")),
-              ElementsAre("model.input must be image or volume",
+              ElementsAre("model.input must be image, volume or tokens",
                           "unknown key 'model.depth' (input, layers)"));
 }
 

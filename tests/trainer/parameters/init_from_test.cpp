@@ -143,6 +143,35 @@ TEST(TakeTensors, TheReportIsBounded) {
 }
 
 /// Random files: accepted if and only if names and shapes agree outside of what is skipped.
+/// As in the file of openai-community/gpt2, and in one saved with its head.
+TEST(TakeTensors, TakesHuggingFacesFilesOfGpt2) {
+  const auto gpt2 = [] {
+    return std::vector<Tensor>{tensor("transformer.wte.weight", {4, 2}, DType::f32, 0),
+                               tensor("transformer.h.0.attn.c_attn.weight", {2, 6}, DType::f32, 10),
+                               tensor("transformer.h.0.attn.c_attn.bias", {6}, DType::f32, 20)};
+  };
+  const std::vector<Tensor> headless = {tensor("wte.weight", {4, 2}, DType::f32, 100),
+                                        tensor("h.0.attn.bias", {1, 1, 2, 2}, DType::f32, 1),
+                                        tensor("h.0.attn.c_attn.weight", {2, 6}, DType::f32, 110),
+                                        tensor("h.0.attn.c_attn.bias", {6}, DType::f32, 120)};
+  std::vector<Tensor> whole = gpt2();
+  for (Tensor& each : whole) each = tensor(each.name, each.shape, each.type, 100);
+  whole.push_back(tensor("lm_head.weight", {4, 2}, DType::f32, 100));
+  for (const std::vector<Tensor>& theirs : {headless, whole}) {
+    std::vector<Tensor> ours = gpt2();
+    const auto taken = take(ours, theirs);
+    ASSERT_TRUE(taken) << taken.error().what;
+    EXPECT_EQ(taken->taken, 3U);
+    EXPECT_EQ(values_of(ours[0])[0], 100);
+  }
+  std::vector<Tensor> lacking = headless;
+  lacking.pop_back();
+  std::vector<Tensor> ours = gpt2();
+  const auto refused = take(ours, lacking);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "missing: transformer.h.0.attn.c_attn.bias");
+}
+
 TEST(TakeTensors, IsAllOrNothing) {
   std::mt19937 random(6);
   int taken_files = 0;

@@ -71,8 +71,8 @@ TEST(Events, AreThoseOfTheTable) {
   auto log = EventLog::open(folder / "events.jsonl", /*fencing_token=*/4);
   ASSERT_TRUE(log);
   log->start({});
-  log->step({});
-  log->epoch({.loss_scale = 1024});
+  log->step({.tokens_per_s = 64});
+  log->epoch({.tokens_per_s = 64, .loss_scale = 1024});
   log->ranks(1, {.ranks = {{.steps = 8}}, .hosts = {"n1"}});
   log->gpus(1, {.ranks = {{}}, .hosts = {"n1"}, .pci = {"0000:07:00.0"}});
   log->checkpoint({});

@@ -71,6 +71,26 @@ TEST(LossScaling, GradientsOnTheHostAreUnscaledToo) {
   EXPECT_EQ(scale.factor, 2);
 }
 
+TEST(LossScaling, GradientsAreClippedAfterTheScaleIsTakenOut) {
+  const ScratchFolder folder;
+  auto communicator = *open_communicator("solo", RankEnv{});
+  auto config = small_config("reference");
+  config.clip_norm = 1;
+  auto session = prepare({.config = config, .run_dir = folder.path()}, *communicator);
+  ASSERT_TRUE(session);
+  LossScale scale{.factor = 1024};
+  LossScaling scaling(Precision::fp16, scale, *session->arenas, *communicator);
+  auto* const gradients = reinterpret_cast<float*>(session->arenas->gradients().data());
+  gradients[0] = 1024 * 0.75F;
+  EXPECT_FALSE(scaling.begin_update({.lr = 0.1, .step = 1}));
+  EXPECT_EQ(gradients[0], 0.75F) << "below the bound";
+  gradients[0] = 1024 * 3;
+  gradients[1] = 1024 * 4;
+  EXPECT_FALSE(scaling.begin_update({.lr = 0.1, .step = 2}));
+  EXPECT_NEAR(gradients[0], 3.0 / 5, 1e-6);
+  EXPECT_NEAR(gradients[1], 4.0 / 5, 1e-6);
+}
+
 /// A run that skips every step must not complete.
 TEST(LossScaling, GradientsThatAlwaysOverflowEndTheRun) {
   const ScratchFolder folder;

@@ -7,6 +7,7 @@
 #include "support/json.hpp"
 #include "tests/trainer/data/codecs/jpeg_bytes.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
+#include "tests/trainer/data/datasets/token_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -68,6 +69,44 @@ TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
     EXPECT_EQ(several.epoch["skipped"], 5);
     EXPECT_NEAR(several.epoch["val_loss"].get<double>(), one.epoch["val_loss"].get<double>(), 1e-9);
   }
+}
+
+/// Two shards with a bad token; clipped gradients and an averaged network, whole and sharded.
+TEST(DataOnRanks, TokensAreTheSameOnAnyNumberOfRanks) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  write_text(folder / "data/x_train_1.bin", token_ids(400, 1, 7, 40));
+  std::string bad = token_ids(300, 2, 11, 40);
+  bad[100] = 77;
+  write_text(folder / "data/x_train_2.bin", with_token_header(bad));
+  write_text(folder / "data/x_val_0.bin", token_ids(150, 3, 7, 40));
+  Json job = Json::parse(R"({
+    "model": "gpt2-tiny", "backend": "reference", "precision": "fp64", "epochs": 2,
+    "dataset": {"kind": "tokens", "sequence": 16, "classes": 40, "on_bad": "skip", "workers": 1},
+    "optimizer": {"name": "adamw", "lr": 0.003, "eps": 1e-4, "clip_norm": 0.5,
+                  "decay_vectors": false, "weight_decay": 0.1},
+    "ema": {"decay": 0.75, "validate": true}})");
+  job["dataset"]["path"] = (folder / "data").string();
+  const Curve one = train_on(1, job, folder / "1");
+  ASSERT_EQ(one.losses.size(), 8u);
+  EXPECT_EQ(one.epoch["skipped"], 1);
+  for (const int ranks : {2, 3}) {
+    job["optimizer"]["shard"] = ranks == 3;
+    const Curve several = train_on(ranks, job, folder / std::to_string(ranks));
+    ASSERT_EQ(several.losses.size(), one.losses.size());
+    for (std::size_t i = 0; i < one.losses.size(); ++i) {
+      EXPECT_NEAR(several.losses[i], one.losses[i], 1e-9 * one.losses[i]) << ranks << ", " << i;
+    }
+    for (const char* number : {"accuracy", "val_accuracy", "val_loss", "val_perplexity"}) {
+      EXPECT_NEAR(several.epoch[number].get<double>(), one.epoch[number].get<double>(), 1e-8)
+          << number;
+    }
+  }
+  job["dataset"]["on_bad"] = "stop";
+  write_text(folder / "bad/train.json", job.dump());
+  const auto refused = run_program(on_ranks(
+      2, {bin + "/every_loss", (folder / "bad/train.json").string(), (folder / "l").string()}));
+  EXPECT_THAT(refused.output, HasSubstr("x_train_2.bin: token 77 at offset 1124 is not below"));
 }
 
 /// Writes two classes of 28x28 images to `folder`; `level` is their brightness.

@@ -19,7 +19,8 @@ from torch.nn import functional as F
 
 sys.dont_write_bytecode = True  # would be written beside the sources
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../../bench/gpu"))
-import torch_models  # the models that the benchmark times
+import torch_models  # the models that the benchmarks time
+import torch_sequences
 
 TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
 
@@ -72,6 +73,14 @@ class Cnn(nn.Module):
 
 
 def build(model, images, state):
+    if model in torch_sequences.SIZES:
+        network = torch_sequences.gpt2(model, state["transformer.wte.weight"].shape[0])
+        network.load_state_dict(state, strict=True)
+        return network
+    if model in torch_sequences.VIT_SIZES:
+        network = torch_sequences.vit(model, images.shape[1], state)
+        network.load_state_dict(state, strict=True)
+        return network
     last_bias = {"cnn": "fc2.bias", "resnet50": "fc.bias", "resnet50v2": "predictions.bias"}[model]
     classes = state[last_bias].shape[0]
     if model == "cnn":
@@ -95,14 +104,17 @@ def each_kind(kinds, model, given):
     images, labels = given.pop("images"), given.pop("labels")
     for kind, dtype, layout in kinds:
         network = build(model, images, given).to(dtype).to(memory_format=layout).train()
-        yield kind, network, images.to(dtype).contiguous(memory_format=layout), labels
+        if model in torch_sequences.SIZES:
+            yield kind, network, images.long(), labels
+        else:
+            yield kind, network, images.to(dtype).contiguous(memory_format=layout), labels
 
 
 def gradients(model, given, out):
     found = {}
     for kind, network, images, labels in each_kind(DOUBLE + SINGLE, model, given):
         logits = network(images)
-        loss = F.cross_entropy(logits, labels)
+        loss = F.cross_entropy(logits.flatten(0, -2), labels)  # one label for each token
         loss.backward()
         found[f"{kind}:loss"] = loss
         found[f"{kind}:logits"] = logits
@@ -118,8 +130,9 @@ def losses(model, batch, lr, momentum, given, out):
     for kind, network, images, labels in each_kind(SINGLE, model, given):
         optimizer = torch.optim.SGD(network.parameters(), lr=float(lr), momentum=float(momentum))
         of_steps = []
+        labels = labels.view(len(images), -1)  # of a sequence one for each token
         for some, their in zip(images.split(int(batch)), labels.split(int(batch))):
-            loss = F.cross_entropy(network(some), their)
+            loss = F.cross_entropy(network(some).flatten(0, -2), their.flatten())
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -169,8 +169,14 @@ TEST_P(TorchNetworks, ComputeTheSameStep) {
 INSTANTIATE_TEST_SUITE_P(Models, TorchNetworks,
                          testing::Values(NetworkCase{"cnn", {1, 28, 28}, 8},
                                          NetworkCase{"resnet50", {3, 32, 32}, 8},
-                                         NetworkCase{"resnet50v2", {3, 32, 32}, 8}),
-                         [](const auto& one) { return one.param.model; });
+                                         NetworkCase{"resnet50v2", {3, 32, 32}, 8},
+                                         NetworkCase{"gpt2-tiny", {1, 1, 48}, 4},
+                                         NetworkCase{"vit-tiny", {3, 16, 12}, 4}),
+                         [](const auto& one) {
+                           std::string name = one.param.model;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace dllaunch

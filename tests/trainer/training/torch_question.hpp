@@ -68,7 +68,7 @@ class TorchQuestion {
                   const std::vector<std::int32_t>& labels) {
     const auto count = static_cast<std::int64_t>(labels.size());
     Shape shape = graph.input_shape();
-    shape.insert(shape.begin(), count);
+    shape.insert(shape.begin(), count / graph.labels());
     add("images", DType::f32, shape, pixels);
     add("labels", DType::i64, {count}, std::vector<std::int64_t>(labels.begin(), labels.end()));
   }

@@ -44,6 +44,11 @@ TrainConfig config_of(const TrainingCase& one) {
   config.data.images = 2 * one.batch;
   config.data.channels = one.image.channels;
   config.data.image_size = one.image.height;
+  if (one.model.starts_with("gpt2")) {
+    config.data.channels = config.data.image_size = {};
+    config.data.sequence = one.image.width;
+    config.data.classes = 10;
+  }
   config.batch_size = one.batch;
   config.epochs = steps / 2;
   config.optimizer = "sgd";
@@ -166,9 +171,16 @@ TEST_P(DeepTorchTraining, GivesTheLossesOfPyTorch) {
   EXPECT_LT(farthest(direct_, {nchw_, channels_last_}), 2 * farthest(nchw_, {channels_last_}));
 }
 
-const auto model_name = [](const auto& one) { return one.param.model; };
+const auto model_name = [](const auto& one) {
+  std::string name = one.param.model;
+  std::erase(name, '-');
+  return name;
+};
 INSTANTIATE_TEST_SUITE_P(Models, ShallowTorchTraining,
-                         testing::Values(TrainingCase{"cnn", {1, 28, 28}, 32, 0.004}), model_name);
+                         testing::Values(TrainingCase{"cnn", {1, 28, 28}, 32, 0.004},
+                                         TrainingCase{"gpt2-tiny", {1, 1, 32}, 16, 0.05},
+                                         TrainingCase{"vit-tiny", {3, 32, 32}, 16, 0.05}),
+                         model_name);
 INSTANTIATE_TEST_SUITE_P(Models, DeepTorchTraining,
                          testing::Values(TrainingCase{"resnet50", {3, 32, 32}, 8, 0.01, true},
                                          TrainingCase{"resnet50v2", {3, 32, 32}, 8, 1e-5}),

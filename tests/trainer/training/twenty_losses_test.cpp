@@ -12,8 +12,14 @@
 namespace dllaunch {
 namespace {
 
-TrainConfig twenty_steps(const std::string& backend, Precision precision) {
+TrainConfig twenty_steps(const std::string& model, const std::string& backend,
+                         Precision precision) {
   TrainConfig config = small_config(backend);
+  config.model = model;
+  if (model.starts_with("gpt2")) {
+    config.data.sequence = 24;
+    config.data.classes = 50;
+  }
   config.precision = precision;
   config.data.images = 96;
   config.batch_size = 8;
@@ -24,9 +30,10 @@ TrainConfig twenty_steps(const std::string& backend, Precision precision) {
 }
 
 /// Empty if this CPU or GPU does not have the precision, which fp32 always is.
-std::vector<double> losses_of(const std::string& backend, Precision precision) {
+std::vector<double> losses_of(const std::string& model, const std::string& backend,
+                              Precision precision) {
   const ScratchFolder folder;
-  const auto trained = train_alone(twenty_steps(backend, precision), folder.path());
+  const auto trained = train_alone(twenty_steps(model, backend, precision), folder.path());
   if (trained) return trained->losses;
   const bool lacking = trained.error().kind == ErrorKind::unavailable;
   EXPECT_TRUE(lacking && precision != Precision::fp32) << trained.error().what;
@@ -34,7 +41,10 @@ std::vector<double> losses_of(const std::string& backend, Precision precision) {
   return {};
 }
 
-class TwentyLosses : public testing::TestWithParam<BackendEntry> {};
+class TwentyLosses : public testing::TestWithParam<BackendEntry> {
+ protected:
+  void compare_with_reference(const std::string& model) const;
+};
 
 /// Relative tolerance of a loss. In single precision only the order of sums differs (4e-7 is
 /// usual); TF32 keeps 10 bits of each factor, bfloat16 has 8 everywhere, and truncating the rest
@@ -43,25 +53,37 @@ double tolerance(Precision precision) {
   return precision == Precision::fp32 ? 1e-4 : 5e-2;
 }
 
-TEST_P(TwentyLosses, MatchReference) {
-  const std::vector<double> wanted = losses_of("reference", Precision::fp32);
+void TwentyLosses::compare_with_reference(const std::string& model) const {
+  const std::vector<double> wanted = losses_of(model, "reference", Precision::fp32);
   ASSERT_EQ(wanted.size(), 20U);
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
     if (std::ranges::find(GetParam().precisions, precision) == GetParam().precisions.end()) {
       continue;
     }
     SCOPED_TRACE(to_string(precision));
-    const std::vector<double> seen = losses_of(std::string(GetParam().name), precision);
+    const std::vector<double> seen = losses_of(model, std::string(GetParam().name), precision);
     if (seen.empty()) continue;
     ASSERT_EQ(seen.size(), wanted.size());
     double most = 0;
     for (std::size_t step = 0; step < wanted.size(); ++step) {
       most = std::max(most, std::abs(seen[step] - wanted[step]) / wanted[step]);
     }
-    std::printf("%s %s: at most %.2g of a loss\n", std::string(GetParam().name).c_str(),
-                std::string(to_string(precision)).c_str(), most);
+    std::printf("%s on %s, %s: at most %.2g of a loss\n", model.c_str(),
+                std::string(GetParam().name).c_str(), std::string(to_string(precision)).c_str(),
+                most);
     EXPECT_LT(most, tolerance(precision));
   }
+}
+
+TEST_P(TwentyLosses, MatchReference) {
+  compare_with_reference("lenet");
+}
+
+TEST_P(TwentyLosses, OfTransformersMatchReference) {
+  if (GetParam().device != "cpu" || GetParam().name == "host_gpu")
+    GTEST_SKIP() << "GPUs have no layers of sequences yet";
+  compare_with_reference("gpt2-tiny");
+  compare_with_reference("vit-tiny");
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, TwentyLosses, testing::ValuesIn(usable_backends()),

@@ -1,6 +1,7 @@
 #include "trainer/backends/onednn/assemble.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -82,7 +83,10 @@ FusionContext fusion_context(const Graph& graph, const Readers& readers, int n) 
   const Node& node = graph.nodes[at(n)];
   FusionContext context;
   context.wants_dx = readers.wants_gradient(node.inputs.front());
+  context.frozen = std::ranges::all_of(
+      node.parameters, [&](int parameter) { return graph.parameters[at(parameter)].frozen; });
   context.gives_logits = at(n) + 1 == graph.nodes.size();
+  context.keeps_y = context.gives_logits && graph.labels() > 1 && is_weighted(node);
   const Node* previous = readers.previous(n);
   context.forward_fused = is_activation(node) && previous != nullptr && is_weighted(*previous);
   // A max pooling runs the backward pass of the ReLU it reads if it is the only reader.
@@ -115,6 +119,8 @@ Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& f
 /// Returns the layer of node n; nullptr: y is x. A kind without a case does not compile.
 struct LayerMaker {
   using Made = std::unique_ptr<Layer>;
+  const Program& program;
+  const Graph& graph;
   const Readers& readers;
   int n;
   const Node& node;
@@ -124,7 +130,11 @@ struct LayerMaker {
   Made operator()(const BatchNorm&) const { return nullptr; }  // see place_norm()
   Made operator()(const Conv2d&) const { return make_convolution(node, context); }
   Made operator()(const Conv3d&) const { return make_convolution(node, context); }
-  Made operator()(const Dense&) const { return make_dense(node, context); }
+  Made operator()(const Dense&) const {
+    const bool single = program.numerics().type == memory::data_type::f32;
+    return single && node.shape.size() == 2 ? make_token_dense(node, context)
+                                            : make_dense(node, context);
+  }
   Made operator()(const MaxPool2d&) const { return make_max_pool(node, context); }
   Made operator()(const MaxPool3d&) const { return make_max_pool(node, context); }
   Made operator()(const AvgPool2d&) const { return make_avg_pool(node, context); }
@@ -136,21 +146,43 @@ struct LayerMaker {
   Made operator()(const Dropout&) const { return make_dropout(node, context); }
   Made operator()(const Add&) const { return make_add(node); }
   Made operator()(const Flatten&) const {
+    const Shape& x = graph.nodes[at(node.inputs.front())].shape;
+    if (x.size() == 2) return make_flatten(node, x[0]);
     // Most readers accept an image in its own layout.
     return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+  }
+  Made operator()(const Embedding&) const { return make_embedding(node, is_shared()); }
+  Made operator()(const PositionEmbedding&) const { return make_position_embedding(node); }
+  Made operator()(const LayerNorm&) const { return make_layer_norm(node, context); }
+  Made operator()(const Gelu&) const { return make_gelu(node, context); }
+  Made operator()(const Attention&) const { return make_attention(node, context); }
+  Made operator()(const ToSequence&) const { return make_to_sequence(node, context); }
+  Made operator()(const ClassToken&) const { return make_class_token(node, context); }
+  Made operator()(const FirstToken&) const {
+    return make_first_token(node, context, graph.nodes[at(node.inputs.front())].shape[0]);
   }
   template <typename Kind>
   requires(Kind::traits.activation) Made operator()(const Kind&) const {
     return make_activation(node, context);
   }
+
+  /// Whether a later node reads its parameters.
+  bool is_shared() const {
+    return std::ranges::any_of(graph.nodes, [this](const Node& other) {
+      return other.shares && other.parameters == node.parameters;
+    });
+  }
 };
 
-std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
+std::unique_ptr<Layer> make_layer(const Program& program, const Graph& graph,
+                                  const Readers& readers, int n) {
   const Node& node = graph.nodes[at(n)];
-  return std::visit(LayerMaker{readers, n, node, fusion_context(graph, readers, n)}, node.op);
+  return std::visit(LayerMaker{program, graph, readers, n, node, fusion_context(graph, readers, n)},
+                    node.op);
 }
 
-std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
+std::vector<Placed> place_layers(const Program& program, const Graph& graph,
+                                 const Readers& readers) {
   const FusionPlan fusions = plan_fusions(graph);
   std::vector<Placed> all;
   for (int n = 1; n < static_cast<int>(graph.nodes.size()); ++n) {
@@ -159,7 +191,7 @@ std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
     all.push_back(fused != nullptr ? place_norm(graph, readers, *fused)
                                    : Placed{.nodes = {n},
                                             .inputs = graph.nodes[at(n)].inputs,
-                                            .layer = make_layer(graph, readers, n)});
+                                            .layer = make_layer(program, graph, readers, n)});
   }
   return all;
 }
@@ -169,6 +201,10 @@ void add_logits(Assembled& assembled, Program& program, const memory& y) {
   // A flattened image at the end of the graph is still [n,c,h,w] here, which in plain layout equals
   // [n,c*h*w].
   const memory::desc plain = plain_layout(dims_of(y.get_desc()));
+  if (!program.is_planned(y) && y.get_desc() == plain) {
+    assembled.logits = assembled.logit_grads = y;
+    return;
+  }
   assembled.logits = program.allocate_persistent(plain);
   assembled.logit_grads = program.allocate_persistent(plain);
   program.reorder(assembled.forward, "logits", y, assembled.logits);
@@ -177,11 +213,17 @@ void add_logits(Assembled& assembled, Program& program, const memory& y) {
 class Assembler {
  public:
   Assembler(const Graph& graph, Program& program)
-      : graph_(graph), program_(program), readers_(graph), layers_(place_layers(graph, readers_)) {}
+      : graph_(graph),
+        program_(program),
+        readers_(graph),
+        layers_(place_layers(program, graph, readers_)) {}
 
   Assembled assemble(int batch) {
     memory::dims input_dims{batch};
     input_dims.insert(input_dims.end(), graph_.input_shape().begin(), graph_.input_shape().end());
+    if (graph_.input_shape().size() == 2) {
+      input_dims = {batch * graph_.input_shape()[0], graph_.input_shape()[1]};
+    }
     assembled_.input = program_.allocate_persistent(plain_layout(input_dims));
     program_.bind_buffers(graph_);
     compile_forward();
@@ -221,11 +263,16 @@ class Assembler {
       BackwardOfNode steps;
       if (readers_.wants_gradient(placed->last())) compile_backward(*placed, dys, steps);
       for (auto n = placed->nodes.rbegin(); n != placed->nodes.rend(); ++n) {
-        for (const int parameter : graph_.nodes[at(*n)].parameters) {
+        const Node& node = graph_.nodes[at(*n)];
+        std::ranges::copy_if(
+            node.parameters, std::back_inserter(steps.gradients),
+            [this](int parameter) { return !graph_.parameters[at(parameter)].frozen; });
+        if (node.shares) continue;
+        for (const int parameter : node.parameters) {
           steps.slots.push_back({.slot = slot++, .parameter = parameter});
         }
       }
-      if (!steps.slots.empty() || !steps.input.empty()) {
+      if (!steps.slots.empty() || !steps.parameters.empty() || !steps.input.empty()) {
         assembled_.backward.push_back(std::move(steps));
       }
     }

@@ -19,9 +19,9 @@ struct NodeOutput {
 
 struct Assembled {
   dnnl::memory input;   // [batch, c, h, w], plain
-  dnnl::memory logits;  // [batch, classes], plain
-  dnnl::memory
-      logit_grads;  // [batch, classes], plain: d(loss)/d(logits); input of the backward pass
+  dnnl::memory logits;  // [batch, labels, classes], plain
+  /// d(loss)/d(logits), likewise; input of the backward pass. Of a sequence, the same memory.
+  dnnl::memory logit_grads;
   std::vector<Step> forward;
   std::vector<NodeOutput> outputs;       // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots

@@ -97,7 +97,7 @@ class ZeroPadLayer final : public Layer {
 
 class FlattenLayer final : public Layer {
  public:
-  explicit FlattenLayer(Node node) : node_(std::move(node)) {}
+  FlattenLayer(Node node, std::int64_t rows) : node_(std::move(node)), rows_(rows) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     image_ = plain_layout(dims_of(xs[0].get_desc()), type_of(xs[0].get_desc()));
@@ -112,7 +112,7 @@ class FlattenLayer final : public Layer {
 
  private:
   memory::desc vector() const {
-    return plain_layout({dims_of(image_)[0], node_.shape[0]}, type_of(image_));
+    return plain_layout({dims_of(image_)[0] / rows_, node_.shape[0]}, type_of(image_));
   }
   memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
               const memory::desc& layout) const {
@@ -124,13 +124,14 @@ class FlattenLayer final : public Layer {
   }
 
   Node node_;
+  std::int64_t rows_;
   memory::desc image_;
 };
 
 class FlattenedLayer final : public Layer {
  public:
   FlattenedLayer(std::unique_ptr<Layer> layer, const Node& node)
-      : layer_(std::move(layer)), flatten_(node) {}
+      : layer_(std::move(layer)), flatten_(node, 1) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     return flatten_.compile_forward(program, steps, {layer_->compile_forward(program, steps, xs)});
@@ -155,8 +156,8 @@ std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& cont
   return std::make_unique<ZeroPadLayer>(node, context);
 }
 
-std::unique_ptr<Layer> make_flatten(const Node& node) {
-  return std::make_unique<FlattenLayer>(node);
+std::unique_ptr<Layer> make_flatten(const Node& node, std::int64_t rows) {
+  return std::make_unique<FlattenLayer>(node, rows);
 }
 
 std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node) {

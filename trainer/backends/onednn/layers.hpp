@@ -18,12 +18,15 @@ struct FusionContext {
   bool forward_fused = false;        // activation: the previous node runs its forward pass
   bool backward_fused = false;       // ReLU: the next node, a max pooling, runs its backward pass
   bool wants_dx = true;              // whether the gradient of the input is needed
+  bool frozen = false;               // it has no trained parameter
   bool gives_logits = false;         // the last node: writes f32 for the loss
+  bool keeps_y = false;              // y is read and overwritten outside the program
 };
 
 using Memories = std::vector<dnnl::memory>;
 
-/// One node, or several fused ones. compile_forward() is called in graph order, then
+/// One node, or several fused ones. A sequence [tokens, width] is a memory [batch * tokens, width].
+/// compile_forward() is called in graph order, then
 /// compile_backward() in reverse order.
 class Layer {
  public:
@@ -58,9 +61,22 @@ std::unique_ptr<Layer> make_activation(const Node& node, const FusionContext& co
 std::unique_ptr<Layer> make_norm(NormGroup group, const FusionContext& context);
 std::unique_ptr<Layer> make_dropout(const Node& node, const FusionContext& context);
 std::unique_ptr<Layer> make_add(const Node& node);
+/// Of a sequence, in f32.
+std::unique_ptr<Layer> make_token_dense(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_embedding(const Node& node, bool is_shared);
+std::unique_ptr<Layer> make_position_embedding(const Node& node);
+std::unique_ptr<Layer> make_layer_norm(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_gelu(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_attention(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_to_sequence(const Node& node, const FusionContext& context);
+std::unique_ptr<Layer> make_class_token(const Node& node, const FusionContext& context);
+/// tokens: of an image's x.
+std::unique_ptr<Layer> make_first_token(const Node& node, const FusionContext& context,
+                                        std::int64_t tokens);
 std::unique_ptr<Layer> make_zero_pad(const Node& node, const FusionContext& context);
 /// For readers that do not accept an image as a vector.
-std::unique_ptr<Layer> make_flatten(const Node& node);
+/// rows: the rows of x that are one image.
+std::unique_ptr<Layer> make_flatten(const Node& node, std::int64_t rows = 1);
 /// A layer that writes images, followed by a flatten; both are `node`.
 std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node);
 

@@ -18,6 +18,7 @@
 #include "support/signal_stack.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/onednn/assemble.hpp"
+#include "trainer/backends/onednn/sequences/token_loss.hpp"
 #include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
@@ -121,6 +122,7 @@ class OneDnnExecutable final : public Executable {
         profile_(options.profile),
         pixels_(elements_of(graph.input_shape())),
         classes_(graph.classes()),
+        labels_(graph.labels()),
         loss_(graph.loss),
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
@@ -134,7 +136,11 @@ class OneDnnExecutable final : public Executable {
       slot.elements = layout.get_size() / sizeof(float);
       slot.layout = onednn::describe(layout);
     }
-    logits_.resize(static_cast<std::size_t>(batch_ * classes_));
+    if (onednn::is_token_loss(graph)) {
+      token_loss_.emplace(loss_.label_smoothing, labels_, classes_);
+      return;
+    }
+    logits_.resize(static_cast<std::size_t>(batch_ * labels_ * classes_));
     logit_grads_.resize(logits_.size());
   }
 
@@ -178,10 +184,7 @@ class OneDnnExecutable final : public Executable {
     run(assembled_.forward);
     stream_.wait();
 
-    const auto size = static_cast<std::size_t>(count_ * classes_);
-    std::copy_n(floats(assembled_.logits), size, logits_.begin());
-    ForwardResult result = evaluate_loss(loss_, batch, std::span(logits_).first(size),
-                                         std::span(logit_grads_).first(size));
+    ForwardResult result = evaluate(batch);
     if (hides_non_finite()) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
@@ -189,13 +192,18 @@ class OneDnnExecutable final : public Executable {
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     omp_set_num_threads(threads_);
     float* logit_grads = floats(assembled_.logit_grads);
-    const auto present = count_ * classes_;
-    std::transform(logit_grads_.begin(), logit_grads_.begin() + present, logit_grads,
-                   [scale](double value) { return static_cast<float>(scale * value); });
-    std::fill(logit_grads + present, logit_grads + batch_ * classes_, 0.F);
+    const auto present = count_ * labels_ * classes_;
+    if (token_loss_) {
+      token_loss_->write_gradients(floats(assembled_.logits), logit_grads, scale);
+    } else {
+      std::transform(logit_grads_.begin(), logit_grads_.begin() + present, logit_grads,
+                     [scale](double value) { return static_cast<float>(scale * value); });
+    }
+    std::fill(logit_grads + present, logit_grads + batch_ * labels_ * classes_, 0.F);
+    program_.call().accumulate = accumulate;
 
     for (BackwardOfNode& node : assembled_.backward) {
-      accumulate ? add_gradients(node) : run(node.parameters);
+      accumulate && !node.adds_gradients ? add_gradients(node) : run(node.parameters);
       for (const auto& [slot, parameter] : node.slots) on_ready(slot);
       for (Step& step : node.input) {
         run(step);
@@ -231,7 +239,8 @@ class OneDnnExecutable final : public Executable {
   }
 
   std::vector<double> logits() const override {
-    return {logits_.begin(), logits_.begin() + count_ * classes_};
+    const auto* const logits = floats(assembled_.logits);
+    return {logits, logits + count_ * labels_ * classes_};
   }
 
   void parallel_for(int count, const std::function<void(int)>& function) const override {
@@ -260,6 +269,15 @@ class OneDnnExecutable final : public Executable {
   }
 
  private:
+  ForwardResult evaluate(const Batch& batch) {
+    const float* logits = floats(assembled_.logits);
+    if (token_loss_) return token_loss_->evaluate(logits, batch);
+    const auto size = static_cast<std::size_t>(count_ * labels_ * classes_);
+    std::copy_n(logits, size, logits_.begin());
+    return evaluate_loss(loss_, batch, std::span(logits_).first(size),
+                         std::span(logit_grads_).first(size), labels_);
+  }
+
   /// Zeroes absent images: their gradients are zero too, but 0 * NaN would not be.
   void take_images(const Batch& batch) {
     assert(batch.count >= 0 && batch.count <= batch_);
@@ -304,7 +322,7 @@ class OneDnnExecutable final : public Executable {
     if (node.parameters.empty()) return;  // frozen, like all before it
     or_die("accumulate", [&] {
       std::vector<void*> homes;
-      for (const auto& [slot, parameter] : node.slots) {
+      for (const int parameter : node.gradients) {
         memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
         memory& fresh = fresh_gradients_[parameter];
         if (!fresh) fresh = program_.allocate_persistent(gradient.get_desc());
@@ -314,11 +332,11 @@ class OneDnnExecutable final : public Executable {
       run(node.parameters);
       stream_.wait();
       for (std::size_t i = 0; i < homes.size(); ++i) {
-        const auto& [slot, parameter] = node.slots[i];
-        program_.parameters()[static_cast<std::size_t>(parameter)].gradient.set_data_handle(
-            homes[i]);
+        const int parameter = node.gradients[i];
+        memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
+        gradient.set_data_handle(homes[i]);
         add_to(static_cast<float*>(homes[i]), floats(fresh_gradients_[parameter]),
-               static_cast<std::int64_t>(slots_[static_cast<std::size_t>(slot)].elements));
+               static_cast<std::int64_t>(gradient.get_desc().get_size() / sizeof(float)));
       }
     });
   }
@@ -355,15 +373,17 @@ class OneDnnExecutable final : public Executable {
   bool profile_;
   std::int64_t pixels_;  // elements of an image: all channels
   std::int64_t classes_;
+  std::int64_t labels_;  // of an image
   LossChoice loss_;
+  std::optional<onednn::TokenLoss> token_loss_;  // instead of the vectors below
   std::vector<ParameterSlot> slots_;
   dnnl::engine engine_;
   dnnl::stream stream_;
   onednn::Program program_;
   onednn::Assembled assembled_;
   std::unordered_map<int, memory> fresh_gradients_;  // per parameter, allocated on first use
-  std::vector<double> logits_;                       // [batch, classes]
-  std::vector<double> logit_grads_;                  // [batch, classes]: d(loss_sum)/d(logits)
+  std::vector<double> logits_;                       // [batch, labels, classes]
+  std::vector<double> logit_grads_;                  // likewise: d(loss_sum)/d(logits)
   int count_ = 0;                                    // images of the latest forward()
 };
 

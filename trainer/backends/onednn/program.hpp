@@ -34,6 +34,7 @@ struct CallState {
   int rows = 0;              // present images
   bool train = false;        // phase of the latest forward pass
   bool repeat = false;       // repeats that pass with the statistics it measured
+  bool accumulate = false;   // the backward pass adds to the gradients
   std::uint64_t random = 0;  // Batch::random of that pass
 };
 
@@ -44,8 +45,10 @@ struct BackwardOfNode {
     int slot = 0;
     int parameter = 0;
   };
-  std::vector<Slot> slots;       // of the node's parameters
+  std::vector<Slot> slots;       // of the node's parameters, unless it shares another's
+  std::vector<int> gradients;    // the node's parameters, also those it shares
   std::vector<Step> parameters;  // write their gradients
+  bool adds_gradients = false;   // they add to them if CallState::accumulate
   std::vector<Step> input;       // the rest
 };
 
@@ -122,6 +125,9 @@ class Program {
   void add_loop(std::vector<Step>& steps, const std::string& name,
                 const std::string& implementation, const std::vector<dnnl::memory>& memories,
                 std::function<void()> loop);
+
+  /// Whether a memory's address is this program's to choose.
+  bool is_planned(const dnnl::memory& memory) const { return index_.contains(memory.get()); }
 
   /// Returns the sum of `parts` (at least one), in `layout` or else the first part's. Overwrites
   /// the first part if it is not shared.

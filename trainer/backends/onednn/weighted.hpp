@@ -18,12 +18,15 @@ class Weighted : public Layer {
                                const Memories& xs) final {
     const dnnl::memory& x = xs[0];
     describe_primitives(program, x.get_desc());
-    const BoundParameter& weight = program.bind_parameter(
-        node_.parameters[0], plain_layout(weight_dims_), gradient_desc_.diff_weights_desc());
+    const BoundParameter& weight = node_.shares
+                                       ? parameter(program, 0)
+                                       : program.bind_parameter(node_.parameters[0], plain_weight(),
+                                                                gradient_desc_.diff_weights_desc());
     x_ = program.reorder_to(steps, node_.name + " x", x, forward_desc_.src_desc());
     weight_ = program.reorder_to(steps, node_.name + " weight", weight.weight,
                                  forward_desc_.weights_desc());
-    dnnl::memory y = program.allocate(forward_desc_.dst_desc());
+    dnnl::memory y = context_.keeps_y ? program.allocate_persistent(forward_desc_.dst_desc())
+                                      : program.allocate(forward_desc_.dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x_}, {DNNL_ARG_WEIGHTS, weight_}, {DNNL_ARG_DST, y}};
     if (has_bias()) {
       const auto plain = plain_layout({weight_dims_[0]});
@@ -38,6 +41,9 @@ class Weighted : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) final {
     auto& first = steps.parameters;
     const auto dy = program.sum(first, node_.name + " dy", dys);
+    if (context_.frozen) {
+      return {context_.wants_dx ? compile_backward_data(program, steps.input, dy) : dy};
+    }
     const auto x = program.reorder_to(first, node_.name + " x", program.recompute(first, x_),
                                       gradient_desc_.src_desc());
     const auto diff_dst =
@@ -56,6 +62,9 @@ class Weighted : public Layer {
 
   /// Fills weight_dims_ and the primitive descriptors; backward_desc_ only if wants_dx.
   virtual void describe_primitives(const Program& program, const dnnl::memory::desc& x) = 0;
+
+  /// Returns the weight's layout in a checkpoint.
+  virtual dnnl::memory::desc plain_weight() const { return plain_layout(weight_dims_); }
 
   /// Returns the data type of y.
   dnnl::memory::data_type output_type(const Program& program) const {

@@ -38,9 +38,9 @@ class ReferenceExecutable final : public Executable {
       outputs_.emplace_back(rows * size);
       output_grads_.emplace_back(rows * size);
     }
-    const auto classes = static_cast<std::size_t>(graph_.classes());
-    logits_.resize(rows * classes);
-    logit_grads_.resize(rows * classes);
+    outputs_per_row_ = graph_.labels() * graph_.classes();
+    logits_.resize(rows * static_cast<std::size_t>(outputs_per_row_));
+    logit_grads_.resize(logits_.size());
     weights_.resize(graph_.parameters.size());
     gradients_.resize(graph_.parameters.size());
     statistics_.resize(graph_.nodes.size());
@@ -90,10 +90,10 @@ class ReferenceExecutable final : public Executable {
     for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
       std::visit([&](const auto& op) { run_forward(op, n, phase); }, graph_.nodes[n].op);
     }
-    const auto logits = rows * static_cast<std::size_t>(graph_.classes());
+    const auto logits = rows * static_cast<std::size_t>(outputs_per_row_);
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
     return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
-                         std::span(logit_grads_).first(logits));
+                         std::span(logit_grads_).first(logits), graph_.labels());
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
@@ -105,8 +105,10 @@ class ReferenceExecutable final : public Executable {
     int slot = 0;
     for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
       std::visit([&](const auto& op) { run_backward(op, n); }, graph_.nodes[n].op);
-      for (std::size_t p = 0; p < graph_.nodes[n].parameters.size(); ++p) on_ready(slot++);
-      if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
+      const Node& node = graph_.nodes[n];
+      const std::size_t finished = node.shares ? 0 : node.parameters.size();
+      for (std::size_t p = 0; p < finished; ++p) on_ready(slot++);
+      if (finished == 0) on_ready(no_slot);
     }
   }
 
@@ -122,7 +124,7 @@ class ReferenceExecutable final : public Executable {
   }
 
   std::vector<double> logits() const override {
-    return {logits_.begin(), logits_.begin() + count_ * graph_.classes()};
+    return {logits_.begin(), logits_.begin() + count_ * outputs_per_row_};
   }
 
  private:
@@ -228,6 +230,7 @@ class ReferenceExecutable final : public Executable {
 
   Graph graph_;
   int batch_;
+  std::int64_t outputs_per_row_ = 0;  // labels times classes
   SumOverRanks sum_over_ranks_;
   std::vector<ParameterSlot> slots_;
   std::vector<Real*> weights_;              // per parameter
@@ -237,10 +240,10 @@ class ReferenceExecutable final : public Executable {
       output_grads_;  // per node [batch, shape]: d(scale * loss_sum)/d(output)
   std::vector<std::vector<double>> buffers_;            // per buffer
   std::vector<reference::BatchStatistics> statistics_;  // per node
-  std::vector<double> logits_;                          // [batch, classes]
-  std::vector<double> logit_grads_;                     // [batch, classes]: d(loss_sum)/d(logits)
-  std::uint64_t random_ = 0;                            // of the latest forward()
-  int count_ = 0;                                       // images of the latest forward()
+  std::vector<double> logits_;                          // [batch, labels, classes]
+  std::vector<double> logit_grads_;  // [batch, labels, classes]: d(loss_sum)/d(logits)
+  std::uint64_t random_ = 0;         // of the latest forward()
+  int count_ = 0;                    // images of the latest forward()
 };
 
 class ReferenceBackend final : public Backend {

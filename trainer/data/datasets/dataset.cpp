@@ -28,6 +28,11 @@ Result<Ok> Dataset::read_targets(Split, std::int64_t, std::span<float>) const {
   return Error{ErrorKind::bad_request, "images of this data set have one class each", ""};
 }
 
+Result<Ok> Dataset::read_tokens(Split, std::int64_t, std::span<float>,
+                                std::span<std::int32_t>) const {
+  return Error{ErrorKind::bad_request, "this data set has images, not tokens", ""};
+}
+
 namespace {
 
 template <typename Pixel, typename Sum>
@@ -92,6 +97,7 @@ Result<Normalization> measure(const Dataset& dataset, bool skip_bad, double whol
 }  // namespace
 
 Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad) {
+  if (dataset.tokens() > 0) return Normalization{.mean = {0}, .std = {1}};
   if (dataset.floats()) {
     return measure<ChannelSums<float, double>>(
         dataset, skip_bad, 1, [&](std::int64_t index, std::span<float> pixels) {

@@ -1,5 +1,5 @@
-// Data sets: labelled images by index. One file per data set in this folder.
-// Knows nothing about batches, ranks or sampling.
+// Data sets: labelled images, or sequences of tokens, by index. One file per data set in this
+// folder. Knows nothing about batches, ranks or sampling.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Normalization {
   std::vector<double> std;
 };
 
-/// Images in memory, in files, or generated. read() must be thread-safe.
+/// Images, or sequences of tokens, in memory, in files, or generated; in the rest of the trainer an
+/// image stands for either. read(), read_floats() and read_tokens() must be thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -54,8 +55,19 @@ class Dataset {
   /// Returns how many training images, evenly spaced, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
-  /// Number of classes, or of target values per image.
-  int classes() const { return static_cast<int>(class_names().size()); }
+  /// Tokens of a sample; 0: images. If not 0, only read_tokens() is called, image_shape() is
+  /// [1, 1, tokens], and class_names() is empty.
+  virtual int tokens() const { return 0; }
+  /// Writes the ids of sample `index`, and for each of them the id that follows: [tokens] both,
+  /// 0 .. classes() - 1. bad_request as for read().
+  virtual Result<Ok> read_tokens(Split split, std::int64_t index, std::span<float> ids,
+                                 std::span<std::int32_t> next) const;
+  /// Reads part `part` of `parts` of all files and checks what only reading shows. bad_request
+  /// names the file. Only data sets of tokens do: other checks are part of opening.
+  virtual Result<Ok> check(int /*part*/, int /*parts*/) const { return Ok{}; }
+
+  /// Number of classes, of target values per image, or of ids in the vocabulary.
+  virtual int classes() const { return static_cast<int>(class_names().size()); }
   std::size_t pixels() const {
     const ImageShape& shape = image_shape();
     return static_cast<std::size_t>(shape.channels) * static_cast<std::size_t>(shape.height) *
@@ -79,8 +91,9 @@ struct DatasetOptions {
   std::optional<int> classes = {};
   std::optional<int> channels = {};
   std::optional<int> image_size = {};
-  std::string layout = "nhwc";  // or nchw
-  bool skip_bad = false;        // bad images are reported by read(), not by open()
+  std::optional<int> sequence = {};  // tokens of a sample
+  std::string layout = "nhwc";       // or nchw
+  bool skip_bad = false;             // bad images are reported by read(), not by open()
   std::uint64_t seed = 1;
 };
 
@@ -91,7 +104,7 @@ struct DatasetEntry {
   bool files = true;  // stored under a path; otherwise generated, with sizes as options
   /// Opens the data set. bad_request names the missing or damaged file.
   Result<std::unique_ptr<Dataset>> (*open)(const DatasetOptions& options);
-  /// Options besides path and image_size: some of images, classes, channels, layout.
+  /// Options besides path: some of images, classes, channels, layout, sequence, image_size.
   std::string_view takes = "";
 };
 std::span<const DatasetEntry> datasets();

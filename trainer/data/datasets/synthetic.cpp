@@ -1,4 +1,5 @@
-// Generated images that a network can learn: a pattern per class plus noise.
+// Generated images that a network can learn: a pattern per class plus noise. With `sequence`,
+// tokens (synthetic_tokens.hpp).
 //
 // An image depends only on (seed, index), so there are no files and any size is possible. A class
 // is an 8x8 grid of light and dark cells per channel; a pixel is 128 +- 32 by its cell, +- 64 by
@@ -9,6 +10,7 @@
 
 #include "support/random.hpp"
 #include "trainer/data/datasets/dataset.hpp"
+#include "trainer/data/datasets/synthetic_tokens.hpp"
 
 namespace dllaunch {
 namespace {
@@ -115,6 +117,12 @@ class Synthetic : public Dataset {
 };
 
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+  if (options.sequence) {
+    SyntheticTokensOptions tokens{.sequence = *options.sequence, .seed = options.seed};
+    tokens.vocabulary = options.classes.value_or(tokens.vocabulary);
+    tokens.samples = options.images.value_or(tokens.samples);
+    return synthetic_tokens(tokens);
+  }
   return std::unique_ptr<Dataset>(std::make_unique<Synthetic>(options));
 }
 
@@ -122,7 +130,8 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry synthetic_dataset;
 const DatasetEntry synthetic_dataset{"synthetic",
-                                     "generated, learnable images of any number and size; no files",
-                                     false, open, "images classes channels"};
+                                     "generated, learnable images of any number and size, or "
+                                     "sequences of tokens; no files",
+                                     false, open, "images classes channels sequence"};
 
 }  // namespace dllaunch

@@ -43,6 +43,10 @@ Inferred needs_volume(const Shape& x) {
   return shape_error("needs a volume [channels,depth,height,width], got {}", {x});
 }
 
+Inferred needs_sequence(const Shape& x) {
+  return shape_error("needs a sequence [tokens,width], got {}", {x});
+}
+
 Inferred shape_only(Shape shape) {
   Inferred inferred;
   inferred.shape = std::move(shape);

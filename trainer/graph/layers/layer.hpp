@@ -21,7 +21,7 @@
 namespace dllaunch {
 
 /// A shape without the batch: an image is [channels, height, width], a volume [channels, depth,
-/// height, width], a vector [features].
+/// height, width], a sequence [tokens, width], a vector [features].
 using Shape = std::vector<std::int64_t>;
 
 std::int64_t elements_of(const Shape& shape);
@@ -34,6 +34,7 @@ enum class Initial {
   glorot_uniform,  // +- sqrt(6 / (fan_in + fan_out)), Keras's default (Glorot and Bengio 2010)
   he_normal,       // deviation sqrt(2 / fan_out), torchvision's ResNet (He et al. 2015)
   torch_uniform,   // +- 1 / sqrt(fan_in), PyTorch's Linear, also for its bias
+  normal,          // deviation Parameter::deviation
 };
 
 struct Parameter {
@@ -42,7 +43,8 @@ struct Parameter {
   std::int64_t fan_in = 0;   // input channels times kernel area
   std::int64_t fan_out = 0;  // output channels times kernel area
   Initial initial = Initial::zeros;
-  bool frozen = false;  // not trained
+  bool frozen = false;   // not trained
+  double deviation = 0;  // of Initial::normal
 };
 
 /// State that a node keeps from step to step and that has no gradient.
@@ -126,6 +128,7 @@ struct MessageArg {
 Inferred shape_error(std::string_view problem, std::initializer_list<MessageArg> values = {});
 Inferred needs_image(const Shape& x);
 Inferred needs_volume(const Shape& x);
+Inferred needs_sequence(const Shape& x);
 /// Returns the shape of a layer without parameters.
 Inferred shape_only(Shape shape);
 

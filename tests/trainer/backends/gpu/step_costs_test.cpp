@@ -162,7 +162,7 @@ TEST(StepCosts, GrowWithTheBatchButForParameters) {
 }
 
 TEST(StepCosts, OfEveryOperationAreThere) {
-  for (const OperationCase& one : operation_cases()) {
+  for (const OperationCase& one : image_cases()) {
     SCOPED_TRACE(one.name);
     for (const PassCost& pass : step_costs(one.graph(), {.batch = 3, .type = DType::f16})) {
       EXPECT_GT(pass.bytes, 0) << pass.name;

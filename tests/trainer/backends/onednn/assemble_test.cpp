@@ -63,6 +63,15 @@ TEST(OneDnnAssemble, GoesBackAsFarAsSomethingIsTrained) {
   EXPECT_EQ(onednn_work(frozen_but({"fc"}, graph_of("cnn"))), both);
 }
 
+TEST(OneDnnAssemble, ComputesNoGradientsOfWhatIsFrozenAboveSomethingTrained) {
+  EXPECT_EQ(onednn_work(frozen_but({"conv1", "fc2"}, graph_of("cnn"))),
+            (std::vector<std::string>{"conv1 forward", "conv2 forward", "pool forward",
+                                      "fc1 forward", "fc2 forward", "fc2 backward weights",
+                                      "fc2 backward data", "relu3 backward", "fc1 backward data",
+                                      "pool relu backward", "pool backward", "conv2 backward data",
+                                      "relu1 backward", "conv1 backward weights"}));
+}
+
 /// Through branches, normalisations and pools: freezing earlier layers does not change the
 /// gradients.
 TEST(OneDnnAssemble, TrainedGradientsDoNotDependOnWhatIsFrozenBefore) {

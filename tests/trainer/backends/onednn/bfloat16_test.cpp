@@ -210,7 +210,8 @@ TEST_F(OneDnnBFloat16, LeavesAbsentRowsOut) {
       EXPECT_EQ(actual.result.correct, expected.result.correct);
       EXPECT_EQ(actual.logits, expected.logits);
       EXPECT_EQ(actual.gradients, expected.gradients);
-      ASSERT_EQ(actual.logits.size(), static_cast<std::size_t>(count * graph.classes()));
+      ASSERT_EQ(actual.logits.size(),
+                static_cast<std::size_t>(count * graph.labels() * graph.classes()));
     }
   }
 }

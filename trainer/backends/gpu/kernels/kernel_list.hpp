@@ -57,6 +57,6 @@ using Kernels =
                       ToChannelsLast<float, Float16>, ToChannelsLast<BFloat16, BFloat16>,
                       ToChannelsLast<Float16, Float16>, JoinMoments<double>, TakeMoments<double>,
                       TakeRunning<double>, JoinSums<double>, TakeMeans<double>, LargestOutputs,
-                      MultiplyGradients, SquareParts<double>, JoinSquares<double>>{});
+                      MultiplyGradients, MoveTowards, SquareParts<double>, JoinSquares<double>>{});
 
 }  // namespace dllaunch::gpu

@@ -50,6 +50,22 @@ struct MultiplyGradients {
   }
 };
 
+/// average += share * (weights - average).
+struct MoveTowards {
+  static constexpr int pack = pack_of<float>;
+  float* average;
+  const float* weights;
+  float share;
+  bool in_packs() const { return aligned<pack>(average, weights); }
+  template <int N>
+  constexpr void at(std::int64_t i) const {
+    auto moved = read<N>(average, i);
+    const auto from = read<N>(weights, i);
+    for (int k = 0; k < N; ++k) moved.of[k] += share * (from.of[k] - moved.of[k]);
+    write(average, i, moved);
+  }
+};
+
 constexpr int update_pack = pack_of<float>;
 
 /// What a step writes besides the states: weights, or gradients if it is a direct() one.

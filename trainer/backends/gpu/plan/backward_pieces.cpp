@@ -8,7 +8,8 @@ std::vector<BackwardPiece> node_pieces(const Graph& graph) {
   std::vector<BackwardPiece> pieces;
   int slot = 0;
   for (int n = static_cast<int>(graph.nodes.size()) - 1; n > 0; --n) {
-    const int slots = static_cast<int>(graph.nodes[static_cast<std::size_t>(n)].parameters.size());
+    const Node& node = graph.nodes[static_cast<std::size_t>(n)];
+    const int slots = node.shares ? 0 : static_cast<int>(node.parameters.size());
     pieces.push_back({n, n, slot, slots});
     slot += slots;
   }

@@ -7,6 +7,7 @@
 
 #include "support/position.hpp"
 #include "trainer/backends/fusion_plan.hpp"
+#include "trainer/backends/gpu/kernels/kernel_list.hpp"
 #include "trainer/graph/readers.hpp"
 
 namespace dllaunch::gpu {
@@ -62,6 +63,14 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
   extend(plan.values.back(), plan.steps - 1);
 }
 
+/// Whether kernels, a library or the executable itself compute a kind of layer.
+template <typename Kind>
+constexpr bool is_computed =
+    Kind::traits.weighted || std::is_same_v<Kind, Input> || std::is_same_v<Kind, BatchNorm> ||
+    std::is_same_v<Kind, Add> || std::is_same_v<Kind, Dropout> || requires {
+  LayerKernels<Kind, float>::forward;
+};
+
 }  // namespace
 
 Window window_of(const Operation& op) {
@@ -78,6 +87,20 @@ std::optional<Error> window_error(const Graph& graph) {
                  fmt::format("{}: its window has {} elements; on GPUs max pooling has at most {}",
                              node.name, elements, most),
                  "use a smaller kernel, or compute on CPUs"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> layer_error(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    const bool computed =
+        std::visit([]<typename Kind>(const Kind&) { return is_computed<Kind>; }, node.op);
+    const auto* dense = std::get_if<Dense>(&node.op);
+    const bool input_major = dense != nullptr && dense->input_major;
+    if (computed && node.shape.size() != 2 && !node.shares && !input_major) continue;
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{}: backends on GPUs have no layers of sequences yet", node.name),
+                 "compute on CPUs: backend onednn"};
   }
   return std::nullopt;
 }

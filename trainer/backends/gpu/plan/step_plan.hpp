@@ -42,6 +42,9 @@ StepPlan plan_steps(const Graph& graph, int batch);
 /// is stored in 16 bits.
 std::optional<Error> window_error(const Graph& graph);
 
+/// bad_request: a layer that GPUs do not compute.
+std::optional<Error> layer_error(const Graph& graph);
+
 /// Returns the window of a convolution or pooling.
 Window window_of(const Operation& op);
 

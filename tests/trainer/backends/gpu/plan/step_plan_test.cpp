@@ -41,6 +41,18 @@ TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
             "pool: its window has 66049 elements; on GPUs max pooling has at most 65536");
 }
 
+TEST(StepPlan, LayersOfSequencesAreRefused) {
+  EXPECT_FALSE(layer_error(case_named("batch_norm_relu")));
+  EXPECT_FALSE(layer_error(case_named("dropout_of_17_channels")));
+  for (const char* name : {"embedding", "layer_norm_of_vectors", "gelu_of_images", "attention",
+                           "dense_input_major_of_vectors"}) {
+    const auto error = layer_error(case_named(name));
+    ASSERT_TRUE(error) << name;
+    EXPECT_EQ(error->kind, ErrorKind::bad_request);
+    EXPECT_TRUE(error->what.ends_with("backends on GPUs have no layers of sequences yet"));
+  }
+}
+
 TEST(StepPlan, ANormRunsWithTheReluBehindIt) {
   const StepPlan plan = plan_steps(case_named("batch_norm_relu"), 4);
   EXPECT_EQ(absorbed_in(plan), std::vector<int>{2});

@@ -27,16 +27,19 @@ Graph small_graph() {
 
 /// An executable and arenas of a run with one rank.
 struct SmallRun {
-  SmallRun(Graph of, std::string_view optimizer, bool on_device) : graph(std::move(of)) {
+  SmallRun(Graph of, std::string_view optimizer, bool on_device)
+      : SmallRun(std::move(of), optimizer, ArenaOptions{.on_device = on_device}) {}
+  SmallRun(Graph of, std::string_view optimizer, const ArenaOptions& placed)
+      : graph(std::move(of)) {
     executable = *(*backend)->compile(graph, {.batch = 4});
     const OptimizerEntry& entry = *find_optimizer(optimizer);
     OptimizerOptions options = entry.defaults;
     options.weight_decay = 0.01;
     options.momentum = 0.9;
-    arenas = std::make_unique<ParameterArenas>(*executable, *communicator, entry, options,
-                                               ArenaOptions{.on_device = on_device});
+    arenas = std::make_unique<ParameterArenas>(*executable, *communicator, entry, options, placed);
     arenas->freeze(graph);
     arenas->initialise(graph, 7);
+    arenas->begin_average();
   }
   double step(const Images& images, int number) {
     const double loss = executable->forward(images.batch(), Phase::train).loss_sum;
@@ -86,6 +89,43 @@ TEST(GpuArenas, TrainAsArenasOnTheHostDo) {
     }
     expect_near(there.arenas->weights(), here.arenas->weights());
     expect_near(there.arenas->states(), here.arenas->states());
+  }
+}
+
+TEST(GpuArenas, ClipAverageAndSpareVectorsAsArenasOnTheHostDo) {
+  for (const std::string_view optimizer : {"sgd", "adamw", "lamb"}) {
+    SCOPED_TRACE(optimizer);
+    Graph graph = small_graph();
+    graph.parameters[1].frozen = true;
+    ArenaOptions how{.on_device = false, .clip_norm = 1e-3, .average_decay = 0.75};
+    how.decay_vectors = false;
+    SmallRun here(graph, optimizer, how);
+    how.on_device = true;
+    SmallRun there(graph, optimizer, how);
+    const Images images(graph, 4);
+    for (int step = 1; step <= 4; ++step) {
+      const double wanted = here.step(images, step);
+      EXPECT_NEAR(there.step(images, step), wanted, 1e-4 * wanted) << step;
+      const double norm = here.arenas->gradient_norm();
+      EXPECT_NEAR(there.arenas->gradient_norm(), norm, 1e-4 * norm);
+      if (optimizer == "lamb") continue;  // which has replaced its gradients
+      EXPECT_LE(norm, 1e-3 * (1 + 1e-5));
+      if (step == 1) {
+        EXPECT_NEAR(norm, 1e-3, 1e-6);
+      }
+    }
+    expect_near(there.arenas->weights(), here.arenas->weights());
+    expect_near(there.arenas->states(), here.arenas->states());
+    const auto weights = there.arenas->weights();
+    there.arenas->exchange_average();
+    here.arenas->exchange_average();
+    expect_near(there.arenas->weights(), here.arenas->weights());
+    const auto loss = [&](SmallRun& run) {
+      return run.executable->forward(images.batch(), Phase::evaluate).loss_sum;
+    };
+    EXPECT_NEAR(loss(there), loss(here), 1e-4 * loss(here)) << "computes with the average";
+    there.arenas->exchange_average();
+    EXPECT_EQ(floats(there.arenas->weights()[0]), floats(weights[0]));
   }
 }
 

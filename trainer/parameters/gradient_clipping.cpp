@@ -1,0 +1,55 @@
+// Gradient clipping by the norm of all gradients (Pascanu, Mikolov, Bengio 2013, section 3.2).
+#include <cmath>
+#include <numeric>
+
+#include "trainer/parameters/arena_visits.hpp"
+
+namespace dllaunch {
+
+double ParameterArenas::gradient_norm() {
+  double sum = 0;
+  for (const Own& own : own_parts()) {
+    if (device_optimizer_ != nullptr) {
+      std::vector<SquareSums> sums(layout_.offset.size());
+      visit_runs(own, [&](const ArenaPart& part, const Own&) {
+        device_optimizer_->square_sums(part, sums);
+      });
+      for (const SquareSums& each : sums) sum += each.gradients;
+      continue;
+    }
+    // Parts of a fixed size, summed in their order: the threads do not change the bits.
+    SharedUpdate shared(bytes_of(layout_.type));
+    visit_pieces(own, [&](std::size_t, const ParameterUpdate& piece) { shared.add(piece); });
+    std::vector<double> sums(static_cast<std::size_t>(shared.parts()));
+    executable_.parallel_for(shared.parts(), [&](int index) {
+      const ParameterUpdate part = shared.part(index);
+      sums[static_cast<std::size_t>(index)] =
+          square_sum(layout_.type, part.gradients, part.elements);
+    });
+    sum = std::accumulate(sums.begin(), sums.end(), sum);
+  }
+  if (shard_) communicator_.wait(communicator_.all_reduce(&sum, 1, DType::f64, ReduceOp::sum));
+  return std::sqrt(sum);
+}
+
+void ParameterArenas::clip_gradients(double most) {
+  constexpr double rounding = 1e-6;  // PyTorch's
+  const double factor = most / (gradient_norm() + rounding);
+  if (!(factor < 1)) return;  // also if the norm is not a number
+  for (const Own& own : own_parts()) {
+    if (device_optimizer_ != nullptr) {
+      visit_runs(own, [&](const ArenaPart& part, const Own&) {
+        device_optimizer_->multiply_gradients(part, static_cast<float>(factor));
+      });
+      continue;
+    }
+    SharedUpdate shared(bytes_of(layout_.type));
+    visit_pieces(own, [&](std::size_t, const ParameterUpdate& piece) { shared.add(piece); });
+    executable_.parallel_for(shared.parts(), [&](int index) {
+      const ParameterUpdate part = shared.part(index);
+      multiply(layout_.type, part.gradients, part.elements, factor);
+    });
+  }
+}
+
+}  // namespace dllaunch
