@@ -10,6 +10,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/job/trainer_backends.hpp"
+#include "launcher/job/yaml_keys.hpp"
 #include "support/id_set.hpp"
 #include "support/json.hpp"
 
@@ -335,6 +336,24 @@ void check_spare_nodes(const YamlNode& root, std::vector<YamlProblem>& problems)
                         "recovery.max_restarts: 0 allows none"});
 }
 
+void check_min_nodes(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* fewest = key_at(root, "recovery.min_nodes");
+  const double count = fewest == nullptr ? 0 : number_of(*fewest->value).value_or(0);
+  if (count <= 0) return;
+  const YamlEntry* nodes = key_at(root, "resources.nodes");
+  const auto most = nodes == nullptr ? std::optional(1.0) : number_of(*nodes->value);
+  if (most && count > *most)
+    problems.push_back(
+        {fewest->value->mark,
+         fmt::format("recovery.min_nodes is {:.0f}, and resources.nodes is {:.0f}", count, *most)});
+  const bool trains = key_at(root, "train") != nullptr;
+  if (trains && text_at(root, "train.batch_size") == "auto" &&
+      key_at(root, "train.global_batch") == nullptr)
+    problems.push_back({fewest->value->mark,
+                        "recovery.min_nodes keeps the global batch on fewer nodes, and with "
+                        "train.batch_size: auto it is not known: set train.global_batch"});
+}
+
 }  // namespace
 
 std::vector<YamlProblem> check_together(const YamlNode& root) {
@@ -352,6 +371,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_milestones(root, problems);
   check_stalls(root, problems);
   check_spare_nodes(root, problems);
+  check_min_nodes(root, problems);
   check_memory(root, problems);
   check_spread(root, problems);
   check_switches(root, problems);

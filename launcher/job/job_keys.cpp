@@ -36,12 +36,16 @@ std::vector<JobKey> first_keys() {
 std::vector<JobKey> resource_keys() {
   Json gpus = whole(1, 1'000'000);
   gpus["type"] = Json::array({"integer", "null"});
+  Json nodes = automatic_or(whole(1, 1'000'000));
+  nodes["anyOf"].push_back(
+      {{"type", "string"}, {"pattern", node_range_pattern}, {"x-expected", "a range such as 2-4"}});
   return {
       {.path = "resources", .rules = block(), .doc = "resources to request"},
       {.path = "resources.nodes",
-       .rules = automatic_or(whole(1, 1'000'000)),
+       .rules = nodes,
        .initial = 1,
-       .doc = "nodes; auto: as many as gpus needs"},
+       .doc = "nodes; auto: as many as gpus needs; 2-4: four, of which two suffice "
+              "(recovery.min_nodes)"},
       {.path = "resources.gpus_per_node",
        .rules = automatic_or(whole(0, 1024)),
        .initial = "auto",
@@ -450,6 +454,11 @@ std::vector<JobKey> recovery_keys() {
        .initial = 0,
        .doc = "additional nodes beyond resources.nodes: when a node fails, the ranks restart there "
               "in the same allocation; idle ones are charged like the others"},
+      {.path = "recovery.min_nodes",
+       .rules = whole(0, 1'000'000),
+       .initial = 0,
+       .doc = "fewest nodes to start on and to go on with when nodes fail, with the same global "
+              "batch; resources.nodes: 2-4 sets both; 0: as many as resources.nodes"},
   };
 }
 

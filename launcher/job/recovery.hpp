@@ -38,6 +38,10 @@ struct RecoveryPlan {
   PreflightWhen preflight = PreflightWhen::never;
   /// Extra nodes in the allocation. The ranks continue on them when a node fails.
   int spare_nodes = 0;
+  /// Nodes on which the ranks start at least, of those that the plan has; 0: all of them.
+  int min_nodes = 0;
+
+  bool elastic() const { return min_nodes > 0; }
 };
 
 /// Names the file that a command touches to signal progress.

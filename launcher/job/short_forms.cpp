@@ -11,6 +11,7 @@
 #include "launcher/config/schema_scalar.hpp"
 #include "launcher/job/short_values.hpp"
 #include "launcher/job/yaml_keys.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -81,6 +82,23 @@ void expand_value(YamlNode& root, std::string_view path, ShortValue full) {
   if (auto text = full(node->text)) node->text = *std::move(text);
 }
 
+/// "2-4" nodes are 4, of which 2 are enough.
+void expand_node_range(YamlNode& root, std::vector<YamlProblem>& problems) {
+  YamlNode* nodes = own_value_at(root, "resources.nodes");
+  if (nodes == nullptr || nodes->kind != YamlKind::scalar) return;
+  if (!matches(node_range_pattern, nodes->text)) return;
+  const auto dash = nodes->text.find('-');
+  const auto fewest = nodes->text.substr(0, dash);
+  const auto most = nodes->text.substr(dash + 1);
+  const Mark mark = nodes->mark;
+  if (parse_number<int>(most).value_or(0) < parse_number<int>(fewest).value_or(0))
+    return problems.push_back({mark, fmt::format("resources.nodes: {} is more than {}", fewest, most)});
+  nodes->text = most;
+  nodes->plain = true;
+  if (key_at(root, "recovery.min_nodes") == nullptr)
+    set_key(root, "recovery.min_nodes", fewest, mark);
+}
+
 }  // namespace
 
 std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) {
@@ -89,6 +107,7 @@ std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) 
   YamlNode* variables = own_value_at(root, "environment.variables");
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
+  expand_node_range(root, problems);
   for (const char* key : {"resources.time", "resources.switches.wait", "sweep.time"})
     expand_value(root, key, time_of_short);
   for (const char* key : {"per_node", "per_rank", "per_gpu"})

@@ -16,6 +16,7 @@ namespace dllaunch {
 const char* const short_time_pattern =
     "([0-9]{1,6}d([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?|"
     "[0-9]{1,6}h([0-9]{1,6}m)?([0-9]{1,6}s)?|[0-9]{1,6}m([0-9]{1,6}s)?|[0-9]{1,6}s)";
+const char* const node_range_pattern = "^[1-9][0-9]{0,6}-[1-9][0-9]{0,6}$";
 const char* const memory_pattern = "^[0-9]{1,9} ?[KMGTkmgt]([iI]?[bB])?$";
 
 const char* const some_memory_pattern = "^[1-9][0-9]{0,8} ?[KMGTkmgt]([iI]?[bB])?$";

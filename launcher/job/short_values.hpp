@@ -10,6 +10,7 @@ namespace dllaunch {
 /// What these take, as patterns of a schema.
 extern const char* const short_time_pattern;
 extern const char* const memory_pattern;
+extern const char* const node_range_pattern;  // "2-4"
 /// The same without 0, which for Slurm is a whole node's.
 extern const char* const some_memory_pattern;
 

@@ -150,8 +150,8 @@ Result<Ok> fit_into(JobAllocation& allocation, LaunchPlan& plan) {
       std::min(recovery.spare_nodes, static_cast<int>(hosts->size()) - plan.nodes);
   hosts->resize(needed + static_cast<std::size_t>(recovery.spare_nodes));
   allocation.nodes = compress_hosts(*hosts);
-  // With spare nodes the supervisor chooses.
-  if (plan.start.starts_by_srun() && recovery.spare_nodes == 0)
+  // With spare nodes, or fewer, the supervisor chooses.
+  if (plan.start.starts_by_srun() && recovery.spare_nodes == 0 && !recovery.elastic())
     plan.start.options.insert(plan.start.options.begin(), "--nodelist=" + allocation.nodes);
   plan.launcher = Launcher::local;
   plan.allocated = true;

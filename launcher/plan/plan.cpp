@@ -18,6 +18,7 @@
 #include "launcher/plan/transport_plan.hpp"
 #include "runtime/rank/transport.hpp"
 #include "support/counted.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -112,6 +113,17 @@ std::string train_document(const Job& job) {
   return json_text(document);
 }
 
+/// On fewer nodes a step keeps its images.
+void fix_global_batch(LaunchPlan& plan) {
+  if (plan.train_json.empty() || !plan.recovery.elastic()) return;
+  auto document = Json::parse(plan.train_json);
+  const auto batch = value_at<std::optional<std::int64_t>>(document, "batch_size");
+  if (!batch || value_at<std::optional<std::int64_t>>(document, "global_batch")) return;
+  document["global_batch"] =
+      *batch * value_at<std::int64_t>(document, "accumulate", 1) * plan.ranks();
+  plan.train_json = json_text(document);
+}
+
 /// Commands not declared restartable are left to Slurm. Commands without a declared stall limit
 /// never count as stalled.
 RecoveryPlan recovery_of(const Job& job) {
@@ -121,6 +133,7 @@ RecoveryPlan recovery_of(const Job& job) {
     recovery.requeue_on = job.recovery.requeue_on;
     recovery.preflight = job.recovery.preflight;
     recovery.spare_nodes = job.recovery.spare_nodes;
+    recovery.min_nodes = std::min(job.recovery.min_nodes, job.resources.nodes);
   }
   const auto limit = job.runtime.find("stall_abort_seconds");
   const bool looks = trains(job) || job.stall_abort_written;
@@ -225,9 +238,12 @@ std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths) {
 }
 
 void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan) {
-  if (plan.recovery.spare_nodes == 0) return;
-  plan.recovery.spare_nodes = 0;
-  plan.warnings.push_back(fmt::format("recovery.spare_nodes has no effect: {}", why));
+  const auto leave_out = [&](int& nodes, const char* key) {
+    if (std::exchange(nodes, 0) != 0)
+      plan.warnings.push_back(fmt::format("recovery.{} has no effect: {}", key, why));
+  };
+  leave_out(plan.recovery.spare_nodes, "spare_nodes");
+  leave_out(plan.recovery.min_nodes, "min_nodes");
 }
 
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {
@@ -335,6 +351,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
               : by_slurm ? plan_slurm(job, facts, paths)
                          : plan_local(job, facts, paths);
   if (!made) return made;
+  fix_global_batch(*made);
   if (known) {
     warn_of_another_cluster(facts, *made);
     finish_plan(job, *facts.profile, *made);

@@ -87,10 +87,12 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
         as_text(
             recovery.preflight, [](PreflightWhen when) { return to_string(when); }, known));
   field("spare_nodes", recovery.spare_nodes);
+  field("min_nodes", recovery.min_nodes);
   if constexpr (Field::reads) {
     recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
     recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);
     recovery.spare_nodes = std::clamp(recovery.spare_nodes, 0, 100);
+    recovery.min_nodes = std::clamp(recovery.min_nodes, 0, 1'000'000);
   }
 }
 

@@ -163,11 +163,18 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
     if (value) add(option, *value);
   };
   add("--job-name", job.name);
-  add("--nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
+  const auto nodes = std::to_string(plan.nodes + plan.recovery.spare_nodes);
+  const bool elastic = plan.recovery.elastic();
+  add("--nodes", elastic ? fmt::format("{}-{}", plan.recovery.min_nodes, nodes) : nodes);
   // Otherwise Slurm ends the job when any node fails.
-  if (plan.recovery.spare_nodes > 0) add("--no-kill");
-  add("--ntasks-per-node", std::to_string(tasks));
-  add("--cpus-per-task", std::to_string(cpus.count));
+  if (plan.recovery.spare_nodes > 0 || elastic) add("--no-kill");
+  if (elastic) {
+    // With tasks per node, 22.05 gives the fewest nodes, however many are free.
+    add("--mincpus", std::to_string(tasks * cpus.count));
+  } else {
+    add("--ntasks-per-node", std::to_string(tasks));
+    add("--cpus-per-task", std::to_string(cpus.count));
+  }
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
     add("--threads-per-core", threads);
   if (!gpus.empty()) add("--gpus-per-node", gpus);

@@ -82,8 +82,9 @@ std::string component_dir(const std::string& run_dir, const std::string& name) {
 }
 
 std::string node_words(const RunOutline& plan) {
-  const int spare = plan.recovery.spare_nodes;
-  return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "");
+  const auto& [spare, fewest] = std::pair(plan.recovery.spare_nodes, plan.recovery.min_nodes);
+  return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "") +
+         (fewest > 0 ? fmt::format(", at least {}", fewest) : "");
 }
 
 std::string render_plan(const LaunchPlan& plan) {

@@ -128,8 +128,11 @@ data stage_lines(const LaunchPlan& plan) {
   if (!plan.stage.wanted()) return data{data::type::bool_false};
   data lines{data::type::object};
   lines.set("dllaunch", shell_quote(plan.paths.dllaunch));
-  lines.set("nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
-  lines.set("no_kill", plan.recovery.spare_nodes > 0 ? " --no-kill" : "");
+  lines.set("nodes", plan.recovery.elastic()
+                         ? "\"$SLURM_JOB_NUM_NODES\""
+                         : std::to_string(plan.nodes + plan.recovery.spare_nodes));
+  lines.set("no_kill",
+            plan.recovery.spare_nodes > 0 || plan.recovery.elastic() ? " --no-kill" : "");
   lines.set("bind_stage", bind_stage(plan));
   lines.set("copy", shell_join(stage_options(plan)));
   return lines;

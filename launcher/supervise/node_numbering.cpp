@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t longest_variable = 100'000;  // the kernel takes 128 KiB
 
-/// A new node takes the place of a lost one.
+/// A new node takes the place of a lost one, or the last; without new ones the others move up.
 std::vector<std::string> with_replaced(std::vector<std::string> before,
                                        const std::vector<std::string>& now) {
   const auto has = [](const auto& names, const std::string& name) {
@@ -30,10 +30,13 @@ std::vector<std::string> with_replaced(std::vector<std::string> before,
     if (has(before, node)) continue;
     const auto lost =
         std::ranges::find_if(before, [&](const auto& name) { return !has(now, name); });
-    if (lost == before.end()) return now;
-    *lost = node;
+    if (lost == before.end())
+      before.push_back(node);
+    else
+      *lost = node;
   }
-  return before.size() == now.size() ? before : now;
+  std::erase_if(before, [&](const auto& name) { return !has(now, name); });
+  return before;
 }
 
 }  // namespace
@@ -83,10 +86,10 @@ std::optional<JournalNodes> NodeNumberer::choose(const std::vector<std::string>&
 std::optional<JournalNodes> NodeNumberer::number(SupervisedRun& here) {
   // A run may start inside a rank of another.
   here.variables = {{node_order_variable, ""}, {node_leaves_variable, ""}};
-  if (run_.network_order == NodeNumbering::slurm || run_.nodes < 2) return std::nullopt;
+  if (run_.network_order == NodeNumbering::slurm || here.nodes < 2) return std::nullopt;
   const auto given = expand_hosts(here.allocation.nodes);
   // With more nodes than it needs, the starter chooses.
-  if (!given || given->size() != run_.nodes) return std::nullopt;
+  if (!given || given->size() != here.nodes) return std::nullopt;
   auto nodes = choose(*given);
   if (!nodes) return std::nullopt;
   const auto order = *expand_hosts(nodes->order);

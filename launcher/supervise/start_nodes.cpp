@@ -14,14 +14,16 @@
 
 namespace dllaunch {
 
-StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
+StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness) {
   StartNodes nodes{.fitness = std::move(fitness)};
   const auto& fit = nodes.fitness.fit;
-  const bool enough = needed > 0 && fit.size() >= needed;
+  const bool enough = wanted.fewest > 0 && fit.size() >= wanted.fewest;
   const bool all_well = nodes.fitness.unfit.empty();
-  if (enough && (always || !all_well))
-    nodes.list = compress_hosts(nearest_nodes(nearness.network, fit, needed, nearness.before));
+  if (enough && (always || !all_well)) {
+    const auto taken = std::min(fit.size(), wanted.most);
+    nodes.list = compress_hosts(nearest_nodes(nearness.network, fit, taken, nearness.before));
+  }
   nodes.too_few = !enough && !all_well;
   return nodes;
 }
@@ -29,10 +31,12 @@ StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
                               const Nearness& nearness) {
   const bool by_srun = run.start.starts_by_srun();
-  const bool spares = run.recovery.plan.spare_nodes > 0;
-  const auto needed = by_srun ? run.nodes : 0;
-  auto left = again || spares ? nodes_left(system, run.allocation) : std::nullopt;
+  const bool chooses = run.recovery.plan.spare_nodes > 0 || run.recovery.plan.elastic();
+  const auto wanted = by_srun ? NodesWanted{run.nodes, run.fewest_nodes()} : NodesWanted{};
+  auto left = again || chooses ? nodes_left(system, run.allocation) : std::nullopt;
   if (!left) left.emplace();
+  if (left->there.empty() && run.recovery.plan.elastic())
+    if (auto all = expand_hosts(run.allocation.nodes)) left->there = *std::move(all);
   std::optional<NodeFitness> fitness;
   if (preflight) {
     auto found = look_for_fit_nodes(system, run.dir.path, left->gone);
@@ -43,7 +47,7 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
     fitness.emplace(NodeFitness{.fit = std::move(left->there)});
     leave_out(left->gone, *fitness);
   }
-  auto nodes = pick_nodes(*std::move(fitness), needed, spares, nearness);
+  auto nodes = pick_nodes(*std::move(fitness), wanted, chooses, nearness);
   nodes.lost = !left->gone.empty();
   return nodes;
 }
@@ -51,9 +55,22 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
 void start_on(const StartNodes& nodes, SupervisedRun& run) {
   std::vector<std::string> first = {"--nodelist=" + nodes.list};
   if (nodes.lost) first.emplace_back("--overlap");
+  const auto hosts = expand_hosts(nodes.list);
+  if (hosts && hosts->size() != run.nodes) {
+    resize(run.start, run.nodes, hosts->size(), run.ranks_per_node);
+    run.nodes = hosts->size();
+  }
   auto& options = run.start.options;
   options.insert(options.begin(), first.begin(), first.end());
   run.allocation.nodes = nodes.list;
+}
+
+void resize(StartCommand& start, std::size_t planned, std::size_t nodes, int ranks_per_node) {
+  const auto ranks = static_cast<std::size_t>(ranks_per_node);
+  const std::pair<std::string, std::string> changes[] = {
+      {fmt::format("--nodes={}", planned), fmt::format("--nodes={}", nodes)},
+      {fmt::format("--ntasks={}", planned * ranks), fmt::format("--ntasks={}", nodes * ranks)}};
+  for (const auto& [before, now] : changes) std::ranges::replace(start.options, before, now);
 }
 
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,
@@ -71,7 +88,7 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
 bool has_enough_nodes(System& system, const SupervisedRun& run) {
   const bool may_choose = run.recovery.asks_ranks && run.start.starts_by_srun() && run.nodes > 0;
   const auto left = may_choose ? nodes_left(system, run.allocation) : std::nullopt;
-  if (!left || left->there.size() < run.nodes) return false;
+  if (!left || left->there.size() < run.fewest_nodes()) return false;
   const auto& here = run.allocation.host;
   const auto& lost = left->gone;
   return here.empty() || std::ranges::find(lost, here) == lost.end();

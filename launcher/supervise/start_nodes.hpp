@@ -28,9 +28,14 @@ struct Nearness {
   std::vector<std::string> before = {};
 };
 
-/// Selects the nodes. `needed`: number the ranks need; 0: unknown. `always`: return a list even if
-/// all nodes are fit.
-StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
+/// How many nodes the ranks take: `most` where so many are fit, at least `fewest`. Both 0: unknown.
+struct NodesWanted {
+  std::size_t most = 0;
+  std::size_t fewest = 0;
+};
+
+/// Selects the nodes. `always`: return a list even if all nodes are fit.
+StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness = {});
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
@@ -38,15 +43,18 @@ StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always,
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
                               const Nearness& nearness = {});
 
-/// Restricts the run to the nodes of the list. After a node loss the ranks' step overlaps CPUs that
-/// Slurm considers in use: a step that ran on a silent node keeps them forever on the others
-/// (22.05: "step creation temporarily disabled"), even after the node is down and its ranks have
-/// ended.
+/// Restricts the run to the nodes of the list, with ranks for so many. After a node loss the ranks'
+/// step overlaps CPUs that Slurm considers in use: a step that ran on a silent node keeps them
+/// forever on the others (22.05: "step creation temporarily disabled"), even after the node is down
+/// and its ranks have ended.
 void start_on(const StartNodes& nodes, SupervisedRun& run);
 
 /// Returns the pre-flight's record; nullopt if no check ran and no node is missing.
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,
                                         double time);
+
+/// The starter's options for ranks on `nodes` nodes instead of `planned` ones.
+void resize(StartCommand& start, std::size_t planned, std::size_t nodes, int ranks_per_node);
 
 /// Whether the remaining nodes, including this one, are enough for the ranks after a node was lost.
 bool has_enough_nodes(System& system, const SupervisedRun& run);

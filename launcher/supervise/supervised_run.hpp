@@ -1,6 +1,7 @@
 // A run as its supervisor sees it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -36,6 +37,11 @@ struct SupervisedRun {
 
   std::vector<std::pair<std::string, std::string>> variables = {};  // set before the ranks start
 
+  /// Fewest nodes on which the ranks start.
+  std::size_t fewest_nodes() const {
+    const auto& plan = recovery.plan;
+    return plan.elastic() ? std::min(nodes, static_cast<std::size_t>(plan.min_nodes)) : nodes;
+  }
   const std::string& job() const { return start_name.empty() ? allocation.job : start_name; }
 };
 

@@ -262,6 +262,9 @@ class Supervisor {
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
     if (!nodes.list.empty()) start_on(nodes, here);
+    if (here.nodes < run_.nodes)
+      system_.log(fmt::format("dllaunch: {} of {} nodes: the ranks start on those\n", here.nodes,
+                              run_.nodes));
     const auto& why = nodes.fitness.why;
     if (!nodes.list.empty() && !why.empty())
       system_.log(fmt::format("dllaunch: not fit, left out: {}\n", why));

@@ -49,7 +49,8 @@ WatchdogStep::~WatchdogStep() {
 }
 
 void WatchdogStep::keep(Time now) {
-  const bool wanted = run_.recovery.plan.spare_nodes > 0 && !run_.allocation.host.empty();
+  const bool wanted = (run_.recovery.plan.spare_nodes > 0 || run_.recovery.plan.elastic()) &&
+                      !run_.allocation.host.empty();
   if (!wanted || now < next_start_) return;
   if (step_) {
     const auto code = step_->poll();

@@ -54,8 +54,8 @@ inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
 /// Each fault once in CI; what shows it again in another light has five rounds with --full.
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
-      "OneRunAndItsGoodput", "ARankOfAScriptIsStopped", "AScriptNearsItsTimeLimit",
-      "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff"};
+      "OneRunAndItsGoodput",  "ARankOfAScriptIsStopped",    "AScriptNearsItsTimeLimit",
+      "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff", "ARequeuedJobHasAllNodesAgain"};
   return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 

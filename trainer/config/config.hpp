@@ -93,7 +93,8 @@ struct TrainConfig {
   AutoConfig find;
   std::int64_t epochs = 1;
   std::optional<std::int64_t> max_steps;
-  int accumulate = 1;  // micro-batches per step
+  int accumulate = 1;             // micro-batches per step
+  std::int64_t global_batch = 0;  // images per step over all ranks; 0: as many as they take
   Precision precision = Precision::fp32;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
   std::string backend = "auto";  // auto | a name of backends()

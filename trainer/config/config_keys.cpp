@@ -196,6 +196,15 @@ std::vector<ConfigKey> length_keys() {
        .minimum = 1,
        .description = "batches whose gradients are accumulated for each optimiser step",
        .store = [](auto& c, auto& v) { c.accumulate = v; }},
+      {.path = "global_batch",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .wide = true,
+       .minimum = 1,
+       .description = "images per optimiser step, over all ranks, whatever their number; null: "
+                      "batch_size x accumulate x ranks",
+       .store = [](auto& c,
+                   auto& v) { c.global_batch = absent_when_null<std::int64_t>(v).value_or(0); }},
   };
 }
 

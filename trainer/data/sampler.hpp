@@ -1,6 +1,7 @@
 // Which images each rank sees in each step, as pure functions of (seed, epoch, rank, size).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,13 +10,21 @@ namespace dllaunch {
 /// How a step is divided between ranks and micro-batches.
 struct StepShape {
   int ranks = 1;
-  int batch_size = 1;    // largest micro-batch, images
-  int accumulate = 1;    // micro-batches per rank, at most
-  bool in_step = false;  // every rank has the same number of micro-batches, some possibly empty
+  int batch_size = 1;       // largest micro-batch, images
+  int accumulate = 1;       // micro-batches per rank, at most
+  bool in_step = false;     // every rank has the same number of micro-batches, some possibly empty
+  std::int64_t images = 0;  // per step, over all ranks; 0: as many as fit; then `accumulate` is not
+                            // a bound
 
-  std::int64_t global_batch() const {
-    return std::int64_t{ranks} * std::int64_t{batch_size} * std::int64_t{accumulate};
+  std::int64_t global_batch() const { return images > 0 ? images : whole_rank() * ranks; }
+  /// The ranks that would have such steps with full micro-batches, which a learning rate scales
+  /// with: `ranks`, or what `images` is worth, at least 1.
+  int worth_ranks() const {
+    return images > 0 ? static_cast<int>(std::max(std::int64_t{1}, images / whole_rank())) : ranks;
   }
+
+ private:
+  std::int64_t whole_rank() const { return std::int64_t{batch_size} * std::int64_t{accumulate}; }
 };
 
 /// Positions [begin, begin + count) of an epoch's order.
@@ -37,9 +46,9 @@ std::int64_t step_images(std::int64_t images, const StepShape& shape, std::int64
 /// Returns the micro-batches of `rank` in that step: at least one, possibly empty; with `in_step`,
 /// as many as the rank with the largest share has.
 ///
-/// A step covers the next global_batch() positions, rank by rank, so its images depend only on the
-/// product of ranks, batch_size and accumulate. A smaller last step is divided evenly: shares
-/// differ by at most one image.
+/// A step covers the next global_batch() positions, rank by rank, so its images do not depend on
+/// the ranks if their product with batch_size and accumulate, or `images`, stays the same. A
+/// smaller last step is divided evenly: shares differ by at most one image.
 std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::int64_t position,
                              int rank);
 

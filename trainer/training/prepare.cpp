@@ -429,7 +429,8 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.shape = {.ranks = communicator.size(),
                    .batch_size = options.config.batch_size,
                    .accumulate = options.config.accumulate,
-                   .in_step = options.config.sync_batch_norm};
+                   .in_step = options.config.sync_batch_norm,
+                   .images = options.config.global_batch};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);

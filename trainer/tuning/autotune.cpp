@@ -85,7 +85,7 @@ Result<Ok> settle_rate(Session& session, Choices& choices, const PrepareOptions&
   // The trials used the whole global batch, but lr is given for one rank and scaled by the
   // schedule.
   const ScheduleOptions scaled_only{.scaling = session.config.schedule.scaling};
-  choices.lr = **found / learning_rate(scaled_only, 1, session.shape.ranks, 1, 1);
+  choices.lr = **found / learning_rate(scaled_only, 1, session.shape.worth_ranks(), 1, 1);
   if (auto kept = keep(choices, session, communicator); !kept) return kept;
   take_rate(session.config, *choices.lr);
   return Ok{};

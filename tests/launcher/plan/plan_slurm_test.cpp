@@ -61,6 +61,24 @@ TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
               Contains(HasSubstr("runs on the only node of its ranks")));
 }
 
+TEST(PlanSlurm, ElasticJobsTakeFewerNodesAndKeepTheGlobalBatch) {
+  auto job = two_by_two();
+  auto facts = lumi_like();
+  facts.slurm->mpi_types = {"none", "pmix"};
+  job.train["batch_size"] = 8;
+  EXPECT_EQ(Json::parse(planned(job, facts).train_json).value("global_batch", Json()), Json());
+  job.recovery.min_nodes = 1;
+  const auto made = planned(job, facts);
+  EXPECT_EQ(option(made, "--nodes"), "1-2");
+  EXPECT_EQ(option(made, "--ntasks-per-node"), "absent");
+  EXPECT_EQ(option(made, "--mincpus"), "112");
+  EXPECT_EQ(option(made, "--no-kill"), "");
+  EXPECT_THAT(made.start.argv(), Contains("--nodes=2"));
+  EXPECT_EQ(Json::parse(made.train_json)["global_batch"], 32);
+  job.train["global_batch"] = 24;
+  EXPECT_EQ(Json::parse(planned(job, facts).train_json)["global_batch"], 24) << "as it was set";
+}
+
 TEST(PlanSlurm, MemoryIsAskedForInSlurmsTerms) {
   auto job = two_by_two();
   const auto ask = [&job](MemoryPer per, const char* amount) {

@@ -16,14 +16,14 @@ NodeFitness two_of_three() {
 }
 
 TEST(StartNodes, WhoIsNotFitIsLeftOutWhereThereAreOthers) {
-  EXPECT_EQ(pick_nodes(two_of_three(), 2, false).list, "n[1,3]");
-  EXPECT_EQ(pick_nodes(two_of_three(), 1, false).list, "n1");
-  EXPECT_FALSE(pick_nodes(two_of_three(), 2, false).too_few);
+  EXPECT_EQ(pick_nodes(two_of_three(), {2, 2}, false).list, "n[1,3]");
+  EXPECT_EQ(pick_nodes(two_of_three(), {1, 1}, false).list, "n1");
+  EXPECT_FALSE(pick_nodes(two_of_three(), {2, 2}, false).too_few);
 }
 
 TEST(StartNodes, TooFewIsLeftToThePolicy) {
   for (const std::size_t needed : {0U, 3U}) {
-    const auto nodes = pick_nodes(two_of_three(), needed, true);
+    const auto nodes = pick_nodes(two_of_three(), {needed, needed}, true);
     EXPECT_TRUE(nodes.too_few) << needed;
     EXPECT_EQ(nodes.list, "") << needed;
   }
@@ -31,20 +31,40 @@ TEST(StartNodes, TooFewIsLeftToThePolicy) {
 
 TEST(StartNodes, WithSpareOnesTheRanksAlwaysGetTheFirst) {
   const NodeFitness well{.fit = {"n1", "n2", "n3"}};
-  EXPECT_EQ(pick_nodes(well, 2, true).list, "n[1-2]");
-  EXPECT_EQ(pick_nodes(well, 2, false).list, "") << "Slurm's own choice";
-  EXPECT_FALSE(pick_nodes(well, 2, false).too_few);
-  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true).too_few) << "no node was asked";
+  EXPECT_EQ(pick_nodes(well, {2, 2}, true).list, "n[1-2]");
+  EXPECT_EQ(pick_nodes(well, {2, 2}, false).list, "") << "Slurm's own choice";
+  EXPECT_FALSE(pick_nodes(well, {2, 2}, false).too_few);
+  EXPECT_FALSE(pick_nodes(NodeFitness{}, {2, 2}, true).too_few) << "no node was asked";
+}
+
+TEST(StartNodes, ElasticRanksTakeAllThatAreFit) {
+  const NodeFitness well{.fit = {"n1", "n2", "n3"}};
+  EXPECT_EQ(pick_nodes(two_of_three(), {3, 2}, true).list, "n[1,3]");
+  EXPECT_EQ(pick_nodes(well, {3, 2}, true).list, "n[1-3]");
+  EXPECT_EQ(pick_nodes(well, {2, 1}, true).list, "n[1-2]");
+  EXPECT_TRUE(pick_nodes(two_of_three(), {4, 3}, true).too_few);
+}
+
+TEST(StartNodes, ElasticRanksAreAsManyAsTheirNodesHave) {
+  SupervisedRun run;
+  run.start = start_command_of({"srun", "--nodes=4", "--ntasks=32", "--ntasks-per-node=8", "app"});
+  run.nodes = 4;
+  run.ranks_per_node = 8;
+  start_on({.list = "n[1,3]"}, run);
+  EXPECT_EQ(run.nodes, 2u);
+  EXPECT_THAT(run.start.argv(), ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "--ntasks=16",
+                                            "--ntasks-per-node=8", "app"));
 }
 
 TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
   const JobAllocation allocation{.job = "17", .restarts = 2};
-  EXPECT_FALSE(seen_in(pick_nodes({.fit = {"n1", "n2"}}, 1, true), allocation, 5));
-  const auto looked = seen_in(pick_nodes({.fit = {"n1"}, .seconds = 1}, 1, true), allocation, 5);
+  EXPECT_FALSE(seen_in(pick_nodes({.fit = {"n1", "n2"}}, {1, 1}, true), allocation, 5));
+  const auto looked =
+      seen_in(pick_nodes({.fit = {"n1"}, .seconds = 1}, {1, 1}, true), allocation, 5);
   ASSERT_TRUE(looked);
   EXPECT_EQ(looked->unfit, "");
   const auto lost = seen_in(
-      pick_nodes({.fit = {"n1"}, .unfit = {"n2"}, .why = "n2: lost"}, 1, true), allocation, 5);
+      pick_nodes({.fit = {"n1"}, .unfit = {"n2"}, .why = "n2: lost"}, {1, 1}, true), allocation, 5);
   ASSERT_TRUE(lost);
   EXPECT_EQ(lost->unfit, "n2");
   EXPECT_EQ(lost->why, "n2: lost");
@@ -103,6 +123,20 @@ TEST_F(Allocated, WithoutAnAnswerSlurmChooses) {
   const auto nodes = choose_start_nodes(system_, run(1), false, true);
   EXPECT_EQ(nodes.list, "");
   EXPECT_FALSE(nodes.too_few);
+}
+
+TEST_F(Allocated, ElasticRanksGoOnWithFewerNodes) {
+  auto elastic = run(0);
+  elastic.nodes = 4;
+  elastic.recovery.plan.min_nodes = 2;
+  EXPECT_EQ(choose_start_nodes(system_, elastic, false, false).list, "n[1-3]")
+      << "Slurm gave three, and does not answer";
+  slurm_says("RUNNING", "n[1,3]", "DOWN");
+  EXPECT_TRUE(has_enough_nodes(system_, elastic));
+  EXPECT_EQ(choose_start_nodes(system_, elastic, false, true).list, "n[1,3]");
+  elastic.recovery.plan.min_nodes = 3;
+  EXPECT_FALSE(has_enough_nodes(system_, elastic));
+  EXPECT_TRUE(choose_start_nodes(system_, elastic, false, true).too_few);
 }
 
 TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {

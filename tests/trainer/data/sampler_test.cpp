@@ -49,6 +49,7 @@ std::vector<Case> cases() {
     for (const int ranks : {1, 2, 3, 4, 7}) {
       for (const int batch : {1, 3, 8}) {
         for (const int accumulate : {1, 2, 3}) all.push_back({images, {ranks, batch, accumulate}});
+        all.push_back({images, {.ranks = ranks, .batch_size = batch, .images = 24}});
       }
     }
   }
@@ -79,7 +80,9 @@ TEST(Sampler, AStepHasTheNextPositionsRankByRankInEvenShares) {
         std::int64_t share = 0;
         const auto slices = deal_step(images, shape, position, rank);
         ASSERT_GE(slices.size(), 1u);
-        ASSERT_LE(slices.size(), static_cast<std::size_t>(shape.accumulate));
+        if (shape.images == 0) {
+          ASSERT_LE(slices.size(), static_cast<std::size_t>(shape.accumulate));
+        }
         for (const auto& slice : slices) {
           EXPECT_EQ(slice.begin, next);
           next += slice.count;
@@ -151,6 +154,20 @@ TEST(Sampler, AnEpochContinuesOnAnotherNumberOfRanks) {
       EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), images);
     }
   }
+}
+
+/// A step of the four ranks that a run began with, on the three that are left.
+TEST(Sampler, AStepKeepsItsImagesOnFewerRanks) {
+  const StepShape four{.ranks = 4, .batch_size = 8, .images = 32};
+  const StepShape three{.ranks = 3, .batch_size = 8, .images = 32};
+  EXPECT_EQ(steps_per_epoch(100, four), steps_per_epoch(100, three));
+  EXPECT_EQ(deal_step(100, four, 32, 3).size(), 1u);
+  std::vector<int> counts;
+  for (int rank = 0; rank < 3; ++rank)
+    for (const auto& slice : deal_step(100, three, 32, rank)) counts.push_back(slice.count);
+  EXPECT_EQ(counts, (std::vector<int>{8, 2, 8, 3, 8, 3}));
+  EXPECT_EQ(four.worth_ranks(), 4);
+  EXPECT_EQ(three.worth_ranks(), 4);
 }
 
 TEST(Sampler, ValidationTakesEveryImageOnce) {

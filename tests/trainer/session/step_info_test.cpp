@@ -48,6 +48,13 @@ TEST(StepInfo, WithOtherRanksTheScheduleKeepsItsPlace) {
   EXPECT_DOUBLE_EQ(two.lr, 2 * one.lr);
 }
 
+TEST(StepInfo, WithAFixedGlobalBatchTheRateDoesNotFollowTheRanks) {
+  const TrainPosition at{.epoch = 2, .step = 17, .images = 48};
+  const auto two = step_info(cosine(), {.ranks = 2, .batch_size = 8}, 96, at);
+  const auto one = step_info(cosine(), {.ranks = 1, .batch_size = 8, .images = 16}, 96, at);
+  EXPECT_EQ(one.lr, two.lr);
+}
+
 /// This decay counts the steps taken, not the steps that as many epochs would have here.
 TEST(StepInfo, WithOtherRanksInverseTimeContinuesWithoutAJump) {
   for (const double warmup : {0.0, 1.0}) {
