@@ -92,7 +92,8 @@ void expand_node_range(YamlNode& root, std::vector<YamlProblem>& problems) {
   const auto most = nodes->text.substr(dash + 1);
   const Mark mark = nodes->mark;
   if (parse_number<int>(most).value_or(0) < parse_number<int>(fewest).value_or(0))
-    return problems.push_back({mark, fmt::format("resources.nodes: {} is more than {}", fewest, most)});
+    return problems.push_back(
+        {mark, fmt::format("resources.nodes: {} is more than {}", fewest, most)});
   nodes->text = most;
   nodes->plain = true;
   if (key_at(root, "recovery.min_nodes") == nullptr)
