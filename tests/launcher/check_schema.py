@@ -33,6 +33,8 @@ BEYOND_THE_SCHEMA = {
     "masks-without-policy",
     "memory-twice",
     "policy-without-masks",
+    "min-nodes",
+    "node-range",
     "spare-nodes-without-restarts",
     "alias-in-itself",
     "train-in-a-container",
