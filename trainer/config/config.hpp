@@ -37,6 +37,12 @@ struct CheckpointConfig {
   bool stop_on_error = true;
 };
 
+/// The network cut into stages, each on ranks of its own.
+struct PipelineConfig {
+  int stages = 1;                     // 1: not cut
+  std::vector<std::string> cut = {};  // last node of each stage but the last; empty: measured
+};
+
 struct RuntimeConfig {
   std::string allreduce = "auto";
   std::optional<double> bucket_mb;  // MiB; absent: `auto`, or the default
@@ -46,6 +52,7 @@ struct RuntimeConfig {
   double stall_seconds = 60;         // until a collective counts as late
   double stall_abort_seconds = 600;  // until the job is aborted
   bool timeline = false;             // from the first step
+  PipelineConfig pipeline = {};
 };
 
 /// Patterns have the syntax of name_patterns.hpp.
