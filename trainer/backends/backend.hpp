@@ -102,7 +102,8 @@ struct Batch {
 
 struct ForwardResult {
   double loss_sum = 0;  // over the batch's `count` images, of the mean over an image's labels; may
-                        // be NaN or infinite
+                        // be NaN or infinite; with joints.output 0, or NaN if an output is not
+                        // finite
   int correct = 0;      // labels, or whole sets of classes, that are predicted
 };
 
@@ -163,6 +164,15 @@ class Executable {
   /// prediction. Of a sequence they may be gone after backward().
   virtual std::vector<double> logits() const = 0;
 
+  // Of a graph with joints; values are dense f32, [count, shape] of the latest forward().
+  /// joints.output: copies the output.
+  virtual void read_output(std::span<float>) const {}
+  /// joints.output: sets d(loss)/d(output), scaled already, for the next backward(), which ignores
+  /// its `scale`.
+  virtual void set_output_gradient(std::span<const float>) {}
+  /// joints.input: copies d(loss)/d(input) after backward().
+  virtual void read_input_gradient(std::span<float>) const {}
+
   /// Returns the allocator and optimiser for parameters in device memory; nullptr: host memory
   /// only.
   virtual DeviceArenas* device_arenas() { return nullptr; }
@@ -199,8 +209,8 @@ class Executable {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// bad_request: the backend does not support a precision or operation. unavailable: this device
-  /// does not. Throws std::bad_alloc if memory runs out.
+  /// bad_request: the backend does not support a precision, an operation or joints. unavailable:
+  /// this device does not. Throws std::bad_alloc if memory runs out.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                                       const CompileOptions& options) = 0;
   /// Returns the PCI address of the GPU, "0000:c1:00.0"; empty: not a GPU backend.

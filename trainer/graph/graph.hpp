@@ -36,12 +36,19 @@ struct LossChoice {
   double label_smoothing = 0;
 };
 
+/// Where a stage of a network is joined to others.
+struct Joints {
+  bool input = false;  // it is the output of the stage before: backward() computes its gradient too
+  bool output = false;  // the next stage reads it and gives its gradient; there is no loss
+};
+
 struct Graph {
   std::string model;
   std::vector<Node> nodes;  // in topological order; the first is the input, the last the logits
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
   LossChoice loss = {};
+  Joints joints = {};  // of a whole network: none
 
   const Shape& input_shape() const { return nodes.front().shape; }
   std::int64_t classes() const { return nodes.back().shape.back(); }

@@ -21,7 +21,8 @@ std::vector<bool> trained_nodes(const Graph& graph) {
     const auto learns = [&](int parameter) {
       return !graph.parameters[static_cast<std::size_t>(parameter)].frozen;
     };
-    trained.push_back(std::ranges::any_of(node.inputs, input_is) ||
+    const bool joined = trained.empty() && graph.joints.input;
+    trained.push_back(joined || std::ranges::any_of(node.inputs, input_is) ||
                       std::ranges::any_of(node.parameters, learns));
   }
   return trained;

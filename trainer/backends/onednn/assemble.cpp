@@ -86,7 +86,8 @@ FusionContext fusion_context(const Graph& graph, const Readers& readers, int n) 
   context.frozen = std::ranges::all_of(
       node.parameters, [&](int parameter) { return graph.parameters[at(parameter)].frozen; });
   context.gives_logits = at(n) + 1 == graph.nodes.size();
-  context.keeps_y = context.gives_logits && graph.labels() > 1 && is_weighted(node);
+  context.keeps_y =
+      context.gives_logits && !graph.joints.output && graph.labels() > 1 && is_weighted(node);
   const Node* previous = readers.previous(n);
   context.forward_fused = is_activation(node) && previous != nullptr && is_weighted(*previous);
   // A max pooling runs the backward pass of the ReLU it reads if it is the only reader.
@@ -196,12 +197,22 @@ std::vector<Placed> place_layers(const Program& program, const Graph& graph,
   return all;
 }
 
+/// Returns the layout in which most layers read a stage's input: blocked as this CPU's convolutions
+/// are, in the type of activations.
+memory::desc joint_layout(const memory::dims& dims, memory::data_type type) {
+  using tag = memory::format_tag;
+  if (dims.size() != 4) return plain_layout(dims, type);
+  const bool wide = has_isa(dnnl::cpu_isa::avx512_core);
+  if (dims[1] % (wide ? 16 : 8) != 0) return plain_layout(dims, type);
+  return {dims, type, wide ? tag::nChw16c : tag::nChw8c};
+}
+
 /// Adds the logits as the loss reads them, and their gradients in the extents of the last output.
-void add_logits(Assembled& assembled, Program& program, const memory& y) {
+void add_logits(Assembled& assembled, Program& program, const memory& y, bool joined) {
   // A flattened image at the end of the graph is still [n,c,h,w] here, which in plain layout equals
   // [n,c*h*w].
   const memory::desc plain = plain_layout(dims_of(y.get_desc()));
-  if (!program.is_planned(y) && y.get_desc() == plain) {
+  if (!joined && !program.is_planned(y) && y.get_desc() == plain) {
     assembled.logits = assembled.logit_grads = y;
     return;
   }
@@ -236,6 +247,11 @@ class Assembler {
   void compile_forward() {
     std::vector<memory> ys(graph_.nodes.size());
     ys[0] = assembled_.input;
+    if (graph_.joints.input) {
+      ys[0] = program_.reorder_to(
+          assembled_.forward, "input", assembled_.input,
+          joint_layout(dims_of(assembled_.input.get_desc()), program_.numerics().type));
+    }
     for (const Placed& placed : layers_) {
       Memories xs;
       for (const int input : placed.inputs) xs.push_back(ys[at(input)]);
@@ -243,7 +259,8 @@ class Assembler {
       y = placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
       assembled_.outputs.push_back(output_of(placed, y));
     }
-    add_logits(assembled_, program_, ys.back());
+    add_logits(assembled_, program_, ys.back(), graph_.joints.output);
+    output_type_ = type_of(ys.back().get_desc());
   }
 
   NodeOutput output_of(const Placed& placed, const memory& y) const {
@@ -258,6 +275,14 @@ class Assembler {
   void compile_backward() {
     std::vector<Memories> dys(graph_.nodes.size());
     dys.back() = {assembled_.logit_grads};
+    if (graph_.joints.output) {
+      BackwardOfNode received;
+      const memory::desc layout =
+          plain_layout(dims_of(assembled_.logit_grads.get_desc()), output_type_);
+      dys.back() = {
+          program_.reorder_to(received.input, "output dy", assembled_.logit_grads, layout)};
+      if (!received.input.empty()) assembled_.backward.push_back(std::move(received));
+    }
     int slot = 0;
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
       BackwardOfNode steps;
@@ -276,6 +301,15 @@ class Assembler {
         assembled_.backward.push_back(std::move(steps));
       }
     }
+    if (graph_.joints.input) add_input_gradient(dys.front());
+  }
+
+  void add_input_gradient(const Memories& dxs) {
+    BackwardOfNode sent;
+    assembled_.input_grads = program_.allocate_persistent(assembled_.input.get_desc());
+    program_.reorder(sent.input, "input dx", program_.sum(sent.input, "input dx", dxs),
+                     assembled_.input_grads);
+    assembled_.backward.push_back(std::move(sent));
   }
 
   /// Adds the gradients of its inputs to `dys`.
@@ -297,6 +331,7 @@ class Assembler {
   Readers readers_;
   std::vector<Placed> layers_;
   Assembled assembled_;
+  memory::data_type output_type_ = memory::data_type::f32;
 };
 
 }  // namespace

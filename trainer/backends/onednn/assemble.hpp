@@ -22,6 +22,7 @@ struct Assembled {
   dnnl::memory logits;  // [batch, labels, classes], plain
   /// d(loss)/d(logits), likewise; input of the backward pass. Of a sequence, the same memory.
   dnnl::memory logit_grads;
+  dnnl::memory input_grads;  // d(loss)/d(input), as input; only with joints.input
   std::vector<Step> forward;
   std::vector<NodeOutput> outputs;       // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots

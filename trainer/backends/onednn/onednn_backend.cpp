@@ -27,6 +27,7 @@ namespace {
 using dnnl::memory;
 using onednn::BackwardOfNode;
 using onednn::BoundParameter;
+using onednn::has_isa;
 using onednn::Step;
 
 /// Below this many elements a parallel loop costs more than it saves.
@@ -69,13 +70,6 @@ onednn::Numerics numerics_of(const CompileOptions& options) {
   const bool half = options.precision == Precision::bf16;
   return {.type = half ? memory::data_type::bf16 : memory::data_type::f32,
           .convolution = options.convolution};
-}
-
-/// Whether the CPU has all of these instructions. cpu_isa values are bit sets, not ordered.
-bool has_isa(dnnl::cpu_isa wanted) {
-  const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto set = static_cast<unsigned>(wanted);
-  return (have & set) == set;
 }
 
 /// Returns why this precision is not available on this CPU; nullopt if it is.
@@ -124,6 +118,7 @@ class OneDnnExecutable final : public Executable {
         classes_(graph.classes()),
         labels_(graph.labels()),
         loss_(graph.loss),
+        joints_(graph.joints),
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
@@ -140,6 +135,7 @@ class OneDnnExecutable final : public Executable {
       token_loss_.emplace(loss_.label_smoothing, labels_, classes_);
       return;
     }
+    if (joints_.output) return;
     logits_.resize(static_cast<std::size_t>(batch_ * labels_ * classes_));
     logit_grads_.resize(logits_.size());
   }
@@ -193,7 +189,9 @@ class OneDnnExecutable final : public Executable {
     omp_set_num_threads(threads_);
     float* logit_grads = floats(assembled_.logit_grads);
     const auto present = count_ * labels_ * classes_;
-    if (token_loss_) {
+    if (joints_.output) {
+      // set_output_gradient() has written them.
+    } else if (token_loss_) {
       token_loss_->write_gradients(floats(assembled_.logits), logit_grads, scale);
     } else {
       std::transform(logit_grads_.begin(), logit_grads_.begin() + present, logit_grads,
@@ -243,6 +241,16 @@ class OneDnnExecutable final : public Executable {
     return {logits, logits + count_ * labels_ * classes_};
   }
 
+  void read_output(std::span<float> plain) const override {
+    std::copy_n(floats(assembled_.logits), count_ * labels_ * classes_, plain.begin());
+  }
+  void set_output_gradient(std::span<const float> plain) override {
+    std::copy_n(plain.begin(), count_ * labels_ * classes_, floats(assembled_.logit_grads));
+  }
+  void read_input_gradient(std::span<float> plain) const override {
+    std::copy_n(floats(assembled_.input_grads), count_ * pixels_, plain.begin());
+  }
+
   void parallel_for(int count, const std::function<void(int)>& function) const override {
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
     for (int i = 0; i < count; ++i) function(i);
@@ -271,6 +279,10 @@ class OneDnnExecutable final : public Executable {
  private:
   ForwardResult evaluate(const Batch& batch) {
     const float* logits = floats(assembled_.logits);
+    if (joints_.output) {
+      const bool bad = has_non_finite(logits, count_ * labels_ * classes_);
+      return {.loss_sum = bad ? std::numeric_limits<double>::quiet_NaN() : 0};
+    }
     if (token_loss_) return token_loss_->evaluate(logits, batch);
     const auto size = static_cast<std::size_t>(count_ * labels_ * classes_);
     std::copy_n(logits, size, logits_.begin());
@@ -375,6 +387,7 @@ class OneDnnExecutable final : public Executable {
   std::int64_t classes_;
   std::int64_t labels_;  // of an image
   LossChoice loss_;
+  Joints joints_;
   std::optional<onednn::TokenLoss> token_loss_;  // instead of the vectors below
   std::vector<ParameterSlot> slots_;
   dnnl::engine engine_;

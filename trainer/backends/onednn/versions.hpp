@@ -80,6 +80,13 @@ inline dnnl::memory::data_type type_of(const dnnl::memory::desc& layout) {
 }
 #endif
 
+/// Whether the CPU has all of these instructions. cpu_isa values are bit sets, not ordered.
+inline bool has_isa(dnnl::cpu_isa wanted) {
+  const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto set = static_cast<unsigned>(wanted);
+  return (have & set) == set;
+}
+
 /// How the elements of a layout lie in memory.
 struct Blocking {
   dnnl::memory::dims strides;      // of each axis, in elements

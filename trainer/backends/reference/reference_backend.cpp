@@ -92,6 +92,7 @@ class ReferenceExecutable final : public Executable {
     }
     const auto logits = rows * static_cast<std::size_t>(outputs_per_row_);
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
+    if (graph_.joints.output) return {.loss_sum = zero_if_finite(logits)};
     return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
                          std::span(logit_grads_).first(logits), graph_.labels());
   }
@@ -99,8 +100,9 @@ class ReferenceExecutable final : public Executable {
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (!accumulate) clear_gradients();
     for (auto& grads : output_grads_) std::ranges::fill(grads, Real{0});
+    const double by = graph_.joints.output ? 1 : scale;
     std::transform(logit_grads_.begin(), logit_grads_.end(), output_grads_.back().begin(),
-                   [scale](double grad) { return static_cast<Real>(scale * grad); });
+                   [by](double grad) { return static_cast<Real>(by * grad); });
 
     int slot = 0;
     for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
@@ -127,7 +129,26 @@ class ReferenceExecutable final : public Executable {
     return {logits_.begin(), logits_.begin() + count_ * outputs_per_row_};
   }
 
+  void read_output(std::span<float> plain) const override {
+    std::transform(logits_.begin(), logits_.begin() + count_ * outputs_per_row_, plain.begin(),
+                   [](double value) { return static_cast<float>(value); });
+  }
+  void set_output_gradient(std::span<const float> plain) override {
+    std::copy_n(plain.begin(), count_ * outputs_per_row_, logit_grads_.begin());
+  }
+  void read_input_gradient(std::span<float> plain) const override {
+    std::transform(output_grads_.front().begin(),
+                   output_grads_.front().begin() + count_ * elements_of(graph_.input_shape()),
+                   plain.begin(), [](Real value) { return static_cast<float>(value); });
+  }
+
  private:
+  double zero_if_finite(std::size_t outputs) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < outputs; ++i) sum += 0 * logits_[i];
+    return sum;
+  }
+
   template <typename Op>
   void run_forward(const Op& op, std::size_t n, Phase) {
     for (int row = 0; row < count_; ++row) reference::forward(op, view(n, row));
@@ -202,12 +223,14 @@ class ReferenceExecutable final : public Executable {
     reference::View<Real> v{.x_shape = x_shape, .y_shape = node.shape};
     v.x = outputs_[input].data() + x_at;
     v.y = outputs_[n].data() + y_at;
-    v.dx = input == 0 ? nullptr : output_grads_[input].data() + x_at;
+    const std::size_t constant =
+        graph_.joints.input ? graph_.nodes.size() : 0;  // needs no gradient
+    v.dx = input == constant ? nullptr : output_grads_[input].data() + x_at;
     v.dy = output_grads_[n].data() + y_at;
     if (node.inputs.size() > 1) {
       const auto other = static_cast<std::size_t>(node.inputs[1]);
       v.other_x = outputs_[other].data() + x_at;
-      v.other_dx = other == 0 ? nullptr : output_grads_[other].data() + x_at;
+      v.other_dx = other == constant ? nullptr : output_grads_[other].data() + x_at;
     }
     for (std::size_t i = 0; i < node.parameters.size(); ++i) {
       const auto parameter = static_cast<std::size_t>(node.parameters[i]);

@@ -17,7 +17,7 @@ bool is_predicted(const float* logits, std::int32_t label, const LogitSums& of) 
 }  // namespace
 
 bool is_token_loss(const Graph& graph) {
-  return graph.labels() > 1 && graph.loss.name == SoftmaxCrossEntropy::name;
+  return !graph.joints.output && graph.labels() > 1 && graph.loss.name == SoftmaxCrossEntropy::name;
 }
 
 ForwardResult TokenLoss::evaluate(const float* logits, const Batch& batch) {
