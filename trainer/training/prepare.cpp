@@ -18,16 +18,13 @@
 #include "trainer/config/loss_choice.hpp"
 #include "trainer/data/image_preparation.hpp"
 #include "trainer/data/same_data.hpp"
-#include "trainer/graph/frozen_parameters.hpp"
-#include "trainer/graph/layer_list.hpp"
-#include "trainer/graph/zero_gamma.hpp"
-#include "trainer/models/models.hpp"
 #include "trainer/parameters/buffers.hpp"
 #include "trainer/parameters/init_from.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
 #include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
+#include "trainer/training/build_model.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
 
@@ -35,29 +32,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
-                            const Dataset& dataset) {
-  const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
-  if (model != nullptr) return model->build(shape, dataset.classes());
-  return build_layer_list(Json::parse(config.layers), shape, dataset.classes());
-}
-
-Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
-  const ModelEntry* model = find_model(config.model);
-  if (model == nullptr && config.layers.empty()) {
-    return Error{ErrorKind::bad_request, "no model " + config.model, ""};
-  }
-  auto loss = choose_loss(config, model == nullptr ? "" : model->loss, dataset.targets());
-  if (!loss) return std::move(loss).error();
-  auto graph = build_network(config, model, dataset);
-  if (!graph) return graph;
-  graph->loss = *std::move(loss);
-  Result<Ok> changed = config.sync_batch_norm ? check_batch_norm(*graph) : Ok{};
-  if (changed && config.zero_gamma) changed = zero_last_gammas(*graph);
-  if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
-  return changed ? std::move(graph) : std::move(changed).error();
-}
 
 /// What data set and network must have in common, and what the settings need of the data.
 Result<Ok> check_samples(const Session& session) {
@@ -171,7 +145,12 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
   if (!normalization) return std::move(normalization).error();
   session.normalization = *std::move(normalization);
-  auto graph = build_model(session.config, *session.dataset);
+  const Dataset& opened = *session.dataset;
+  auto graph =
+      build_model(session.config,
+                  {.image = prepared_shape(opened.image_shape(), session.config.data.image_size),
+                   .classes = opened.classes(),
+                   .targets = opened.targets()});
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
   session.judged = judged_as(session.graph.loss, session.dataset->targets());
