@@ -38,6 +38,7 @@
 #include "support/json.hpp"
 #include "trainer/checkpoints/fence.hpp"
 #include "trainer/commands/bench_command.hpp"
+#include "trainer/commands/describe_stages.hpp"
 #include "trainer/commands/make_data.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/config/gpu_gradients.hpp"
@@ -70,6 +71,8 @@ Options:
                   what `dllaunch bench allreduce` runs on every rank
   --make-data FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]
                   what `dllaunch data make synthetic` runs
+  --describe-stages TRAIN_JSON RANKS [MEMORY_BYTES]
+                  what `dllaunch plan` runs for a pipeline: what each rank holds, as JSON
   --describe-mpi FILE
                   print which MPI a module is for and what it finds here, as JSON
   --version       print the version
@@ -334,6 +337,13 @@ int make(const std::vector<std::string>& words) {
   return made ? show(*made + "\n") : report(made.error());
 }
 
+int describe(const std::vector<std::string>& words) {
+  auto question = parse_stages_question(words);
+  if (!question) return report(question.error());
+  auto described = describe_stages(*question);
+  return described ? show(*described) : report(described.error());
+}
+
 int describe_mpi(const std::string& path) {
   const MpiModule module = open_mpi_module(path);
   Json described = {{"path", path}};
@@ -347,6 +357,8 @@ int describe_mpi(const std::string& path) {
 int run(const std::vector<std::string>& args) {
   if (!args.empty() && args[0] == "--bench-allreduce") return bench({args.begin() + 1, args.end()});
   if (!args.empty() && args[0] == "--make-data") return make({args.begin() + 1, args.end()});
+  if (!args.empty() && args[0] == "--describe-stages")
+    return describe({args.begin() + 1, args.end()});
   if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
   if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
   if (args.size() == 1 && args[0] == "--describe") return show(describe_config());

@@ -4,6 +4,7 @@
 
 #include "support/json.hpp"
 #include "trainer/config/loss_choice.hpp"
+#include "trainer/data/image_preparation.hpp"
 #include "trainer/graph/frozen_parameters.hpp"
 #include "trainer/graph/layer_list.hpp"
 #include "trainer/graph/zero_gamma.hpp"
@@ -11,6 +12,12 @@
 #include "trainer/session/sync_batch_norm.hpp"
 
 namespace dllaunch {
+
+DataShape data_shape(const Dataset& dataset, const TrainConfig& config) {
+  return {.image = prepared_shape(dataset.image_shape(), config.data.image_size),
+          .classes = dataset.classes(),
+          .targets = dataset.targets()};
+}
 
 Result<Graph> build_model(const TrainConfig& config, const DataShape& data) {
   const ModelEntry* model = find_model(config.model);

@@ -3,6 +3,7 @@
 
 #include "support/result.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/data/datasets/dataset.hpp"
 #include "trainer/graph/graph.hpp"
 
 namespace dllaunch {
@@ -13,6 +14,8 @@ struct DataShape {
   int classes = 0;        // or target values, or ids in the vocabulary
   TargetKind targets = TargetKind::class_index;
 };
+
+DataShape data_shape(const Dataset& dataset, const TrainConfig& config);
 
 /// Applies the configuration: loss, zero_gamma, freeze. bad_request: the model does not fit the
 /// data, or a setting does not fit the model.

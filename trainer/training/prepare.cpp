@@ -16,7 +16,6 @@
 #include "support/counted.hpp"
 #include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
-#include "trainer/data/image_preparation.hpp"
 #include "trainer/data/same_data.hpp"
 #include "trainer/parameters/buffers.hpp"
 #include "trainer/parameters/init_from.hpp"
@@ -145,12 +144,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
   if (!normalization) return std::move(normalization).error();
   session.normalization = *std::move(normalization);
-  const Dataset& opened = *session.dataset;
-  auto graph =
-      build_model(session.config,
-                  {.image = prepared_shape(opened.image_shape(), session.config.data.image_size),
-                   .classes = opened.classes(),
-                   .targets = opened.targets()});
+  auto graph = build_model(session.config, data_shape(*session.dataset, session.config));
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
   session.judged = judged_as(session.graph.loss, session.dataset->targets());
