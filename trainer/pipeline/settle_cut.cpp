@@ -182,8 +182,7 @@ std::vector<std::string> cut_lines(const Cut& cut) {
         "stage {}: {} to {}, {:.2f} M parameters, {} of weights, gradients and states, {} of "
         "activations for {} in flight, {}",
         s, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
-        in_mib(cost.in_flight * cost.activation_bytes), counted(cost.in_flight, "micro-batch"),
-        time));
+        in_mib(cost.in_flight * cost.activation_bytes), micro_batches_of(cost.in_flight), time));
   }
   const int stages = static_cast<int>(cut.stages.size());
   std::string waits =
