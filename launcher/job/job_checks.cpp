@@ -9,6 +9,7 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_scalar.hpp"
+#include "launcher/job/pipeline_checks.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/job/yaml_keys.hpp"
 #include "support/id_set.hpp"
@@ -375,6 +376,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_memory(root, problems);
   check_spread(root, problems);
   check_switches(root, problems);
+  for (YamlProblem& problem : check_pipeline(root)) problems.push_back(std::move(problem));
   return problems;
 }
 

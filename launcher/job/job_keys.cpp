@@ -400,6 +400,22 @@ std::vector<JobKey> last_keys() {
        .rules = flag(),
        .initial = false,
        .doc = "record a timeline of every rank, for `dllaunch report RUN --timeline`"},
+      {.path = "runtime.pipeline",
+       .rules = block(),
+       .doc = "the network of `train:` is cut into stages, each on ranks of its own, if one rank "
+              "cannot hold it (docs/how-to/pipeline.md)"},
+      {.path = "runtime.pipeline.stages",
+       .rules = whole(1, 4096),
+       .initial = 1,
+       .doc = "parts of the network; 1: every rank has all of it; the job's ranks are a multiple"},
+      {.path = "runtime.pipeline.cut",
+       .rules = {{"type", Json::array({"array", "null"})},
+                 {"items",
+                  {{"type", "string"}, {"minLength", 1}, {"x-expected", "a layer's name"}}},
+                 {"x-expected", "a list of layers"}},
+       .initial = nullptr,
+       .doc = "the last layer of each stage but the last; null: chosen by measuring",
+       .example = Json::array({"layer2"})},
   };
 }
 

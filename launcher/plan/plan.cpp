@@ -13,6 +13,7 @@
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/container.hpp"
+#include "launcher/plan/pipeline/rank_stages.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/plan/transport_plan.hpp"
@@ -352,6 +353,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
                          : plan_local(job, facts, paths);
   if (!made) return made;
   fix_global_batch(*made);
+  if (auto stages = pipeline_of(*made); !stages) return std::move(stages).error();
   if (known) {
     warn_of_another_cluster(facts, *made);
     finish_plan(job, *facts.profile, *made);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,16 +12,13 @@
 #include "support/counted.hpp"
 #include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
-#include "trainer/data/image_preparation.hpp"
 #include "trainer/data/same_data.hpp"
-#include "trainer/graph/frozen_parameters.hpp"
-#include "trainer/graph/layer_list.hpp"
-#include "trainer/graph/zero_gamma.hpp"
-#include "trainer/models/models.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
 #include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
+#include "trainer/training/build_model.hpp"
+#include "trainer/training/open_pipeline.hpp"
 #include "trainer/training/starting_point.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
@@ -31,29 +27,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
-                            const Dataset& dataset) {
-  const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
-  if (model != nullptr) return model->build(shape, dataset.classes());
-  return build_layer_list(Json::parse(config.layers), shape, dataset.classes());
-}
-
-Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
-  const ModelEntry* model = find_model(config.model);
-  if (model == nullptr && config.layers.empty()) {
-    return Error{ErrorKind::bad_request, "no model " + config.model, ""};
-  }
-  auto loss = choose_loss(config, model == nullptr ? "" : model->loss, dataset.targets());
-  if (!loss) return std::move(loss).error();
-  auto graph = build_network(config, model, dataset);
-  if (!graph) return graph;
-  graph->loss = *std::move(loss);
-  Result<Ok> changed = config.sync_batch_norm ? check_batch_norm(*graph) : Ok{};
-  if (changed && config.zero_gamma) changed = zero_last_gammas(*graph);
-  if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
-  return changed ? std::move(graph) : std::move(changed).error();
-}
 
 /// What data set and network must have in common, and what the settings need of the data.
 Result<Ok> check_samples(const Session& session) {
@@ -102,58 +75,6 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
       "gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
       "MiB of gradients from each GPU and as many of weights to it, and CPUs run the optimiser",
       why, bytes / (1 << 20)));
-}
-
-/// Compiles an executable for each further micro-batch that is in flight in this stage.
-Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surroundings) {
-  if (session.pipeline == nullptr) return Ok{};
-  const TrainConfig& config = session.config;
-  const int micro_batches =
-      config.global_batch > 0 ? std::numeric_limits<int>::max() : config.accumulate;
-  for (int i = 1; i < most_in_flight(session.place(), micro_batches); ++i) {
-    auto another = compile_model(config, session.graph, session.threads, surroundings);
-    if (!another) return std::move(another).error();
-    session.pipeline->others.push_back(std::move(another->executable));
-  }
-  return Ok{};
-}
-
-Result<std::vector<int>> named_cut(const Graph& graph, const std::vector<std::string>& names) {
-  std::vector<int> cut;
-  for (const int point : cut_points(graph)) {
-    if (std::ranges::count(names, graph.nodes[static_cast<std::size_t>(point)].name) > 0) {
-      cut.push_back(point);
-    }
-  }
-  return cut;
-}
-
-/// Collective. Makes `session.graph` this rank's stage of the network, if there are several.
-Result<Ok> open_pipeline(Session& session, const PrepareOptions& options) {
-  const PipelineConfig& config = session.config.runtime.pipeline;
-  if (config.stages == 1) return Ok{};
-  auto cut = named_cut(session.graph, config.cut);
-  if (!cut) return std::move(cut).error().within("runtime.pipeline.cut");
-  auto graphs = cut_graph(session.graph, *cut);
-  auto world = options.open_peers();
-  if (!world) return std::move(world).error();
-  auto pipeline = Pipeline::open(*std::move(world), config.stages, session.activity);
-  if (!pipeline) return std::move(pipeline).error();
-  session.pipeline = *std::move(pipeline);
-  session.replicas = &session.pipeline->replicas();
-  const bool targets = session.dataset->targets() != TargetKind::class_index;
-  session.pipeline->connect(
-      std::move(graphs),
-      {.batch = static_cast<std::size_t>(session.config.batch_size),
-       .labels = static_cast<std::size_t>(session.labels()),
-       .targets = targets ? static_cast<std::size_t>(session.dataset->classes()) : 0});
-  session.network = std::exchange(session.graph, session.pipeline->graph());
-  if (!session.config.shard || session.pipeline->shared().empty()) return Ok{};
-  return Error{ErrorKind::bad_request,
-               fmt::format("optimizer.shard with a pipeline: stages share {}, whose gradients "
-                           "ranks then have in parts",
-                           session.pipeline->shared().front().name),
-               "train without optimizer.shard"};
 }
 
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
@@ -221,7 +142,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
   if (!normalization) return std::move(normalization).error();
   session.normalization = *std::move(normalization);
-  auto graph = build_model(session.config, *session.dataset);
+  auto graph = build_model(session.config, data_shape(*session.dataset, session.config));
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
   session.judged = judged_as(session.graph.loss, session.dataset->targets());
@@ -318,8 +239,9 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   const bool finds_rate = options.config.find.lr && !choices->lr;
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
-  auto piped = open_pipeline(session, options);
-  if (auto error = agree(communicator, error_of(piped))) return *std::move(error);
+  if (auto piped = open_pipeline(session, options, communicator); !piped) {
+    return std::move(piped).error();
+  }
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();
   }

@@ -5,6 +5,7 @@
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/ask_stages.hpp"
 #include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/os/stored_json.hpp"
@@ -29,6 +30,22 @@ struct Options {
   bool json = false;
 };
 
+/// A plan, with what the ranks of a pipeline would hold.
+struct Shown {
+  Json document;
+  std::string text;
+};
+
+Result<Shown> shown(System& system, const LaunchPlan& plan) {
+  const auto stages = ask_stages(system, plan);
+  if (!stages) return stages.error();
+  Shown shown{to_json(plan), render_plan(plan)};
+  if (!*stages) return shown;
+  shown.document["pipeline"] = to_json(**stages);
+  shown.text += render_stages(**stages);
+  return shown;
+}
+
 /// The plan, if there is one, and every problem of the job.
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
@@ -36,12 +53,13 @@ Result<int> show_checked(System& system, const Options& options) {
   const auto& made = checked->plan;
   const auto& report = checked->report;
   if (!made && report.findings.empty()) return made.error();
+  auto found = made ? shown(system, *made) : Result<Shown>(Shown{Json::object(), ""});
+  if (!found) return std::move(found).error();
   if (options.json) {
-    auto document = made ? to_json(*made) : Json::object();
-    document["checks"] = to_json(report);
-    system.print(json_text(document));
+    found->document["checks"] = to_json(report);
+    system.print(json_text(found->document));
   } else {
-    system.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
+    system.print((made ? found->text + "\n" : "") + render_report(report));
   }
   if (report.passed()) return exit_code::success;
   return exit_code_of(as_error(report).kind);
@@ -71,7 +89,9 @@ Result<int> show_plan(System& system, const Options& options) {
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  system.print(options.json ? json_text(to_json(*made)) : render_plan(*made));
+  const auto found = shown(system, *made);
+  if (!found) return found.error();
+  system.print(options.json ? json_text(found->document) : found->text);
   return exit_code::success;
 }
 

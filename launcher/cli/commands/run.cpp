@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/allocated.hpp"
+#include "launcher/launch/ask_stages.hpp"
 #include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/local_components.hpp"
@@ -206,6 +208,14 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
                  std::move(made->machine)};
 }
 
+/// Of a pipeline. Errors are the trainer's.
+Result<Ok> warn_of_stages(LaunchPlan& plan, System& system) {
+  const auto stages = ask_stages(system, plan);
+  if (!stages) return stages.error();
+  if (*stages) std::ranges::move(warnings_of(**stages), std::back_inserter(plan.warnings));
+  return Ok{};
+}
+
 /// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, System& system) {
   auto job = load_any_job(system, options.job_file, options.sets);
@@ -235,6 +245,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
     if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
   if (!made) return std::move(made).error();
+  if (auto stages = warn_of_stages(*made, system); !stages) return std::move(stages).error();
   Planned planned{*std::move(job), *std::move(made)};
   if (options.allocated)
     if (auto fits = fit_into_allocation(options, planned, system); !fits)

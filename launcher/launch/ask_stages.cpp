@@ -1,0 +1,56 @@
+#include "launcher/launch/ask_stages.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dllaunch {
+namespace {
+
+/// Opening a large folder of images takes a while.
+constexpr std::chrono::seconds patience(20);
+
+/// The trainer's "dltrain: error: WHAT" and "  try: HINT".
+Error refusal(std::string_view text) {
+  constexpr std::string_view what_mark = "dltrain: error: ";
+  constexpr std::string_view hint_mark = "  try: ";
+  Error error{ErrorKind::bad_request, "", ""};
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with(hint_mark)) error.hint = line.substr(hint_mark.size());
+    if (!line.starts_with(what_mark)) continue;
+    if (!error.what.empty()) error.what += '\n';
+    error.what += line.substr(what_mark.size());
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan) {
+  auto pipeline = pipeline_of(plan);
+  if (!pipeline || !*pipeline) return pipeline;
+  PipelinePlan& stages = **pipeline;
+  std::vector<std::string> argv{plan.paths.dltrain, "--describe-stages", plan.train_json,
+                                std::to_string(stages.ranks)};
+  if (stages.memory_bytes) argv.push_back(std::to_string(*stages.memory_bytes));
+  const auto answer = system.run(argv, patience);
+  if (!answer) {
+    stages.unknown = answer.error().what;
+    return pipeline;
+  }
+  constexpr int refused = 2;  // of dltrain: the configuration or the data
+  constexpr int impossible = 3;
+  Error error = refusal(answer->err);
+  if ((answer->exit_code == refused || answer->exit_code == impossible) && !error.what.empty()) {
+    if (answer->exit_code == impossible) error.kind = ErrorKind::unsatisfiable;
+    return error;
+  }
+  read_stages(answer->out, stages);
+  return pipeline;
+}
+
+}  // namespace dllaunch

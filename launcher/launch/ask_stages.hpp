@@ -1,0 +1,15 @@
+// Asks the trainer what the ranks of a pipeline would hold.
+#pragma once
+
+#include <optional>
+
+#include "launcher/os/system.hpp"
+#include "launcher/plan/pipeline/rank_stages.hpp"
+
+namespace dllaunch {
+
+/// nullopt: the plan has no pipeline. Errors are pipeline_of()'s and the trainer's refusals, such
+/// as a cut that is not possible. If the trainer cannot be asked, `unknown` says why.
+Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan);
+
+}  // namespace dllaunch
