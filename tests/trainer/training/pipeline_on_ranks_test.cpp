@@ -26,7 +26,22 @@ Json small_job(const std::string& model) {
     "ema": {"decay": 0.9},
     "runtime": {"bucket_mb": 0.05}})");
   job["model"] = model;
-  if (model == "gpt2-tiny") job["dataset"]["sequence"] = 12;
+  if (model == "lenet") return job;
+  // AdamW would enlarge the rounding of what stages exchange, which is f32.
+  job["optimizer"] = {{"name", "sgd"}, {"lr", 0.02}, {"momentum", 0.9}, {"clip_norm", 0.5}};
+  if (model == "gpt2-tiny") {
+    job["dataset"]["sequence"] = 12;
+    job["dataset"]["classes"] = 50;
+    return job;
+  }
+  job["model"] = Json::parse(R"({"layers": [
+      {"kind": "conv2d", "channels": 4, "kernel": 3, "stride": 2, "bias": false}, "batch_norm",
+      {"kind": "relu", "name": "trunk"},
+      {"kind": "conv2d", "channels": 4, "kernel": 3, "padding": 1, "bias": false}, "batch_norm",
+      {"kind": "add", "of": ["batch_norm2", "trunk"]}, {"kind": "relu", "name": "joined"},
+      {"kind": "conv2d", "channels": 4, "kernel": 3, "padding": 1, "bias": false}, "batch_norm",
+      {"kind": "add", "of": ["batch_norm3", "joined"]}, "relu",
+      "flatten", {"kind": "dropout", "rate": 0.3}, {"kind": "dense", "units": 10}]})");
   return job;
 }
 
@@ -115,7 +130,7 @@ TEST_P(InStages, TrainsAsInOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, InStages, testing::Values("lenet", "cnn", "gpt2-tiny"),
+INSTANTIATE_TEST_SUITE_P(Models, InStages, testing::Values("lenet", "residual", "gpt2-tiny"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::erase(name, '-');
