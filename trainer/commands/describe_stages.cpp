@@ -2,17 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "support/json.hpp"
 #include "support/parse_number.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/data/datasets/dataset.hpp"
-#include "trainer/optimizers/optimizer.hpp"
 #include "trainer/pipeline/settle_cut.hpp"
 #include "trainer/training/build_model.hpp"
+#include "trainer/training/choose_cut.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,21 +24,6 @@ Result<DataShape> shape_of_data(const TrainConfig& config) {
   constexpr int usual_vocabulary = 50257;
   return DataShape{.image = {1, 1, config.data.sequence.value_or(usual_sequence)},
                    .classes = config.data.classes.value_or(usual_vocabulary)};
-}
-
-/// Numbers per weight that a rank keeps besides its gradient.
-double states_of(const TrainConfig& config, int replicas) {
-  const OptimizerEntry* optimizer = find_optimizer(config.optimizer);
-  const std::size_t states =
-      optimizer->states(config.optimizer_options).size() + (config.average.decay ? 1 : 0);
-  return static_cast<double>(states) / (config.shard ? replicas : 1);
-}
-
-int micro_batches_of(const TrainConfig& config, int replicas) {
-  if (config.global_batch == 0) return config.accumulate;
-  const std::int64_t at_once = std::int64_t{config.batch_size} * replicas;
-  const std::int64_t most = std::numeric_limits<int>::max();
-  return static_cast<int>(std::min(most, (config.global_batch + at_once - 1) / at_once));
 }
 
 Json to_json(const StageOutline& stage, double all_seconds) {
@@ -85,19 +68,12 @@ Result<StagesQuestion> parse_stages_question(const std::vector<std::string>& wor
 Result<std::string> describe_stages(const StagesQuestion& question) {
   auto config = parse_config(question.config);
   if (!config) return std::move(config).error();
-  const PipelineConfig& pipeline = config->runtime.pipeline;
-  const int replicas = std::max(1, question.ranks / pipeline.stages);
   const auto data = shape_of_data(*config);
   if (!data) return Json({{"unknown", data.error().what}}).dump() + "\n";
   auto graph = build_model(*config, *data);
   if (!graph) return std::move(graph).error();
-  CutOptions options{.stages = pipeline.stages,
-                     .after = pipeline.cut,
-                     .micro_batches = micro_batches_of(*config, replicas),
-                     .sizes = {.batch = config->batch_size,
-                               .precision = config->precision,
-                               .states = states_of(*config, replicas)},
-                     .memory_bytes = question.memory_bytes};
+  CutOptions options = cut_options(*config, question.ranks);
+  options.memory_bytes = question.memory_bytes;
   auto cut = estimate_cut(*graph, options);
   std::string too_large;
   if (!cut && options.memory_bytes) {

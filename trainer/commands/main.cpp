@@ -25,6 +25,7 @@
 
 #include "runtime/activity/observed_communicator.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/mpi/mpi_module.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/binding.hpp"
@@ -270,6 +271,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .say = [](std::string_view line) { spdlog::info(line); },
                   .no_nccl = no_nccl,
                   .stop_requested = stop_was_requested,
+                  .open_peers = [&env] { return open_peers(env); },
                   .activity = &activity,
                   .fence = fence.get()},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,

@@ -19,7 +19,9 @@ double ParameterArenas::gradient_norm() {
     }
     // Parts of a fixed size, summed in their order: the threads do not change the bits.
     SharedUpdate shared(bytes_of(layout_.type));
-    visit_pieces(own, [&](std::size_t, const ParameterUpdate& piece) { shared.add(piece); });
+    visit_pieces(own, [&](std::size_t slot, const ParameterUpdate& piece) {
+      if (!counted_elsewhere_[slot]) shared.add(piece);
+    });
     std::vector<double> sums(static_cast<std::size_t>(shared.parts()));
     executable_.parallel_for(shared.parts(), [&](int index) {
       const ParameterUpdate part = shared.part(index);
@@ -29,6 +31,7 @@ double ParameterArenas::gradient_norm() {
     sum = std::accumulate(sums.begin(), sums.end(), sum);
   }
   if (shard_) communicator_.wait(communicator_.all_reduce(&sum, 1, DType::f64, ReduceOp::sum));
+  if (sum_over_stages_) sum_over_stages_({&sum, 1});
   return std::sqrt(sum);
 }
 

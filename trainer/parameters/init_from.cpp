@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "trainer/graph/name_patterns.hpp"
-#include "trainer/parameters/buffers.hpp"
 #include "trainer/tensors/tensor_values.hpp"
 
 namespace dllaunch {
@@ -130,18 +129,10 @@ Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor
   return result;
 }
 
-Result<std::string> initialise_from(const std::filesystem::path& file,
-                                    std::span<const std::string> skip, const Graph& graph,
-                                    Executable& executable, ParameterArenas& arenas) {
-  auto read = read_safetensors(file);
-  if (!read) return std::move(read).error();
-  std::vector<Tensor> tensors = arenas.weights();
-  std::ranges::move(buffer_tensors(graph, executable), std::back_inserter(tensors));
-  auto taken = take_tensors(tensors, std::move(read->tensors), skip);
+Result<std::string> take_from(const std::filesystem::path& file, std::vector<Tensor> tensors,
+                              std::span<const std::string> skip, std::vector<Tensor>& model) {
+  auto taken = take_tensors(model, std::move(tensors), skip);
   if (!taken) return std::move(taken).error().within(file.string());
-  auto loaded = take_buffers(graph, executable, tensors);
-  if (loaded) loaded = arenas.load_weights(tensors);
-  if (!loaded) return std::move(loaded).error().within(file.string());
   return line_about(file, *taken);
 }
 

@@ -28,10 +28,9 @@ struct TakenTensors {
 Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,
                                   std::span<const std::string> skip);
 
-/// Sets parameters and buffers from `file`. Returns a line for the log. bad_request if the file is
-/// missing or not in safetensors format, or as for take_tensors().
-Result<std::string> initialise_from(const std::filesystem::path& file,
-                                    std::span<const std::string> skip, const Graph& graph,
-                                    Executable& executable, ParameterArenas& arenas);
+/// Replaces the model's values by those of `tensors`, which `file` had. Returns a line for the log.
+/// bad_request as for take_tensors(), with the file's name.
+Result<std::string> take_from(const std::filesystem::path& file, std::vector<Tensor> tensors,
+                              std::span<const std::string> skip, std::vector<Tensor>& model);
 
 }  // namespace dllaunch

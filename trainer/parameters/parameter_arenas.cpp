@@ -94,8 +94,12 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       clip_norm_(arenas.clip_norm),
       average_decay_(arenas.average_decay),
       spares_vectors_(!arenas.decay_vectors && optimizer.measure == nullptr),
+      sum_over_stages_(arenas.sum_over_stages),
       trained_(executable.slots().size(), true) {
   undecayed_.weight_decay = 0;
+  for (const auto& slot : executable.slots()) {
+    counted_elsewhere_.push_back(std::ranges::count(arenas.counted_elsewhere, slot.name) > 0);
+  }
   DeviceArenas* const device = executable.device_arenas();
   // Even with one rank, every communicator but solo reads the buffer, so it must be able to reach
   // it.
@@ -123,13 +127,17 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
     states_.push_back(allocate(own_elements() * bytes_of(layout_.type)));
     state_suffixes_.emplace_back(".ema");
   }
+  attach(executable);
+}
+
+void ParameterArenas::attach(Executable& another) {
   std::vector<void*> weights;
   std::vector<void*> gradients;
-  for (int slot = 0; slot < std::ssize(executable.slots()); ++slot) {
+  for (int slot = 0; slot < std::ssize(another.slots()); ++slot) {
     weights.push_back(layout_.at(weights_[0].bytes, slot));
     gradients.push_back(layout_.at(gradients_.bytes, slot));
   }
-  executable.attach(std::move(weights), std::move(gradients));
+  another.attach(std::move(weights), std::move(gradients));
 }
 
 void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {

@@ -36,6 +36,10 @@ struct ArenaOptions {
   std::optional<double> average_decay = {};  // of a moving average of the weights, 0 .. 1
   /// False: weight decay only for parameters of two or more dimensions, as GPT-2's.
   bool decay_vectors = true;
+  // Of a stage of a pipeline, for the norm of all gradients: sums over the stages, and the names of
+  // parameters that another stage counts.
+  SumOverRanks sum_over_stages = {};
+  std::vector<std::string> counted_elsewhere = {};
 };
 
 class ParameterArenas {
@@ -45,6 +49,10 @@ class ParameterArenas {
   ParameterArenas(Executable& executable, Communicator& communicator,
                   const OptimizerEntry& optimizer, const OptimizerOptions& options,
                   const ArenaOptions& arenas = {});
+
+  /// Gives another executable of the same graph these weights and gradients. It must not outlive
+  /// this.
+  void attach(Executable& another);
 
   /// Excludes the graph's frozen parameters from updates, bit for bit, and from plan() where
   /// possible. Call before the first deal().
@@ -68,8 +76,8 @@ class ParameterArenas {
   /// of them was not finite.
   bool multiply_gradients(double by);
 
-  /// Returns the norm of the gradients of all trained slots, in double: the same on every rank.
-  /// Collective if sharded.
+  /// Returns the norm of the gradients of all trained slots, of all stages, in double: the same on
+  /// every rank. Collective if sharded or with sum_over_stages.
   double gradient_norm();
 
   /// Starts the moving average at the current weights. Call after broadcast(), if the training
@@ -165,7 +173,9 @@ class ParameterArenas {
   bool shard_;
   std::optional<double> clip_norm_;
   std::optional<double> average_decay_;
-  bool spares_vectors_;                                // from weight decay
+  bool spares_vectors_;  // from weight decay
+  SumOverRanks sum_over_stages_;
+  std::vector<bool> counted_elsewhere_;                // per slot
   std::unique_ptr<DeviceOptimizer> device_optimizer_;  // if the arenas are on the device
   std::unique_ptr<DeviceOptimizer> undecayed_optimizer_;
   DeviceArenas* device_ = nullptr;  // likewise

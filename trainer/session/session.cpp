@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "trainer/data/image_preparation.hpp"
-#include "trainer/parameters/buffers.hpp"
 
 namespace dllaunch {
 
@@ -16,25 +15,24 @@ ArenaOptions arena_options(const TrainConfig& config, bool on_device) {
           .on_device = on_device,
           .clip_norm = config.clip_norm,
           .average_decay = config.average.decay,
-          .decay_vectors = config.decay_vectors};
+          .decay_vectors = config.decay_vectors,
+          .sum_over_stages = {},
+          .counted_elsewhere = {}};
 }
 
-Checkpoint snapshot(const Session& session) {
+Checkpoint snapshot(const Session& session, GatheredTensors tensors) {
   Checkpoint checkpoint;
   checkpoint.position = session.position;
   checkpoint.model = session.config.model;
   checkpoint.optimizer = session.config.optimizer;
   checkpoint.seed = session.config.seed;
-  checkpoint.ranks = session.shape.ranks;
+  checkpoint.ranks = session.shape.ranks * session.place().stages;
   checkpoint.global_batch = session.shape.global_batch();
   checkpoint.class_names = session.dataset->class_names();
   checkpoint.normalization = session.normalization;
-  checkpoint.weights = {.tensors = session.arenas->weights(),
+  checkpoint.weights = {.tensors = std::move(tensors.model),
                         .metadata = {{"format", "pt"}, {"model", session.config.model}}};
-  for (Tensor& buffer : buffer_tensors(session.graph, *session.executable)) {
-    checkpoint.weights.tensors.push_back(std::move(buffer));
-  }
-  checkpoint.states = {.tensors = session.arenas->states(),
+  checkpoint.states = {.tensors = std::move(tensors.states),
                        .metadata = {{"optimizer", session.config.optimizer},
                                     {"step", std::to_string(session.position.step)}}};
   return checkpoint;

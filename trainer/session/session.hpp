@@ -24,6 +24,7 @@
 #include "trainer/data/sampler.hpp"
 #include "trainer/data/staging/dataset_staging.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
+#include "trainer/pipeline/pipeline.hpp"
 
 namespace dllaunch {
 
@@ -40,6 +41,8 @@ struct PrepareOptions {
                                                                 // for
   /// How long to wait for an unreadable checkpoint: its file system may be temporarily away.
   std::chrono::milliseconds storage_patience = std::chrono::seconds(30);
+  /// Opens messages between all ranks, for a pipeline. Collective.
+  std::function<Result<std::unique_ptr<Peers>>()> open_peers = {};
   // Both must outlive the session and may be nullptr:
   Activity* activity = nullptr;  // set to what this rank is doing
   Fence* fence = nullptr;        // checked before rank 0 writes
@@ -57,8 +60,11 @@ struct Session {
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
   TargetKind judged = TargetKind::class_index;  // decides the metrics
-  Graph graph;
-  std::string backend;      // "reference 1"
+  Graph graph;                                  // that this rank computes
+  std::optional<Graph> network;                 // the whole one, if `graph` is a stage of it
+  std::unique_ptr<Pipeline> pipeline;           // likewise, else nullptr
+  Communicator* replicas = nullptr;             // the ranks that compute `graph` on other images
+  std::string backend;                          // "reference 1"
   std::string passed_over;  // why a faster backend was not used; empty: none is faster
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
@@ -71,6 +77,12 @@ struct Session {
   std::int64_t image_memory = std::numeric_limits<std::int64_t>::max();
   bool stopped = false;  // stopped on request before it was ready to train
 
+  const Graph& whole() const { return network ? *network : graph; }
+  StagePlace place() const {
+    if (pipeline != nullptr) return pipeline->place();
+    return {.replicas = replicas->size(), .replica = replicas->rank()};
+  }
+  int replica() const { return replicas->rank(); }
   /// Labels of a sample: its tokens, or one.
   int labels() const { return std::max(dataset->tokens(), 1); }
   /// The tokens of so many samples; nullopt: they have none.
@@ -95,9 +107,14 @@ double bucket_bytes(const RuntimeConfig& runtime);
 /// `on_device`: as for ArenaOptions.
 ArenaOptions arena_options(const TrainConfig& config, bool on_device);
 
-/// Returns the checkpoint of the session's current state. Rank 0 only, after gathering sharded
-/// optimiser state and averaging buffers.
-Checkpoint snapshot(const Session& session);
+/// The tensors of a checkpoint: see model_tensors.hpp.
+struct GatheredTensors {
+  std::vector<Tensor> model;
+  std::vector<Tensor> states;
+};
+
+/// Returns the checkpoint of the session's current state. Rank 0 only.
+Checkpoint snapshot(const Session& session, GatheredTensors tensors);
 
 /// Returns how to load the session's images of `split` in its current epoch.
 LoaderOptions loader_options(const Session& session, Split split);

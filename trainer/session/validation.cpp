@@ -13,10 +13,13 @@ namespace {
 
 /// validate() with the weights as they are.
 Result<Validation> validate_weights(const Session& session, Communicator& communicator) {
-  average_buffers(session.graph, *session.executable, communicator);
+  average_buffers(session.graph, *session.executable, *session.replicas);
   const std::int64_t images = session.dataset->size(Split::validation);
-  auto slices = deal_validation(images, session.shape, communicator.rank());
+  auto slices = deal_validation(images, session.shape, session.replica());
   const std::size_t batches = slices.size();
+  const StagePlace place = session.place();
+  if (session.pipeline) session.pipeline->links().begin(static_cast<int>(batches), false);
+  if (!place.is_first()) slices.clear();
   Loader loader(*session.dataset, session.normalization, {}, std::move(slices),
                 loader_options(session, Split::validation));
   const TargetKind judged = session.judged;
@@ -25,13 +28,18 @@ Result<Validation> validate_weights(const Session& session, Communicator& commun
   Validation measured{.metrics = Metrics(values || tokens > 0 ? 0 : session.dataset->classes(),
                                          judged == TargetKind::class_set)};
   std::optional<Error> error;
-  for (std::size_t i = 0; i < batches && !error; ++i) {
-    auto batch = loader.next();
+  for (std::size_t i = 0; i < batches && (!error || session.pipeline); ++i) {
+    auto batch = place.is_first() ? loader.next() : session.pipeline->links().receive_batch();
     if (!batch) {
       error = std::move(batch).error();
-      continue;
+      if (!session.pipeline) continue;
+      batch = Batch{};  // the next stage waits for one
     }
     const ForwardResult result = session.executable->forward(*batch, Phase::evaluate);
+    if (!place.is_last()) {
+      session.pipeline->links().send_batch(*batch, *session.executable);
+      continue;
+    }
     measured.loss += result.loss_sum;
     measured.images += batch->count;
     if (tokens > 0) {  // a batch has far too many outputs to fetch them

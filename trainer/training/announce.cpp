@@ -25,11 +25,11 @@ std::string ranks_words(const StartEvent& start) {
 void announce(const TrainOptions& options, const Session& session, std::string_view communicator,
               Reports& reports) {
   const auto images = session.dataset->size(Split::train);
-  StartEvent start{.ranks = session.shape.ranks,
+  StartEvent start{.ranks = session.shape.ranks * session.place().stages,
                    .nodes = options.nodes,
                    .model = session.config.model,
-                   .parameters = session.graph.parameter_count(),
-                   .frozen = frozen_count(session.graph),
+                   .parameters = session.whole().parameter_count(),
+                   .frozen = frozen_count(session.whole()),
                    .global_batch = session.shape.global_batch(),
                    .epochs = session.config.epochs,
                    .steps_per_epoch = steps_per_epoch(images, session.shape),

@@ -10,6 +10,7 @@
 #include "trainer/checkpoints/checkpoint_interval.hpp"
 #include "trainer/checkpoints/checkpoint_retention.hpp"
 #include "trainer/session/agreement.hpp"
+#include "trainer/session/model_tensors.hpp"
 
 namespace dllaunch {
 namespace {
@@ -89,7 +90,9 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
 
 Result<Ok> Checkpointing::save(bool last) {
   std::optional<Error> error;
-  if (writer_) error = begin(last);
+  std::optional<GatheredTensors> of_stages;
+  if (session_.pipeline) of_stages = checkpoint_tensors(session_);
+  if (writer_) error = begin(last, std::move(of_stages));
   last_save_ = Clock::now();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   return Ok{};
@@ -107,7 +110,7 @@ void Checkpointing::finish() {
   look();
 }
 
-std::optional<Error> Checkpointing::begin(bool last) {
+std::optional<Error> Checkpointing::begin(bool last, std::optional<GatheredTensors> tensors) {
   const auto start = Clock::now();
   const TrainPosition& at = session_.position;
   if (!writer_->wait(last ? std::nullopt : config_.wait_seconds)) {
@@ -120,7 +123,7 @@ std::optional<Error> Checkpointing::begin(bool last) {
   }
   auto earlier = look();
   if (earlier && !last) return earlier;
-  writer_->begin(snapshot_with_metrics(), start);
+  writer_->begin(snapshot_with_metrics(std::move(tensors)), start);
   if (!last) return std::nullopt;
   writer_->wait();
   FinishedWrite finished = *writer_->take();
@@ -128,8 +131,9 @@ std::optional<Error> Checkpointing::begin(bool last) {
   return tell(std::move(finished), last);
 }
 
-Checkpoint Checkpointing::snapshot_with_metrics() const {
-  Checkpoint checkpoint = snapshot(session_);
+Checkpoint Checkpointing::snapshot_with_metrics(std::optional<GatheredTensors> tensors) const {
+  Checkpoint checkpoint =
+      snapshot(session_, tensors ? *std::move(tensors) : checkpoint_tensors(session_));
   if (metrics_step_ == session_.position.step) checkpoint.metrics = metrics_;
   return checkpoint;
 }

@@ -50,11 +50,11 @@ class Checkpointing {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<Error> begin(bool last);
+  std::optional<Error> begin(bool last, std::optional<GatheredTensors> tensors);
   std::optional<Error> tell(FinishedWrite finished, bool last = false);
   void tell_failure(std::int64_t epoch, std::int64_t step, const Error& error, bool goes_on);
   void choose_interval(double save_s);
-  Checkpoint snapshot_with_metrics() const;
+  Checkpoint snapshot_with_metrics(std::optional<GatheredTensors> tensors) const;
 
   const Session& session_;
   const CheckpointConfig& config_;

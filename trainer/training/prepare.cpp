@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cassert>
-#include <chrono>
 #include <functional>
-#include <thread>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -17,13 +14,13 @@
 #include "trainer/config/gpu_gradients.hpp"
 #include "trainer/config/loss_choice.hpp"
 #include "trainer/data/same_data.hpp"
-#include "trainer/parameters/buffers.hpp"
-#include "trainer/parameters/init_from.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
 #include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/training/build_model.hpp"
+#include "trainer/training/choose_cut.hpp"
+#include "trainer/training/starting_point.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
 
@@ -81,17 +78,60 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
       why, bytes / (1 << 20)));
 }
 
+/// Compiles an executable for each further micro-batch that is in flight in this stage.
+Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surroundings) {
+  if (session.pipeline == nullptr) return Ok{};
+  const TrainConfig& config = session.config;
+  const int micro_batches =
+      config.global_batch > 0 ? std::numeric_limits<int>::max() : config.accumulate;
+  for (int i = 1; i < most_in_flight(session.place(), micro_batches); ++i) {
+    auto another = compile_model(config, session.graph, session.threads, surroundings);
+    if (!another) return std::move(another).error();
+    session.pipeline->others.push_back(std::move(another->executable));
+  }
+  return Ok{};
+}
+
+/// Collective. Makes `session.graph` this rank's stage of the network, if there are several.
+Result<Ok> open_pipeline(Session& session, const std::vector<int>& cut,
+                         const PrepareOptions& options) {
+  const PipelineConfig& config = session.config.runtime.pipeline;
+  if (config.stages == 1) return Ok{};
+  auto graphs = cut_graph(session.graph, cut);
+  auto world = options.open_peers();
+  if (!world) return std::move(world).error();
+  auto pipeline = Pipeline::open(*std::move(world), config.stages, session.activity);
+  if (!pipeline) return std::move(pipeline).error();
+  session.pipeline = *std::move(pipeline);
+  session.replicas = &session.pipeline->replicas();
+  const bool targets = session.dataset->targets() != TargetKind::class_index;
+  session.pipeline->connect(
+      std::move(graphs),
+      {.batch = static_cast<std::size_t>(session.config.batch_size),
+       .labels = static_cast<std::size_t>(session.labels()),
+       .targets = targets ? static_cast<std::size_t>(session.dataset->classes()) : 0});
+  session.network = std::exchange(session.graph, session.pipeline->graph());
+  if (!session.config.shard || session.pipeline->shared().empty()) return Ok{};
+  return Error{ErrorKind::bad_request,
+               fmt::format("optimizer.shard with a pipeline: stages share {}, whose gradients "
+                           "ranks then have in parts",
+                           session.pipeline->shared().front().name),
+               "train without optimizer.shard"};
+}
+
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
 Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
                    const std::string& no_nccl, Communicator& communicator) {
   RankZeroChoices choices(communicator);
   CompileSurroundings surroundings{.choices = &choices, .warn = warn};
   if (session.config.sync_batch_norm) {
-    surroundings.sum_over_ranks = sum_over_ranks(communicator, session.activity);
+    surroundings.sum_over_ranks = sum_over_ranks(*session.replicas, session.activity);
   }
   auto compiled = compile_model(session.config, session.graph, session.threads, surroundings);
   choices.attend();
   if (!compiled) return std::move(compiled).error();
+  surroundings.choices = nullptr;
+  if (auto more = compile_for_flight(session, surroundings); !more) return more;
   session.backend = std::move(compiled->backend);
   if (communicator.memory() == MemorySpace::gpu) {
     std::string why = passes_host(session.config.runtime);
@@ -151,195 +191,6 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   return check_samples(session);
 }
 
-/// Searches the folder that contains the steps of `path`, which is a run, a `checkpoints` folder or
-/// a step.
-CheckpointSearch search_path(const fs::path& path) {
-  std::error_code unknown;
-  if (fs::exists(path / "state.json", unknown)) {
-    auto checkpoint = read_checkpoint(path);
-    if (checkpoint) return {FoundCheckpoint{path, *std::move(checkpoint)}, {}, {}};
-    if (checkpoint.error().kind != ErrorKind::unavailable)
-      return {std::nullopt, {{path, checkpoint.error().what}}, {}};
-    return {std::nullopt, {}, std::move(checkpoint).error().within(path.string())};
-  }
-  return find_newest_checkpoint(
-      fs::is_directory(path / "checkpoints", unknown) ? path / "checkpoints" : path);
-}
-
-/// Moves old checkpoints away: the next resume would take them for those of the new run.
-Result<Ok> set_aside(const fs::path& folder) {
-  std::error_code failed;
-  const bool none = list_checkpoints(folder, failed).empty() && !failed;
-  if (none) return Ok{};
-  fs::path aside;
-  for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
-    aside = fs::path(folder.string() + fmt::format(".{}", i));
-  }
-  fs::rename(folder, aside, failed);
-  if (!failed) return Ok{};
-  return Error{ErrorKind::unavailable,
-               fmt::format("cannot move {} aside: {}", folder.string(), failed.message()), ""};
-}
-
-/// Repeats `search` for up to `patience` while something is unreadable: a file system may be
-/// temporarily away.
-CheckpointSearch search_patiently(const std::function<CheckpointSearch()>& search,
-                                  std::chrono::milliseconds patience, const Say& warn) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds pause(200);
-  const auto give_up_at = Clock::now() + patience;
-  CheckpointSearch result = search();
-  if (result.unreadable) warn(result.unreadable->what + ": waiting");
-  while (result.unreadable && Clock::now() < give_up_at) {
-    std::this_thread::sleep_for(pause);
-    result = search();
-  }
-  return result;
-}
-
-void tell_refused(const CheckpointSearch& search, Session& session, const Say& warn) {
-  session.refused = search.refused;
-  for (const auto& refused : search.refused) {
-    warn(fmt::format("refused {}: {}", refused.path.string(), refused.why));
-  }
-}
-
-/// Starting anew would repeat days of training and finally remove the damaged checkpoints.
-Error none_is_sound(const CheckpointSearch& search) {
-  constexpr std::size_t most_named = 8;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(most_named, search.refused.size()); ++i) {
-    list += fmt::format("\n  {}: {}", search.refused[i].path.string(), search.refused[i].why);
-  }
-  if (search.refused.size() > most_named)
-    list += fmt::format("\n  and {} more", search.refused.size() - most_named);
-  return {ErrorKind::bad_request, "none of the run's checkpoints is valid:" + list,
-          "repair one, or train from the start with train.resume: none, which keeps them aside"};
-}
-
-/// Returns nullopt to train from the start.
-Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
-                                                         std::chrono::milliseconds patience,
-                                                         const Say& warn) {
-  const std::string& resume = session.config.resume;
-  if (resume == "none") {
-    if (auto moved = set_aside(session.checkpoints()); !moved) return std::move(moved).error();
-    return std::optional<FoundCheckpoint>();
-  }
-  // A restarted run resumes from its own checkpoints, wherever it first started from.
-  const auto in_run = [&] { return find_newest_checkpoint(session.checkpoints()); };
-  auto own = search_patiently(in_run, patience, warn);
-  if (own.unreadable) return *std::move(own.unreadable);
-  tell_refused(own, session, warn);
-  if (own.found) return std::move(own.found);
-  if (!own.refused.empty()) return none_is_sound(own);
-  if (resume == "auto") return std::optional<FoundCheckpoint>();
-
-  auto other = search_patiently([&] { return search_path(resume); }, patience, warn);
-  if (other.unreadable) return *std::move(other.unreadable);
-  tell_refused(other, session, warn);
-  if (other.found) return std::move(other.found);
-  return Error{ErrorKind::bad_request, fmt::format("resume: {} has no valid checkpoint", resume),
-               "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
-}
-
-Result<Ok> check_fit(const Session& session, const Checkpoint& checkpoint) {
-  const TrainConfig& config = session.config;
-  if (checkpoint.model != config.model) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("is of model {}, this run trains {}", checkpoint.model, config.model),
-                 ""};
-  }
-  if (checkpoint.optimizer != config.optimizer) {
-    return Error{
-        ErrorKind::bad_request,
-        fmt::format("is of optimizer {}, this run uses {}", checkpoint.optimizer, config.optimizer),
-        ""};
-  }
-  const TrainPosition& at = checkpoint.position;
-  const std::int64_t images = session.dataset->size(Split::train);
-  if (at.epoch < 0 || at.step < 0 || at.images < 0 || at.images > images) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("has seen {} images of its epoch, this run has {}", at.images, images),
-                 "resume with the data set it was trained on"};
-  }
-  return Ok{};
-}
-
-/// Initialises from the seed, or from the file in `init_from`.
-Result<Ok> begin_anew(Session& session) {
-  session.arenas->initialise(session.graph, session.config.seed);
-  initialise_buffers(session.graph, *session.executable);
-  const FineTuningConfig& tuning = session.config.fine_tuning;
-  if (tuning.init_from.empty()) return Ok{};
-  auto started = initialise_from(tuning.init_from, tuning.init_skip, session.graph,
-                                 *session.executable, *session.arenas);
-  if (!started) return std::move(started).error().within("train.init_from");
-  session.started_with = *std::move(started);
-  return Ok{};
-}
-
-/// Rank 0: sets weights, state and position, from a checkpoint or to their initial values.
-Result<Ok> fill(Session& session, std::chrono::milliseconds patience, const Say& warn) {
-  if (session.fence != nullptr) {
-    if (auto ours = session.fence->check(); !ours) return ours;
-  }
-  remove_leftovers(session.checkpoints(), session.fencing_token());
-  auto chosen = choose_checkpoint(session, patience, warn);
-  if (!chosen) return std::move(chosen).error();
-  if (!*chosen) return begin_anew(session);
-
-  auto& [path, checkpoint] = **chosen;
-  auto fits = check_fit(session, checkpoint);
-  if (!fits) return std::move(fits).error().within(path.string());
-  auto weights = take_buffers(session.graph, *session.executable, checkpoint.weights.tensors);
-  if (weights) weights = session.arenas->load_weights(checkpoint.weights.tensors);
-  if (!weights) {
-    return std::move(weights).error().within((path / "model.safetensors").string());
-  }
-  auto states = session.arenas->load_states(checkpoint.states.tensors);
-  if (!states) {
-    return std::move(states).error().within((path / "optimizer.safetensors").string());
-  }
-  session.position = checkpoint.position;
-  session.resumed_from = path.string();
-  return Ok{};
-}
-
-void broadcast_position(TrainPosition& position, Communicator& communicator) {
-  std::array<std::int64_t, 8> words{position.epoch,
-                                    position.step,
-                                    position.images,
-                                    std::bit_cast<std::int64_t>(position.loss_sum),
-                                    position.correct,
-                                    std::bit_cast<std::int64_t>(position.lr),
-                                    std::bit_cast<std::int64_t>(position.loss_scale.factor),
-                                    position.loss_scale.good_steps};
-  communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
-  position = {.epoch = words[0],
-              .step = words[1],
-              .images = words[2],
-              .loss_sum = std::bit_cast<double>(words[3]),
-              .correct = words[4],
-              .lr = std::bit_cast<double>(words[5]),
-              .loss_scale = {.factor = std::bit_cast<double>(words[6]), .good_steps = words[7]}};
-}
-
-/// Collective. Sets the initial weights, state and position of the training.
-Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const Say& warn,
-                    Communicator& communicator) {
-  std::optional<Error> unfilled;
-  if (communicator.rank() == 0) {
-    unfilled = error_of(fill(session, patience, warn));
-  }
-  if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
-  session.arenas->broadcast();
-  broadcast_buffers(session.graph, *session.executable, communicator);
-  broadcast_position(session.position, communicator);
-  if (session.position.step == 0) session.arenas->begin_average();
-  return Ok{};
-}
-
 /// Collective. With `auto`, a rank that cannot use its GPU would compute on the CPU and slow down
 /// every step.
 Result<Ok> check_same_backend(const Session& session, const Say& warn, Communicator& communicator) {
@@ -373,12 +224,24 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const std::string remark = session.executable->remark();
   if (communicator.rank() == 0 && !remark.empty()) warn(remark);
   const auto rows = table_rows(*session.executable);
-  auto same = check_same_table(communicator, rows);
+  auto same = check_same_table(*session.replicas, rows);
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);
 
-  session.arenas = std::make_unique<ParameterArenas>(
-      *session.executable, communicator, *find_optimizer(config.optimizer),
-      config.optimizer_options, arena_options(config, passes_host(config.runtime).empty()));
+  ArenaOptions arenas = arena_options(config, passes_host(config.runtime).empty());
+  if (session.pipeline) {
+    arenas.sum_over_stages = [&communicator, replicas = session.replicas->size()](auto values) {
+      communicator.wait(
+          communicator.all_reduce(values.data(), values.size(), DType::f64, ReduceOp::sum));
+      for (double& value : values) value /= replicas;
+    };
+    arenas.counted_elsewhere = session.pipeline->counted_before();
+  }
+  session.arenas = std::make_unique<ParameterArenas>(*session.executable, *session.replicas,
+                                                     *find_optimizer(config.optimizer),
+                                                     config.optimizer_options, arenas);
+  if (session.pipeline) {
+    for (auto& other : session.pipeline->others) session.arenas->attach(*other);
+  }
   if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("optimizer {} does not run on a GPU", config.optimizer),
@@ -386,7 +249,7 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   }
   session.arenas->freeze(session.graph);
   session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
-  return fill_all(session, options.storage_patience, warn, communicator);
+  return go_to_start(session, options.storage_patience, warn, communicator);
 }
 
 }  // namespace
@@ -399,7 +262,8 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.cpus = options.cpus;
   session.activity = options.activity;
   session.fence = communicator.rank() == 0 ? options.fence : nullptr;
-  session.shape = {.ranks = communicator.size(),
+  session.replicas = &communicator;
+  session.shape = {.ranks = communicator.size() / options.config.runtime.pipeline.stages,
                    .batch_size = options.config.batch_size,
                    .accumulate = options.config.accumulate,
                    .in_step = options.config.sync_batch_norm,
@@ -417,6 +281,10 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   const bool finds_rate = options.config.find.lr && !choices->lr;
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
+  auto cut = choose_cut(session, options, communicator);
+  if (!cut) return std::move(cut).error();
+  auto piped = open_pipeline(session, *cut, options);
+  if (auto error = agree(communicator, error_of(piped))) return *std::move(error);
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();
   }
@@ -427,7 +295,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   // Undoes the trials.
   const Say nothing_new = [](std::string_view) {};
-  auto filled = fill_all(session, options.storage_patience, nothing_new, communicator);
+  auto filled = go_to_start(session, options.storage_patience, nothing_new, communicator);
   return filled ? Result<Session>(std::move(session)) : std::move(filled).error();
 }
 

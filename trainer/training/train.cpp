@@ -88,6 +88,16 @@ struct StepSums {
 };
 static_assert(sizeof(StepSums) == 5 * sizeof(double), "reduced as an array of doubles");
 
+/// A step in progress.
+struct StepWork {
+  int micro_batches = 1;
+  double scale = 1;
+  StepSums sums = {};
+  double own_loss = 0;
+  Pending exchange = {};  // of the sums
+  std::optional<Error> error = {};
+};
+
 enum class Pause { epoch_end, max_steps, stop };
 
 class Training {
@@ -100,11 +110,11 @@ class Training {
         activity_(activity),
         session_(session),
         reports_(reports),
-        reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
-        buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
+        reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, *session.replicas)),
+        buckets_(*session.replicas, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
-                 communicator),
+                 *session.replicas),
         stragglers_(communicator, activity, options.host),
         gpus_(communicator, {.pci = session.opened->gpu(),
                              .host = options.host,
@@ -131,6 +141,9 @@ class Training {
   Result<TrainStatus> run_epochs();
   Result<Pause> train_epoch();
   Result<StepSums> run_step(Loader& loader, const StepInfo& now);
+  Batch next_batch(int micro_batch, Loader& loader, StepWork& step);
+  void run_forward(int micro_batch, Loader& loader, StepWork& step);
+  void run_backward(int micro_batch, StepWork& step);
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
   /// Returns whether to save the epoch.
@@ -193,7 +206,9 @@ Result<Pause> Training::train_epoch() {
   training_s_ = 0;
   Loader loader(*session_.dataset, session_.normalization,
                 epoch_order(config_.seed, at.epoch, images_),
-                deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
+                session_.place().is_first()
+                    ? deal_epoch(images_, session_.shape, at.images, session_.replica())
+                    : std::vector<Slice>(),
                 loader_options(session_, Split::train));
   while (at.images < images_) {
     const StepInfo now = step_info(config_, session_.shape, images_, at);
@@ -226,60 +241,32 @@ Result<Pause> Training::train_epoch() {
 
 Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   const TrainPosition& at = session_.position;
-  const auto slices = deal_step(images_, session_.shape, at.images, communicator_.rank());
-  const double scale = 1.0 / static_cast<double>(step_images(images_, session_.shape, at.images));
-  StepSums sums{.stop = options_.stop_requested() ? 1.0 : 0.0,
-                .checkpoint = checkpointing_.due_by_time() ? 1.0 : 0.0};
-  std::optional<Error> error = checkpointing_.look();
-  if (!error) error = session_.taken_over();
-  if (error) sums.failed = 1;
-  Pending exchange;
-  double own_loss = 0;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    const bool last = i + 1 == slices.size();
-    activity_.enter(RankPhase::data);
-    auto loaded = loader.next();
-    Batch batch;
-    if (loaded) {
-      batch = *std::move(loaded);
-      batch.random = batch_key({config_.seed, at.step, communicator_.rank(), i});
-    } else {
-      // The other ranks wait in this step's collectives: take part with no images, then report.
-      error = std::move(loaded).error();
-      sums.failed = 1;
-    }
-    Executable& executable = *session_.executable;
-    activity_.enter(RankPhase::forward);
-    const ForwardResult result = executable.forward(batch, Phase::train);
-    settle();  // unless forward() has called it
-    if (!std::isfinite(result.loss_sum)) culprit_ = executable.first_non_finite(batch);
-    activity_.enter(RankPhase::backward);
-    sums.loss += result.loss_sum;
-    sums.correct += result.correct;
-    if (!last) {
-      executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [](int) {});
-      continue;
-    }
-    // Known before the backward pass, so it is reduced during it, ahead of the buckets.
-    own_loss = sums.loss;
-    exchange =
-        communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
-    stragglers_.begin_exchange();
-    buckets_.start();
-    reducer_.begin();
-    executable.hold_ready_until(reducer_.last_slots());
-    executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [this](int slot) {
-      if (slot != no_slot) reducer_.ready(slot);
-      reducer_.progress();
-    });
+  StepWork step{.micro_batches = static_cast<int>(
+                    deal_step(images_, session_.shape, at.images, session_.replica()).size())};
+  step.scale =
+      scaling_.factor() / static_cast<double>(step_images(images_, session_.shape, at.images));
+  StepSums& sums = step.sums;
+  sums.stop = options_.stop_requested() ? 1 : 0;
+  sums.checkpoint = checkpointing_.due_by_time() ? 1 : 0;
+  step.error = checkpointing_.look();
+  if (!step.error) step.error = session_.taken_over();
+  if (step.error) sums.failed = 1;
+  Pipeline* const pipeline = session_.pipeline.get();
+  if (pipeline != nullptr) pipeline->links().begin(step.micro_batches, /*backward=*/true);
+  for (const Pass& pass : one_forward_one_backward(session_.place(), step.micro_batches)) {
+    pass.forward ? run_forward(pass.micro_batch, loader, step)
+                 : run_backward(pass.micro_batch, step);
   }
+  if (pipeline != nullptr) pipeline->end_step(*session_.executable);
   activity_.enter(RankPhase::reduce);
-  communicator_.wait(exchange);
+  communicator_.wait(step.exchange);
   stragglers_.end_exchange();
   const ReducerStats reduced = finish_reduction();
   buckets_.stop();
   activity_.enter(RankPhase::update);
-  if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
+  if (auto failure = explain_failure(sums, step.own_loss, std::move(step.error))) {
+    return *std::move(failure);
+  }
   // Gradients that arrive a step late are applied with the rate of their own step.
   const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
   if (reduced.reduced) {
@@ -292,13 +279,80 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   return sums;
 }
 
+/// Returns the batch that this rank computes next: from the data set, or the stage before.
+Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
+  if (!session_.place().is_first()) return session_.pipeline->links().receive_batch();
+  activity_.enter(RankPhase::data);
+  auto loaded = loader.next();
+  if (!loaded) {
+    // The other ranks wait in this step's collectives: take part with no images, then report.
+    step.error = std::move(loaded).error();
+    step.sums.failed = 1;
+    return {};
+  }
+  loaded->random = batch_key({config_.seed, session_.position.step, session_.replica(),
+                              static_cast<std::size_t>(micro_batch)});
+  return *std::move(loaded);
+}
+
+void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
+  Pipeline* const pipeline = session_.pipeline.get();
+  const Batch batch = next_batch(micro_batch, loader, step);
+  activity_.enter(RankPhase::forward);
+  Executable& executable = pipeline == nullptr
+                               ? *session_.executable
+                               : pipeline->for_forward(micro_batch, *session_.executable);
+  const ForwardResult result = executable.forward(batch, Phase::train);
+  settle();  // unless forward() has called it
+  if (!std::isfinite(result.loss_sum)) {
+    culprit_ = executable.first_non_finite(batch);
+    // An earlier stage names it.
+    if (culprit_ == "input" && !session_.place().is_first()) culprit_.clear();
+  }
+  step.sums.loss += result.loss_sum;
+  step.sums.correct += result.correct;
+  if (!session_.place().is_last()) pipeline->links().send_batch(batch, executable);
+}
+
+void Training::run_backward(int micro_batch, StepWork& step) {
+  Pipeline* const pipeline = session_.pipeline.get();
+  activity_.enter(RankPhase::backward);
+  Executable& executable = pipeline == nullptr
+                               ? *session_.executable
+                               : pipeline->for_backward(micro_batch, *session_.executable);
+  if (!session_.place().is_last()) pipeline->links().receive_gradient(executable);
+  const bool accumulate = micro_batch > 0;
+  if (micro_batch + 1 < step.micro_batches) {
+    executable.backward(step.scale, accumulate, [](int) {});
+  } else {
+    // Known before the backward pass, so it is reduced during it, ahead of the buckets.
+    step.own_loss = step.sums.loss;
+    step.exchange = communicator_.all_reduce(&step.sums, sizeof(StepSums) / sizeof(double),
+                                             DType::f64, ReduceOp::sum);
+    stragglers_.begin_exchange();
+    buckets_.start();
+    reducer_.begin();
+    executable.hold_ready_until(reducer_.last_slots());
+    executable.backward(step.scale, accumulate, [this](int slot) {
+      if (slot != no_slot) reducer_.ready(slot);
+      reducer_.progress();
+    });
+  }
+  if (!session_.place().is_first()) pipeline->links().send_gradient(executable);
+}
+
 /// Leaves the wait to the GPU where the host needs nothing of the gradients and the weights before
 /// the next loss. The host then runs ahead, by less than a step.
 ReducerStats Training::finish_reduction() {
   const bool host_looks = config_.precision == Precision::fp16 || session_.arenas->measures() ||
                           config_.sync_batch_norm || buckets_.is_timing();
   settles_ = !host_looks && session_.arenas->on_device() && reducer_.finish_on_gpu();
-  return settles_ ? ReducerStats{} : reducer_.finish();
+  const ReducerStats stats = settles_ ? ReducerStats{} : reducer_.finish();
+  if (session_.pipeline) {
+    session_.pipeline->sum_shared_gradients(*session_.executable, session_.arenas->layout(),
+                                            session_.arenas->gradients());
+  }
+  return stats;
 }
 
 /// Ends the collectives for which the GPU waits. The host waits as in finish(), so that the library
@@ -328,7 +382,7 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
   // is the source.
   const bool infected = !std::isfinite(own_loss);
   const std::int64_t place =
-      infected ? place_of(culprit_, session_.graph) : std::ssize(session_.graph.nodes);
+      infected ? place_of(culprit_, session_.whole()) : std::ssize(session_.whole().nodes);
   std::int64_t earliest = place;
   communicator_.wait(communicator_.all_reduce(&earliest, 1, DType::i64, ReduceOp::min));
   std::optional<Error> mine;
@@ -419,7 +473,7 @@ Result<Ok> Training::save(bool last) {
   apply_late_gradients();
   activity_.enter(RankPhase::checkpoint);
   session_.arenas->gather_states();
-  average_buffers(session_.graph, *session_.executable, communicator_);
+  average_buffers(session_.graph, *session_.executable, *session_.replicas);
   if (auto saved = checkpointing_.save(last); !saved) return saved;
   activity_.enter(RankPhase::between);
   return Ok{};

@@ -251,7 +251,14 @@ class InitialiseFrom : public testing::TestWithParam<BackendEntry> {
 
   Result<std::string> start(const std::filesystem::path& path,
                             const std::vector<std::string>& skip = {}) {
-    return initialise_from(path, skip, graph_, *executable_, *arenas_);
+    auto file = read_safetensors(path);
+    if (!file) return std::move(file).error();
+    auto tensors = all();
+    auto line = take_from(path, std::move(file->tensors), skip, tensors);
+    if (!line) return line;
+    auto loaded = take_buffers(graph_, *executable_, tensors);
+    if (loaded) loaded = arenas_->load_weights(tensors);
+    return loaded ? std::move(line) : std::move(loaded).error();
   }
 
   Graph graph_;

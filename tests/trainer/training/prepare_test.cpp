@@ -12,6 +12,7 @@
 #include "tests/support/other_user.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/session/model_tensors.hpp"
 #include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
@@ -313,7 +314,7 @@ TEST(Session, ASnapshotHasTheSessionsState) {
   auto session = prepare_small(small_config("reference"), folder.path());
   ASSERT_TRUE(session);
   session->position = {.epoch = 1, .step = 9, .images = 32, .loss_sum = 1.5, .correct = 3};
-  const Checkpoint checkpoint = snapshot(*session);
+  const Checkpoint checkpoint = snapshot(*session, checkpoint_tensors(*session));
   EXPECT_EQ(checkpoint.position.images, 32);
   EXPECT_EQ(checkpoint.model, "lenet");
   EXPECT_EQ(checkpoint.global_batch, 16);

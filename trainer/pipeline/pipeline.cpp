@@ -1,0 +1,120 @@
+#include "trainer/pipeline/pipeline.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "runtime/communicators/host/host_communicator.hpp"
+#include "support/position.hpp"
+
+namespace dllaunch {
+
+namespace {
+
+/// Adds plain values of a type.
+void add(DType type, std::span<std::byte> sum, std::span<const std::byte> values) {
+  const auto add_as = [&]<typename Real>(Real) {
+    auto* const to = reinterpret_cast<Real*>(sum.data());
+    const auto* const from = reinterpret_cast<const Real*>(values.data());
+    for (std::size_t i = 0; i < sum.size() / sizeof(Real); ++i) to[i] += from[i];
+  };
+  type == DType::f64 ? add_as(double{}) : add_as(float{});
+}
+
+}  // namespace
+
+std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, int stage) {
+  std::vector<SharedParameter> shared;
+  for (const Parameter& parameter : stages[at(stage)].parameters) {
+    SharedParameter found{.name = parameter.name, .stages = {}};
+    for (int other = 0; other < std::ssize(stages); ++other) {
+      const auto& theirs = stages[at(other)].parameters;
+      if (std::ranges::find(theirs, parameter.name, &Parameter::name) != theirs.end()) {
+        found.stages.push_back(other);
+      }
+    }
+    if (found.stages.size() > 1) shared.push_back(std::move(found));
+  }
+  return shared;
+}
+
+Result<std::unique_ptr<Pipeline>> Pipeline::open(std::unique_ptr<Peers> world, int stages,
+                                                 Activity* activity) {
+  std::unique_ptr<Pipeline> pipeline(new Pipeline);
+  pipeline->place_ = place_in_pipeline(world->rank(), world->size(), stages);
+  pipeline->activity_ = activity;
+  const StagePlace& place = pipeline->place_;
+  pipeline->stages_ = world->split(place.replica, place.stage);
+  auto replicas = open_host_group([&] { return world->split(place.stage, place.replica); });
+  if (!replicas) return std::move(replicas).error();
+  pipeline->replicas_ = *std::move(replicas);
+  return pipeline;
+}
+
+void Pipeline::connect(std::vector<Graph> graphs, SampleSizes sizes) {
+  graphs_ = std::move(graphs);
+  shared_ = shared_with_others(graphs_, place_.stage);
+  sizes.input = static_cast<std::size_t>(elements_of(graph().input_shape()));
+  sizes.output = static_cast<std::size_t>(elements_of(graph().nodes.back().shape));
+  links_ = std::make_unique<StageLinks>(place_, *stages_, activity_, sizes);
+}
+
+Executable& Pipeline::at(int micro_batch, Executable& first) {
+  const auto i = static_cast<std::size_t>(micro_batch) % (others.size() + 1);
+  return i == 0 ? first : *others[i - 1];
+}
+
+void Pipeline::copy_buffers(const Executable& from, Executable& to) const {
+  for (int i = 0; i < std::ssize(graph().buffers); ++i) to.set_buffer(i, from.buffer(i));
+}
+
+Executable& Pipeline::for_forward(int micro_batch, Executable& first) {
+  Executable& next = at(micro_batch, first);
+  if (newest_ != nullptr && newest_ != &next) copy_buffers(*newest_, next);
+  newest_ = &next;
+  return next;
+}
+
+void Pipeline::end_step(Executable& first) {
+  if (newest_ != nullptr && newest_ != &first) copy_buffers(*newest_, first);
+  newest_ = &first;
+}
+
+void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& layout,
+                                    std::span<std::byte> gradients) {
+  for (const SharedParameter& shared : shared_) {
+    const auto& slots = first.slots();
+    const auto found = std::ranges::find(slots, shared.name, &ParameterSlot::name);
+    assert(found != slots.end());
+    const auto slot = static_cast<int>(found - slots.begin());
+    const auto elements = static_cast<std::size_t>(elements_of(found->shape));
+    std::vector<std::vector<std::byte>> of_stages(
+        shared.stages.size(), std::vector<std::byte>(elements * bytes_of(first.dtype())));
+    const auto own = static_cast<std::size_t>(std::ranges::find(shared.stages, place_.stage) -
+                                              shared.stages.begin());
+    first.to_plain(slot, layout.at(gradients, slot), of_stages[own].data());
+    const Pending exchange = stages_->open();
+    for (std::size_t i = 0; i < of_stages.size(); ++i) {
+      if (i == own) continue;
+      stages_->receive(exchange, of_stages[i].data(), of_stages[i].size(), shared.stages[i],
+                       shared_rounds_);
+      stages_->send(exchange, of_stages[own].data(), of_stages[own].size(), shared.stages[i],
+                    shared_rounds_);
+    }
+    ++shared_rounds_;
+    stages_->wait(exchange);
+    std::vector<std::byte> sum = of_stages.front();  // in the order of stages: the same bits
+    for (std::size_t i = 1; i < of_stages.size(); ++i) add(first.dtype(), sum, of_stages[i]);
+    first.from_plain(slot, sum.data(), layout.at(gradients, slot));
+  }
+}
+
+std::vector<std::string> Pipeline::counted_before() const {
+  std::vector<std::string> names;
+  for (const SharedParameter& shared : shared_) {
+    if (shared.stages.front() < place_.stage) names.push_back(shared.name);
+  }
+  return names;
+}
+
+}  // namespace dllaunch

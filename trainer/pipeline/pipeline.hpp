@@ -1,0 +1,84 @@
+// A rank's part in a pipeline: its stage, its neighbours, and the ranks with the same stage.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/activity/activity.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/peers/peers.hpp"
+#include "runtime/gradients/arena.hpp"
+#include "support/result.hpp"
+#include "trainer/backends/backend.hpp"
+#include "trainer/graph/stages.hpp"
+#include "trainer/pipeline/schedule.hpp"
+#include "trainer/pipeline/stage_links.hpp"
+
+namespace dllaunch {
+
+/// A parameter that several stages have.
+struct SharedParameter {
+  std::string name;
+  std::vector<int> stages;  // ascending
+};
+
+/// Returns those that `stage` shares with others.
+std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, int stage);
+
+class Pipeline {
+ public:
+  /// Collective. `world`: all ranks, a multiple of `stages`. unavailable: as of
+  /// open_host_communicator(). `activity` outlives this and may be nullptr.
+  static Result<std::unique_ptr<Pipeline>> open(std::unique_ptr<Peers> world, int stages,
+                                                Activity* activity);
+
+  const StagePlace& place() const { return place_; }
+  /// The ranks that have this stage: their gradients are summed.
+  Communicator& replicas() { return *replicas_; }
+  /// The stages of this rank's replica, in order.
+  Peers& stages() { return *stages_; }
+
+  /// Sets the graphs of all stages, and what travels between them.
+  void connect(std::vector<Graph> graphs, SampleSizes sizes);
+  const Graph& graph() const { return graphs_[static_cast<std::size_t>(place_.stage)]; }
+  const std::vector<Graph>& graphs() const { return graphs_; }
+  /// The parameters that this stage shares with others.
+  const std::vector<SharedParameter>& shared() const { return shared_; }
+  StageLinks& links() { return *links_; }
+
+  /// The executables besides the session's, one for each further micro-batch in flight. All have
+  /// the weights and gradients of the first.
+  std::vector<std::unique_ptr<Executable>> others = {};
+  /// Returns the executable for a forward pass of this micro-batch, with the buffers of the one
+  /// that ran before; `first` is the session's.
+  Executable& for_forward(int micro_batch, Executable& first);
+  Executable& for_backward(int micro_batch, Executable& first) { return at(micro_batch, first); }
+  /// Gives the session's executable the newest buffers, after the step's passes.
+  void end_step(Executable& first);
+
+  /// Collective over the stages of the replica: sums the gradients of parameters that this stage
+  /// shares with others, with the same bits on each.
+  void sum_shared_gradients(const Executable& first, const ArenaLayout& layout,
+                            std::span<std::byte> gradients);
+  /// Returns the shared parameters that an earlier stage has too.
+  std::vector<std::string> counted_before() const;
+
+ private:
+  Pipeline() = default;
+  Executable& at(int micro_batch, Executable& first);
+  void copy_buffers(const Executable& from, Executable& to) const;
+
+  StagePlace place_;
+  Activity* activity_ = nullptr;
+  std::unique_ptr<Peers> stages_;  // outlives the links
+  std::unique_ptr<Communicator> replicas_;
+  std::vector<Graph> graphs_;
+  std::vector<SharedParameter> shared_;
+  std::unique_ptr<StageLinks> links_;
+  Executable* newest_ = nullptr;  // whose buffers are
+  std::uint64_t shared_rounds_ = 0;
+};
+
+}  // namespace dllaunch
