@@ -78,8 +78,9 @@ double even_idle(int stages, int micro_batches) {
 bool is_plausible(const RankStage& stage) {
   constexpr std::int64_t most = std::int64_t{1} << 50;  // so that sums fit
   const auto fits = [](std::int64_t bytes) { return bytes >= 0 && bytes <= most; };
-  return fits(stage.parameters) && fits(stage.held_bytes) && fits(stage.activation_bytes) &&
-         stage.in_flight >= 1 && stage.in_flight <= 4096 && stage.share >= 0 && stage.share <= 1;
+  return !stage.first.empty() && !stage.last.empty() && fits(stage.parameters) &&
+         fits(stage.held_bytes) && fits(stage.activation_bytes) && stage.in_flight >= 1 &&
+         stage.in_flight <= 4096 && stage.share >= 0 && stage.share <= 1;
 }
 
 }  // namespace
