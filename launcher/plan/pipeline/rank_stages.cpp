@@ -166,7 +166,8 @@ std::string render_stages(const PipelinePlan& pipeline) {
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
-      text += fmt::format("    stage {}: ranks {}\n", stage, ranks_of(pipeline, stage));
+      text += fmt::format("    stage {}: {} {}\n", stage,
+                          pipeline.replicas() == 1 ? "rank" : "ranks", ranks_of(pipeline, stage));
   } else {
     text += fmt::format("estimated, {}; ranks wait {} of a step\n\n",
                         pipeline.given ? "with the cut as given" : "the trainer cuts by measuring",

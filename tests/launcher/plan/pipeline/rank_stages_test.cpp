@@ -122,8 +122,8 @@ TEST(RenderStages, SaysWhatIsNotKnown) {
   read_stages(R"({"unknown": "no files in /data"})", pipeline);
   EXPECT_EQ(render_stages(pipeline), R"(
   pipeline: 2 stages, 1 replica, 8 micro-batches a step; what a rank holds is not known: no files in /data
-    stage 0: ranks 0
-    stage 1: ranks 1
+    stage 0: rank 0
+    stage 1: rank 1
 )");
 }
 
