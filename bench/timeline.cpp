@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   double training_s = 0;
   for (int done = 0; done < spans; done += 1000) {
     const double before = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
-    for (int i = 0; i < 1000; ++i) timeline.phase_ended(RankPhase::forward, 1, 2);
+    for (int i = 0; i < 1000; ++i) timeline.phase_ended(RankPhase::forward, -1, 1, 2);
     training_s += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - before;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -154,7 +154,6 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/cluster/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},
     {"launcher/os/child_process.cpp", "posix_system_test.cpp: commands that hang, flood and die"},
     {"trainer/training/build_model.cpp", "describe_stages_test.cpp and prepare_test.cpp"},
-    {"trainer/training/choose_cut.cpp", "describe_stages_test.cpp, and pipelines that train"},
     {"launcher/cluster/named_topology.cpp", "--topology of topo and bind in commands_test.cpp"},
     {"launcher/job/load_job.cpp", "files that are missing, empty or folders in program_test.cpp"},
     {"launcher/job/job_keys.cpp", "a table: job_schema_test.cpp and docs/reference/job-file.md"},

@@ -21,11 +21,16 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::array<std::string_view, 6> step_phases = {
-    "LOAD_DATA", "FORWARD", "BACKWARD", "WAIT_FOR_ALLREDUCE", "UPDATE", "BETWEEN_STEPS"};
+constexpr std::array<std::string_view, 7> step_phases = {
+    "LOAD_DATA",          "FORWARD", "BACKWARD",     "WAIT_FOR_STAGE",
+    "WAIT_FOR_ALLREDUCE", "UPDATE",  "BETWEEN_STEPS"};
 
 bool in_steps(std::string_view name) {
   return std::ranges::find(step_phases, name) != step_phases.end();
+}
+
+bool is_of_all_ranks(const TimelineSpan& span) {
+  return span.track > 0 && span.number > 0 && span.number < first_group_collective;
 }
 
 /// Arrival times of the last rank at recent collectives. Holds more than a rank's file.
@@ -132,7 +137,7 @@ class Merge {
   void survey() {
     for (std::size_t i = 0; i < sources_.ranks.size(); ++i) {
       each_span(sources_.ranks[i], [&](const TimelineSpan& span) {
-        if (span.number > 0 && span.track > 0) {
+        if (is_of_all_ranks(span)) {
           arrivals_.add(span.number, span.begin_ns, static_cast<int>(i));
         }
         if (!is_chosen(sources_.ranks[i])) return;
@@ -197,7 +202,7 @@ class Merge {
       ++spans;
       tracks = std::max(tracks, span.track);
       write_span(source, span, trace);
-      if (span.track > 0 || span.number > 0 || !in_steps(span.name)) return;
+      if (span.track > 0 || !in_steps(span.name)) return;
       merged.phase_seconds[std::string(span.name)] +=
           static_cast<double>(span.end_ns - span.begin_ns) * 1e-9;
       if (span.name != "FORWARD") return;
@@ -216,14 +221,19 @@ class Merge {
 
   void write_span(const TimelineSource& source, const TimelineSpan& span, TraceWriter& trace) {
     const int rank = source.head.rank;
+    std::string name(span.name);
     std::string args = fmt::format(R"("step":{})", span.step + 1);
-    if (span.number > 0) {
-      args += fmt::format(R"(,"bytes":{},"number":{})", span.bytes, span.number);
+    if (span.number > 0 && in_steps(span.name)) {
+      name += fmt::format(" {}", span.number);
+      args += fmt::format(R"(,"micro_batch":{},"stage":{})", span.number, source.head.stage);
+    } else if (span.number > 0) {
+      args += fmt::format(R"(,"bytes":{},"number":{})", span.bytes,
+                          span.number % first_group_collective);
     }
-    trace.span(rank, span.track, span.name, {span.begin_ns, span.end_ns}, args);
+    trace.span(rank, span.track, name, {span.begin_ns, span.end_ns}, args);
     // The last rank is known only if all ranks are present.
     const auto ranks = static_cast<std::size_t>(source.head.ranks);
-    if (span.number == 0 || span.track == 0 || ranks < 2 || sources_.ranks.size() < ranks) return;
+    if (!is_of_all_ranks(span) || ranks < 2 || sources_.ranks.size() < ranks) return;
     const auto* arrival = arrivals_.find(span.number, ranks);
     if (arrival == nullptr) return;
     const std::int64_t last = std::clamp(arrival->last_ns, span.begin_ns, span.end_ns);

@@ -74,7 +74,7 @@ std::int64_t TimelineSource::clock_error_ns() const {
 }
 
 std::string TimelineSource::name() const {
-  return fmt::format("rank {} on {}", head.rank, head.host);
+  return process_name(head.rank, head.host, head.stage);
 }
 
 Result<TimelineSources> find_timelines(const std::string& folder) {

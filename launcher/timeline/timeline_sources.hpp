@@ -21,7 +21,7 @@ struct TimelineSource {
   std::int64_t offset_ns(std::int64_t at_ns) const;
   /// Half the width of the widest bounds.
   std::int64_t clock_error_ns() const;
-  std::string name() const;  // "rank 3 on n1"
+  std::string name() const;  // "rank 3 on n1", "rank 3 on n1, stage 2"
 };
 
 struct TimelineSources {

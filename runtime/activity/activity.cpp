@@ -14,6 +14,8 @@ std::string_view to_string(RankPhase phase) {
       return "forward";
     case RankPhase::backward:
       return "backward";
+    case RankPhase::pipeline:
+      return "pipeline";
     case RankPhase::reduce:
       return "reduce";
     case RankPhase::update:
@@ -40,42 +42,62 @@ void Activity::publish_in(Beacon& beacon) {
   const auto copy = [](auto& to, const auto& from) { to.store(from.load()); };
   copy(beacon.step, beacon_->step);
   beacon.phase.store(beacon_->phase.load());
-  copy(beacon.begun, beacon_->begun);
-  copy(beacon.ended, beacon_->ended);
+  for (std::size_t i = 0; i < collective_scopes; ++i) {
+    copy(beacon.collectives[i].begun, beacon_->collectives[i].begun);
+    copy(beacon.collectives[i].ended, beacon_->collectives[i].ended);
+  }
   copy(beacon.waiting_since_ns, beacon_->waiting_since_ns);
+  copy(beacon.waiting_rank, beacon_->waiting_rank);
+  copy(beacon.waiting_scope, beacon_->waiting_scope);
   copy(beacon.waiting_kind, beacon_->waiting_kind);
   copy(beacon.waiting_bytes, beacon_->waiting_bytes);
   copy(beacon.waiting_for, beacon_->waiting_for);
   beacon_ = &beacon;
 }
 
-void Activity::enter(RankPhase phase) {
+void Activity::enter(RankPhase phase, int micro_batch) {
   const std::int64_t now = monotonic_ns();
   const PhaseEntry before = beacon_->phase.load();
-  if (listener_ != nullptr) listener_->phase_ended(before.phase, before.since_ns, now);
+  if (listener_ != nullptr) {
+    listener_->phase_ended(before.phase, micro_batch_, before.since_ns, now);
+  }
   spent_ns_[static_cast<std::size_t>(before.phase)] += now - counted_until_ns_;
   counted_until_ns_ = now;
+  micro_batch_ = micro_batch;
   beacon_->phase.store({.phase = phase, .since_ns = now});
 }
 
-std::uint64_t Activity::begin_collective() {
-  const std::uint64_t number = beacon_->begun.load(std::memory_order_relaxed) + 1;
-  beacon_->begun.store(number, std::memory_order_release);
+std::uint64_t Activity::begin_collective(CollectiveScope scope) {
+  auto& begun = beacon_->collectives[static_cast<std::size_t>(scope)].begun;
+  const std::uint64_t number = begun.load(std::memory_order_relaxed) + 1;
+  begun.store(number, std::memory_order_release);
   return number;
 }
 
-void Activity::end_collective(std::uint64_t number, std::uint64_t all_up_to, CollectiveKind kind,
-                              std::uint64_t bytes, std::int64_t begin_ns) {
-  beacon_->ended.store(all_up_to, std::memory_order_release);
+void Activity::end_collective(EndedCollective collective, std::uint64_t all_up_to) {
+  beacon_->collectives[static_cast<std::size_t>(collective.scope)].ended.store(
+      all_up_to, std::memory_order_release);
   if (listener_ == nullptr) return;
-  listener_->collective_ended(number, kind, bytes, begin_ns, monotonic_ns());
+  collective.end_ns = monotonic_ns();
+  listener_->collective_ended(collective);
 }
 
-void Activity::begin_wait(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes) {
+// The beginning of a wait is stored before all else of it: a reader that loads it last, and pairs
+// it with an older wait, sees a wait that has only just begun.
+void Activity::begin_wait(CollectiveScope scope, std::uint64_t number, CollectiveKind kind,
+                          std::uint64_t bytes) {
   beacon_->waiting_since_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  beacon_->waiting_scope.store(scope, std::memory_order_release);
+  beacon_->waiting_rank.store(0, std::memory_order_release);
   beacon_->waiting_kind.store(kind, std::memory_order_relaxed);
   beacon_->waiting_bytes.store(bytes, std::memory_order_relaxed);
   beacon_->waiting_for.store(number, std::memory_order_release);
+}
+
+void Activity::begin_wait_for(int rank) {
+  beacon_->waiting_since_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  beacon_->waiting_rank.store(rank + 1, std::memory_order_release);
+  beacon_->waiting_for.store(++messages_, std::memory_order_release);
 }
 
 std::array<double, phases> Activity::take_seconds() {

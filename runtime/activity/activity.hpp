@@ -21,6 +21,7 @@ enum class RankPhase : std::uint8_t {
   data,   // waits for the next batch
   forward,
   backward,  // gradients; buckets are reduced meanwhile
+  pipeline,  // waits for another stage: for its activations or gradients, or until it takes ours
   reduce,    // waits for reductions that the backward pass did not hide
   update,    // optimizer
   between,   // between steps: reports, events
@@ -28,8 +29,13 @@ enum class RankPhase : std::uint8_t {
   checkpoint,
   end,  // training is over
 };
-constexpr std::size_t phases = 10;
+constexpr std::size_t phases = 11;
 std::string_view to_string(RankPhase phase);
+
+/// Which ranks take part in a collective: all, or those of this rank's group (the replicas of a
+/// pipeline's stage). Each has numbers of its own.
+enum class CollectiveScope : std::uint8_t { world, group };
+constexpr std::size_t collective_scopes = 2;
 
 /// What a rank does, and since when.
 struct PhaseEntry {
@@ -62,29 +68,46 @@ class AtomicPhase {
 struct alignas(64) Beacon {
   std::atomic<std::int64_t> step;  // optimizer steps since the beginning of the run
   AtomicPhase phase;
-  // Collectives are numbered from 1, identically on all ranks.
-  std::atomic<std::uint64_t> begun;  // the latest
-  std::atomic<std::uint64_t> ended;  // all up to this one
-  // The collective that the training thread waits for; 0 while it does something else.
+  // Collectives of a scope are numbered from 1, identically on all its ranks.
+  struct Collectives {
+    std::atomic<std::uint64_t> begun;  // the latest
+    std::atomic<std::uint64_t> ended;  // all up to this one
+  };
+  std::array<Collectives, collective_scopes> collectives;
+  // What the training thread waits for: the number of a collective, or the count of its waits for
+  // messages, of which this one is of rank `waiting_rank` - 1. 0 while it does something else.
   std::atomic<std::uint64_t> waiting_for;
+  std::atomic<std::int32_t> waiting_rank;  // 0: a collective
+  std::atomic<CollectiveScope> waiting_scope;
   std::atomic<std::int64_t> waiting_since_ns;
   std::atomic<CollectiveKind> waiting_kind;
   std::atomic<std::uint64_t> waiting_bytes;
+
+  const Collectives& in(CollectiveScope scope) const {
+    return collectives[static_cast<std::size_t>(scope)];
+  }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "it works between processes");
 
 std::int64_t monotonic_ns();
 
+struct EndedCollective {
+  CollectiveScope scope = CollectiveScope::world;
+  std::uint64_t number = 0;  // the same on all ranks of the scope
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::uint64_t bytes = 0;
+  std::int64_t begin_ns = 0;  // this rank contributed its data
+  std::int64_t end_ns = 0;    // it saw that the collective was done
+};
+
 /// Receives the training thread's activity, on that thread.
 class ActivityListener {
  public:
   virtual ~ActivityListener() = default;
-  /// The thread was in `phase` from `begin_ns` to `end_ns`.
-  virtual void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) = 0;
-  /// `number` is the same on all ranks. `begin_ns`: this rank contributed its data. `end_ns`: it
-  /// saw that the collective was done.
-  virtual void collective_ended(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes,
-                                std::int64_t begin_ns, std::int64_t end_ns) = 0;
+  /// The thread was in `phase` from `begin_ns` to `end_ns`. `micro_batch`: as in Activity::enter().
+  virtual void phase_ended(RankPhase phase, int micro_batch, std::int64_t begin_ns,
+                           std::int64_t end_ns) = 0;
+  virtual void collective_ended(const EndedCollective& collective) = 0;
 };
 
 /// Writes the beacon. One thread at a time.
@@ -100,14 +123,21 @@ class Activity {
   /// nullptr removes the listener. `listener` must outlive this object.
   void tell(ActivityListener* listener) { listener_ = listener; }
 
-  void enter(RankPhase phase);
+  /// `micro_batch`: of the step, from 0, for the timeline; negative: none.
+  void enter(RankPhase phase, int micro_batch = -1);
   RankPhase phase() const { return beacon_->phase.load().phase; }
+  int micro_batch() const { return micro_batch_; }
   void set_step(std::int64_t step) { beacon_->step.store(step, std::memory_order_relaxed); }
 
-  std::uint64_t begin_collective();  // returns its number
-  void end_collective(std::uint64_t number, std::uint64_t all_up_to, CollectiveKind kind,
-                      std::uint64_t bytes, std::int64_t begin_ns);
-  void begin_wait(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes);
+  /// Returns its number.
+  std::uint64_t begin_collective(CollectiveScope scope = CollectiveScope::world);
+  /// All of this scope up to `all_up_to` have ended. `collective.end_ns` is set here.
+  void end_collective(EndedCollective collective, std::uint64_t all_up_to);
+  void begin_wait(CollectiveScope scope, std::uint64_t number, CollectiveKind kind,
+                  std::uint64_t bytes);
+  /// Waits for a message of `rank`, a number in the world, or until it takes one. No collective
+  /// begins or is waited for until end_wait().
+  void begin_wait_for(int rank);
   void end_wait() { beacon_->waiting_for.store(0, std::memory_order_release); }
 
   /// Returns the seconds spent in each phase since the last call, including the current phase.
@@ -121,6 +151,8 @@ class Activity {
   ActivityListener* listener_ = nullptr;
   std::array<std::int64_t, phases> spent_ns_ = {};
   std::int64_t counted_until_ns_ = monotonic_ns();
+  int micro_batch_ = -1;        // of the current phase
+  std::uint64_t messages_ = 0;  // waited for so far
 };
 
 }  // namespace dllaunch

@@ -5,8 +5,9 @@
 
 namespace dllaunch {
 
-ObservedCommunicator::ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity)
-    : inner_(std::move(inner)), activity_(activity) {}
+ObservedCommunicator::ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity,
+                                           CollectiveScope scope)
+    : inner_(std::move(inner)), activity_(activity), scope_(scope) {}
 
 /// Destruction is collective and counts as a barrier: a missing rank keeps the others waiting.
 ObservedCommunicator::~ObservedCommunicator() {
@@ -19,8 +20,8 @@ ObservedCommunicator::~ObservedCommunicator() {
 /// waiting.
 std::uint64_t ObservedCommunicator::announce(CollectiveKind kind, std::uint64_t bytes) {
   announced_ns_ = monotonic_ns();
-  const std::uint64_t number = activity_.begin_collective();
-  activity_.begin_wait(number, kind, bytes);
+  const std::uint64_t number = activity_.begin_collective(scope_);
+  activity_.begin_wait(scope_, number, kind, bytes);
   return number;
 }
 
@@ -48,10 +49,15 @@ void ObservedCommunicator::end(Pending pending) {
   found->done = true;
   const Operation ended = *found;
   while (!live_.empty() && live_.front().done) live_.pop_front();
-  const std::uint64_t all_up_to = live_.empty()
-                                      ? activity_.beacon().begun.load(std::memory_order_relaxed)
-                                      : live_.front().number - 1;
-  activity_.end_collective(ended.number, all_up_to, ended.kind, ended.bytes, ended.begin_ns);
+  const auto& begun = activity_.beacon().in(scope_).begun;
+  const std::uint64_t all_up_to =
+      live_.empty() ? begun.load(std::memory_order_relaxed) : live_.front().number - 1;
+  activity_.end_collective({.scope = scope_,
+                            .number = ended.number,
+                            .kind = ended.kind,
+                            .bytes = ended.bytes,
+                            .begin_ns = ended.begin_ns},
+                           all_up_to);
 }
 
 Pending ObservedCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {
@@ -94,7 +100,7 @@ bool ObservedCommunicator::test(Pending pending) {
 void ObservedCommunicator::wait(Pending pending) {
   const auto waited = find(pending);
   if (waited == live_.end()) return inner_->wait(pending);
-  activity_.begin_wait(waited->number, waited->kind, waited->bytes);
+  activity_.begin_wait(scope_, waited->number, waited->kind, waited->bytes);
   inner_->wait(pending);
   activity_.end_wait();
   end(pending);

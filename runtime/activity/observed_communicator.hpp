@@ -9,10 +9,12 @@
 
 namespace dllaunch {
 
-/// Forwards everything to `inner`. `activity` must outlive this object.
+/// Forwards everything to `inner`, whose ranks are those of `scope`. `activity` must outlive this
+/// object. At most one per scope at a time.
 class ObservedCommunicator final : public Communicator {
  public:
-  ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity);
+  ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity,
+                       CollectiveScope scope = CollectiveScope::world);
   ~ObservedCommunicator() override;
 
   std::string_view name() const override { return inner_->name(); }
@@ -52,6 +54,7 @@ class ObservedCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> inner_;
   Activity& activity_;
+  CollectiveScope scope_;
   std::int64_t announced_ns_ = 0;
   std::deque<Operation> live_;  // begun, in order; the front has not ended
 };

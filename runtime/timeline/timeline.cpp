@@ -14,6 +14,10 @@ namespace {
 constexpr std::size_t ring_entries = 8192;
 constexpr std::chrono::milliseconds period{100};
 
+std::uint64_t number_in_file(CollectiveScope scope, std::uint64_t number) {
+  return scope == CollectiveScope::group ? first_group_collective + number : number;
+}
+
 }  // namespace
 
 std::string_view span_name(RankPhase phase) {
@@ -26,6 +30,8 @@ std::string_view span_name(RankPhase phase) {
       return "FORWARD";
     case RankPhase::backward:
       return "BACKWARD";
+    case RankPhase::pipeline:
+      return "WAIT_FOR_STAGE";
     case RankPhase::reduce:
       return "WAIT_FOR_ALLREDUCE";
     case RankPhase::update:
@@ -112,7 +118,8 @@ void Timeline::put(const Entry& entry) {
   if (waiting == ring_entries / 2) changed_.notify_one();
 }
 
-void Timeline::phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) {
+void Timeline::phase_ended(RankPhase phase, int micro_batch, std::int64_t begin_ns,
+                           std::int64_t end_ns) {
   if (options_.switches != nullptr) {
     const unsigned switches = options_.switches->load(std::memory_order_relaxed);
     const bool odd = (switches - switches_seen_) % 2 == 1;
@@ -127,18 +134,18 @@ void Timeline::phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t 
   put({.begin_ns = begin_ns,
        .end_ns = end_ns,
        .step = beacon_.step.load(std::memory_order_relaxed),
+       .number = static_cast<std::uint64_t>(std::max(micro_batch, -1) + 1),
        .what = static_cast<std::uint8_t>(phase)});
 }
 
-void Timeline::collective_ended(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes,
-                                std::int64_t begin_ns, std::int64_t end_ns) {
+void Timeline::collective_ended(const EndedCollective& collective) {
   if (!running()) return;
-  put({.begin_ns = begin_ns,
-       .end_ns = end_ns,
+  put({.begin_ns = collective.begin_ns,
+       .end_ns = collective.end_ns,
        .step = beacon_.step.load(std::memory_order_relaxed),
-       .bytes = bytes,
-       .number = number,
-       .what = static_cast<std::uint8_t>(phases + static_cast<std::size_t>(kind))});
+       .bytes = collective.bytes,
+       .number = number_in_file(collective.scope, collective.number),
+       .what = static_cast<std::uint8_t>(phases + static_cast<std::size_t>(collective.kind))});
 }
 
 TimelineSpan Timeline::span_of(const Entry& entry) {
@@ -169,18 +176,21 @@ std::vector<TimelineSpan> Timeline::open_spans() const {
   const std::int64_t step = beacon_.step.load(std::memory_order_acquire);
   const std::uint64_t number = beacon_.waiting_for.load(std::memory_order_acquire);
   const std::int64_t waiting_since = beacon_.waiting_since_ns.load(std::memory_order_acquire);
+  const std::int32_t rank = beacon_.waiting_rank.load(std::memory_order_acquire);
+  const CollectiveScope scope = beacon_.waiting_scope.load(std::memory_order_acquire);
   const CollectiveKind kind = beacon_.waiting_kind.load(std::memory_order_acquire);
   const std::uint64_t bytes = beacon_.waiting_bytes.load(std::memory_order_acquire);
   const std::int64_t now = monotonic_ns();
   if (beacon_.phase.load().since_ns != since) return open;
   open.push_back({.name = span_name(phase), .begin_ns = since, .end_ns = now, .step = step});
-  if (number == 0 || beacon_.waiting_for.load(std::memory_order_acquire) != number) return open;
+  if (number == 0 || rank != 0 || beacon_.waiting_for.load(std::memory_order_acquire) != number)
+    return open;
   open.push_back({.name = span_name(kind),
                   .begin_ns = std::max(since, waiting_since),
                   .end_ns = now,
                   .step = step,
                   .bytes = bytes,
-                  .number = number});
+                  .number = number_in_file(scope, number)});
   return open;
 }
 

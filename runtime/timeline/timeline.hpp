@@ -46,9 +46,9 @@ class Timeline final : public ActivityListener {
   /// This rank's clock relative to rank 0's, for the file. May be called while stopped.
   void add_clock(const ClockBounds& bounds);
 
-  void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) override;
-  void collective_ended(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes,
-                        std::int64_t begin_ns, std::int64_t end_ns) override;
+  void phase_ended(RankPhase phase, int micro_batch, std::int64_t begin_ns,
+                   std::int64_t end_ns) override;
+  void collective_ended(const EndedCollective& collective) override;
 
   /// Spans dropped so far.
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }

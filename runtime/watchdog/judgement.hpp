@@ -1,6 +1,8 @@
 // Decides which ranks are late: a pure function of all ranks' states.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,6 +16,7 @@ namespace dllaunch {
 struct RankState {
   int rank = 0;
   int node = 0;
+  int group = 0;                      // whose collectives it takes part in, beside all ranks'
   bool dead = false;                  // its process has exited without leaving properly
   bool left = false;                  // it has finished
   bool silent = false;                // its whole node does not answer
@@ -21,9 +24,12 @@ struct RankState {
   std::int64_t step = 0;
   RankPhase phase = RankPhase::start;
   std::int64_t phase_age_ns = 0;
-  std::uint64_t begun = 0;
-  std::uint64_t ended = 0;
-  std::uint64_t waiting_for = 0;
+  // Of each scope's collectives.
+  std::array<std::uint64_t, collective_scopes> begun = {};
+  std::array<std::uint64_t, collective_scopes> ended = {};
+  std::uint64_t waiting_for = 0;  // as in Beacon
+  int waiting_rank = -1;          // >= 0: for a message of that rank
+  CollectiveScope scope = CollectiveScope::world;
   std::int64_t waiting_age_ns = 0;
   CollectiveKind kind = CollectiveKind::barrier;
   std::uint64_t bytes = 0;
@@ -41,35 +47,55 @@ enum class WhyLate {
   left,          // finished its training without this collective
   not_arrived,
   not_attending,  // has begun it but does something else; it may need this rank to make progress
+  busy,           // a rank waits for its message, and it does something else
   no_batch,       // waits for data, as all do
 };
 
 struct LateRank {
   int rank = 0;
   WhyLate why = WhyLate::not_arrived;
+  int holds_up = -1;  // a rank that waits for it, if that is another wait than the verdict's
   bool operator==(const LateRank&) const = default;
 };
 
-struct Verdict {
-  std::uint64_t collective = 0;  // the first that is late; 0: none, but no rank has data
-  CollectiveKind kind = CollectiveKind::barrier;
-  std::uint64_t bytes = 0;
-  std::int64_t waited_ns = 0;  // by the rank that has waited longest
-  /// In rank order. Empty: every rank is in the collective, the communication itself is stuck.
-  std::vector<LateRank> late = {};
+/// What ranks wait for. Equal at two moments: it has not ended meanwhile.
+struct Wait {
+  std::uint64_t number = 0;  // of a collective; of the waiter's message; 0: none
+  int group = -1;            // of the collective; -1: of all ranks
+  int waiter = -1;           // >= 0: this rank waits for a message of `sender`
+  int sender = -1;
 
-  bool is_stuck() const { return late.empty(); }
+  bool is_message() const { return waiter >= 0; }
+  auto operator<=>(const Wait&) const = default;
 };
 
-/// Returns the first collective that any of them has waited for longer than `stall_ns`; 0 if none.
-std::uint64_t overdue_collective(std::span<const RankState> ranks, std::int64_t stall_ns);
+struct Verdict {
+  Wait wait = {};  // the one that has lasted longest; number 0: none, but no rank has data
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::uint64_t bytes = 0;
+  std::int64_t waited_ns = 0;     // by the rank that has waited longest
+  std::vector<int> members = {};  // of a group's collective
+  /// In rank order. Empty: all of `within` are in the collective or wait for each other, the
+  /// communication itself is stuck.
+  std::vector<LateRank> late = {};
+  std::vector<int> within = {};  // the ranks that the wait depends on, directly or not
 
-/// True for an overdue collective, or if all of these ranks wait for data: then other nodes must be
+  bool is_stuck() const { return late.empty(); }
+  bool is_missing_data() const { return wait.number == 0; }
+};
+
+/// Whether any of them has waited for longer than `stall_ns`, for a collective or a message.
+bool any_overdue(std::span<const RankState> ranks, std::int64_t stall_ns);
+
+/// True for an overdue wait, or if all of these ranks wait for data: then other nodes must be
 /// asked.
 bool is_suspicious(std::span<const RankState> ranks, std::int64_t stall_ns);
 
-/// Returns nullopt if no collective is late, or if the last rank has only just arrived.
-/// `ranks`: all.
-std::optional<Verdict> judge(std::span<const RankState> ranks, std::int64_t stall_ns);
+/// Names the ranks at which the overdue waits end: a rank that is late in a collective, or whose
+/// message is, is not late itself while it waits for another one. Returns nullopt if nothing is
+/// overdue, or if a rank that closes a circle of waits has only just begun to wait.
+/// `ranks`: all, in order. `known`: reported before; the verdict is about this wait while it lasts.
+std::optional<Verdict> judge(std::span<const RankState> ranks, std::int64_t stall_ns,
+                             const Wait& known = {});
 
 }  // namespace dllaunch

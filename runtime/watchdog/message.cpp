@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::uint32_t magic = 0x31574c44;  // identifies the layout and the byte order
+constexpr std::uint32_t magic = 0x32574c44;  // identifies the layout and the byte order
 constexpr std::uint8_t dead_flag = 1;
 constexpr std::uint8_t left_flag = 2;
 
@@ -26,16 +26,18 @@ struct StateOnWire {
   std::uint8_t flags;
   RankPhase phase;
   CollectiveKind kind;
-  std::uint8_t unused;
+  CollectiveScope scope;
   std::int64_t heartbeat_age_ns;
   std::int64_t step;
   std::int64_t phase_age_ns;
-  std::uint64_t begun;
-  std::uint64_t ended;
+  std::array<std::uint64_t, collective_scopes> begun;
+  std::array<std::uint64_t, collective_scopes> ended;
   std::uint64_t waiting_for;
+  std::int64_t waiting_rank;
   std::int64_t waiting_age_ns;
   std::uint64_t bytes;
 };
+static_assert(sizeof(StateOnWire) == 96, "without padding");
 static_assert(sizeof(Head) + WatchdogMessage::most_states * sizeof(StateOnWire) <=
               most_message_bytes);
 static_assert(sizeof(Head) + WatchdogMessage::most_ranks * 4 + WatchdogMessage::most_text <=
@@ -47,13 +49,14 @@ StateOnWire to_wire(const RankState& state) {
                                              (state.left ? left_flag : 0)),
           .phase = state.phase,
           .kind = state.kind,
-          .unused = 0,
+          .scope = state.scope,
           .heartbeat_age_ns = state.heartbeat_age_ns,
           .step = state.step,
           .phase_age_ns = state.phase_age_ns,
           .begun = state.begun,
           .ended = state.ended,
           .waiting_for = state.waiting_for,
+          .waiting_rank = state.waiting_rank,
           .waiting_age_ns = state.waiting_age_ns,
           .bytes = state.bytes};
 }
@@ -63,7 +66,9 @@ constexpr std::int64_t longest_age_ns = std::int64_t{1} << 60;
 
 std::optional<RankState> from_wire(const StateOnWire& wire, int ranks) {
   const bool sound = wire.rank >= 0 && wire.rank < ranks && wire.flags <= (dead_flag | left_flag) &&
-                     wire.phase <= RankPhase::end && wire.kind <= CollectiveKind::barrier;
+                     wire.phase <= RankPhase::end && wire.kind <= CollectiveKind::barrier &&
+                     wire.scope <= CollectiveScope::group && wire.waiting_rank >= -1 &&
+                     wire.waiting_rank < ranks;
   if (!sound) return std::nullopt;
   const auto age = [](std::int64_t ns) { return std::clamp<std::int64_t>(ns, 0, longest_age_ns); };
   RankState state;
@@ -77,6 +82,8 @@ std::optional<RankState> from_wire(const StateOnWire& wire, int ranks) {
   state.begun = wire.begun;
   state.ended = wire.ended;
   state.waiting_for = wire.waiting_for;
+  state.waiting_rank = static_cast<int>(wire.waiting_rank);
+  state.scope = wire.scope;
   state.waiting_age_ns = age(wire.waiting_age_ns);
   state.kind = wire.kind;
   state.bytes = wire.bytes;
@@ -155,7 +162,8 @@ std::optional<WatchdogMessage> decode(std::span<const std::byte> bytes, const Jo
   if (!take(bytes, &head, 1) || head.magic != magic || head.token != token) return std::nullopt;
   const bool sound = head.from >= 0 && head.from < ranks && head.to >= 0 && head.to < ranks &&
                      head.kind <= MessageKind::give_up &&
-                     head.count <= WatchdogMessage::most_states &&
+                     head.count <= (holds_states(head.kind) ? WatchdogMessage::most_states
+                                                            : WatchdogMessage::most_ranks) &&
                      head.text_bytes <= (holds_states(head.kind) ? 0 : WatchdogMessage::most_text);
   if (!sound) return std::nullopt;
   WatchdogMessage message{.kind = head.kind, .from = head.from, .to = head.to};

@@ -30,11 +30,11 @@ struct WatchdogMessage {
   MessageKind kind = MessageKind::heard;
   int from = 0;  // ranks
   int to = 0;
-  std::vector<RankState> states = {};  // of the sender's node; `node` is not sent
+  std::vector<RankState> states = {};  // of the sender's node; `node` and `group` are not sent
   std::vector<int> ranks = {};         // for `describe`; in a description, the one it is about
   std::string text = {};
 
-  static constexpr std::size_t most_states = 16;
+  static constexpr std::size_t most_states = 13;
   static constexpr std::size_t most_ranks = 16;
   static constexpr std::size_t most_text = 800;
 };

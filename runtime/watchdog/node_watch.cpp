@@ -105,9 +105,13 @@ RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   RankState state;
   state.rank = roster_.neighbours()[place];
   state.node = roster_.node();
+  state.group = roster_.members[static_cast<std::size_t>(state.rank)].group;
   state.dead = dead_[place];
-  // First: what is read of a collective must not be newer than the wait for it.
+  // First: what is read of a collective must not be newer than the wait for it. Its beginning last:
+  // see Activity::begin_wait().
   state.waiting_for = beacon.waiting_for.load(std::memory_order_acquire);
+  state.waiting_rank = beacon.waiting_rank.load(std::memory_order_acquire) - 1;
+  state.scope = beacon.waiting_scope.load(std::memory_order_acquire);
   const auto counted = [&](std::int64_t since_ns) {
     return age(std::max(since_ns, counted_from_ns_), now_ns);
   };
@@ -119,8 +123,10 @@ RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   const PhaseEntry entry = beacon.phase.load();
   state.phase = entry.phase;
   state.phase_age_ns = counted(entry.since_ns);
-  state.begun = beacon.begun.load(std::memory_order_acquire);
-  state.ended = beacon.ended.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < collective_scopes; ++i) {
+    state.begun[i] = beacon.collectives[i].begun.load(std::memory_order_acquire);
+    state.ended[i] = beacon.collectives[i].ended.load(std::memory_order_acquire);
+  }
   state.left = record.left.load(std::memory_order_acquire);
   return state;
 }

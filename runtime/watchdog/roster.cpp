@@ -23,6 +23,7 @@ struct Introduction {
   MemoryOffer memory = {};
   std::array<HostAddress, 4> addresses = {};
   std::int32_t address_count = 0;
+  std::int32_t group = 0;
   std::uint16_t port = 0;
   JobToken token = {};
   std::array<char, 64> host = {};
@@ -84,7 +85,8 @@ Introduction describe_self(const std::string& host, std::uint16_t port) {
 
 Member member_of(const Introduction& said) {
   const auto count = static_cast<std::size_t>(said.address_count);
-  return {.host = said.host.data(),
+  return {.group = said.group,
+          .host = said.host.data(),
           .pid = static_cast<pid_t>(said.pid),
           .thread = static_cast<pid_t>(said.thread),
           .port = said.port,
@@ -95,9 +97,10 @@ Member member_of(const Introduction& said) {
 
 class Introducer {
  public:
-  Introducer(Communicator& communicator, const std::string& host, std::uint16_t port)
+  Introducer(Communicator& communicator, const std::string& host, std::uint16_t port, int group)
       : communicator_(communicator) {
     Introduction self = describe_self(host, port);
+    self.group = group;
     auto own = make_shared_memory(sizeof(RankRecord));
     if (own) {
       own_ = *std::move(own);
@@ -198,8 +201,9 @@ std::string load_text(const RankRecord& record) {
   return bytes.data();
 }
 
-Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port) {
-  return Introducer(communicator, host, port).finish();
+Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port,
+                       int group) {
+  return Introducer(communicator, host, port, group).finish();
 }
 
 }  // namespace dllaunch

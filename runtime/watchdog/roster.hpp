@@ -37,6 +37,7 @@ std::string load_text(const RankRecord& record);
 
 struct Member {
   int node = 0;
+  int group = 0;
   std::string host = {};
   pid_t pid = 0;
   pid_t thread = 0;  // the training thread
@@ -76,6 +77,7 @@ struct Acquaintance {
 
 /// Collective, on the training thread. Ranks are on one node if they share a kernel, see each
 /// other's processes and can open each other's memory; otherwise a rank is its own node.
-Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port);
+Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port,
+                       int group = 0);
 
 }  // namespace dllaunch

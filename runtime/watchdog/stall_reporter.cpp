@@ -11,7 +11,7 @@ constexpr std::int64_t surely_over_ns = 300'000'000;
 StallReporter::Turn StallReporter::next(const std::optional<Verdict>& verdict,
                                         std::int64_t now_ns) {
   if (!told_) return verdict ? Turn::tell : Turn::nothing;
-  const bool same = verdict && verdict->collective == told_->collective;
+  const bool same = verdict && verdict->wait == told_->wait;
   if (same) {
     gone_since_ns_ = 0;
     return now_ns >= next_ns_ ? Turn::tell : Turn::nothing;

@@ -20,6 +20,8 @@ class StallReporter {
   void told(const Verdict& verdict, std::int64_t now_ns);
   /// The last reported verdict, with its duration until `now_ns`.
   Verdict last(std::int64_t now_ns) const;
+  /// What the last reported verdict is about.
+  Wait wait() const { return told_ ? told_->wait : Wait{}; }
   bool is_told() const { return told_.has_value(); }
   void forget() { told_.reset(); }
 

@@ -41,6 +41,17 @@ std::string plain(std::string text) {
   return text;
 }
 
+std::string waited_for_text(const Wait& wait, std::int64_t ns) {
+  return fmt::format("waited {} for rank {}", seconds_text(ns), wait.sender);
+}
+
+/// "waits for rank 2", "waits in all_reduce #7"; empty: for nothing.
+std::string wait_text(const RankState& state) {
+  if (state.waiting_for == 0) return "";
+  if (state.waiting_rank >= 0) return fmt::format("waits for rank {}", state.waiting_rank);
+  return fmt::format("waits in {} #{}", to_string(state.kind), state.waiting_for);
+}
+
 std::string whereabouts(const RankState& state, bool with_age) {
   std::string text(to_string(state.phase));
   if (with_age) text += " for " + seconds_text(state.phase_age_ns);
@@ -66,6 +77,9 @@ std::string predicate(const RankState& state, WhyLate why, const std::string& do
     case WhyLate::not_attending:
       return fmt::format("has begun it and does not wait for it ({}){}", whereabouts(state, true),
                          told);
+    case WhyLate::busy:
+      return fmt::format("has been in {} for {}, step {}{}", to_string(state.phase),
+                         seconds_text(state.phase_age_ns), state.step, told);
     case WhyLate::silent:
     case WhyLate::not_arrived:
     case WhyLate::no_batch:
@@ -81,11 +95,17 @@ class Line {
   std::string text() {
     const Verdict& verdict = scene_.verdict;
     const std::string waited = seconds_text(verdict.waited_ns);
-    line_ = verdict.collective == 0
-                ? fmt::format("stall: no rank has had a batch of data for {}", waited)
-                : fmt::format("stall: {} is {} late", collective_text(verdict), waited);
+    if (verdict.is_missing_data()) {
+      line_ = fmt::format("stall: no rank has had a batch of data for {}", waited);
+    } else if (verdict.wait.is_message()) {
+      line_ = fmt::format("stall: rank {} has {}", verdict.wait.waiter,
+                          waited_for_text(verdict.wait, verdict.waited_ns));
+    } else {
+      line_ = fmt::format("stall: {} is {} late", collective_text(verdict), waited);
+    }
     if (verdict.is_stuck()) {
-      line_ += ", with every rank in it: the communication makes no progress";
+      line_ += is_circle() ? ", and they wait for each other" : ", with every rank in it";
+      line_ += ": the communication makes no progress";
       add_stuck();
     } else {
       add_silent_nodes();
@@ -101,6 +121,14 @@ class Line {
   std::string doing(int rank) const {
     const auto found = scene_.doing.find(rank);
     return found == scene_.doing.end() ? "" : plain(found->second);
+  }
+
+  /// Whether the ranks wait for different things.
+  bool is_circle() const {
+    const Wait& wait = scene_.verdict.wait;
+    return wait.is_message() || std::ranges::any_of(scene_.verdict.within, [&](int rank) {
+             return state(rank).waiting_rank >= 0 || state(rank).waiting_for != wait.number;
+           });
   }
 
   void add(const std::string& part) {
@@ -131,7 +159,9 @@ class Line {
         unnamed.push_back(late.rank);
         continue;
       }
-      add(fmt::format("rank {} on {} {}", late.rank, host(late.rank),
+      const std::string held_up =
+          late.holds_up < 0 ? "" : fmt::format("holds up rank {}: it ", late.holds_up);
+      add(fmt::format("rank {} on {} {}{}", late.rank, host(late.rank), held_up,
                       predicate(state(late.rank), late.why, doing(late.rank))));
     }
     if (!unnamed.empty()) add(fmt::format("and {} more: {}", unnamed.size(), rank_list(unnamed)));
@@ -141,15 +171,17 @@ class Line {
   /// moment ago. The others are grouped by what they do, the smallest groups first.
   void add_stuck() {
     std::map<std::string, std::vector<int>> by_doing;
-    for (const RankState& each : scene_.ranks) {
-      if (each.left) continue;
-      const std::string what = doing(each.rank);
+    for (const int rank : scene_.verdict.within) {
+      const RankState& each = state(rank);
+      std::string what = doing(rank);
       if (is_stopped(what)) {
         add(fmt::format("rank {} on {} {}", each.rank, host(each.rank),
                         predicate(each, WhyLate::unresponsive, what)));
         continue;
       }
-      by_doing[what.empty() ? "not asked" : what].push_back(each.rank);
+      if (what.empty()) what = "not asked";
+      if (is_circle()) what = wait_text(each) + ": " + what;
+      by_doing[what].push_back(rank);
     }
     std::vector<std::pair<std::string, std::vector<int>>> groups(by_doing.begin(), by_doing.end());
     std::ranges::stable_sort(
@@ -175,19 +207,23 @@ std::string seconds_text(std::int64_t ns) {
 }
 
 std::string collective_text(const Verdict& verdict) {
-  if (verdict.collective == 0) return "";
-  std::string text = fmt::format("{} #{}", to_string(verdict.kind), verdict.collective);
+  const Wait& wait = verdict.wait;
+  if (verdict.is_missing_data()) return "";
+  if (wait.is_message()) {
+    return fmt::format("message of rank {} to rank {}", wait.sender, wait.waiter);
+  }
+  std::string text = fmt::format("{} #{}", to_string(verdict.kind), wait.number);
   if (verdict.bytes > 0) text += fmt::format(" ({})", bytes_text(verdict.bytes));
+  if (wait.group >= 0) text += " of " + rank_list(verdict.members);
   return text;
 }
 
-std::vector<int> ranks_to_describe(const Verdict& verdict, std::span<const RankState> ranks) {
+std::vector<int> ranks_to_describe(const Verdict& verdict) {
   std::vector<int> chosen;
   if (verdict.is_stuck()) {
-    for (const RankState& state : ranks) {
-      if (!state.left && chosen.size() < most_named) chosen.push_back(state.rank);
-    }
-    return chosen;
+    return {verdict.within.begin(),
+            verdict.within.begin() +
+                static_cast<std::ptrdiff_t>(std::min(verdict.within.size(), most_named))};
   }
   for (const LateRank& late : verdict.late) {
     const bool mute =
@@ -203,16 +239,21 @@ std::string stall_line(const StallContext& scene) {
 
 std::string over_line(const Verdict& verdict) {
   const std::string after = seconds_text(verdict.waited_ns);
-  if (verdict.collective == 0) return "stall: data is available again after " + after;
+  if (verdict.is_missing_data()) return "stall: data is available again after " + after;
+  if (verdict.wait.is_message()) {
+    return fmt::format("stall: rank {} continued after it had {}", verdict.wait.waiter,
+                       waited_for_text(verdict.wait, verdict.waited_ns));
+  }
   return fmt::format("stall: {} continued after {}", collective_text(verdict), after);
 }
 
 std::string death_line(const RankState& state, const std::string& host, const std::string& how) {
   std::string line = fmt::format("rank {} on {} {} in {}, step {}", state.rank, host, how,
                                  to_string(state.phase), state.step);
-  if (state.waiting_for != 0)
-    line += fmt::format(", in {} #{}", to_string(state.kind), state.waiting_for);
-  return line;
+  if (state.waiting_for == 0) return line;
+  if (state.waiting_rank >= 0)
+    return line + fmt::format(", waiting for rank {}", state.waiting_rank);
+  return line + fmt::format(", in {} #{}", to_string(state.kind), state.waiting_for);
 }
 
 }  // namespace dllaunch

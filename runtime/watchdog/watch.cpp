@@ -183,6 +183,19 @@ void Watch::tell_deaths(const std::vector<RankState>& own) {
   options_.say({.state = StallState::died, .late_ranks = std::move(ranks), .line = line});
 }
 
+std::vector<RankState> Watch::everyone(std::int64_t now_ns,
+                                       const std::vector<RankState>& own) const {
+  auto all = roll_call_.everyone(now_ns, own);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    all[rank].group = roster_.members[rank].group;
+  return all;
+}
+
+/// Verdicts keep to one wait while it lasts, as others that it causes become overdue too.
+Wait Watch::known_wait() const {
+  return gathering_ ? gathering_->scene.verdict.wait : story_.wait();
+}
+
 void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) {
   const bool active = roll_call_.is_active();
   if (active && !roll_call_.is_judge()) {
@@ -192,19 +205,19 @@ void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) 
   }
   if (active && !roll_call_.is_complete(now_ns)) return;
   std::optional<Verdict> verdict;
-  std::vector<RankState> everyone;
+  std::vector<RankState> all;
   if (active) {
-    everyone = roll_call_.everyone(now_ns, own);
-    verdict = judge(everyone, stall_ns_);
+    all = everyone(now_ns, own);
+    verdict = judge(all, stall_ns_, known_wait());
     if (verdict && node_.death_was_reported() && only_the_dead_are_late(*verdict)) return;
   }
   if (gathering_) {
-    if (!verdict || verdict->collective != gathering_->scene.verdict.collective) {
+    if (!verdict || verdict->wait != gathering_->scene.verdict.wait) {
       gathering_.reset();
       return;
     }
     gathering_->scene.verdict = *verdict;
-    gathering_->scene.ranks = std::move(everyone);
+    gathering_->scene.ranks = std::move(all);
     finish_gathering(now_ns);
     return;
   }
@@ -212,7 +225,7 @@ void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) 
     case StallReporter::Turn::nothing:
       break;
     case StallReporter::Turn::tell:
-      gather(*verdict, std::move(everyone), now_ns);
+      gather(*verdict, std::move(all), now_ns);
       break;
     case StallReporter::Turn::tell_over:
       tell_over(now_ns);
@@ -233,7 +246,7 @@ void Watch::finish(std::int64_t now_ns) {
 
 void Watch::gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns) {
   gathering_ = Gathering{};
-  gathering_->asked = ranks_to_describe(verdict, ranks);
+  gathering_->asked = ranks_to_describe(verdict);
   gathering_->deadline_ns = now_ns + gather_within_ns;
   gathering_->scene = {.verdict = verdict, .ranks = std::move(ranks)};
   for (const Member& member : roster_.members) gathering_->scene.hosts.push_back(member.host);
@@ -271,10 +284,7 @@ void Watch::tell(StallState state, const Verdict& verdict, std::string line) {
                      .seconds = static_cast<double>(verdict.waited_ns) * 1e-9,
                      .line = std::move(line)};
   for (const LateRank& late : verdict.late) notice.late_ranks.push_back(late.rank);
-  if (verdict.is_stuck()) {
-    for (int rank = 0; rank < std::ssize(roster_.members); ++rank)
-      notice.late_ranks.push_back(rank);
-  }
+  if (verdict.is_stuck()) notice.late_ranks = verdict.within;
   options_.say(notice);
 }
 
@@ -285,21 +295,21 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
   if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
   // A rank never heard from must not be taken for one that has not arrived.
   if (!roll_call_.is_judge() || !roll_call_.is_complete(now_ns)) {
-    if (overdue_collective(own, abort_ns_ + judge_is_late_ns) == 0) return;
+    if (!any_overdue(own, abort_ns_ + judge_is_late_ns)) return;
     return end_.order(GiveUp::stall,
-                      "a collective timed out here and no coordinator aborted the job; aborting");
+                      "a wait timed out here and no coordinator aborted the job; aborting");
   }
-  const auto everyone = roll_call_.everyone(now_ns, own);
-  const auto verdict = judge(everyone, stall_ns_);
-  if (!verdict || verdict->collective == 0 || verdict->waited_ns < abort_ns_) return;
-  give_up(*verdict, everyone, now_ns);
+  const auto all = everyone(now_ns, own);
+  const auto verdict = judge(all, stall_ns_, known_wait());
+  if (!verdict || verdict->is_missing_data() || verdict->waited_ns < abort_ns_) return;
+  give_up(*verdict, all, now_ns);
 }
 
-void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyone,
+void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& ranks,
                     std::int64_t now_ns) {
-  StallContext scene{.verdict = verdict, .ranks = everyone, .doing = last_doing_};
+  StallContext scene{.verdict = verdict, .ranks = ranks, .doing = last_doing_};
   for (const Member& member : roster_.members) scene.hosts.push_back(member.host);
-  for (const int rank : ranks_to_describe(verdict, everyone)) {
+  for (const int rank : ranks_to_describe(verdict)) {
     if (roll_call_.node_of(rank) != roster_.node()) continue;
     if (const auto seen = node_.seen_from_outside(rank, now_ns)) scene.doing[rank] = *seen;
   }

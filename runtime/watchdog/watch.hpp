@@ -55,13 +55,15 @@ class Watch {
   void answer_questions(std::int64_t now_ns);
   void note_death(std::int64_t now_ns);
   void tell_deaths(const std::vector<RankState>& own);
+  std::vector<RankState> everyone(std::int64_t now_ns, const std::vector<RankState>& own) const;
+  Wait known_wait() const;
   void judge_stall(std::int64_t now_ns, const std::vector<RankState>& own);
   void gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns);
   void finish_gathering(std::int64_t now_ns);
   void tell_over(std::int64_t now_ns);
   void tell(StallState state, const Verdict& verdict, std::string line);
   void consider_giving_up(std::int64_t now_ns, const std::vector<RankState>& own);
-  void give_up(const Verdict& verdict, const std::vector<RankState>& everyone, std::int64_t now_ns);
+  void give_up(const Verdict& verdict, const std::vector<RankState>& ranks, std::int64_t now_ns);
   const std::string& host_of(int rank) const;
 
   WatchdogOptions options_;

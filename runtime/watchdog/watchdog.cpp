@@ -92,8 +92,8 @@ std::unique_ptr<Watchdog> Watchdog::start(WatchdogOptions options, Communicator&
   std::optional<SideChannel> channel;
   auto opened = SideChannel::open();
   if (opened) channel = *std::move(opened);
-  auto acquaintance =
-      introduce(communicator, options.host, channel ? channel->port() : std::uint16_t{0});
+  const std::uint16_t port = channel ? channel->port() : std::uint16_t{0};
+  auto acquaintance = introduce(communicator, options.host, port, options.group);
   // A single node needs no channel.
   if (acquaintance.roster.nodes.size() == 1) channel.reset();
   return std::make_unique<RunningWatchdog>(std::move(options), std::move(acquaintance),

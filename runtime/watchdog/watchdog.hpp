@@ -26,7 +26,7 @@ std::string_view to_string(StallState state);
 struct StallNotice {
   StallState state = StallState::late;
   std::vector<int> late_ranks = {};  // all, if the communication is stuck
-  std::string collective = {};       // "all_reduce #1234 (25.0 MB)"; may be empty
+  std::string collective = {};       // as collective_text(); may be empty
   double seconds = 0;                // since the first rank began to wait
   std::string line = {};             // for people, without line break
 };
@@ -35,6 +35,8 @@ struct WatchdogOptions {
   double stall_seconds = 60;
   double stall_abort_seconds = 600;
   std::string host = {};
+  /// Of ranks with collectives of their own (CollectiveScope::group).
+  int group = 0;
   /// Called on a separate thread, by one rank of the job; for a death, by one rank of the node.
   std::function<void(const StallNotice&)> say = {};
   /// Whether this process was asked to end: then dying ranks are no news.

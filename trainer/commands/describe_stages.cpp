@@ -10,7 +10,7 @@
 #include "trainer/data/datasets/dataset.hpp"
 #include "trainer/pipeline/settle_cut.hpp"
 #include "trainer/training/build_model.hpp"
-#include "trainer/training/choose_cut.hpp"
+#include "trainer/training/open_pipeline.hpp"
 
 namespace dllaunch {
 namespace {
@@ -68,11 +68,13 @@ Result<StagesQuestion> parse_stages_question(const std::vector<std::string>& wor
 Result<std::string> describe_stages(const StagesQuestion& question) {
   auto config = parse_config(question.config);
   if (!config) return std::move(config).error();
+  const PipelineConfig& pipeline = config->runtime.pipeline;
+  const int replicas = std::max(1, question.ranks / pipeline.stages);
   const auto data = shape_of_data(*config);
   if (!data) return Json({{"unknown", data.error().what}}).dump() + "\n";
   auto graph = build_model(*config, *data);
   if (!graph) return std::move(graph).error();
-  CutOptions options = cut_options(*config, question.ranks);
+  CutOptions options = cut_options(*config, replicas);
   options.memory_bytes = question.memory_bytes;
   auto cut = estimate_cut(*graph, options);
   std::string too_large;

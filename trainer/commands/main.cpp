@@ -43,6 +43,7 @@
 #include "trainer/commands/make_data.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/config/gpu_gradients.hpp"
+#include "trainer/pipeline/schedule.hpp"
 #include "trainer/reports/events.hpp"
 #include "trainer/training/stop_signal.hpp"
 #include "trainer/training/timeline_signal.hpp"
@@ -190,7 +191,14 @@ void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir,
                  .line = notice.line});
 }
 
-TimelineOptions timeline_options(const Communicator& communicator,
+/// Of a wrong number of ranks, which prepare() refuses, anything.
+StagePlace place_of(const RankEnv& env, const TrainConfig& config) {
+  const int stages = config.runtime.pipeline.stages;
+  if (env.world_size % stages != 0) return {};
+  return place_in_pipeline(env.rank, env.world_size, stages);
+}
+
+TimelineOptions timeline_options(const Communicator& communicator, const StagePlace& place,
                                  const std::filesystem::path& run_dir, const Activity& activity,
                                  const std::atomic<unsigned>* switches) {
   return {.path = run_dir / "timeline" / timeline_file_name(communicator.rank()),
@@ -198,7 +206,8 @@ TimelineOptions timeline_options(const Communicator& communicator,
                    .ranks = communicator.size(),
                    .host = host_name(),
                    .communicator = std::string(communicator.name()),
-                   .base_ns = activity.beacon().phase.load().since_ns},
+                   .base_ns = activity.beacon().phase.load().since_ns,
+                   .stage = place.stages > 1 ? place.stage + 1 : 0},
           .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
           .switches = switches};
 }
@@ -247,10 +256,12 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
   ObservedCommunicator communicator(*std::move(opened), activity);
   catch_stop_signals(config.stop_signal);
   start_logging();
+  const StagePlace place = place_of(env, config);
   watchdog = Watchdog::start(
       {.stall_seconds = config.runtime.stall_seconds,
        .stall_abort_seconds = config.runtime.stall_abort_seconds,
        .host = host_name(),
+       .group = place.stage,
        // Captures copies: if writing hangs, its thread is left behind.
        .say = [run_dir, fence](const StallNotice& notice) { tell_stall(notice, run_dir, *fence); },
        .ending = stop_was_requested,
@@ -258,7 +269,8 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
        .end_with_parent = env.launcher == "openmpi"},
       communicator, activity);
   start_watch.reset();
-  Timeline timeline(timeline_options(communicator, run_dir, activity, timeline_switches), activity);
+  Timeline timeline(timeline_options(communicator, place, run_dir, activity, timeline_switches),
+                    activity);
   activity.tell(&timeline);
   if (config.runtime.timeline) timeline.start();
   const TrainOptions options{

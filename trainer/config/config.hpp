@@ -37,10 +37,10 @@ struct CheckpointConfig {
   bool stop_on_error = true;
 };
 
-/// A network cut into stages, each on ranks of its own.
+/// The network cut into stages, each on ranks of its own.
 struct PipelineConfig {
-  int stages = 1;
-  std::vector<std::string> cut = {};  // the last node of each stage but the last; empty: measured
+  int stages = 1;                     // 1: not cut
+  std::vector<std::string> cut = {};  // last node of each stage but the last; empty: measured
 };
 
 struct RuntimeConfig {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "runtime/activity/observed_communicator.hpp"
 #include "runtime/communicators/host/host_communicator.hpp"
 #include "support/position.hpp"
 
@@ -48,6 +49,10 @@ Result<std::unique_ptr<Pipeline>> Pipeline::open(std::unique_ptr<Peers> world, i
   auto replicas = open_host_group([&] { return world->split(place.stage, place.replica); });
   if (!replicas) return std::move(replicas).error();
   pipeline->replicas_ = *std::move(replicas);
+  if (activity != nullptr) {
+    pipeline->replicas_ = std::make_unique<ObservedCommunicator>(std::move(pipeline->replicas_),
+                                                                 *activity, CollectiveScope::group);
+  }
   return pipeline;
 }
 
@@ -102,7 +107,9 @@ void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& 
                     shared_rounds_);
     }
     ++shared_rounds_;
+    if (activity_ != nullptr) activity_->begin_wait_for(place_.rank_of(shared.stages[own == 0]));
     stages_->wait(exchange);
+    if (activity_ != nullptr) activity_->end_wait();
     std::vector<std::byte> sum = of_stages.front();  // in the order of stages: the same bits
     for (std::size_t i = 1; i < of_stages.size(); ++i) add(first.dtype(), sum, of_stages[i]);
     first.from_plain(slot, sum.data(), layout.at(gradients, slot));

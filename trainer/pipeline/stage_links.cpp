@@ -64,10 +64,12 @@ void StageLinks::wait(Pending pending, int for_stage) {
   if (peers_.is_done(pending)) return;
   if (activity_ == nullptr) return peers_.wait(pending);
   const RankPhase before = activity_->phase();
-  activity_->enter(RankPhase::reduce);
-  static_cast<void>(for_stage);
+  const int micro_batch = activity_->micro_batch();
+  activity_->enter(RankPhase::pipeline, micro_batch);
+  activity_->begin_wait_for(place_.rank_of(for_stage));
   peers_.wait(pending);
-  activity_->enter(before);
+  activity_->end_wait();
+  activity_->enter(before, micro_batch);
 }
 
 std::span<const std::byte> StageLinks::receive(Inlet& inlet) {

@@ -23,7 +23,7 @@ inline constexpr std::array<RankColumn, 8> rank_columns = {{
     {"update", [](const RankSeconds& rank) { return rank.update; }},
     {"between", [](const RankSeconds& rank) { return rank.between; }},
     {"communication", [](const RankSeconds& rank) { return rank.communication; }},
-    {"waiting", [](const RankSeconds& rank) { return rank.waiting; }},
+    {"waiting", [](const RankSeconds& rank) { return rank.waiting + rank.pipeline; }},
     {"delayed", [](const RankSeconds& rank) { return rank.delayed; }},
 }};
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,7 @@
 #include "trainer/session/rank_zero_choices.hpp"
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/training/build_model.hpp"
-#include "trainer/training/choose_cut.hpp"
+#include "trainer/training/open_pipeline.hpp"
 #include "trainer/training/starting_point.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
@@ -76,47 +75,6 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
       "gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
       "MiB of gradients from each GPU and as many of weights to it, and CPUs run the optimiser",
       why, bytes / (1 << 20)));
-}
-
-/// Compiles an executable for each further micro-batch that is in flight in this stage.
-Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surroundings) {
-  if (session.pipeline == nullptr) return Ok{};
-  const TrainConfig& config = session.config;
-  const int micro_batches =
-      config.global_batch > 0 ? std::numeric_limits<int>::max() : config.accumulate;
-  for (int i = 1; i < most_in_flight(session.place(), micro_batches); ++i) {
-    auto another = compile_model(config, session.graph, session.threads, surroundings);
-    if (!another) return std::move(another).error();
-    session.pipeline->others.push_back(std::move(another->executable));
-  }
-  return Ok{};
-}
-
-/// Collective. Makes `session.graph` this rank's stage of the network, if there are several.
-Result<Ok> open_pipeline(Session& session, const std::vector<int>& cut,
-                         const PrepareOptions& options) {
-  const PipelineConfig& config = session.config.runtime.pipeline;
-  if (config.stages == 1) return Ok{};
-  auto graphs = cut_graph(session.graph, cut);
-  auto world = options.open_peers();
-  if (!world) return std::move(world).error();
-  auto pipeline = Pipeline::open(*std::move(world), config.stages, session.activity);
-  if (!pipeline) return std::move(pipeline).error();
-  session.pipeline = *std::move(pipeline);
-  session.replicas = &session.pipeline->replicas();
-  const bool targets = session.dataset->targets() != TargetKind::class_index;
-  session.pipeline->connect(
-      std::move(graphs),
-      {.batch = static_cast<std::size_t>(session.config.batch_size),
-       .labels = static_cast<std::size_t>(session.labels()),
-       .targets = targets ? static_cast<std::size_t>(session.dataset->classes()) : 0});
-  session.network = std::exchange(session.graph, session.pipeline->graph());
-  if (!session.config.shard || session.pipeline->shared().empty()) return Ok{};
-  return Error{ErrorKind::bad_request,
-               fmt::format("optimizer.shard with a pipeline: stages share {}, whose gradients "
-                           "ranks then have in parts",
-                           session.pipeline->shared().front().name),
-               "train without optimizer.shard"};
 }
 
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
@@ -281,10 +239,9 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   const bool finds_rate = options.config.find.lr && !choices->lr;
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
-  auto cut = choose_cut(session, options, communicator);
-  if (!cut) return std::move(cut).error();
-  auto piped = open_pipeline(session, *cut, options);
-  if (auto error = agree(communicator, error_of(piped))) return *std::move(error);
+  if (auto piped = open_pipeline(session, options, communicator); !piped) {
+    return std::move(piped).error();
+  }
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();
   }

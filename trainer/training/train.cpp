@@ -115,7 +115,7 @@ class Training {
                  tunes_buckets(options.prepare.config.runtime)),
         scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
                  *session.replicas),
-        stragglers_(communicator, activity, options.host),
+        stragglers_(communicator, activity, options.host, session.place().stage),
         gpus_(communicator, {.pci = session.opened->gpu(),
                              .host = options.host,
                              .libraries = options.gpu_libraries,
@@ -281,8 +281,8 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
 
 /// Returns the batch that this rank computes next: from the data set, or the stage before.
 Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
+  activity_.enter(RankPhase::data, micro_batch);
   if (!session_.place().is_first()) return session_.pipeline->links().receive_batch();
-  activity_.enter(RankPhase::data);
   auto loaded = loader.next();
   if (!loaded) {
     // The other ranks wait in this step's collectives: take part with no images, then report.
@@ -298,7 +298,7 @@ Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
 void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
   Pipeline* const pipeline = session_.pipeline.get();
   const Batch batch = next_batch(micro_batch, loader, step);
-  activity_.enter(RankPhase::forward);
+  activity_.enter(RankPhase::forward, micro_batch);
   Executable& executable = pipeline == nullptr
                                ? *session_.executable
                                : pipeline->for_forward(micro_batch, *session_.executable);
@@ -316,7 +316,7 @@ void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
 
 void Training::run_backward(int micro_batch, StepWork& step) {
   Pipeline* const pipeline = session_.pipeline.get();
-  activity_.enter(RankPhase::backward);
+  activity_.enter(RankPhase::backward, micro_batch);
   Executable& executable = pipeline == nullptr
                                ? *session_.executable
                                : pipeline->for_backward(micro_batch, *session_.executable);

@@ -236,6 +236,11 @@ std::string metadata(int rank, int tid, std::string_view name, std::string_view 
 
 }  // namespace
 
+std::string process_name(int rank, const std::string& host, int stage) {
+  const std::string of_stage = stage > 0 ? fmt::format(", stage {}", stage) : "";
+  return fmt::format("rank {} on {}{}", rank, host, of_stage);
+}
+
 std::string timeline_file_name(int rank) {
   return fmt::format("rank-{:05}.json", rank);
 }
@@ -244,8 +249,9 @@ TimelineLayout::TimelineLayout(const TimelineHead& head) : head_(head) {
   const std::string host = plain(head.host);
   const std::string communicator = plain(head.communicator);
   text_ = fmt::format(
-      "{}\"rank\":{},\"ranks\":{},\"base_ns\":{},\"communicator\":\"{}\",\"host\":\"{}\",\n", magic,
-      head.rank, head.ranks, head.base_ns, communicator, host);
+      "{}\"rank\":{},\"ranks\":{},\"base_ns\":{},\"communicator\":\"{}\",\"host\":\"{}\",\"stage\":"
+      "{},\n",
+      magic, head.rank, head.ranks, head.base_ns, communicator, host, head.stage);
   counts_at_ = text_.size();
   text_ += counts_record({});
   text_ += "\"clock\":[\n";
@@ -254,9 +260,8 @@ TimelineLayout::TimelineLayout(const TimelineHead& head) : head_(head) {
   for (std::size_t i = 0; i < timeline_clock_slots; ++i) text_ += clock_record({});
   text_ += "0]},\"traceEvents\":[\n";
   const auto name = [](std::string_view text) { return fmt::format("\"name\":\"{}\"", text); };
-  text_ +=
-      metadata(head.rank, 0, "process_name", name(fmt::format("rank {} on {}", head.rank, host))) +
-      ",\n";
+  text_ += metadata(head.rank, 0, "process_name", name(process_name(head.rank, host, head.stage))) +
+           ",\n";
   text_ +=
       metadata(head.rank, 0, "process_sort_index", fmt::format("\"sort_index\":{}", head.rank)) +
       ",\n";
@@ -338,11 +343,14 @@ Result<Ok> TimelineReader::read_head(const std::string& path) {
       *ranks > most_ranks || *base < 0 || *base > std::numeric_limits<std::int64_t>::max() / 4) {
     return no_timeline;
   }
+  // Files of earlier versions have no stage.
+  const auto stage = std::clamp<std::int64_t>(field("stage").value_or(0), 0, *ranks);
   head_ = {.rank = static_cast<int>(*rank),
            .ranks = static_cast<int>(*ranks),
            .host = plain(*host),
            .communicator = plain(*communicator),
-           .base_ns = *base};
+           .base_ns = *base,
+           .stage = static_cast<int>(stage)};
   while (const auto record = line()) {
     if (record->ends_with("\"traceEvents\":[")) break;
     if (*record == "\"clock\":[") continue;

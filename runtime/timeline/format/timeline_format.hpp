@@ -29,8 +29,12 @@ struct TimelineSpan {
   std::int64_t end_ns = 0;
   std::int64_t step = 0;  // optimizer steps done before it
   std::uint64_t bytes = 0;
-  std::uint64_t number = 0;  // of the collective, equal on all ranks; 0: none
+  /// Of the collective, equal on all its ranks; of the micro-batch, from 1, if the name is a
+  /// phase's. 0: none.
+  std::uint64_t number = 0;
 };
+/// Above are the numbers of collectives of some ranks only, the replicas of a pipeline's stage.
+constexpr std::uint64_t first_group_collective = std::uint64_t{1} << 62;
 constexpr std::size_t longest_span_name = 18;
 constexpr int timeline_tracks = 17;
 
@@ -50,12 +54,16 @@ struct TimelineHead {
   std::string host = {};
   std::string communicator = {};
   std::int64_t base_ns = 0;  // no span begins earlier
+  int stage = 0;             // of a pipeline, from 1; 0: none
 };
 
 struct TimelineCounts {
   std::uint64_t written = 0;  // spans, including overwritten ones
   std::uint64_t dropped = 0;  // spans that arrived faster than they could be written
 };
+
+/// "rank 3 on n1, stage 2"
+std::string process_name(int rank, const std::string& host, int stage);
 
 /// "RUN/timeline/rank-00003.json"
 std::string timeline_file_name(int rank);

@@ -29,13 +29,14 @@ class TimelineMergeTest : public testing::Test {
   std::string file(int rank) const { return folder_.path() + "/" + timeline_file_name(rank); }
 
   /// `spans` with times of rank 0's clock.
-  void write(int rank, std::vector<TimelineSpan> spans) {
+  void write(int rank, std::vector<TimelineSpan> spans, int stage = 0) {
     const std::int64_t ahead = rank == 1 ? ahead_ns : 0;
     const TimelineLayout layout({.rank = rank,
                                  .ranks = 2,
                                  .host = "n" + std::to_string(rank),
                                  .communicator = "hierarchical",
-                                 .base_ns = base_ns + ahead});
+                                 .base_ns = base_ns + ahead,
+                                 .stage = stage});
     std::string text = layout.text();
     text.replace(
         layout.clock_at(0), TimelineLayout::clock_bytes(),
@@ -92,6 +93,35 @@ TEST_F(TimelineMergeTest, PutsAllRanksOnOneClock) {
   EXPECT_EQ(spans, 2);
   EXPECT_EQ(names,
             (std::map<std::string, std::string>{{"0", "rank 0 on n0"}, {"1", "rank 1 on n1"}}));
+}
+
+TEST_F(TimelineMergeTest, ShowsEachMicroBatchOfAPipelinesStage) {
+  TimelineSpan second = forward;
+  second.number = 2;
+  TimelineSpan gradients{.name = "ALLREDUCE",
+                         .track = 1,
+                         .begin_ns = 1'000'000,
+                         .end_ns = 9'000'000,
+                         .number = first_group_collective + 7};
+  write(0, {second, gradients}, 1);
+  second.name = "WAIT_FOR_STAGE";
+  write(1, {second, gradients}, 2);
+  const auto merged = merge();
+  ASSERT_TRUE(merged);
+  EXPECT_DOUBLE_EQ(merged->phase_seconds.at("FORWARD"), 0.003);
+  EXPECT_DOUBLE_EQ(merged->phase_seconds.at("WAIT_FOR_STAGE"), 0.003);
+  const Json trace = Json::parse(text_of(output_));
+  std::map<std::string, Json> found;
+  for (const Json& event : trace["traceEvents"]) {
+    const bool of_process = event["name"] == "process_name";
+    if (event["ph"] == "X" || of_process) found[event["name"]] = event["args"];
+  }
+  EXPECT_EQ(found["FORWARD 2"], Json({{"step", 10}, {"micro_batch", 2}, {"stage", 1}}));
+  EXPECT_EQ(found["WAIT_FOR_STAGE 2"], Json({{"step", 10}, {"micro_batch", 2}, {"stage", 2}}));
+  EXPECT_EQ(found["process_name"]["name"], "rank 1 on n1, stage 2");
+  // Other ranks have collectives of the same number.
+  EXPECT_EQ(found["ALLREDUCE"]["number"], 7);
+  EXPECT_EQ(text_of(output_).find("NEGOTIATE"), std::string::npos);
 }
 
 TEST_F(TimelineMergeTest, SaysWhichRankACollectiveWaitedFor) {

@@ -14,17 +14,18 @@ namespace {
 struct Heard final : ActivityListener {
   struct Span {
     RankPhase phase;
+    int micro_batch;
     std::int64_t begin_ns;
     std::int64_t end_ns;
   };
   std::vector<Span> spans;
   std::vector<std::uint64_t> bytes;
-  void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) override {
-    spans.push_back({phase, begin_ns, end_ns});
+  void phase_ended(RankPhase phase, int micro_batch, std::int64_t begin_ns,
+                   std::int64_t end_ns) override {
+    spans.push_back({phase, micro_batch, begin_ns, end_ns});
   }
-  void collective_ended(std::uint64_t, CollectiveKind, std::uint64_t size, std::int64_t,
-                        std::int64_t) override {
-    bytes.push_back(size);
+  void collective_ended(const EndedCollective& collective) override {
+    bytes.push_back(collective.bytes);
   }
 };
 
@@ -46,6 +47,43 @@ TEST(Activity, PhasesFollowEachOtherWithoutAGap) {
   EXPECT_EQ(heard.spans[0].end_ns, heard.spans[1].begin_ns);
   EXPECT_EQ(heard.spans[1].end_ns, heard.spans[2].begin_ns);
   EXPECT_EQ(activity.phase(), RankPhase::data);
+}
+
+TEST(Activity, APhaseIsOfTheMicroBatchWithWhichItWasEntered) {
+  Activity activity;
+  Heard heard;
+  activity.tell(&heard);
+  activity.enter(RankPhase::forward, 0);
+  activity.enter(RankPhase::pipeline, 3);
+  EXPECT_EQ(activity.micro_batch(), 3);
+  activity.enter(RankPhase::update);
+  activity.enter(RankPhase::between);
+  ASSERT_EQ(heard.spans.size(), 4u);
+  const std::vector<int> expected = {-1, 0, 3, -1};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(heard.spans[i].micro_batch, expected[i]) << i;
+}
+
+TEST(Activity, WaitsForCollectivesOfTwoScopesAndForRanks) {
+  Activity activity;
+  const Beacon& beacon = activity.beacon();
+  EXPECT_EQ(activity.begin_collective(CollectiveScope::group), 1u);
+  EXPECT_EQ(activity.begin_collective(CollectiveScope::group), 2u);
+  EXPECT_EQ(activity.begin_collective(), 1u);
+  EXPECT_EQ(beacon.in(CollectiveScope::group).begun, 2u);
+  EXPECT_EQ(beacon.in(CollectiveScope::world).begun, 1u);
+  activity.begin_wait(CollectiveScope::group, 2, CollectiveKind::all_reduce, 40);
+  EXPECT_EQ(beacon.waiting_scope, CollectiveScope::group);
+  EXPECT_EQ(beacon.waiting_rank, 0);
+  activity.end_wait();
+  for (const unsigned nth : {1U, 2U}) {
+    activity.begin_wait_for(5);
+    EXPECT_EQ(beacon.waiting_for, nth) << "each message is another wait";
+    EXPECT_EQ(beacon.waiting_rank, 6);
+    activity.end_wait();
+    EXPECT_EQ(beacon.waiting_for, 0u);
+  }
+  activity.begin_wait(CollectiveScope::world, 1, CollectiveKind::barrier, 0);
+  EXPECT_EQ(beacon.waiting_rank, 0);
 }
 
 TEST(Activity, SecondsIncludeTheCurrentPhaseAndStartAnew) {
@@ -74,9 +112,9 @@ TEST(Activity, ContinuesInAnotherBeacon) {
   EXPECT_EQ(shared.step, 7);
   EXPECT_EQ(shared.phase.load().phase, RankPhase::forward);
   EXPECT_EQ(shared.phase.load().since_ns, activity.beacon().phase.load().since_ns);
-  EXPECT_EQ(shared.begun, 1u);
+  EXPECT_EQ(shared.in(CollectiveScope::world).begun, 1u);
   EXPECT_EQ(activity.begin_collective(), 2u);
-  activity.begin_wait(2, CollectiveKind::all_reduce, 40);
+  activity.begin_wait(CollectiveScope::world, 2, CollectiveKind::all_reduce, 40);
   EXPECT_EQ(shared.waiting_for, 2u);
   EXPECT_EQ(shared.waiting_bytes, 40u);
   EXPECT_GT(shared.waiting_since_ns, 0);

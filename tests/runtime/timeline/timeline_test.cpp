@@ -65,7 +65,9 @@ void one_step(Activity& activity, std::int64_t step) {
   const std::int64_t begin = monotonic_ns();
   const std::uint64_t number = activity.begin_collective();
   activity.enter(RankPhase::reduce);
-  activity.end_collective(number, number, CollectiveKind::all_reduce, 4096, begin);
+  activity.end_collective(
+      {.number = number, .kind = CollectiveKind::all_reduce, .bytes = 4096, .begin_ns = begin},
+      number);
   activity.enter(RankPhase::between);
   activity.set_step(step + 1);
 }
@@ -109,10 +111,14 @@ TEST_F(TimelineTest, ConcurrentCollectivesHaveSeparateTracks) {
     timeline.start();
     // Three that overlap, in the order in which they end; then one alone.
     const std::int64_t t = monotonic_ns();
-    timeline.collective_ended(1, CollectiveKind::all_reduce, 1, t, t + 50);
-    timeline.collective_ended(3, CollectiveKind::all_reduce, 1, t + 20, t + 60);
-    timeline.collective_ended(2, CollectiveKind::all_reduce, 1, t + 10, t + 90);
-    timeline.collective_ended(4, CollectiveKind::barrier, 1, t + 90, t + 95);
+    const auto end = [&](std::uint64_t number, std::int64_t begin_ns, std::int64_t end_ns) {
+      timeline.collective_ended(
+          {.number = number, .bytes = 1, .begin_ns = begin_ns, .end_ns = end_ns});
+    };
+    end(1, t, t + 50);
+    end(3, t + 20, t + 60);
+    end(2, t + 10, t + 90);
+    end(4, t + 90, t + 95);
     activity.tell(nullptr);
   }
   std::map<std::uint64_t, int> track_of;
@@ -121,6 +127,40 @@ TEST_F(TimelineTest, ConcurrentCollectivesHaveSeparateTracks) {
   EXPECT_EQ(track_of[3], 2);
   EXPECT_EQ(track_of[2], 3);
   EXPECT_EQ(track_of[4], 1);
+}
+
+TEST_F(TimelineTest, PhasesCarryTheirMicroBatchAndCollectivesTheirScope) {
+  Activity activity;
+  {
+    auto staged = options();
+    staged.head.ranks = 4;
+    staged.head.stage = 2;
+    Timeline timeline(staged, activity);
+    activity.tell(&timeline);
+    timeline.start();
+    for (int micro_batch = 0; micro_batch < 3; ++micro_batch) {
+      activity.enter(RankPhase::pipeline, micro_batch);
+      activity.begin_wait_for(0);
+      activity.end_wait();
+      activity.enter(RankPhase::forward, micro_batch);
+    }
+    activity.enter(RankPhase::update);
+    activity.enter(RankPhase::between);
+    timeline.collective_ended(
+        {.scope = CollectiveScope::group, .number = 5, .begin_ns = 1, .end_ns = 2});
+    activity.tell(nullptr);
+  }
+  auto reader = TimelineReader::open(path_);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->head().stage, 2);
+  std::map<std::string, std::vector<std::uint64_t>> numbers;
+  for (const TimelineSpan& span : spans_in(path_)) {
+    numbers[std::string(span.name)].push_back(span.number);
+  }
+  EXPECT_EQ(numbers["WAIT_FOR_STAGE"], (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(numbers["FORWARD"], (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(numbers["UPDATE"], std::vector<std::uint64_t>{0});
+  EXPECT_EQ(numbers["BARRIER"], std::vector<std::uint64_t>{first_group_collective + 5});
 }
 
 TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
@@ -168,7 +208,7 @@ TEST_F(TimelineTest, SpansThatComeTooFastAreDroppedAndCounted) {
   {
     Timeline timeline(options(1000), activity);
     timeline.start();
-    for (int i = 0; i < many; ++i) timeline.phase_ended(RankPhase::forward, i + 1, i + 2);
+    for (int i = 0; i < many; ++i) timeline.phase_ended(RankPhase::forward, -1, i + 1, i + 2);
     dropped = timeline.dropped();
   }
   auto reader = TimelineReader::open(path_);
@@ -186,7 +226,7 @@ TEST_F(TimelineTest, RecordsWhatARankIsStuckIn) {
   one_step(activity, 0);
   activity.enter(RankPhase::reduce);
   const std::uint64_t number = activity.begin_collective();
-  activity.begin_wait(number, CollectiveKind::all_reduce, 1234);
+  activity.begin_wait(CollectiveScope::world, number, CollectiveKind::all_reduce, 1234);
   std::map<std::string_view, int> counts;
   for (int i = 0; i < 100 && counts["WAIT_FOR_ALLREDUCE"] < 2; ++i) {
     std::this_thread::sleep_for(20ms);

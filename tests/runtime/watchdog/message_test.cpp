@@ -21,8 +21,10 @@ RankState sample_state(int rank) {
   state.step = 812;
   state.phase = RankPhase::checkpoint;
   state.phase_age_ns = 63'000'000'000;
-  state.begun = 1234;
-  state.ended = 1233;
+  state.begun = {1234, 77};
+  state.ended = {1233, 76};
+  state.waiting_rank = rank % 4 == 0 ? 5 : -1;
+  state.scope = rank % 5 == 0 ? CollectiveScope::group : CollectiveScope::world;
   state.waiting_for = 1234;
   state.waiting_age_ns = 61'000'000'000;
   state.kind = CollectiveKind::broadcast;
@@ -32,7 +34,7 @@ RankState sample_state(int rank) {
 
 std::vector<std::vector<std::byte>> samples() {
   WatchdogMessage states{.kind = MessageKind::answer, .from = 3, .to = 99};
-  for (int rank = 0; rank < 16; ++rank) states.states.push_back(sample_state(rank));
+  for (int rank = 0; rank < 13; ++rank) states.states.push_back(sample_state(rank));
   return {encode(states, token), encode({.kind = MessageKind::ask, .from = 0, .to = 1}, token),
           encode({.kind = MessageKind::describe, .from = 0, .to = 1, .ranks = {4, 5, 6}}, token),
           encode({.kind = MessageKind::description,
@@ -49,8 +51,8 @@ TEST(WatchdogMessage, RoundTrips) {
   EXPECT_EQ(answer->kind, MessageKind::answer);
   EXPECT_EQ(answer->from, 3);
   EXPECT_EQ(answer->to, 99);
-  ASSERT_EQ(answer->states.size(), 16u);
-  for (int rank = 0; rank < 16; ++rank) {
+  ASSERT_EQ(answer->states.size(), 13u);
+  for (int rank = 0; rank < 13; ++rank) {
     const RankState expected = sample_state(rank);
     const RankState& got = answer->states[static_cast<std::size_t>(rank)];
     EXPECT_EQ(got.rank, rank);
@@ -63,6 +65,8 @@ TEST(WatchdogMessage, RoundTrips) {
     EXPECT_EQ(got.begun, expected.begun);
     EXPECT_EQ(got.ended, expected.ended);
     EXPECT_EQ(got.waiting_for, expected.waiting_for);
+    EXPECT_EQ(got.waiting_rank, expected.waiting_rank);
+    EXPECT_EQ(got.scope, expected.scope);
     EXPECT_EQ(got.waiting_age_ns, expected.waiting_age_ns);
     EXPECT_EQ(got.kind, expected.kind);
     EXPECT_EQ(got.bytes, expected.bytes);
@@ -122,6 +126,8 @@ TEST(WatchdogMessage, DamagedBytesNeverNameUnknownRanks) {
       EXPECT_FALSE(to_string(state.phase).empty());
       EXPECT_FALSE(to_string(state.kind).empty());
       EXPECT_GE(state.waiting_age_ns, 0);
+      EXPECT_TRUE(state.waiting_rank >= -1 && state.waiting_rank < ranks);
+      EXPECT_LE(state.scope, CollectiveScope::group);
     }
   }
   EXPECT_GT(accepted, rounds / 100);

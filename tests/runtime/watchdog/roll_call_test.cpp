@@ -27,8 +27,11 @@ struct Cluster {
     }
     for (int rank = 0; rank < nodes * ranks_per_node; ++rank) {
       calls.emplace_back(nodes_, rank, stall);
-      ranks.push_back(
-          {.rank = rank, .node = rank / ranks_per_node, .begun = 5, .ended = 4, .waiting_for = 5});
+      ranks.push_back({.rank = rank,
+                       .node = rank / ranks_per_node,
+                       .begun = {5, 0},
+                       .ended = {4, 0},
+                       .waiting_for = 5});
     }
   }
 
@@ -112,7 +115,7 @@ struct Cluster {
 
 void make_late(Cluster& cluster, int rank) {
   RankState& state = cluster.ranks[static_cast<std::size_t>(rank)];
-  state.begun = 4;
+  state.begun[0] = 4;
   state.waiting_for = 0;
   state.phase = RankPhase::forward;
 }

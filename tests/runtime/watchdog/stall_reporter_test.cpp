@@ -9,7 +9,8 @@ constexpr std::int64_t s = 1'000'000'000;
 using Turn = StallReporter::Turn;
 
 Verdict late_since(std::int64_t waited_ns, std::uint64_t collective = 7) {
-  return {.collective = collective, .waited_ns = waited_ns, .late = {{2, WhyLate::not_arrived}}};
+  return {
+      .wait = {.number = collective}, .waited_ns = waited_ns, .late = {{2, WhyLate::not_arrived}}};
 }
 
 TEST(StallReporter, RepeatsAfterTwiceTheTimeAndReportsTheEndOnce) {

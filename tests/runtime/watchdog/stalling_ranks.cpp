@@ -5,6 +5,8 @@
 //
 // WHERE says when the rank sleeps, once, in its 20th round: before a collective, begun (between its
 // start and its wait), inside (its wait), after (the last one, before it leaves).
+//
+// COMMUNICATOR pipeline: two stages, each of half of the ranks, which also exchange messages.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -16,7 +18,9 @@
 #include <vector>
 
 #include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/communicators/ring/ring.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 #include "support/fatal.hpp"
 
@@ -112,29 +116,109 @@ void train(ObservedCommunicator& communicator, SleepyCommunicator& inner, Activi
   sleep.at("after", inner.rank(), sleepy_round);
 }
 
+/// The ranks of the job as a pipeline of two stages.
+struct Pipeline {
+  explicit Pipeline(const Peers& world)
+      : replicas(world.size() / 2),
+        stage(world.rank() / replicas),
+        replica(world.rank() % replicas),
+        chain(world.split(replica, stage)),
+        own_stage(world.split(stage, replica)) {}
+
+  int replicas;
+  int stage;
+  int replica;
+  std::unique_ptr<Peers> chain;      // the stages of this replica
+  std::unique_ptr<Peers> own_stage;  // the replicas of this stage
+};
+
+/// Sends to the other stage or receives from it, and waits.
+void pass(const Pipeline& pipeline, bool sends, std::uint64_t round, Activity& activity) {
+  static std::vector<std::byte> data(200'000);
+  const int other = 1 - pipeline.stage;
+  activity.enter(RankPhase::pipeline, 0);
+  activity.begin_wait_for(other * pipeline.replicas + pipeline.replica);
+  const Pending exchange = pipeline.chain->open();
+  if (sends) {
+    pipeline.chain->send(exchange, data.data(), data.size(), other, round);
+  } else {
+    pipeline.chain->receive(exchange, data.data(), data.size(), other, round);
+  }
+  pipeline.chain->wait(exchange);
+  activity.end_wait();
+}
+
+void train_stages(const Pipeline& pipeline, Communicator& world, Communicator& replicas,
+                  Activity& activity, const Sleep& sleep, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::vector<float> gradients(100'000, 1.0F);
+  for (int round = 1;; ++round) {
+    const auto message = static_cast<std::uint64_t>(2 * round);
+    if (pipeline.stage > 0) pass(pipeline, false, message, activity);
+    activity.enter(RankPhase::forward, 0);
+    sleep.at("before", world.rank(), round);
+    work();
+    if (pipeline.stage == 0) {
+      pass(pipeline, true, message, activity);
+      pass(pipeline, false, message + 1, activity);
+    }
+    activity.enter(RankPhase::backward, 0);
+    work();
+    if (pipeline.stage > 0) pass(pipeline, true, message + 1, activity);
+    activity.enter(RankPhase::reduce);
+    replicas.wait(
+        replicas.all_reduce(gradients.data(), gradients.size(), DType::f32, ReduceOp::average));
+    double done = std::chrono::steady_clock::now() >= end && round >= sleepy_round ? 1 : 0;
+    world.wait(world.all_reduce(&done, 1, DType::f64, ReduceOp::max));
+    activity.set_step(round);
+    if (done > 0) break;
+  }
+  activity.enter(RankPhase::end);
+}
+
+WatchdogOptions options_of(const std::vector<std::string>& argv, const RankEnv& env) {
+  return {.stall_seconds = std::stod(argv[1]),
+          .stall_abort_seconds = std::stod(argv[2]),
+          .host = own_host(),
+          .say = [](const StallNotice& notice) { fmt::print(stderr, "{}\n", notice.line); },
+          .ending = [] { return asked_to_end != 0; },
+          .end_with_parent = env.launcher == "openmpi"};
+}
+
+int run_stages(const std::vector<std::string>& argv, const RankEnv& env, const Sleep& sleep) {
+  auto opened = open_peers(env);
+  if (!opened) return 3;
+  const Pipeline pipeline(**opened);
+  Activity activity;
+  std::unique_ptr<Watchdog> watchdog;
+  ObservedCommunicator replicas(open_ring(pipeline.own_stage->split(0, pipeline.replica)), activity,
+                                CollectiveScope::group);
+  ObservedCommunicator world(open_ring(*std::move(opened)), activity);
+  auto options = options_of(argv, env);
+  options.group = pipeline.stage;
+  watchdog = Watchdog::start(std::move(options), world, activity);
+  fmt::print(stderr, "rank {} is process {}\n", env.rank, ::getpid());
+  train_stages(pipeline, world, replicas, activity, sleep, std::stod(argv[3]));
+  return 0;
+}
+
 int run(const std::vector<std::string>& argv) {
   auto env = read_rank_env(process_environment());
   if (!env || argv.size() < 4) return 2;
   set_fatal_identity(env->rank, own_host());
   // As in dltrain.
   ::signal(SIGTERM, [](int) { asked_to_end = 1; });
-  auto opened = open_communicator(argv[0], *env);
-  if (!opened) return 3;
   Sleep sleep;
   if (argv.size() == 7) sleep = {std::stoi(argv[4]), argv[5], std::stod(argv[6])};
+  if (argv[0] == "pipeline") return run_stages(argv, *env, sleep);
+  auto opened = open_communicator(argv[0], *env);
+  if (!opened) return 3;
   auto sleepy = std::make_unique<SleepyCommunicator>(*std::move(opened), sleep);
   SleepyCommunicator& inner = *sleepy;
   Activity activity;
   std::unique_ptr<Watchdog> watchdog;
   ObservedCommunicator communicator(std::move(sleepy), activity);
-  const auto say = [](const StallNotice& notice) { fmt::print(stderr, "{}\n", notice.line); };
-  watchdog = Watchdog::start({.stall_seconds = std::stod(argv[1]),
-                              .stall_abort_seconds = std::stod(argv[2]),
-                              .host = own_host(),
-                              .say = say,
-                              .ending = [] { return asked_to_end != 0; },
-                              .end_with_parent = env->launcher == "openmpi"},
-                             communicator, activity);
+  watchdog = Watchdog::start(options_of(argv, *env), communicator, activity);
   fmt::print(stderr, "rank {} is process {}\n", env->rank, ::getpid());
   train(communicator, inner, activity, sleep, std::stod(argv[3]));
   return 0;

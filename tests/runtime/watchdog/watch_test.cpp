@@ -81,6 +81,42 @@ TEST(Watch, OfSeveralNodesNamesTheRankThatIsLate) {
   expect_stall_of(5, notices_of(6, 3, 5, 2900ms));
 }
 
+/// Three stages on as many nodes: each waits for the next one, the last one sleeps.
+TEST(Watch, OfSeveralNodesFollowsMessagesToTheRankThatIsLate) {
+  if (host_addresses().empty()) GTEST_SKIP() << "no network address here but loopback";
+  Told told;
+  run_as_threads(3, [&](std::unique_ptr<Communicator> communicator) {
+    const int rank = communicator->rank();
+    Activity activity;
+    const auto watchdog = Watchdog::start({.stall_seconds = 1,
+                                           .stall_abort_seconds = 60,
+                                           .host = "n" + std::to_string(rank),
+                                           .group = rank,
+                                           .say =
+                                               [&](const StallNotice& notice) {
+                                                 const std::lock_guard<std::mutex> lock(told.mutex);
+                                                 told.notices.push_back(notice);
+                                               }},
+                                          *communicator, activity);
+    activity.enter(RankPhase::forward);
+    if (rank == 2) {
+      std::this_thread::sleep_for(2900ms);
+    } else {
+      activity.enter(RankPhase::pipeline);
+      activity.begin_wait_for(rank + 1);
+    }
+    communicator->wait(communicator->barrier());  // in place of the messages
+    activity.end_wait();
+    activity.enter(RankPhase::end);
+  });
+  ASSERT_GE(told.notices.size(), 2u);
+  EXPECT_EQ(told.notices[0].late_ranks, std::vector<int>{2});
+  EXPECT_THAT(told.notices[0].line, testing::HasSubstr(": rank 2 on n2 "));
+  EXPECT_THAT(told.notices[0].line, testing::HasSubstr("has been in forward for "));
+  EXPECT_THAT(told.notices[0].collective, testing::StartsWith("message of rank "));
+  EXPECT_EQ(told.notices.back().state, StallState::over);
+}
+
 TEST(Watch, SaysNothingWhileNothingIsLate) {
   EXPECT_TRUE(notices_of(4, 2, 1, 300ms).empty());
 }
@@ -98,7 +134,7 @@ std::vector<StallNotice> told_at(const std::vector<std::int64_t>& times, double 
                  .say = [&](const StallNotice& notice) { notices.push_back(notice); }},
                 introduce(*communicator, "n0", 0), std::nullopt);
     Beacon& beacon = watch.record().beacon;
-    beacon.begun = 1;
+    beacon.collectives[0].begun = 1;
     beacon.waiting_since_ns = times.front();
     beacon.waiting_for = 1;
     for (const std::int64_t time : times) watch.tick(time);
@@ -139,7 +175,7 @@ TEST(Watch, AStarvedOneStillJudges) {
                      }},
                 std::move(acquaintance), std::nullopt);
     Beacon& beacon = watch.record().beacon;
-    beacon.begun = 1;
+    beacon.collectives[0].begun = 1;
     beacon.waiting_since_ns = 1000 * second;
     beacon.waiting_for = 1;
     for (int i = 0; i < 100; ++i) watch.tick(1000 * second + i * second / 10);

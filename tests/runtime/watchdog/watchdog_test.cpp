@@ -23,6 +23,8 @@ using namespace std::chrono_literals;
 using Clock = StartedRanks::Clock;
 
 constexpr int ranks = 3;
+constexpr int ranks_of_pipeline = 4;
+constexpr int most_ranks = ranks_of_pipeline;
 constexpr auto stall = 1s;
 
 bool contains(const std::string& text, const std::string& part) {
@@ -46,7 +48,7 @@ class Stalls : public testing::Test {
     };
     const auto line = job.find_line(told, from, from + stall + 2s);
     ASSERT_TRUE(line) << "rank " << rank << " is not named:\n" << job.text();
-    for (int each = 0; each < ranks; ++each) {
+    for (int each = 0; each < most_ranks; ++each) {
       EXPECT_EQ(names(line->text, each), each == rank) << line->text << "\nin\n" << job.text();
     }
   }
@@ -92,6 +94,46 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
       EXPECT_THAT(job.text(), testing::HasSubstr("nanosleep < ")) << job.text();
       EXPECT_EQ(job.wait(20s), 0) << job.text();
     }
+  }
+}
+
+/// In the other stage ranks wait for its messages, in its own for their gradients.
+TEST_F(Stalls, RanksOfAPipelineStoppedOrKilledAnywhereAreNamedInTime) {
+  const int tries = full_tier() ? 50 : 4;
+  std::mt19937 random(20261127);
+  for (int i = 0; i < tries; ++i) {
+    const bool killed = i % 4 == 3;
+    const int victim = static_cast<int>(random() % ranks_of_pipeline);
+    SCOPED_TRACE(testing::Message()
+                 << "try " << i << ", " << (killed ? "KILL" : "STOP") << " of rank " << victim);
+    StartedRanks job(ranks_of_pipeline,
+                     on_this_machine(ranks_of_pipeline, {"pipeline", "1", "60", "60"}));
+    ASSERT_TRUE(job.are_up()) << job.text();
+    job.listen(std::chrono::milliseconds(100 + random() % 400));
+    const auto hurt = Clock::now();
+    kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
+    expect_named(job, victim, hurt);
+    if (!killed) kill(job.starter(), SIGKILL);
+    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Stalls, ASlowRankOfAPipelineIsNamedAndTheOthersGoOn) {
+  for (const std::string sleeper : {"3", "0"}) {
+    if (sleeper == "0" && !full_tier()) break;
+    StartedRanks job(
+        ranks_of_pipeline,
+        on_this_machine(ranks_of_pipeline, {"pipeline", "1", "60", "1", sleeper, "before", "3.2"}));
+    const auto sleeps = [](const std::string& line) { return contains(line, " sleeps "); };
+    const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
+    ASSERT_TRUE(slept) << job.text();
+    expect_named(job, std::stoi(sleeper), slept->at);
+    const auto over = [](const std::string& line) { return contains(line, " continued after "); };
+    EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
+    EXPECT_THAT(job.text(), testing::HasSubstr("in forward for ")) << job.text();
+    EXPECT_THAT(job.text(), testing::HasSubstr("nanosleep < ")) << job.text();
+    EXPECT_EQ(job.wait(20s), 0) << job.text();
   }
 }
 

@@ -118,6 +118,65 @@ TEST(Stragglers, SmallDelaysAndShortEpochsAreIgnored) {
   EXPECT_TRUE(find_stragglers(equal_ranks(1, 100, 0.1, 9)).empty());
 }
 
+/// Two stages of three ranks, of which the second computes 1.5 times as long.
+std::vector<RankSeconds> two_stages(std::mt19937& random) {
+  auto ranks = equal_ranks(6, 100, 0.1, 10);
+  RankSeconds deep = usual;
+  deep.forward *= 1.5;
+  deep.backward *= 1.5;
+  deep.update *= 1.5;
+  for (std::size_t rank = 3; rank < 6; ++rank) ranks[rank] = epoch_of(random, 100, deep, 0.1);
+  return ranks;
+}
+const std::vector<int> stages_of_six = {0, 0, 0, 1, 1, 1};
+
+TEST(Stragglers, RanksAreComparedWithTheirOwnStageOnly) {
+  std::mt19937 random(11);
+  auto ranks = two_stages(random);
+  EXPECT_TRUE(find_stragglers(ranks, stages_of_six).empty());
+  RankSeconds slow = usual;
+  slow.forward *= 2.5;  // no more than what is usual in the other stage
+  ranks[1] = epoch_of(random, 100, slow, 0.1);
+  const auto found = find_stragglers(ranks, stages_of_six);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rank, 1);
+  EXPECT_EQ(found[0].phase, RankPhase::forward);
+  // A stage of one rank has nothing to compare with.
+  const std::vector<int> alone = {0, 1, 2, 3, 4, 5};
+  EXPECT_TRUE(find_stragglers(ranks, alone).empty());
+}
+
+TEST(Stragglers, ASlowStageIsReportedAsSuch) {
+  std::mt19937 random(12);
+  auto ranks = two_stages(random);
+  const double bubble = 5;  // seconds
+  for (std::size_t rank = 0; rank < 3; ++rank) ranks[rank].pipeline = bubble;
+  const auto slow = find_slow_stage(ranks, stages_of_six);
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->stage, 1);
+  EXPECT_EQ(slow->stages, 2);
+  EXPECT_NEAR(slow->ratio, 1.5, 0.1);
+  EXPECT_NEAR(slow->waiting, 0.33, 0.05);
+
+  EXPECT_FALSE(find_slow_stage(ranks, {})) << "one stage";
+  EXPECT_FALSE(find_slow_stage(equal_ranks(6, 100, 0.1, 13), stages_of_six));
+  EXPECT_FALSE(find_slow_stage({}, {}));
+  for (auto& rank : ranks) rank.steps = 7;
+  EXPECT_FALSE(find_slow_stage(ranks, stages_of_six)) << "a short epoch";
+}
+
+TEST(Stragglers, TheLineOfASlowStageSaysWhatToDo) {
+  EpochRanks epoch;
+  epoch.slow_stage = {.stage = 1, .stages = 2, .ratio = 1.31, .waiting = 0.24};
+  EXPECT_EQ(straggler_lines(epoch, 3),
+            (std::vector<std::string>{
+                "stage 2 of 2 computes 1.31 x the time of stage 1: the others wait 24 % of the "
+                "epoch for it; runtime.pipeline.cut moves work to them"}));
+  epoch.slow_stage = {.stage = 0, .stages = 4, .ratio = 2, .waiting = 0.4};
+  EXPECT_TRUE(straggler_lines(epoch, 3)[0].starts_with(
+      "stage 1 of 4 computes 2.00 x the mean time of the other stages: "));
+}
+
 TEST(Stragglers, LinesNameRankHostAndWhatItCosts) {
   EpochRanks epoch;
   for (int rank = 0; rank < 4; ++rank) {

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/host/transports.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "trainer/config/config.hpp"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   if (env->rank == 0) out.open(argv[2]);
   TrainOptions options;
   options.prepare.config = *config;
+  options.prepare.open_peers = [&env] { return open_peers(*env); };
   options.prepare.run_dir = std::filesystem::absolute(argv[1]).parent_path();
   options.on_step = [&](const StepReport& step) { out << fmt::format("{:.17g}\n", step.loss); };
   auto report = train(options, **communicator);

@@ -32,8 +32,9 @@ class LateRanks : public testing::Test {
     communicator_ = std::make_unique<ObservedCommunicator>(*std::move(opened), activity_);
   }
 
-  EpochRanks epoch(const StepSleeps& mine, int steps = 30) {
-    StragglerWatch watch(*communicator_, activity_, "host" + std::to_string(communicator_->rank()));
+  EpochRanks epoch(const StepSleeps& mine, int steps = 30, int stage = 0) {
+    StragglerWatch watch(*communicator_, activity_, "host" + std::to_string(communicator_->rank()),
+                         stage);
     activity_.enter(RankPhase::between);
     watch.begin_epoch();
     std::vector<float> gradients(1000, 1.0F);
@@ -105,6 +106,19 @@ TEST_F(LateRanks, NamesASlowRankAndTheOthersWait) {
   EXPECT_NEAR(ranks.ranks.front().waiting, lead, 0.08);
   EXPECT_NEAR(late.delayed, lead, 0.08);
   EXPECT_LT(ranks.ranks.back().waiting, 0.05);
+}
+
+TEST_F(LateRanks, AStageOfOneRankIsNoStragglerButASlowStage) {
+  if (communicator_->size() < 2) return;
+  const auto ranks =
+      epoch(last() ? StepSleeps{.compute_ms = 12} : StepSleeps{}, 30, last() ? 1 : 0);
+  if (!first()) return;
+  for (const Straggler& late : ranks.stragglers) EXPECT_NE(late.rank, communicator_->size() - 1);
+  ASSERT_TRUE(ranks.slow_stage);
+  EXPECT_EQ(ranks.slow_stage->stage, 1);
+  EXPECT_GT(ranks.slow_stage->waiting, 0.3);
+  EXPECT_EQ(ranks.ranks.back().delayed, 0) << "no rank does the same";
+  EXPECT_GT(ranks.ranks.front().waiting, 0.1);
 }
 
 TEST_F(LateRanks, DistinguishesWaitingForData) {

@@ -16,7 +16,8 @@ const TimelineHead head{.rank = 3,
                         .ranks = 8,
                         .host = "n\"1\n",
                         .communicator = "hierarchical",
-                        .base_ns = 5'000'000'000};
+                        .base_ns = 5'000'000'000,
+                        .stage = 2};
 
 /// Mostly realistic sizes, sometimes any.
 std::uint64_t some_number(std::mt19937_64& random) {
@@ -49,6 +50,17 @@ std::string write(const TemporaryFolder& folder, const std::string& text) {
   return path;
 }
 
+TEST(TimelineFormat, AFileWithoutAStageIsOfNone) {
+  const TemporaryFolder folder;
+  std::string text = TimelineLayout(head).text();
+  const std::string field = ",\"stage\":2";
+  text.erase(text.find(field), field.size());
+  const auto reader = TimelineReader::open(write(folder, text));
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_EQ(reader->head().rank, 3);
+  EXPECT_EQ(reader->head().stage, 0);
+}
+
 TEST(TimelineFormat, RoundTrips) {
   const TemporaryFolder folder;
   const TimelineLayout layout(head);
@@ -75,6 +87,7 @@ TEST(TimelineFormat, RoundTrips) {
   EXPECT_EQ(reader->head().host, "n_1_");
   EXPECT_EQ(reader->head().communicator, "hierarchical");
   EXPECT_EQ(reader->head().base_ns, head.base_ns);
+  EXPECT_EQ(reader->head().stage, 2);
   EXPECT_EQ(reader->counts().written, 70000u);
   EXPECT_EQ(reader->counts().dropped, 5u);
   ASSERT_EQ(reader->clock().size(), 2u);

@@ -89,7 +89,8 @@ class WaitsOnGpu : public testing::Test {
     static_cast<void>(gpu_synchronise(nullptr));
     host_gpus().defers = false;
     if (!report) throw std::runtime_error(report.error().what);
-    EXPECT_EQ(activity.beacon().ended, activity.beacon().begun);
+    const auto& world = activity.beacon().in(CollectiveScope::world);
+    EXPECT_EQ(world.ended, world.begun);
     run.followed = watched.followed;
     run.ahead = watched.ahead;
     run.settled = watched.settled;

@@ -1,0 +1,162 @@
+// A network in stages trains as it does in one: on real ranks under mpirun, in double.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/json.hpp"
+#include "tests/trainer/training/run_program.hpp"
+#include "tests/trainer/training/small_training.hpp"
+#include "trainer/tensors/safetensors.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string bin = DLLAUNCH_BIN_DIR;
+
+/// 110 images in steps of 24, in micro-batches of 3; the last step of an epoch has 14.
+Json small_job(const std::string& model) {
+  Json job = Json::parse(R"({
+    "backend": "reference", "precision": "fp64", "max_steps": 20, "epochs": 9,
+    "batch_size": 3, "accumulate": 4, "global_batch": 24,
+    "dataset": {"kind": "synthetic", "images": 110, "workers": 1}, "validate_every": 5,
+    "optimizer": {"name": "adamw", "lr": 0.002, "weight_decay": 0.01, "clip_norm": 0.5},
+    "ema": {"decay": 0.9},
+    "runtime": {"bucket_mb": 0.05}})");
+  job["model"] = model;
+  if (model == "gpt2-tiny") job["dataset"]["sequence"] = 12;
+  return job;
+}
+
+struct Curve {
+  std::vector<double> losses;
+  Json last_epoch;
+  std::map<std::string, std::vector<std::byte>> tensors;  // of the last checkpoint
+};
+
+std::string newest_checkpoint(const std::filesystem::path& run_dir) {
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir / "checkpoints")) {
+    newest = std::max(newest, entry.path().string());
+  }
+  return newest;
+}
+
+Curve train_on(int ranks, const Json& job, const std::filesystem::path& run_dir) {
+  write_text(run_dir / "train.json", job.dump());
+  const std::vector<std::string> command{bin + "/every_loss", (run_dir / "train.json").string(),
+                                         (run_dir / "losses").string()};
+  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  Curve curve;
+  std::ifstream in(run_dir / "losses");
+  for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
+  curve.last_epoch = events_of(run_dir, "epoch").back();
+  const std::filesystem::path newest = newest_checkpoint(run_dir);
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    auto read = read_safetensors(newest / file);
+    EXPECT_TRUE(read) << read.error().what;
+    for (Tensor& tensor : read->tensors) curve.tensors[tensor.name] = std::move(tensor.data);
+  }
+  return curve;
+}
+
+void expect_same(const Curve& curve, const Curve& expected, double tolerance) {
+  ASSERT_EQ(curve.losses.size(), expected.losses.size());
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+    EXPECT_NEAR(curve.losses[i], expected.losses[i], tolerance * expected.losses[i])
+        << "step " << i + 1;
+  }
+  EXPECT_NEAR(curve.last_epoch["val_loss"], expected.last_epoch["val_loss"], tolerance);
+  EXPECT_EQ(curve.last_epoch["val_accuracy"], expected.last_epoch["val_accuracy"]);
+  ASSERT_EQ(curve.tensors.size(), expected.tensors.size());
+  for (const auto& [name, bytes] : expected.tensors) {
+    ASSERT_TRUE(curve.tensors.contains(name)) << name;
+    const auto& other = curve.tensors.at(name);
+    ASSERT_EQ(other.size(), bytes.size()) << name;
+    if (name.ends_with("num_batches_tracked")) {
+      EXPECT_EQ(other, bytes) << name;
+      continue;
+    }
+    const auto* const a = reinterpret_cast<const double*>(bytes.data());
+    const auto* const b = reinterpret_cast<const double*>(other.data());
+    double largest = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < bytes.size() / sizeof(double); ++i) {
+      largest = std::max(largest, std::abs(a[i]));
+      difference = std::max(difference, std::abs(a[i] - b[i]));
+    }
+    EXPECT_LE(difference, tolerance * (1e-3 + largest)) << name;
+  }
+}
+
+class InStages : public testing::TestWithParam<std::string> {};
+
+/// The same weights, optimiser state and average after 20 steps as of as many replicas without
+/// stages.
+TEST_P(InStages, TrainsAsInOne) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const Json job = small_job(GetParam());
+  std::map<int, Curve> expected;  // by replicas
+  for (const int replicas : {1, 2}) {
+    expected[replicas] = train_on(replicas, job, folder / std::to_string(replicas));
+    ASSERT_EQ(expected[replicas].losses.size(), 20u);
+    EXPECT_LT(expected[replicas].losses.back(), expected[replicas].losses.front());
+  }
+  for (const auto& [ranks, stages] : {std::pair(2, 2), {3, 3}, {4, 2}}) {
+    SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(stages) + " stages");
+    Json staged = job;
+    staged["runtime"]["pipeline"]["stages"] = stages;
+    expect_same(train_on(ranks, staged, folder / std::to_string(10 * ranks + stages)),
+                expected[ranks / stages], 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InStages, testing::Values("lenet", "cnn", "gpt2-tiny"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+/// A checkpoint of stages is one of the whole network, and of other stages.
+TEST(Stages, ARunContinuesInOtherStages) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job("lenet");
+  const Curve whole = train_on(1, job, folder / "whole");
+  std::vector<double> losses;
+  Curve part;
+  for (const auto& [ranks, stages, until] :
+       {std::tuple(2, 2, 3), {1, 1, 8}, {3, 3, 12}, {4, 2, 17}, {2, 1, 20}}) {
+    job["max_steps"] = until;
+    job["runtime"]["pipeline"]["stages"] = stages;
+    part = train_on(ranks, job, folder / "parts");
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+  }
+  part.losses = losses;
+  expect_same(part, whole, 1e-5);
+}
+
+TEST(Stages, WhatDoesNotFitIsRefusedByAllRanks) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job("lenet");
+  job["runtime"]["pipeline"]["stages"] = 2;
+  const auto refused = [&](int ranks) {
+    write_text(folder / "train.json", job.dump());
+    const auto ended = run_program(
+        on_ranks(ranks, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+    EXPECT_NE(ended.exit_code, 0);
+    return ended.output;
+  };
+  EXPECT_THAT(refused(3), HasSubstr("3 ranks cannot be 2 stages"));
+  job["runtime"]["pipeline"]["cut"] = Json::array({"nosuch"});
+  EXPECT_THAT(refused(2), HasSubstr("nosuch"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,111 @@
+#include "trainer/training/open_pipeline.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "support/counted.hpp"
+#include "trainer/session/agreement.hpp"
+#include "trainer/tuning/memory_budget.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Numbers per weight that a rank keeps besides its gradient.
+double states_of(const TrainConfig& config, int replicas) {
+  const OptimizerEntry* optimizer = find_optimizer(config.optimizer);
+  const std::size_t states =
+      optimizer->states(config.optimizer_options).size() + (config.average.decay ? 1 : 0);
+  return static_cast<double>(states) / (config.shard ? replicas : 1);
+}
+
+int micro_batches_of(const TrainConfig& config, int replicas) {
+  if (config.global_batch == 0) return config.accumulate;
+  const std::int64_t at_once = std::int64_t{config.batch_size} * replicas;
+  const std::int64_t most = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(most, (config.global_batch + at_once - 1) / at_once));
+}
+
+Result<Ok> check_ranks(int ranks, int stages) {
+  if (ranks % stages == 0) return Ok{};
+  return Error{ErrorKind::bad_request,
+               fmt::format("runtime.pipeline: {} cannot be {} of equally many ranks",
+                           counted(ranks, "rank"), counted(stages, "stage")),
+               fmt::format("start a multiple of {} ranks", stages)};
+}
+
+Result<Ok> check_sharing(const Session& session) {
+  if (!session.config.shard || session.pipeline->shared().empty()) return Ok{};
+  return Error{ErrorKind::bad_request,
+               fmt::format("optimizer.shard: stages share {}, of whose gradients each rank has "
+                           "another part",
+                           session.pipeline->shared().front().name),
+               "train this model in stages without optimizer.shard"};
+}
+
+SampleSizes sample_sizes(const Session& session) {
+  const bool targets = session.dataset->targets() != TargetKind::class_index;
+  return {.batch = static_cast<std::size_t>(session.config.batch_size),
+          .labels = static_cast<std::size_t>(session.labels()),
+          .targets = targets ? static_cast<std::size_t>(session.dataset->classes()) : 0};
+}
+
+}  // namespace
+
+CutOptions cut_options(const TrainConfig& config, int replicas) {
+  return {.stages = config.runtime.pipeline.stages,
+          .after = config.runtime.pipeline.cut,
+          .micro_batches = micro_batches_of(config, replicas),
+          .sizes = {.batch = config.batch_size,
+                    .precision = config.precision,
+                    .states = states_of(config, replicas)}};
+}
+
+Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
+                         Communicator& communicator) {
+  const TrainConfig& config = session.config;
+  const int stages = config.runtime.pipeline.stages;
+  if (stages == 1) return Ok{};
+  if (auto fits = check_ranks(communicator.size(), stages); !fits) return fits;
+  CutOptions cut_as = cut_options(config, communicator.size() / stages);
+  cut_as.memory_bytes = rank_memory_left(options.ranks_on_node);
+  const auto compile = [&](const Graph& segment) -> Result<std::unique_ptr<Executable>> {
+    auto compiled = compile_model(config, segment, session.threads);
+    if (!compiled) return std::move(compiled).error();
+    return std::move(compiled->executable);
+  };
+  auto cut = settle_cut(session.graph, cut_as, compile, communicator);
+  if (!cut) return std::move(cut).error();
+  if (communicator.rank() == 0) {
+    for (const std::string& line : cut_lines(*cut)) options.say(line);
+  }
+
+  auto world = options.open_peers();
+  std::optional<Error> closed = error_of(world);
+  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
+  auto pipeline = Pipeline::open(*std::move(world), stages, session.activity);
+  closed = error_of(pipeline);
+  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
+  session.pipeline = *std::move(pipeline);
+  session.replicas = &session.pipeline->replicas();
+  session.pipeline->connect(cut_graph(session.graph, cut->after), sample_sizes(session));
+  session.network = std::exchange(session.graph, session.pipeline->graph());
+  closed = error_of(check_sharing(session));
+  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
+  return Ok{};
+}
+
+Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surroundings) {
+  if (session.pipeline == nullptr) return Ok{};
+  const int micro_batches = micro_batches_of(session.config, session.place().replicas);
+  for (int i = 1; i < most_in_flight(session.place(), micro_batches); ++i) {
+    auto another = compile_model(session.config, session.graph, session.threads, surroundings);
+    if (!another) return std::move(another).error();
+    session.pipeline->others.push_back(std::move(another->executable));
+  }
+  return Ok{};
+}
+
+}  // namespace dllaunch
