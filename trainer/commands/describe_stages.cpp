@@ -81,7 +81,7 @@ Result<std::string> describe_stages(const StagesQuestion& question) {
   if (!cut && options.memory_bytes) {
     options.memory_bytes.reset();
     auto without_limit = estimate_cut(*graph, options);
-    if (without_limit) too_large = cut.error().what;
+    if (without_limit) too_large = cut.error().what + "; " + cut.error().hint;
     cut = std::move(without_limit);
   }
   if (!cut) return std::move(cut).error();

@@ -20,8 +20,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::uint64_t seed = 1;
-constexpr std::size_t fewest_runs = 3;
-constexpr std::size_t most_runs = 9;
+constexpr int fewest_runs = 3;
+constexpr int most_runs = 9;
 constexpr double enough_seconds = 0.3;
 
 using Clock = std::chrono::steady_clock;
@@ -175,15 +175,14 @@ Result<double> time_segment(const Graph& segment, const CompileSegment& compile,
   if (!executable) return std::move(executable).error();
   SegmentRun run(segment, *std::move(executable), batch);
   run.seconds();  // the first also touches memory and finishes choices
-  std::vector<double> seconds;
-  double sum = 0;
-  while (seconds.size() < fewest_runs || (sum < enough_seconds && seconds.size() < most_runs)) {
-    seconds.push_back(run.seconds());
-    sum += seconds.back();
+  double least = run.seconds();
+  double sum = least;
+  for (int runs = 1; runs < fewest_runs || (sum < enough_seconds && runs < most_runs); ++runs) {
+    const double seconds = run.seconds();
+    least = std::min(least, seconds);
+    sum += seconds;
   }
-  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
-  std::ranges::nth_element(seconds, middle);
-  return *middle;
+  return least;
 }
 
 Result<std::vector<double>> time_segments(std::span<const Graph> segments,

@@ -20,8 +20,9 @@ std::vector<double> gather(Communicator& world, std::span<const double> mine);
 /// nothing that waits for other ranks.
 using CompileSegment = std::function<Result<std::unique_ptr<Executable>>(const Graph& segment)>;
 
-/// Returns the seconds of a micro-batch of `batch` samples, forward and backward: the median of at
-/// least three, with random input. Errors are those of `compile`.
+/// Returns the seconds of a micro-batch of `batch` samples, forward and backward: the least of at
+/// least three, since other work of the machine only adds. With random input. Errors are those of
+/// `compile`.
 Result<double> time_segment(const Graph& segment, const CompileSegment& compile, int batch);
 
 /// Collective. Returns the seconds of each segment, the same on every rank. Segments that differ

@@ -45,15 +45,16 @@ std::optional<std::int64_t> rank_memory(const LaunchPlan& plan) {
   double node = 0;
   for (const NumaNode& numa : plan.topology.numa)
     if (numa.kind == "dram") node += static_cast<double>(numa.memory_bytes);
-  for (const auto& [option, amount] : plan.sbatch)
-    if (option == "--mem" && memory_of_short(amount)) node = memory_mib(amount) * mib;
+  for (const auto& [option, value] : plan.sbatch)
+    if (option == "--mem" && memory_of_short(value)) node = memory_mib(value) * mib;
   if (!(node > 0)) return std::nullopt;
   return static_cast<std::int64_t>(node / plan.ranks_per_node);
 }
 
-std::string in_gib(std::int64_t bytes) {
-  constexpr double gib = 1 << 30;
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / gib);
+std::string amount(std::int64_t bytes) {
+  constexpr double mib = 1 << 20;
+  const double count = static_cast<double>(bytes) / mib;
+  return count < 1024 ? fmt::format("{:.1f} MiB", count) : fmt::format("{:.2f} GiB", count / 1024);
 }
 
 std::string percent(double part) {
@@ -78,8 +79,9 @@ double even_idle(int stages, int micro_batches) {
 bool is_plausible(const RankStage& stage) {
   constexpr std::int64_t most = std::int64_t{1} << 50;  // so that sums fit
   const auto fits = [](std::int64_t bytes) { return bytes >= 0 && bytes <= most; };
-  return fits(stage.parameters) && fits(stage.held_bytes) && fits(stage.activation_bytes) &&
-         stage.in_flight >= 1 && stage.in_flight <= 4096 && stage.share >= 0 && stage.share <= 1;
+  return !stage.first.empty() && !stage.last.empty() && fits(stage.parameters) &&
+         fits(stage.held_bytes) && fits(stage.activation_bytes) && stage.in_flight >= 1 &&
+         stage.in_flight <= 4096 && stage.share >= 0 && stage.share <= 1;
 }
 
 }  // namespace
@@ -142,7 +144,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(
         fmt::format("stage {} needs about {} on each of its ranks, which have {}: use more "
                     "runtime.pipeline.stages, a smaller train.batch_size, or fewer ranks per node",
-                    stage, in_gib(held.bytes()), in_gib(*pipeline.memory_bytes)));
+                    stage, amount(held.bytes()), amount(*pipeline.memory_bytes)));
   }
   return warnings;
 }
@@ -155,9 +157,9 @@ std::string render_stages(const PipelinePlan& pipeline) {
     rows.push_back({std::to_string(stage), ranks_of(pipeline, stage),
                     held.first + " to " + held.last,
                     fmt::format("{:.2f} M", static_cast<double>(held.parameters) * 1e-6),
-                    in_gib(held.held_bytes),
-                    fmt::format("{} x {}", held.in_flight, in_gib(held.activation_bytes)),
-                    in_gib(held.bytes()), percent(held.share)});
+                    amount(held.held_bytes),
+                    fmt::format("{} x {}", held.in_flight, amount(held.activation_bytes)),
+                    amount(held.bytes()), percent(held.share)});
   }
   std::string text = fmt::format(
       "\n  pipeline: {}, {}, {} a step; ", counted(pipeline.stages, "stage"),
@@ -165,7 +167,8 @@ std::string render_stages(const PipelinePlan& pipeline) {
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
-      text += fmt::format("    stage {}: ranks {}\n", stage, ranks_of(pipeline, stage));
+      text += fmt::format("    stage {}: {} {}\n", stage,
+                          pipeline.replicas() == 1 ? "rank" : "ranks", ranks_of(pipeline, stage));
   } else {
     text += fmt::format("estimated, {}; ranks wait {} of a step\n\n",
                         pipeline.given ? "with the cut as given" : "the trainer cuts by measuring",

@@ -19,7 +19,7 @@ std::string problems_of(const std::string& keys, const std::vector<std::string>&
   std::string text;
   for (const auto& problem : parse(keys, sets).problems) {
     if (!text.empty()) text += '\n';
-    text += problem.what;
+    text += problem.message;
   }
   return text;
 }
@@ -69,9 +69,10 @@ TEST(PipelineChecks, SayWhyAndWhatToDo) {
 }
 
 TEST(PipelineChecks, ACommandHasNoStages) {
-  const auto parsed = parse_job("run: x\nruntime: {pipeline: {stages: 2}}", "job.yaml", {});
+  const auto parsed =
+      parse_job("name: a\nrun: x\nruntime: {pipeline: {stages: 2}}", "job.yaml", {});
   ASSERT_EQ(parsed.problems.size(), 1u);
-  EXPECT_EQ(parsed.problems[0].what,
+  EXPECT_EQ(parsed.problems[0].message,
             "runtime.pipeline is for 'train:'; a command cuts its own network");
 }
 

@@ -84,9 +84,9 @@ TEST(RenderStages, SaysWhatEachRankHolds) {
   EXPECT_EQ(render_stages(pipeline), R"(
   pipeline: 2 stages, 2 replicas, 8 micro-batches a step; estimated, the trainer cuts by measuring; ranks wait 14 % of a step
 
-  stage  ranks  layers                  parameters  weights   activations   together  work
-  0      0-1    conv1 to layer2.3.relu  1.50 M      1.00 GiB  2 x 0.50 GiB  2.00 GiB  52 %
-  1      2-3    layer3.0.conv1 to fc    22.00 M     2.00 GiB  1 x 0.25 GiB  2.25 GiB  48 %
+  stage  ranks  layers                  parameters  weights   activations    together  work
+  0      0-1    conv1 to layer2.3.relu  1.50 M      1.00 GiB  2 x 512.0 MiB  2.00 GiB  52 %
+  1      2-3    layer3.0.conv1 to fc    22.00 M     2.00 GiB  1 x 256.0 MiB  2.25 GiB  48 %
   weights: with gradients and optimiser state; activations: micro-batches in flight
 )");
   EXPECT_THAT(warnings_of(pipeline), IsEmpty());
@@ -122,8 +122,8 @@ TEST(RenderStages, SaysWhatIsNotKnown) {
   read_stages(R"({"unknown": "no files in /data"})", pipeline);
   EXPECT_EQ(render_stages(pipeline), R"(
   pipeline: 2 stages, 1 replica, 8 micro-batches a step; what a rank holds is not known: no files in /data
-    stage 0: ranks 0
-    stage 1: ranks 1
+    stage 0: rank 0
+    stage 1: rank 1
 )");
 }
 
