@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, ShallowTorchTraining,
     testing::Values(TrainingCase{"cnn", {1, 28, 28}, 32, 0.004},
                     TrainingCase{"gpt2-tiny", {1, 1, 32}, 16, 0.05, false, 20, 5},
-                    TrainingCase{"vit-tiny", {3, 32, 32}, 16, 0.05, false, 20, 5}),
+                    TrainingCase{"vit-tiny", {3, 32, 32}, 16, 0.005, false, 20, 5}),
     model_name);
 INSTANTIATE_TEST_SUITE_P(Models, DeepTorchTraining,
                          testing::Values(TrainingCase{"resnet50", {3, 32, 32}, 8, 0.01, true},
