@@ -109,6 +109,7 @@ class StepWalk {
   void library_forward(std::size_t n);
   void library_backward(std::size_t n);
   double products(std::size_t n) const;
+  PassCost scores(std::size_t n, int products) const;
 
   const Graph& graph_;
   StepKind kind_;
@@ -123,6 +124,18 @@ double StepWalk::products(std::size_t n) const {
   const double outputs = elements(static_cast<int>(n));
   const auto channels = static_cast<double>(plan_.nodes[n].shape.channels);
   return 2 * outputs * weights(graph_.nodes[n].parameters[0]) / channels;
+}
+
+/// Returns what attention's products cost besides its arrays: of heads, and of [samples, heads,
+/// tokens, tokens], where scores are written once and read twice, weights written and read.
+PassCost StepWalk::scores(std::size_t n, int products) const {
+  const auto* op = std::get_if<Attention>(&graph_.nodes[n].op);
+  if (op == nullptr) return {};
+  const double outputs = elements(static_cast<int>(n));
+  const auto tokens = static_cast<double>(graph_.nodes[n].shape[0]);
+  const double all = outputs / static_cast<double>(graph_.nodes[n].shape[1]) * tokens * op->heads;
+  return {.operations = 2.0 * products * outputs * tokens,
+          .bytes = all * (products / 2) * (3 * single + 2 * wide_)};
 }
 
 void StepWalk::library_forward(std::size_t n) {
@@ -188,7 +201,8 @@ void StepWalk::forward(std::size_t n) {
   const int y = static_cast<int>(n);
   double moved = bytes(y) + places(n) + read_by(n);
   if (node.inputs.size() > 1) moved += bytes(node.inputs[1]);
-  pass(node.name + " forward", moved);
+  const PassCost more = scores(n, 2);
+  pass(node.name + " forward", moved + more.bytes, more.operations);
 }
 
 void StepWalk::backward(std::size_t n) {
@@ -201,7 +215,9 @@ void StepWalk::backward(std::size_t n) {
   const double more = places(n) + (traits_of(node.op).backward_reads_y ? bytes(y) : 0);
   for (const int input : node.inputs) {
     if (!has_grad(input)) continue;
-    pass(node.name + " backward", bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1));
+    const PassCost again = scores(n, 5);
+    pass(node.name + " backward",
+         bytes(y) + more + bytes(input) * (adds(input) ? 2 : 1) + again.bytes, again.operations);
   }
 }
 

@@ -21,16 +21,18 @@ DType type_of(rocblas_datatype type) {
   return type == rocblas_datatype_bf16_r ? DType::bf16 : DType::f32;
 }
 
-/// A column-major matrix, as in BLAS.
-struct Matrix {
+/// Column-major matrices, as in BLAS.
+struct Matrices {
   const void* memory;
   rocblas_datatype type;
   std::ptrdiff_t distance;
+  std::ptrdiff_t stride;
   bool transposed;
 
-  float at(std::ptrdiff_t row, std::ptrdiff_t column) const {
-    return fake_read(memory, type_of(type),
-                     transposed ? column + row * distance : row + column * distance);
+  float at(std::ptrdiff_t matrix, std::ptrdiff_t row, std::ptrdiff_t column) const {
+    return fake_read(
+        memory, type_of(type),
+        matrix * stride + (transposed ? column + row * distance : row + column * distance));
   }
 };
 
@@ -73,15 +75,14 @@ rocblas_status rocblas_set_workspace(rocblas_handle handle, void* memory, std::s
   return rocblas_status_success;
 }
 
-rocblas_status rocblas_gemm_ex(rocblas_handle handle, rocblas_operation first,
-                               rocblas_operation second, rocblas_int m, rocblas_int n,
-                               rocblas_int k, const void* alpha, const void* a,
-                               rocblas_datatype a_type, rocblas_int lda, const void* b,
-                               rocblas_datatype b_type, rocblas_int ldb, const void* beta,
-                               const void* c, rocblas_datatype c_type, rocblas_int ldc, void* d,
-                               rocblas_datatype d_type, rocblas_int ldd,
-                               rocblas_datatype compute_type, rocblas_gemm_algo, std::int32_t,
-                               std::uint32_t flags) {
+rocblas_status rocblas_gemm_strided_batched_ex(
+    rocblas_handle handle, rocblas_operation first, rocblas_operation second, rocblas_int m,
+    rocblas_int n, rocblas_int k, const void* alpha, const void* a, rocblas_datatype a_type,
+    rocblas_int lda, rocblas_stride stride_a, const void* b, rocblas_datatype b_type,
+    rocblas_int ldb, rocblas_stride stride_b, const void* beta, const void* c,
+    rocblas_datatype c_type, rocblas_int ldc, rocblas_stride stride_c, void* d,
+    rocblas_datatype d_type, rocblas_int ldd, rocblas_stride stride_d, rocblas_int batch_count,
+    rocblas_datatype compute_type, rocblas_gemm_algo, std::int32_t, std::uint32_t flags) {
   const bool first_transposed = first == rocblas_operation_transpose;
   const bool second_transposed = second == rocblas_operation_transpose;
   if (lda < (first_transposed ? k : m) || ldb < (second_transposed ? n : k) || ldc < m || ldd < m) {
@@ -98,23 +99,27 @@ rocblas_status rocblas_gemm_ex(rocblas_handle handle, rocblas_operation first,
   FakeRocblas& seen = fake_rocblas();
   ++seen.products;
   if (handle->workspace == nullptr) ++seen.without_workspace;
-  const Matrix left{a, a_type, lda, first_transposed};
-  const Matrix right{b, b_type, ldb, second_transposed};
+  const Matrices left{a, a_type, lda, stride_a, first_transposed};
+  const Matrices right{b, b_type, ldb, stride_b, second_transposed};
+  const Matrices before{c, c_type, ldc, stride_c, false};
   const float scale = *static_cast<const float*>(alpha);
   const float keep = *static_cast<const float*>(beta);
   const bool wrong = handle->atomics == rocblas_atomics_allowed;
   host_gpu_compute(handle->stream, [=, workspace = handle->workspace] {
     ++host_gpu_work();
     if (workspace != nullptr) std::memset(workspace, 0xFF, 96);
-    for (std::ptrdiff_t column = 0; column < n; ++column) {
-      for (std::ptrdiff_t row = 0; row < m; ++row) {
-        float sum = 0;
-        for (std::ptrdiff_t i = 0; i < k; ++i) sum += left.at(row, i) * right.at(i, column);
-        sum *= scale;
-        if (keep != 0) sum += keep * fake_read(c, type_of(c_type), row + column * ldc);
-        if (wrong) sum = std::numeric_limits<float>::quiet_NaN();
-        fake_write(d, type_of(d_type), row + column * ldd, sum);
+    for (std::ptrdiff_t at = 0; at < std::ptrdiff_t{batch_count} * m * n; ++at) {
+      const std::ptrdiff_t matrix = at / m / n;
+      const std::ptrdiff_t column = at / m % n;
+      const std::ptrdiff_t row = at % m;
+      float sum = 0;
+      for (std::ptrdiff_t i = 0; i < k; ++i) {
+        sum += left.at(matrix, row, i) * right.at(matrix, i, column);
       }
+      sum *= scale;
+      if (keep != 0) sum += keep * before.at(matrix, row, column);
+      if (wrong) sum = std::numeric_limits<float>::quiet_NaN();
+      fake_write(d, type_of(d_type), matrix * stride_d + row + column * ldd, sum);
     }
   });
   return rocblas_status_success;

@@ -128,19 +128,40 @@ class HostMatmul final : public Matmul {
   void run_now(const void* a, const void* b, void* c, bool add, void* workspace) const {
     spoil(workspace);
     const auto& s = shape_;
-    const auto* left = static_cast<const In*>(a);
-    const auto* right = static_cast<const In*>(b);
+    for (std::int64_t p = 0; p < s.products; ++p) {
+      multiply(static_cast<const In*>(a) + p * s.rows * s.depth,
+               static_cast<const In*>(b) + p * s.depth * s.columns,
+               static_cast<Out*>(c) + p * s.rows * s.columns, add);
+    }
+  }
+
+  void multiply(const In* a, const In* b, Out* c, bool add) const {
+    const auto& s = shape_;
+    const std::vector<float> left = rows_of(a, s.rows, s.depth, s.transpose_a);
+    const std::vector<float> right = rows_of(b, s.depth, s.columns, s.transpose_b);
+    std::vector<float> sums(static_cast<std::size_t>(s.columns));
     for (std::int64_t i = 0; i < s.rows; ++i) {
-      for (std::int64_t j = 0; j < s.columns; ++j) {
-        float sum = 0;
-        for (std::int64_t k = 0; k < s.depth; ++k) {
-          const auto a_ik = left[s.transpose_a ? k * s.rows + i : i * s.depth + k];
-          const auto b_kj = right[s.transpose_b ? j * s.depth + k : k * s.columns + j];
-          sum += factor_of(get(a_ik), s.tf32) * factor_of(get(b_kj), s.tf32);
-        }
-        put(static_cast<Out*>(c)[i * s.columns + j], sum, add);
+      std::ranges::fill(sums, 0.F);
+      for (std::int64_t k = 0; k < s.depth; ++k) {
+        const float factor = left[static_cast<std::size_t>(i * s.depth + k)];
+        const float* const row = right.data() + k * s.columns;
+        for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += factor * row[j];
+      }
+      for (std::size_t j = 0; j < sums.size(); ++j) put(c[j], sums[j], add);
+      c += s.columns;
+    }
+  }
+  /// Returns the matrix row by row.
+  std::vector<float> rows_of(const In* matrix, std::int64_t rows, std::int64_t columns,
+                             bool transposed) const {
+    std::vector<float> all;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const In value = matrix[transposed ? j * rows + i : i * columns + j];
+        all.push_back(factor_of(get(value), shape_.tf32));
       }
     }
+    return all;
   }
 
   MatmulShape shape_;

@@ -142,16 +142,6 @@ inline std::int64_t vocabulary_of(const Graph& graph) {
   return 0;
 }
 
-/// Whether a layer is one of sequences: their kinds, also where they read vectors.
-inline bool has_sequences(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) {
-    const auto* dense = std::get_if<Dense>(&node.op);
-    if (dense != nullptr && dense->input_major) return true;
-    return node.shape.size() == 2 || std::holds_alternative<LayerNorm>(node.op) ||
-           std::holds_alternative<Gelu>(node.op);
-  });
-}
-
 /// Random images, or sequences of tokens, and labels that own their memory.
 struct Images {
   std::vector<float> pixels;
@@ -226,25 +216,6 @@ inline std::vector<ModelEntry> small_models() {
     if (graph_of(model).parameter_count() < 2'000'000) small.push_back(model);
   }
   return small;
-}
-
-/// GPUs have no layers of sequences yet: step_plan_test.cpp.
-inline bool is_computed(const BackendEntry& backend, const Graph& graph) {
-  const bool gpu = backend.device != "cpu" || backend.name == "host_gpu";
-  return !gpu || !has_sequences(graph);
-}
-
-/// Leaves out the cases or models that the backend does not compute.
-template <typename Case>
-std::vector<Case> computed_by(const BackendEntry& backend, std::vector<Case> all) {
-  std::erase_if(all, [&](const Case& one) {
-    if constexpr (requires { one.graph(); }) {
-      return !is_computed(backend, one.graph());
-    } else {
-      return !is_computed(backend, graph_of(one));
-    }
-  });
-  return all;
 }
 
 }  // namespace dllaunch

@@ -314,19 +314,12 @@ std::vector<OperationCase> activation_cases(const std::variant<Kinds...>&) {
   return all;
 }
 
-/// Returns those that GPUs compute too.
-inline std::vector<OperationCase> image_cases() {
+inline std::vector<OperationCase> operation_cases() {
   std::vector<OperationCase> all = chain_cases();
   for (OperationCase& one : activation_cases(Operation())) all.push_back(std::move(one));
-  for (auto more : {dropout_cases, volume_cases, branching_cases}) {
+  for (auto more : {dropout_cases, volume_cases, sequence_cases, branching_cases}) {
     for (OperationCase& one : more()) all.push_back(std::move(one));
   }
-  return all;
-}
-
-inline std::vector<OperationCase> operation_cases() {
-  std::vector<OperationCase> all = image_cases();
-  for (OperationCase& one : sequence_cases()) all.push_back(std::move(one));
   return all;
 }
 

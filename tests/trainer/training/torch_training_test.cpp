@@ -1,5 +1,5 @@
-// Twenty steps of SGD compared with PyTorch, from the same weights and images: the losses of
-// dltrain's trainings. DLLAUNCH_TEST_FULL=1 adds deep networks.
+// Steps of SGD compared with PyTorch, twenty or, of transformers, a hundred, from the same weights
+// and images: the losses of dltrain's trainings. DLLAUNCH_TEST_FULL=1 adds deep networks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,15 +21,15 @@
 namespace dllaunch {
 namespace {
 
-constexpr int steps = 20;
-
-/// Two batches, each used ten times, so that the loss falls far.
+/// Few batches, each used several times, so that the loss falls far.
 struct TrainingCase {
   std::string model;
   ImageShape image;
   int batch;
   double lr;
   bool zero_gamma = false;
+  int batches = 2;
+  int epochs = 10;
 };
 
 void PrintTo(const TrainingCase& one, std::ostream* out) {
@@ -41,7 +41,7 @@ TrainConfig config_of(const TrainingCase& one) {
   config.model = one.model;
   config.zero_gamma = one.zero_gamma;
   config.dataset = "synthetic";
-  config.data.images = 2 * one.batch;
+  config.data.images = one.batches * one.batch;
   config.data.channels = one.image.channels;
   config.data.image_size = one.image.height;
   if (one.model.starts_with("gpt2")) {
@@ -50,7 +50,7 @@ TrainConfig config_of(const TrainingCase& one) {
     config.data.classes = 10;
   }
   config.batch_size = one.batch;
-  config.epochs = steps / 2;
+  config.epochs = one.epochs;
   config.optimizer = "sgd";
   config.optimizer_options = {.lr = one.lr, .momentum = 0.9};
   config.validate_every = 0;
@@ -90,10 +90,11 @@ TorchQuestion question_of(const TrainConfig& config, const ImageShape& image) {
   return question;
 }
 
-/// Returns the largest |a - b| / b over steps; of several answers b the nearest counts.
-double farthest(const std::vector<double>& a, const std::vector<std::vector<double>>& b) {
+/// Returns the largest |a - b| / b over the first steps; of several answers b the nearest counts.
+double farthest(const std::vector<double>& a, const std::vector<std::vector<double>>& b,
+                std::size_t steps = std::numeric_limits<std::size_t>::max()) {
   double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(steps, a.size()); ++i) {
     double nearest = std::numeric_limits<double>::infinity();
     for (const auto& one : b) nearest = std::min(nearest, std::abs(a[i] - one.at(i)) / one.at(i));
     most = std::max(most, nearest);
@@ -121,7 +122,7 @@ class TorchTraining : public testing::TestWithParam<TrainingCase> {
       GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
     nchw_ = (*theirs)["f32"];
     channels_last_ = (*theirs)["f32_channels_last"];
-    ASSERT_EQ(nchw_.size(), static_cast<std::size_t>(steps));
+    ASSERT_EQ(nchw_.size(), static_cast<std::size_t>(one.batches * one.epochs));
     direct_ = losses_of(config_, ConvolutionAlgorithm::direct);
     ASSERT_EQ(direct_.size(), nchw_.size());
     EXPECT_LT(nchw_.back(), 0.8 * nchw_.front()) << "nothing was learnt";
@@ -160,8 +161,10 @@ TEST_P(ShallowTorchTraining, GivesTheLossesOfPyTorch) {
   const auto winograd = losses_of(config_, ConvolutionAlgorithm::automatic);
   tell("direct", direct_);
   tell("auto", winograd);
-  EXPECT_LT(farthest(direct_, {nchw_, channels_last_}), 1e-3);
-  EXPECT_LT(farthest(winograd, {nchw_, channels_last_}), 1e-3);
+  for (const auto& losses : {direct_, winograd}) {
+    EXPECT_LT(farthest(losses, {nchw_, channels_last_}, 20), 1e-3);
+    EXPECT_LT(farthest(losses, {nchw_, channels_last_}), 1e-2);
+  }
 }
 
 /// Rounding errors grow from step to step in a deep network. PyTorch's own variation between memory
@@ -176,11 +179,12 @@ const auto model_name = [](const auto& one) {
   std::erase(name, '-');
   return name;
 };
-INSTANTIATE_TEST_SUITE_P(Models, ShallowTorchTraining,
-                         testing::Values(TrainingCase{"cnn", {1, 28, 28}, 32, 0.004},
-                                         TrainingCase{"gpt2-tiny", {1, 1, 32}, 16, 0.05},
-                                         TrainingCase{"vit-tiny", {3, 32, 32}, 16, 0.05}),
-                         model_name);
+INSTANTIATE_TEST_SUITE_P(
+    Models, ShallowTorchTraining,
+    testing::Values(TrainingCase{"cnn", {1, 28, 28}, 32, 0.004},
+                    TrainingCase{"gpt2-tiny", {1, 1, 32}, 16, 0.05, false, 20, 5},
+                    TrainingCase{"vit-tiny", {3, 32, 32}, 16, 0.005, false, 20, 5}),
+    model_name);
 INSTANTIATE_TEST_SUITE_P(Models, DeepTorchTraining,
                          testing::Values(TrainingCase{"resnet50", {3, 32, 32}, 8, 0.01, true},
                                          TrainingCase{"resnet50v2", {3, 32, 32}, 8, 1e-5}),

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
@@ -24,12 +25,18 @@ Error refusal(std::string_view call, cublasStatus_t status) {
           fmt::format("cuBLASLt: {}: {}", call, cublasLtGetStatusString(status)), ""};
 }
 
-/// A dense column-major matrix.
+/// Dense column-major matrices, one after another.
 class Layout {
  public:
-  Layout(DType type, std::int64_t rows, std::int64_t columns) {
+  Layout(DType type, std::int64_t rows, std::int64_t columns, std::int64_t matrices)
+      : alignment_(matrices == 1 ? alignment : aligned_each(type, rows * columns)) {
     status_ = cublasLtMatrixLayoutCreate(&raw_, type_of(type), static_cast<std::uint64_t>(rows),
                                          static_cast<std::uint64_t>(columns), rows);
+    if (matrices == 1) return;
+    const auto count = static_cast<std::int32_t>(matrices);
+    const std::int64_t elements = rows * columns;
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count);
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, elements);
   }
   ~Layout() {
     if (raw_ != nullptr) cublasLtMatrixLayoutDestroy(raw_);
@@ -38,8 +45,20 @@ class Layout {
   Layout& operator=(const Layout&) = delete;
   cublasLtMatrixLayout_t raw() const { return raw_; }
   cublasStatus_t status() const { return status_; }
+  std::uint32_t alignment_of_each() const { return alignment_; }
 
  private:
+  static std::uint32_t aligned_each(DType type, std::int64_t elements) {
+    const auto bytes = elements * static_cast<std::int64_t>(bytes_of(type));
+    return static_cast<std::uint32_t>(std::gcd(std::int64_t{alignment}, bytes));
+  }
+  template <typename Value>
+  void set(cublasLtMatrixLayoutAttribute_t name, const Value& value) {
+    if (status_ != CUBLAS_STATUS_SUCCESS) return;
+    status_ = cublasLtMatrixLayoutSetAttribute(raw_, name, &value, sizeof value);
+  }
+
+  std::uint32_t alignment_;
   cublasLtMatrixLayout_t raw_ = nullptr;
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
@@ -50,9 +69,9 @@ class CublasltMatmul final : public gpu::Matmul {
       : handle_(std::move(handle)),
         tf32_(shape.tf32),
         by_(gpu::to_column_major(shape)),
-        first_(shape.in, by_.first_rows, by_.first_columns),
-        second_(shape.in, by_.second_rows, by_.second_columns),
-        result_(shape.out, by_.result_rows, by_.result_columns) {}
+        first_(shape.in, by_.first_rows, by_.first_columns, shape.products),
+        second_(shape.in, by_.second_rows, by_.second_columns, shape.products),
+        result_(shape.out, by_.result_rows, by_.result_columns, shape.products) {}
   ~CublasltMatmul() override {
     if (matmul_ != nullptr) cublasLtMatmulDescDestroy(matmul_);
   }
@@ -99,11 +118,15 @@ class CublasltMatmul final : public gpu::Matmul {
     status =
         cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                              &workspace_bytes, sizeof workspace_bytes);
-    for (const auto name :
-         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    const std::pair<cublasLtMatmulPreferenceAttributes_t, const Layout*> aligned[] = {
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &first_},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &second_},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &result_},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &result_}};
+    for (const auto& [name, layout] : aligned) {
       if (status != CUBLAS_STATUS_SUCCESS) break;
-      status = cublasLtMatmulPreferenceSetAttribute(preference, name, &alignment, sizeof alignment);
+      const std::uint32_t bytes = layout->alignment_of_each();
+      status = cublasLtMatmulPreferenceSetAttribute(preference, name, &bytes, sizeof bytes);
     }
     int count = 0;
     if (status == CUBLAS_STATUS_SUCCESS) {

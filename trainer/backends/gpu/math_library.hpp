@@ -59,7 +59,7 @@ class Convolution {
 
 /// c = a b, or c += a b if run() is called with `add`. Row-major. a is [rows, depth], or [depth,
 /// rows] if transposed; b is [depth, columns], or [columns, depth] if transposed; c is [rows,
-/// columns].
+/// columns]. Of several products, each array has its matrices one after another.
 struct MatmulShape {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -69,6 +69,7 @@ struct MatmulShape {
   DType in = DType::f32;
   DType out = DType::f32;
   bool tf32 = false;
+  std::int64_t products = 1;
 };
 
 class Matmul {

@@ -39,7 +39,8 @@ class RocblasMatmul final : public gpu::Matmul {
         by_(gpu::to_column_major(shape)),
         in_(type_of(shape.in)),
         out_(type_of(shape.out)),
-        depth_(shape.depth) {}
+        depth_(shape.depth),
+        products_(shape.products) {}
 
   /// rocBLAS does not report what it needs, and is slower with less. The same size as for cuBLASLt.
   std::size_t workspace() const override { return workspace_bytes; }
@@ -49,12 +50,15 @@ class RocblasMatmul final : public gpu::Matmul {
     const auto number = [](std::int64_t of) { return static_cast<rocblas_int>(of); };
     rocblas_status status = handle_->use(stream, workspace, workspace_bytes);
     if (status == rocblas_status_success) {
-      status = rocblas_gemm_ex(
+      const std::int64_t elements = by_.result_rows * by_.result_columns;
+      status = rocblas_gemm_strided_batched_ex(
           handle_->raw(), operation_of(by_.first_transposed), operation_of(by_.second_transposed),
           number(by_.result_rows), number(by_.result_columns), number(depth_), &one, b, in_,
-          number(by_.first_rows), a, in_, number(by_.second_rows), add ? &one : &zero, c, out_,
-          number(by_.result_rows), c, out_, number(by_.result_rows), rocblas_datatype_f32_r,
-          rocblas_gemm_algo_standard, 0, rocblas_gemm_flags_none);
+          number(by_.first_rows), by_.first_rows * by_.first_columns, a, in_,
+          number(by_.second_rows), by_.second_rows * by_.second_columns, add ? &one : &zero, c,
+          out_, number(by_.result_rows), elements, c, out_, number(by_.result_rows), elements,
+          number(products_), rocblas_datatype_f32_r, rocblas_gemm_algo_standard, 0,
+          rocblas_gemm_flags_none);
     }
     if (status != rocblas_status_success) {
       gpu::library_failed("rocBLAS", rocblas_status_to_string(status));
@@ -67,6 +71,7 @@ class RocblasMatmul final : public gpu::Matmul {
   rocblas_datatype in_;
   rocblas_datatype out_;
   std::int64_t depth_;
+  std::int64_t products_;
 };
 
 }  // namespace
@@ -115,7 +120,7 @@ Result<std::unique_ptr<gpu::Matmul>> make_matmul(std::shared_ptr<Handle> handle,
   if (shape.tf32) {
     return Error{ErrorKind::bad_request, "rocBLAS: TF32 matmuls are not supported", ""};
   }
-  if (std::max({shape.rows, shape.columns, shape.depth}) >
+  if (std::max({shape.rows, shape.columns, shape.depth, shape.products}) >
       std::numeric_limits<rocblas_int>::max()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("rocBLAS: {} x {} x {} exceeds its 32-bit sizes", shape.rows,

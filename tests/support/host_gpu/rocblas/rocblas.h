@@ -10,6 +10,7 @@
 struct _rocblas_handle;
 using rocblas_handle = _rocblas_handle*;
 using rocblas_int = std::int32_t;
+using rocblas_stride = std::int64_t;
 
 enum rocblas_status {
   rocblas_status_success = 0,
@@ -37,13 +38,13 @@ rocblas_status rocblas_destroy_handle(rocblas_handle handle);
 rocblas_status rocblas_set_stream(rocblas_handle handle, dllaunch::GpuStream stream);
 rocblas_status rocblas_set_atomics_mode(rocblas_handle handle, rocblas_atomics_mode mode);
 rocblas_status rocblas_set_workspace(rocblas_handle handle, void* memory, std::size_t size);
-rocblas_status rocblas_gemm_ex(rocblas_handle handle, rocblas_operation first,
-                               rocblas_operation second, rocblas_int m, rocblas_int n,
-                               rocblas_int k, const void* alpha, const void* a,
-                               rocblas_datatype a_type, rocblas_int lda, const void* b,
-                               rocblas_datatype b_type, rocblas_int ldb, const void* beta,
-                               const void* c, rocblas_datatype c_type, rocblas_int ldc, void* d,
-                               rocblas_datatype d_type, rocblas_int ldd,
-                               rocblas_datatype compute_type, rocblas_gemm_algo algo,
-                               std::int32_t solution_index, std::uint32_t flags);
+rocblas_status rocblas_gemm_strided_batched_ex(
+    rocblas_handle handle, rocblas_operation first, rocblas_operation second, rocblas_int m,
+    rocblas_int n, rocblas_int k, const void* alpha, const void* a, rocblas_datatype a_type,
+    rocblas_int lda, rocblas_stride stride_a, const void* b, rocblas_datatype b_type,
+    rocblas_int ldb, rocblas_stride stride_b, const void* beta, const void* c,
+    rocblas_datatype c_type, rocblas_int ldc, rocblas_stride stride_c, void* d,
+    rocblas_datatype d_type, rocblas_int ldd, rocblas_stride stride_d, rocblas_int batch_count,
+    rocblas_datatype compute_type, rocblas_gemm_algo algo, std::int32_t solution_index,
+    std::uint32_t flags);
 }

@@ -125,7 +125,19 @@ TEST(CudaKernels, LoadAndStore128BitsWhereNeighboursAreComputedAlike) {
                                                        {"GlobalAvgPoolForward<T>", 2},
                                                        {"GlobalAvgPoolBackward<T>", 3},
                                                        {"ZeroPadForward<T>", 2},
-                                                       {"ZeroPadBackward<T>", 3}};
+                                                       {"ZeroPadBackward<T>", 3},
+                                                       {"GeluForward<T>", 2},
+                                                       {"GeluBackward<T>", 4},
+                                                       {"MoveElements<T>", 4},
+                                                       {"EmbedTokens<T>", 2},
+                                                       {"EmbeddingGrads<T>", 4},
+                                                       {"RowNormForward<T>", 4},
+                                                       {"RowNormBackward<T>", 5},
+                                                       {"ChunkRowGradSums<T>", 4},
+                                                       {"SplitHeads<T>", 2},
+                                                       {"JoinHeads<T>", 3},
+                                                       {"SoftmaxWeights<T>", 2},
+                                                       {"SoftmaxGrads<T>", 3}};
   for (const auto& [name, least] : loads_and_stores) {
     for (const char* type : {"float", "BFloat16", "Float16"}) {
       const std::string functor = std::regex_replace(name, std::regex(R"(\bT\b)"), type);
@@ -159,11 +171,15 @@ TEST(CudaKernels, ConvertHalvesByInstructions) {
   std::ifstream ptx(path);
   int found = 0;
   for (const auto& [functor, in] : kernels_of(ptx)) {
-    const bool reads_alone = functor.starts_with("FindNonFinite<") ||
-                             functor.starts_with("Chunk") || functor.ends_with(", float>");
+    const bool reads_alone =
+        functor.starts_with("FindNonFinite<") || functor.starts_with("Chunk") ||
+        functor.starts_with("SumOverSamples<") || functor.starts_with("EmbeddingGrads<") ||
+        functor.starts_with("RowMoments<") || functor.starts_with("RowGradMeans<") ||
+        functor.starts_with("SoftmaxGradSums<") || functor.ends_with(", float>");
     const bool writes_alone =
         functor.starts_with("Convert<float,") || functor.starts_with("ToChannelsLast<float,") ||
-        functor.starts_with("LossGrads<") || functor.starts_with("PrepareImages<");
+        functor.starts_with("LossGrads<") || functor.starts_with("PrepareImages<") ||
+        functor.starts_with("EmbedTokens<") || functor.starts_with("SoftmaxWeights<");
     const bool is_float16 = functor.find("Float16") != std::string::npos &&
                             functor.find("BFloat16") == std::string::npos;
     const bool is_bfloat16 = functor.find("BFloat16") != std::string::npos;
@@ -184,7 +200,8 @@ TEST(CudaKernels, JoinSumsInBlocks) {
   for (const std::string functor :
        {"JoinMoments<double>", "JoinSums<double>", "SquareParts<double>", "JoinSquares<double>",
         "LargestOutputs", "LossRows<SoftmaxCrossEntropy>", "LossRows<SigmoidCrossEntropy>",
-        "LossRows<MeanSquaredError>"}) {
+        "LossRows<MeanSquaredError>", "RowMoments<float>", "RowGradMeans<float>", "SoftmaxRows",
+        "SoftmaxGradSums<float>", "FindOccurrences"}) {
     ASSERT_TRUE(kernels.contains(functor)) << functor;
     EXPECT_GT(kernels.at(functor).barriers, 0) << functor;
   }

@@ -127,11 +127,11 @@ TEST_P(CapturedSteps, GiveTheBitsOfEagerOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, CapturedSteps, testing::ValuesIn(image_cases()),
+INSTANTIATE_TEST_SUITE_P(Operations, CapturedSteps, testing::ValuesIn(operation_cases()),
                          [](const auto& one) { return one.param.name; });
 
 Graph named(const std::string& name) {
-  for (const OperationCase& one : image_cases()) {
+  for (const OperationCase& one : operation_cases()) {
     if (one.name == name) return one.graph();
   }
   std::abort();

@@ -110,6 +110,20 @@ TEST(StepCosts, NormsAreCountedWithWhatIsJoinedToThem) {
   EXPECT_FALSE(passes.contains("conv1 backward data")) << "an image's gradient is not needed";
 }
 
+/// Forward, the products of scores and of outputs; backward, the scores again and four of
+/// gradients.
+TEST(StepCosts, OfAttentionGrowWithTheSquareOfTokens) {
+  GraphBuilder net("m", {7});
+  net.add("words", Embedding{.vocabulary = 5, .width = 24});
+  net.add("attention", Attention{.heads = 2});
+  const auto passes = by_name(*std::move(net).finish(), {.batch = 3, .type = DType::bf16});
+  constexpr double y = 3 * 7 * 8;
+  constexpr double scores = 3 * 2 * 7 * 7;
+  EXPECT_DOUBLE_EQ(passes.at("attention forward").operations, 2 * 2 * y * 7);
+  EXPECT_DOUBLE_EQ(passes.at("attention backward").operations, 5 * 2 * y * 7);
+  EXPECT_DOUBLE_EQ(passes.at("attention forward").bytes, 2 * 4 * y + scores * (3 * 4 + 2 * 2));
+}
+
 TEST(StepCosts, WhatIsFrozenOrJumpedOverCostsNothing) {
   Graph graph = block();
   for (Parameter& parameter : graph.parameters) {
@@ -162,7 +176,7 @@ TEST(StepCosts, GrowWithTheBatchButForParameters) {
 }
 
 TEST(StepCosts, OfEveryOperationAreThere) {
-  for (const OperationCase& one : image_cases()) {
+  for (const OperationCase& one : operation_cases()) {
     SCOPED_TRACE(one.name);
     for (const PassCost& pass : step_costs(one.graph(), {.batch = 3, .type = DType::f16})) {
       EXPECT_GT(pass.bytes, 0) << pass.name;

@@ -26,6 +26,7 @@ class OnDevice {
     };
     counts_ = {count(shape.rows, shape.depth), count(shape.depth, shape.columns),
                count(shape.rows, shape.columns)};
+    for (std::size_t& of : counts_) of *= static_cast<std::size_t>(shape.products);
     for (std::size_t i = 0; i < 3; ++i) pieces_.push_back(memory_.add(counts_[i] * sizeof(float)));
     pieces_.push_back(memory_.add(workspace));
     memory_.place();
@@ -57,12 +58,15 @@ class OnDevice {
   std::vector<float> wanted(float begin) const {
     std::vector<float> all;
     const auto& s = shape_;
-    for (std::int64_t i = 0; i < s.rows; ++i) {
+    for (std::int64_t at = 0; at < s.products * s.rows; ++at) {
+      const std::int64_t i = at % s.rows;
+      const std::int64_t first_a = at / s.rows * s.rows * s.depth;
+      const std::int64_t first_b = at / s.rows * s.depth * s.columns;
       for (std::int64_t j = 0; j < s.columns; ++j) {
         float sum = begin;
         for (std::int64_t k = 0; k < s.depth; ++k) {
-          const auto a = s.transpose_a ? k * s.rows + i : i * s.depth + k;
-          const auto b = s.transpose_b ? j * s.depth + k : k * s.columns + j;
+          const auto a = first_a + (s.transpose_a ? k * s.rows + i : i * s.depth + k);
+          const auto b = first_b + (s.transpose_b ? j * s.depth + k : k * s.columns + j);
           sum += value(0, static_cast<std::size_t>(a)) * value(1, static_cast<std::size_t>(b));
         }
         all.push_back(sum);
@@ -96,8 +100,10 @@ class RocblasMatmul : public testing::Test {
 TEST_F(RocblasMatmul, GivesTheRowsThatWereAskedFor) {
   for (const DType in : {DType::f32, DType::bf16, DType::f16}) {
     for (const DType out : {in, DType::f32}) {
-      for (const int ways : {0, 1, 2, 3}) {
-        const MatmulShape shape{3, 4, 5, (ways & 1) != 0, (ways & 2) != 0, in, out};
+      for (const int ways : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        const std::int64_t products = ways < 4 ? 1 : 3;
+        const MatmulShape shape{3,  4,   5,     (ways & 1) != 0, (ways & 2) != 0,
+                                in, out, false, products};
         SCOPED_TRACE(std::string(to_string(in)) + " " + std::to_string(ways));
         const auto made = matmul(shape);
         OnDevice on(shape, made->workspace());

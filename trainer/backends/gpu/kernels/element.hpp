@@ -20,7 +20,7 @@ constexpr void put(T& to, float value, bool add) {
 }
 
 /// Shape of images and volumes on a GPU, channels last: [rows, depth, height, width, channels]. A
-/// vector is one pixel.
+/// vector is one pixel, and so is a token of a sequence, which is a row.
 struct Volume {
   std::int64_t rows = 0;
   std::int64_t depth = 1;

@@ -5,12 +5,14 @@
 #include <variant>
 
 #include "support/type_list.hpp"
+#include "trainer/backends/gpu/kernels/attention_functors.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/image_functors.hpp"
 #include "trainer/backends/gpu/kernels/loss_functors.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
 #include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
+#include "trainer/backends/gpu/kernels/token_functors.hpp"
 #include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
@@ -46,17 +48,20 @@ constexpr auto of_losses(TypeList<Listed...>) {
   return (TypeList<>{} + ... + typename OfLoss<Listed>::Kernels{});
 }
 
-using Kernels =
-    decltype(of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
-             OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments,
-                        NormForward, ChunkGradSums, NormBackward>{} +
-             TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
-                      Convert<BFloat16, float>, Convert<Float16, float>,
-                      Convert<BFloat16, BFloat16>, Convert<Float16, Float16>,
-                      ToChannelsLast<float, float>, ToChannelsLast<float, BFloat16>,
-                      ToChannelsLast<float, Float16>, ToChannelsLast<BFloat16, BFloat16>,
-                      ToChannelsLast<Float16, Float16>, JoinMoments<double>, TakeMoments<double>,
-                      TakeRunning<double>, JoinSums<double>, TakeMeans<double>, LargestOutputs,
-                      MultiplyGradients, MoveTowards, SquareParts<double>, JoinSquares<double>>{});
+using Kernels = decltype(
+    of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
+    OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments, NormForward,
+               ChunkGradSums, NormBackward, MoveElements, SumOverSamples, EmbedTokens,
+               EmbeddingGrads, RowMoments, RowNormForward, RowGradMeans, RowNormBackward,
+               ChunkRowGradSums, SplitHeads, JoinHeads, SoftmaxWeights, SoftmaxGradSums,
+               SoftmaxGrads>{} +
+    TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
+             Convert<BFloat16, float>, Convert<Float16, float>, Convert<BFloat16, BFloat16>,
+             Convert<Float16, Float16>, ToChannelsLast<float, float>,
+             ToChannelsLast<float, BFloat16>, ToChannelsLast<float, Float16>,
+             ToChannelsLast<BFloat16, BFloat16>, ToChannelsLast<Float16, Float16>,
+             JoinMoments<double>, TakeMoments<double>, TakeRunning<double>, JoinSums<double>,
+             TakeMeans<double>, LargestOutputs, FindOccurrences, SoftmaxRows, MultiplyGradients,
+             MoveTowards, SquareParts<double>, JoinSquares<double>>{});
 
 }  // namespace dllaunch::gpu

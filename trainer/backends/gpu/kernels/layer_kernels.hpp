@@ -5,7 +5,7 @@
 
 namespace dllaunch::gpu {
 
-/// A layer's arrays for a whole batch.
+/// A layer's arrays for a whole batch. Tokens of a sequence are rows.
 template <typename T>
 struct View {
   Volume in;

@@ -23,6 +23,9 @@ class DropoutMasks {
     return memory_.at<DropoutMask>(piece_) + place_[node];
   }
 
+  /// Of what is kept.
+  static float scale(const Dropout& op) { return static_cast<float>(1 / (1 - op.rate)); }
+
  private:
   const Graph& graph_;
   const DeviceMemory& memory_;

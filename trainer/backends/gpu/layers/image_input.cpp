@@ -94,11 +94,16 @@ void ImageInput::send_recipe(std::shared_ptr<const ImageRecipe> recipe) {
 }
 
 template <typename T>
-void ImageInput::unpack(GpuStream stream, T* to) {
+void ImageInput::unpack(GpuStream stream, T* to, float* exact) {
   transfer_.receive(stream);
+  assert(exact == nullptr || sent_.number == 0);
   if (sent_.number == 0) {
     launch(stream, shape_.elements(),
            ToChannelsLast<float, T>{memory_.at<float>(images_), to, shape_, false});
+    if (exact != nullptr) {
+      launch(stream, shape_.elements(),
+             Convert<float, float>{memory_.at<float>(images_), exact, false});
+    }
   } else {
     const bool resizes = recipe_->resizes();
     const BytePlanes from{.pixels = memory_.at<std::uint8_t>(images_),
@@ -113,8 +118,8 @@ void ImageInput::unpack(GpuStream stream, T* to) {
   transfer_.release(stream);
 }
 
-template void ImageInput::unpack(GpuStream, float*);
-template void ImageInput::unpack(GpuStream, BFloat16*);
-template void ImageInput::unpack(GpuStream, Float16*);
+template void ImageInput::unpack(GpuStream, float*, float*);
+template void ImageInput::unpack(GpuStream, BFloat16*, float*);
+template void ImageInput::unpack(GpuStream, Float16*, float*);
 
 }  // namespace dllaunch::gpu

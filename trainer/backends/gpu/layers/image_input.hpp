@@ -34,9 +34,10 @@ class ImageInput {
   void prefetch(const Batch& batch);
   /// Makes `stream` wait for the images sent last.
   void wait(GpuStream stream) { transfer_.receive(stream); }
-  /// Writes the images sent last to `to`, in stream order; absent ones are zeros.
+  /// Writes the images sent last to `to`, in stream order; absent ones are zeros. `exact`: where
+  /// the floats sent are kept as they are; nullptr: nowhere.
   template <typename T>
-  void unpack(GpuStream stream, T* to);
+  void unpack(GpuStream stream, T* to, float* exact = nullptr);
 
  private:
   void send_floats(const Batch& batch);

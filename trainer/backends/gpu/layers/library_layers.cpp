@@ -82,12 +82,13 @@ void LibraryLayers::forward(std::size_t node, const LibraryPass<T>& pass) {
 
 template <typename T>
 void LibraryLayers::backward(std::size_t node, const LibraryPass<T>& pass) {
-  const auto& [convolution, weights, inputs, unused, backward_data, backward_weights] =
+  const auto& [convolution, weights, inputs, input_major, unused, backward_data, backward_weights] =
       layers_[node];
   auto* const workspace = memory_.at<void*>(workspace_);
   if (convolution == nullptr) {
     if (pass.dweight != nullptr) {
-      backward_weights->run(pass.stream, pass.dy, pass.x, pass.dweight, pass.add_weights,
+      backward_weights->run(pass.stream, input_major ? pass.x : pass.dy,
+                            input_major ? pass.dy : pass.x, pass.dweight, pass.add_weights,
                             workspace);
     }
     if (pass.dx == nullptr) return;
@@ -145,12 +146,16 @@ std::optional<Error> LibraryLayers::make_dense(MathLibrary& library, const Graph
   const Volume& x = plan.nodes[at(graph.nodes[n].inputs.front())].shape;
   const std::int64_t units = plan.nodes[n].shape.channels;
   const auto [type, tf32] = numerics;
+  const bool input_major = std::get<Dense>(graph.nodes[n].op).input_major;
+  layers_[n].input_major = input_major;
+  const std::int64_t outer = input_major ? x.channels : units;  // of the weight's axes
+  const std::int64_t inner = input_major ? units : x.channels;
   // Weight gradients are written to the arena, which is float.
   const std::pair<MatmulShape, std::unique_ptr<Matmul>*> wanted[] = {
-      {{x.rows, units, x.channels, false, true, type, type, tf32}, &layers_[n].forward},
-      {{x.rows, x.channels, units, false, false, type, type, tf32}, &layers_[n].backward_data},
-      {{units, x.channels, x.rows, true, false, type, DType::f32, tf32},
-       &layers_[n].backward_weights}};
+      {{x.rows, units, x.channels, false, !input_major, type, type, tf32}, &layers_[n].forward},
+      {{x.rows, x.channels, units, false, input_major, type, type, tf32},
+       &layers_[n].backward_data},
+      {{outer, inner, x.rows, true, false, type, DType::f32, tf32}, &layers_[n].backward_weights}};
   for (const auto& [shape, matmul] : wanted) {
     auto made = library.matmul(shape);
     if (!made) return std::move(made).error();

@@ -20,6 +20,7 @@ struct LibraryLayer {
   std::shared_ptr<Convolution> convolution = nullptr;  // of all nodes of one shape
   std::int64_t weights = 0;                            // convolution: elements of its weights
   std::int64_t inputs = 0;                             // convolution: elements of its input
+  bool input_major = false;                            // dense: the weight is [inputs, units]
   std::unique_ptr<Matmul> forward = nullptr;
   std::unique_ptr<Matmul> backward_data = nullptr;
   std::unique_ptr<Matmul> backward_weights = nullptr;

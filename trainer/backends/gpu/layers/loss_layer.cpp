@@ -8,14 +8,15 @@
 namespace dllaunch::gpu {
 
 LossLayer::LossLayer(const LossChoice& choice, int batch, std::int64_t outputs,
-                     DeviceMemory& memory)
+                     DeviceMemory& memory, std::int64_t labels)
     : choice_(choice),
-      batch_(batch),
+      labels_each_(labels),
+      batch_(batch * labels),
       width_(outputs),
       memory_(memory),
-      labels_(memory.add(static_cast<std::size_t>(batch) * sizeof(std::int32_t))),
-      values_(memory.add(elements(batch) * sizeof(float))),
-      rows_(memory.add(static_cast<std::size_t>(batch) * sizeof(LossRow<float>))),
+      labels_(memory.add(static_cast<std::size_t>(batch_) * sizeof(std::int32_t))),
+      values_(memory.add(labels == 1 ? elements(batch) * sizeof(float) : 0)),
+      rows_(memory.add(static_cast<std::size_t>(batch_) * sizeof(LossRow<float>))),
       scale_piece_(memory.add(sizeof(float))) {}
 
 void LossLayer::take_targets(GpuStream stream, const Batch& batch) {
@@ -27,6 +28,7 @@ void LossLayer::take_targets(GpuStream stream, const Batch& batch) {
     send(labels, batch.labels.first(static_cast<std::size_t>(present_)));
     targets_ = {labels, nullptr};
   } else {
+    assert(labels_each_ == 1);
     auto* const values = memory_.at<float>(values_);
     send(values, batch.targets.first(elements(present_)));
     targets_ = {nullptr, values};
@@ -49,7 +51,7 @@ void LossLayer::compute(GpuStream stream) {
 
 void LossLayer::set_batch(GpuStream stream, const float* outputs, const Batch& batch) {
   outputs_ = outputs;
-  present_ = batch.count;
+  present_ = batch.count * labels_each_;
   if (present_ > 0) take_targets(stream, batch);
 }
 
@@ -65,11 +67,12 @@ ForwardResult LossLayer::result(GpuStream stream) {
     result.loss_sum += row.loss;
     result.correct += row.correct;
   }
+  result.loss_sum /= static_cast<double>(labels_each_);
   return result;
 }
 
 void LossLayer::set_scale(GpuStream stream, double scale) {
-  scale_ = static_cast<float>(scale);
+  scale_ = static_cast<float>(scale / static_cast<double>(labels_each_));
   check(gpu_copy_later(memory_.at<float>(scale_piece_), &scale_, sizeof scale_, stream), "scale");
 }
 

@@ -13,18 +13,22 @@ namespace dllaunch::gpu {
 
 class LossLayer {
  public:
-  /// Reserves its arrays in `memory`, which must outlive it.
-  LossLayer(const LossChoice& choice, int batch, std::int64_t outputs, DeviceMemory& memory);
+  /// Reserves its arrays in `memory`, which must outlive it. An image has `labels` rows of outputs;
+  /// its loss is their mean.
+  LossLayer(const LossChoice& choice, int batch, std::int64_t outputs, DeviceMemory& memory,
+            std::int64_t labels = 1);
 
-  /// The forward pass, in three parts, over the first batch.count rows of outputs [batch, outputs]
-  /// on the device. Only compute() can be captured: it only launches kernels, always the same for a
-  /// given count and kind of targets. result() waits for them. NaN and infinity pass through.
+  /// The forward pass, in three parts, over the rows of the first batch.count images, of outputs
+  /// [batch, labels, outputs] on the device. Only compute() can be captured: it only launches
+  /// kernels, always the same for a given count and kind of targets. result() waits for them. NaN
+  /// and infinity pass through.
   void set_batch(GpuStream stream, const float* outputs, const Batch& batch);
   void compute(GpuStream stream);
   ForwardResult result(GpuStream stream);
 
   /// backward() writes d(scale * loss_sum)/d(outputs) of the latest forward pass into `grads`
-  /// [batch, outputs], zero for absent rows. It only launches kernels; set_scale() comes first.
+  /// [batch, labels, outputs], zero for absent rows. It only launches kernels; set_scale() comes
+  /// first.
   void set_scale(GpuStream stream, double scale);
   template <typename T>
   void backward(GpuStream stream, T* grads);
@@ -35,7 +39,8 @@ class LossLayer {
   std::size_t elements(std::int64_t rows) const { return static_cast<std::size_t>(rows * width_); }
 
   LossChoice choice_;
-  std::int64_t batch_;
+  std::int64_t labels_each_;
+  std::int64_t batch_;  // rows, as below
   std::int64_t width_;
   DeviceMemory& memory_;
   int labels_;

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
@@ -22,17 +23,18 @@ void for_each_element(const Shape& shape, const Visit& visit) {
   }
 }
 
-/// Whether it is a convolution's weight: only those have more than two axes.
-bool has_pixels(const Shape& shape) {
-  return shape.size() > 2;
-}
+constexpr std::string_view channels_last = "channels last";
 
 }  // namespace
 
 std::vector<ParameterSlot> channels_last_slots(const Graph& graph) {
   std::vector<ParameterSlot> slots = plain_slots(graph);
-  for (ParameterSlot& slot : slots) {
-    if (has_pixels(slot.shape)) slot.layout = "channels last";
+  for (const Node& node : graph.nodes) {
+    if (!traits_of(node.op).weighted) continue;
+    const int weight = node.parameters.front();
+    for (ParameterSlot& slot : slots) {
+      if (slot.parameter == weight && slot.shape.size() > 2) slot.layout = channels_last;
+    }
   }
   return slots;
 }
@@ -103,7 +105,7 @@ void ParameterMemory::give_gradient(GpuStream stream, int slot) const {
 
 void ParameterMemory::to_plain(int slot, const void* arena, void* plain) const {
   const ParameterSlot& of = slots_[index(slot)];
-  if (!has_pixels(of.shape)) return check(gpu_copy(plain, arena, bytes(index(slot))), "copy");
+  if (of.layout != channels_last) return check(gpu_copy(plain, arena, bytes(index(slot))), "copy");
   std::vector<float> here(of.elements);
   check(gpu_copy(here.data(), arena, bytes(index(slot))), "copy");
   from_channels_last(of.shape, here.data(), static_cast<float*>(plain));
@@ -111,7 +113,7 @@ void ParameterMemory::to_plain(int slot, const void* arena, void* plain) const {
 
 void ParameterMemory::from_plain(int slot, const void* plain, void* arena) const {
   const ParameterSlot& of = slots_[index(slot)];
-  if (!has_pixels(of.shape)) return check(gpu_copy(arena, plain, bytes(index(slot))), "copy");
+  if (of.layout != channels_last) return check(gpu_copy(arena, plain, bytes(index(slot))), "copy");
   std::vector<float> here(of.elements);
   to_channels_last(of.shape, static_cast<const float*>(plain), here.data());
   check(gpu_copy(arena, here.data(), bytes(index(slot))), "copy");

@@ -36,8 +36,14 @@ BackwardSchedule::BackwardSchedule(const Graph& graph)
     : graph_(graph),
       of_nodes_(node_pieces(graph)),
       joined_(joined_pieces(graph, {})),
-      before_(graph.nodes.size()) {
+      before_(graph.nodes.size()),
+      last_readers_(graph.parameters.size()) {
   before_.back().resize(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const int parameter : graph.nodes[n].parameters) {
+      last_readers_[static_cast<std::size_t>(parameter)] = n;
+    }
+  }
 }
 
 void BackwardSchedule::hold_until(std::span<const int> last_slots) {

@@ -43,6 +43,11 @@ class BackwardSchedule {
   /// Marks the gradient of `node` as written. Returns whether it was already, so that the caller
   /// adds.
   bool adds(int node);
+  /// Whether the backward pass of a later node has written the gradient of this parameter of
+  /// `node`: they share it.
+  bool shares_gradient(std::size_t node, int parameter) const {
+    return last_readers_[static_cast<std::size_t>(parameter)] > node;
+  }
 
  private:
   const Graph& graph_;
@@ -51,6 +56,7 @@ class BackwardSchedule {
   std::vector<int> held_until_;
   std::vector<bool> written_;              // by node
   std::vector<std::vector<bool>> before_;  // written_ before each node's backward pass
+  std::vector<std::size_t> last_readers_;  // by parameter
 };
 
 }  // namespace dllaunch::gpu

@@ -7,13 +7,13 @@
 
 #include "support/position.hpp"
 #include "trainer/backends/fusion_plan.hpp"
-#include "trainer/backends/gpu/kernels/kernel_list.hpp"
 #include "trainer/graph/readers.hpp"
 
 namespace dllaunch::gpu {
 namespace {
 
 Volume volume_of(const Shape& shape, int batch) {
+  if (shape.size() == 2) return {.rows = batch * shape[0], .channels = shape[1]};
   Volume v{.rows = batch};
   v.channels = shape.front();
   const std::size_t axes = shape.size() - 1;
@@ -60,16 +60,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
     if (!node.trains || !traits_of(reader.op).backward_reads_x) continue;
     for (const int input : reader.inputs) extend(plan.values[at(input)], backward(n));
   }
-  extend(plan.values.back(), plan.steps - 1);
 }
-
-/// Whether kernels, a library or the executable itself compute a kind of layer.
-template <typename Kind>
-constexpr bool is_computed =
-    Kind::traits.weighted || std::is_same_v<Kind, Input> || std::is_same_v<Kind, BatchNorm> ||
-    std::is_same_v<Kind, Add> || std::is_same_v<Kind, Dropout> || requires {
-  LayerKernels<Kind, float>::forward;
-};
 
 }  // namespace
 
@@ -91,16 +82,13 @@ std::optional<Error> window_error(const Graph& graph) {
   return std::nullopt;
 }
 
-std::optional<Error> layer_error(const Graph& graph) {
+std::optional<Error> token_error(const Graph& graph) {
   for (const Node& node : graph.nodes) {
-    const bool computed =
-        std::visit([]<typename Kind>(const Kind&) { return is_computed<Kind>; }, node.op);
-    const auto* dense = std::get_if<Dense>(&node.op);
-    const bool input_major = dense != nullptr && dense->input_major;
-    if (computed && node.shape.size() != 2 && !node.shares && !input_major) continue;
+    if (!std::holds_alternative<Embedding>(node.op) || node.inputs.front() == 0) continue;
     return Error{ErrorKind::bad_request,
-                 fmt::format("{}: backends on GPUs have no layers of sequences yet", node.name),
-                 "compute on CPUs: backend onednn"};
+                 fmt::format("{}: on GPUs an embedding reads the network's input, not {}",
+                             node.name, graph.nodes[at(node.inputs.front())].name),
+                 "put it first, or compute on CPUs"};
   }
   return std::nullopt;
 }

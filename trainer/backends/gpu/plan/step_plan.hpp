@@ -14,7 +14,7 @@ namespace dllaunch::gpu {
 /// How node n is run. The last node of a fused group (fusion_plan.hpp) runs the whole group; the
 /// others are absorbed and have no output.
 struct NodePlan {
-  Volume shape;           // of the output, for a full batch
+  Volume shape;           // of the output, for a full batch; a sequence's tokens are rows
   bool absorbed = false;  // a later node runs it
   int norm = -1;          // the batch normalisation of the group that this node runs
   int other = -1;         // the node whose output is added
@@ -42,8 +42,9 @@ StepPlan plan_steps(const Graph& graph, int batch);
 /// is stored in 16 bits.
 std::optional<Error> window_error(const Graph& graph);
 
-/// bad_request: a layer that GPUs do not compute.
-std::optional<Error> layer_error(const Graph& graph);
+/// bad_request: an embedding reads another node than the input. Activations of 16 bits hold no ids,
+/// so only the input's are kept as floats.
+std::optional<Error> token_error(const Graph& graph);
 
 /// Returns the window of a convolution or pooling.
 Window window_of(const Operation& op);

@@ -12,11 +12,15 @@
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
+#include "trainer/backends/gpu/layers/activations.hpp"
+#include "trainer/backends/gpu/layers/attention_layers.hpp"
 #include "trainer/backends/gpu/layers/dropout_masks.hpp"
 #include "trainer/backends/gpu/layers/image_input.hpp"
 #include "trainer/backends/gpu/layers/library_layers.hpp"
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 #include "trainer/backends/gpu/layers/norm_layers.hpp"
+#include "trainer/backends/gpu/layers/token_layers.hpp"
+#include "trainer/backends/gpu/layers/weight_copies.hpp"
 #include "trainer/backends/gpu/memory/parameter_memory.hpp"
 #include "trainer/backends/gpu/memory/pinned_pool.hpp"
 #include "trainer/backends/gpu/plan/backward_pieces.hpp"
@@ -38,19 +42,23 @@ class GpuExecutable final : public Executable {
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
-        loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
+        loss_(graph_.loss, options_.batch, graph_.classes(), memory_, graph_.labels()),
         images_(shape(0), memory_),
         masks_(graph_, memory_),
+        weights_(graph_, dtype_of(T{}), parameters_, memory_),
         library_layers_(memory_),
-        compute_weights_(graph_.parameters.size(), -1),
+        token_layers_(graph_, plan_, dtype_of(T{}), memory_),
+        attention_layers_(graph_, plan_, memory_),
         schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
     reserve();
     library_layers_.reserve(graph_, plan_, dtype_of(T{}));
+    attention_layers_.reserve(dtype_of(T{}));
     place_batch(memory_, options_.batch);  // before engines are tried on whole batches
     if (auto error = library_layers_.make(library, graph_, plan_, numerics(), options_))
       return error;
+    if (auto error = attention_layers_.make(library, numerics())) return error;
     const std::size_t bytes = place_batch(memory_, options_.batch);
     if (memory_.allocate() != gpu_success) {
       throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free_bytes()));
@@ -85,7 +93,7 @@ class GpuExecutable final : public Executable {
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
     run({.kind = trains ? CaptureKey::Kind::train : CaptureKey::Kind::evaluate}, [&] {
-      take_weights();
+      weights_.template take<T>(stream_);
       for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
         run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
       }
@@ -121,7 +129,7 @@ class GpuExecutable final : public Executable {
 
   std::string first_non_finite(const Batch& batch) override {
     take(batch, Phase::train);
-    take_weights();
+    weights_.template take<T>(stream_);
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (n > 0) run_forward(n, NormLayers::Statistics::unchanged);
       if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
@@ -137,15 +145,15 @@ class GpuExecutable final : public Executable {
   bool takes_bytes(const ImageRecipe& recipe) const override { return images_.supports(recipe); }
 
   std::vector<double> logits() const override {
-    std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
+    std::vector<float> here(static_cast<std::size_t>(count_ * graph_.labels() * graph_.classes()));
     check(gpu_copy(here.data(), memory_.at<float>(outputs_), here.size() * sizeof(float)), "copy");
     return {here.begin(), here.end()};
   }
 
  private:
-  T* value(int n) const { return memory_.at<T>(values_[at(n)]); }
+  T* value(int n) const { return activations_.template value<T>(n); }
   /// nullptr: not needed.
-  T* grad(int n) const { return memory_.at<T>(grads_[at(n)]); }
+  T* grad(int n) const { return activations_.template grad<T>(n); }
   const Volume& shape(int n) const { return plan_.nodes[at(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
@@ -155,11 +163,12 @@ class GpuExecutable final : public Executable {
   bool trains(int parameter) const { return !graph_.parameters[at(parameter)].frozen; }
   /// Whether the next write to grad(n) must accumulate.
   bool adds(int n) { return schedule_.adds(n); }
+  bool adds_gradient(std::size_t n, int parameter) const {
+    return accumulate_ || schedule_.shares_gradient(n, parameter);
+  }
 
   void reserve();
   void take(const Batch& batch, Phase phase);
-  void take_weights();
-
   /// Whether this batch can be captured: a full batch, with nothing computed or stored on the host.
   bool repeats() const {
     return captures_ && count_ == options_.batch && !options_.sum_over_ranks &&
@@ -202,7 +211,9 @@ class GpuExecutable final : public Executable {
   void forward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
       library_forward(n);
-    } else if constexpr (requires { LayerKernels<Op, T>::forward; }) {  // see layer_error()
+    } else if constexpr (TokenLayers::computes<Op>) {
+      token_layers_.forward(n, token_pass(n, view(n)));
+    } else {
       over(static_cast<int>(n), LayerKernels<Op, T>::forward(op, view(n)));
     }
   }
@@ -210,21 +221,33 @@ class GpuExecutable final : public Executable {
   void backward_of(const Op& op, std::size_t n) {
     if constexpr (Op::traits.weighted) {
       library_backward(n);
-    } else if constexpr (requires { LayerKernels<Op, T>::backward; }) {
-      View<T> v = view(n);
-      if (v.dx == nullptr) return;
-      v.add = adds(input(n));
-      over(input(n), LayerKernels<Op, T>::backward(op, v));
+    } else if constexpr (TokenLayers::computes<Op>) {
+      token_layers_.backward(n, token_pass(n, backward_view(n)));
+    } else {
+      const View<T> v = backward_view(n);
+      if (v.dx != nullptr) over(input(n), LayerKernels<Op, T>::backward(op, v));
     }
   }
+  void forward_of(const Attention&, std::size_t n) {
+    attention_layers_.forward(stream_, n, view(n));
+  }
+  void backward_of(const Attention&, std::size_t n) {
+    const View<T> v = backward_view(n);
+    if (v.dx != nullptr) attention_layers_.backward(stream_, n, v);
+  }
   View<T> view(std::size_t n) const;
+  /// Also marks the gradient of the input as written.
+  View<T> backward_view(std::size_t n) {
+    View<T> v = view(n);
+    if (v.dx != nullptr) v.add = adds(input(n));
+    return v;
+  }
+  TokenPass<T> token_pass(std::size_t n, const View<T>& view) const;
   LibraryPass<T> library_pass(std::size_t n) const;
   void library_forward(std::size_t n);
   void library_backward(std::size_t n);
-  const T* compute_weight(int parameter) const;
   void add_bias(std::size_t n);
   void bias_backward(std::size_t n);
-
   /// Launches a kernel with one index per element of node n's output.
   template <typename Functor>
   void over(int n, const Functor& functor) {
@@ -245,13 +268,13 @@ class GpuExecutable final : public Executable {
   LossLayer loss_;
   ImageInput images_;
   DropoutMasks masks_;
+  WeightCopies weights_;
   LibraryLayers library_layers_;
-  std::vector<int> values_;  // indexes into memory_, by node
-  std::vector<int> grads_;
-  std::vector<int> argmax_;           // of max poolings
-  std::vector<int> compute_weights_;  // by parameter: copy in T; -1: the weight itself is used
-  int outputs_ = -1;                  // float [batch, classes]
-  int found_ = -1;                    // int
+  TokenLayers token_layers_;
+  AttentionLayers attention_layers_;
+  Activations activations_;
+  int outputs_ = -1;  // float [batch, labels, classes]
+  int found_ = -1;    // int
   BackwardSchedule schedule_;
   GraphCapture graph_capture_;
   std::function<void()> before_waiting_;
@@ -263,24 +286,11 @@ class GpuExecutable final : public Executable {
 
 template <typename T>
 void GpuExecutable<T>::reserve() {
-  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-    const std::size_t elements = static_cast<std::size_t>(plan_.nodes[n].shape.elements());
-    const auto place = [&](const Use& use, std::size_t bytes) {
-      return use.last < use.first ? -1 : memory_.add(bytes, use.first, use.last);
-    };
-    values_.push_back(place(plan_.values[n], elements * sizeof(T)));
-    grads_.push_back(place(plan_.grads[n], elements * sizeof(T)));
-    const bool chooses = traits_of(graph_.nodes[n].op).stores_argmax;
-    const int step = static_cast<int>(n);
-    const Use both{step, chooses ? plan_.steps - 1 - step : -1};
-    argmax_.push_back(place(both, elements * sizeof(std::uint16_t)));
-    if (!traits_of(graph_.nodes[n].op).weighted || dtype_of(T{}) == DType::f32) continue;
-    const int weight = graph_.nodes[n].parameters.front();
-    const auto weights = static_cast<std::size_t>(elements_of(graph_.parameters[at(weight)].shape));
-    compute_weights_[at(weight)] = memory_.add(weights * sizeof(T));
-  }
+  activations_.reserve(graph_, plan_, dtype_of(T{}), memory_);
+  const auto outputs = static_cast<std::size_t>(shape(last()).elements()) * sizeof(float);
+  // Those of a sequence are large: they end with the gradient of the loss.
   outputs_ =
-      memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
+      graph_.labels() == 1 ? memory_.add(outputs) : memory_.add(outputs, last(), plan_.steps / 2);
   found_ = memory_.add(sizeof(int));
 }
 
@@ -297,17 +307,7 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   if (phase == Phase::train) masks_.draw(stream_, batch.random);
   images_.wait(stream_);
   if (phase == Phase::train) clock_.forward_begins();  // not counting the wait for images
-  images_.unpack(stream_, value(0));
-}
-
-template <typename T>
-void GpuExecutable<T>::take_weights() {
-  for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
-    if (compute_weights_[p] < 0) continue;
-    launch(stream_, elements_of(graph_.parameters[p].shape),
-           Convert<float, T>{parameters_.weight(static_cast<int>(p)),
-                             memory_.at<T>(compute_weights_[p]), false});
-  }
+  images_.unpack(stream_, value(0), token_layers_.exact_tokens());
 }
 
 template <typename T>
@@ -329,7 +329,7 @@ bool GpuExecutable<T>::all_finite(std::size_t n) {
   auto* const found = memory_.at<int>(found_);
   check(gpu_clear_later(found, sizeof(int), stream_), "clear");
   const Volume& of = plan_.nodes[n].shape;
-  launch(stream_, count_ * of.pixels() * of.channels,
+  launch(stream_, of.elements() / options_.batch * count_,
          FindNonFinite<T>{value(static_cast<int>(n)), found});
   int here = 0;
   check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
@@ -370,12 +370,6 @@ void GpuExecutable<T>::run_norm_backward(std::size_t n) {
 }
 
 template <typename T>
-const T* GpuExecutable<T>::compute_weight(int parameter) const {
-  if constexpr (std::is_same_v<T, float>) return parameters_.weight(parameter);
-  return memory_.at<T>(compute_weights_[at(parameter)]);
-}
-
-template <typename T>
 void GpuExecutable<T>::add_bias(std::size_t n) {
   const Node& node = graph_.nodes[n];
   if (node.parameters.size() < 2) return;
@@ -389,7 +383,8 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
   if (node.parameters.size() < 2 || !trains(node.parameters[1])) return;
   const int y = static_cast<int>(n);
   norms_.bias_backward(stream_, shape(y), static_cast<const T*>(grad(y)),
-                       parameters_.gradient(node.parameters[1]), accumulate_);
+                       parameters_.gradient(node.parameters[1]),
+                       adds_gradient(n, node.parameters[1]));
 }
 
 template <typename T>
@@ -399,12 +394,12 @@ LibraryPass<T> GpuExecutable<T>::library_pass(std::size_t n) const {
   const int parameter = graph_.nodes[n].parameters[0];
   return {.stream = stream_,
           .x = value(x),
-          .weight = compute_weight(parameter),
+          .weight = weights_.template of<T>(parameter),
           .y = value(y),
           .dy = grad(y),
           .dx = grad(x),
           .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
-          .add_weights = accumulate_};
+          .add_weights = adds_gradient(n, parameter)};
 }
 
 template <typename T>
@@ -431,7 +426,20 @@ View<T> GpuExecutable<T>::view(std::size_t n) const {
           .y = value(y),
           .dy = grad(y),
           .dx = grad(x),
-          .argmax = memory_.at<std::uint16_t>(argmax_[n])};
+          .argmax = activations_.argmax(n)};
+}
+
+template <typename T>
+TokenPass<T> GpuExecutable<T>::token_pass(std::size_t n, const View<T>& view) const {
+  const std::vector<int>& parameters = graph_.nodes[n].parameters;
+  TokenPass<T> pass{.stream = stream_, .at = view};
+  pass.weight = parameters_.weight(parameters[0]);
+  if (trains(parameters[0])) pass.dweight = parameters_.gradient(parameters[0]);
+  pass.add_weights = adds_gradient(n, parameters[0]);
+  if (parameters.size() < 2) return pass;
+  pass.bias = parameters_.weight(parameters[1]);
+  if (trains(parameters[1])) pass.dbias = parameters_.gradient(parameters[1]);
+  return pass;
 }
 
 template <typename T>
@@ -453,16 +461,14 @@ void GpuExecutable<T>::forward_of(const Dropout& op, std::size_t n) {
   const View<T> v = view(n);
   const int y = static_cast<int>(n);
   if (phase_ == Phase::evaluate) return over(y, Convert<T, T>{v.x, v.y, false});
-  const auto scale = static_cast<float>(1 / (1 - op.rate));
-  over(y, Drop<T>{v.x, v.y, v.out, masks_.at(n), scale, false});
+  over(y, Drop<T>{v.x, v.y, v.out, masks_.at(n), DropoutMasks::scale(op), false});
 }
 
 template <typename T>
 void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
-  const View<T> v = view(n);
+  const View<T> v = backward_view(n);
   if (v.dx == nullptr) return;
-  const auto scale = static_cast<float>(1 / (1 - op.rate));
-  over(input(n), Drop<T>{v.dy, v.dx, v.in, masks_.at(n), scale, adds(input(n))});
+  over(input(n), Drop<T>{v.dy, v.dx, v.in, masks_.at(n), DropoutMasks::scale(op), v.add});
 }
 
 template <typename T>
@@ -485,7 +491,7 @@ Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, co
                  "use resources.device cpu, or runtime.pipeline.stages: 1"};
   }
   if (auto error = window_error(graph)) return *std::move(error);
-  if (auto error = layer_error(graph)) return *std::move(error);
+  if (auto error = token_error(graph)) return *std::move(error);
   if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
     return compiled<float>(graph, options, library);
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "trainer/backends/gpu/kernels/attention_functors.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
@@ -31,6 +32,16 @@ TEST(Kernels, PlacesAndPlainIndexesAreInverse) {
     seen[static_cast<std::size_t>(plain)] = true;
   }
   EXPECT_EQ(std::ranges::count(seen, true), v.elements());
+}
+
+TEST(Kernels, HeadsAndSequencesAreInverse) {
+  const HeadShape shape{2, 5, 3, 4, 6};  // samples, tokens, parts, heads, size
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    EXPECT_EQ(shape.in_heads(shape.in_sequence(i)), i);
+  }
+  // Part 1, sample 1, head 3, token 4, element 5.
+  EXPECT_EQ(shape.in_sequence((((1 * 2 + 1) * 4 + 3) * 5 + 4) * 6 + 5),
+            (((1 * 5 + 4) * 3 + 1) * 4 + 3) * 6 + 5);
 }
 
 TEST(Kernels, ReluLetsNaNPassBothWays) {

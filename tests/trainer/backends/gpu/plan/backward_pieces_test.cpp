@@ -88,5 +88,18 @@ TEST(BackwardSchedule, KnowsWhatWasWrittenAlsoBehindPiecesThatWereLeftOut) {
   EXPECT_THAT(pass(true, {false, true}), ElementsAre(false, true, false));
 }
 
+/// Of nodes that share a weight the last one's backward pass is the first.
+TEST(BackwardSchedule, ASharedGradientIsBegunByItsLastReader) {
+  GraphBuilder net("m", {4});
+  const int words = net.add("words", Embedding{.vocabulary = 5, .width = 3});
+  net.add("norm", LayerNorm{});
+  net.add_sharing("head", Dense{.units = 5, .bias = false}, words);
+  const Graph graph = *std::move(net).finish();
+  const BackwardSchedule schedule(graph);
+  EXPECT_TRUE(schedule.shares_gradient(1, graph.nodes[1].parameters[0]));
+  EXPECT_FALSE(schedule.shares_gradient(3, graph.nodes[3].parameters[0]));
+  EXPECT_FALSE(schedule.shares_gradient(2, graph.nodes[2].parameters[1]));
+}
+
 }  // namespace
 }  // namespace dllaunch::gpu

@@ -41,16 +41,25 @@ TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
             "pool: its window has 66049 elements; on GPUs max pooling has at most 65536");
 }
 
-TEST(StepPlan, LayersOfSequencesAreRefused) {
-  EXPECT_FALSE(layer_error(case_named("batch_norm_relu")));
-  EXPECT_FALSE(layer_error(case_named("dropout_of_17_channels")));
-  for (const char* name : {"embedding", "layer_norm_of_vectors", "gelu_of_images", "attention",
-                           "dense_input_major_of_vectors"}) {
-    const auto error = layer_error(case_named(name));
-    ASSERT_TRUE(error) << name;
-    EXPECT_EQ(error->kind, ErrorKind::bad_request);
-    EXPECT_TRUE(error->what.ends_with("backends on GPUs have no layers of sequences yet"));
-  }
+/// Activations of 16 bits hold no ids; the input's are kept as floats.
+TEST(StepPlan, AnEmbeddingOfAnotherNodeIsRefused) {
+  EXPECT_FALSE(token_error(case_named("block_of_gpt")));
+  GraphBuilder net("m", {3});
+  net.add("relu", Relu{});
+  net.add("words", Embedding{.vocabulary = 5, .width = 2});
+  const auto error = token_error(*std::move(net).finish());
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::bad_request);
+  EXPECT_EQ(error->what, "words: on GPUs an embedding reads the network's input, not relu");
+}
+
+TEST(StepPlan, TokensAreRows) {
+  const StepPlan plan = plan_steps(case_named("patches"), 5);
+  EXPECT_EQ(plan.nodes[2].shape.rows, 5 * 6 * 6);
+  EXPECT_EQ(plan.nodes[2].shape.elements(), plan.nodes[1].shape.elements());
+  EXPECT_EQ(plan.nodes[3].shape.rows, 5 * 37);
+  EXPECT_EQ(plan.nodes[3].shape.channels, 6);
+  EXPECT_EQ(plan.nodes[5].shape.rows, 5);
 }
 
 TEST(StepPlan, ANormRunsWithTheReluBehindIt) {

@@ -247,7 +247,7 @@ TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
 TEST(GpuExecutable, HalvesAreNearFp32) {
   const std::pair<Precision, double> halves[] = {{Precision::bf16, 0.06}, {Precision::fp16, 0.01}};
   for (const auto& [precision, tolerance] : halves) {
-    for (const OperationCase& one : image_cases()) {
+    for (const OperationCase& one : operation_cases()) {
       SCOPED_TRACE(one.name + (" " + std::string(to_string(precision))));
       const Graph graph = one.graph();
       const Images images(graph, 5);
