@@ -15,6 +15,9 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+/// What a stage costs; infinity: it is not allowed.
+using StageSeconds = std::function<double(int stage, int first, int end)>;
+
 /// Costs of any stage [first, end), in constant time but for shared parameters.
 class StageTable {
  public:
@@ -59,8 +62,7 @@ class StageTable {
 
 /// Returns the stages whose costs add up, by `join`, to the least; empty: all cost infinity. By
 /// dynamic programming: best[s][e], the least of stages 0..s over segments 0..e-1.
-std::vector<int> least(int stages, int segments,
-                       const std::function<double(int stage, int first, int end)>& cost,
+std::vector<int> least(int stages, int segments, const StageSeconds& cost,
                        const std::function<double(double, double)>& join) {
   const auto width = at(segments + 1);
   std::vector<std::vector<double>> best(at(stages), std::vector<double>(width, infinite));
@@ -88,6 +90,23 @@ std::vector<int> least(int stages, int segments,
 
 double larger(double a, double b) {
   return std::max(a, b);
+}
+
+double slowest(const Partition& partition) {
+  return std::ranges::max(partition.stages, {}, &StageCost::seconds).seconds;
+}
+
+/// Of partitions that are as fast as `best`, the one whose other stages differ least: measured
+/// times are not exact.
+Partition evened(const PartitionTask& task, const StageSeconds& capped, Partition best) {
+  const auto squared = [&](int stage, int first, int end) {
+    const double seconds = capped(stage, first, end);
+    return seconds * seconds;
+  };
+  const int segments = static_cast<int>(task.segments.size());
+  Partition even = cost_of(task, least(task.stages, segments, squared, std::plus<>()));
+  constexpr double rounding = 1 + 1e-9;
+  return even.step_seconds <= best.step_seconds * rounding ? std::move(even) : std::move(best);
 }
 
 std::string in_gib(std::int64_t bytes) {
@@ -167,8 +186,7 @@ Result<Partition> choose_partition(const PartitionTask& task) {
   std::ranges::sort(limits);
   limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
   Partition best = cost_of(task, even);
-  const double fastest = std::ranges::max_element(best.stages, {}, &StageCost::seconds)->seconds;
-  limits.erase(limits.begin(), std::ranges::lower_bound(limits, fastest));
+  limits.erase(limits.begin(), std::ranges::lower_bound(limits, slowest(best)));
   if (fewest.step_seconds < best.step_seconds) best = fewest;
   for (const double limit : limits) {
     if (least_sum + (task.micro_batches - 1) * limit >= best.step_seconds) break;
@@ -177,7 +195,8 @@ Result<Partition> choose_partition(const PartitionTask& task) {
     Partition one = cost_of(task, ends);
     if (one.step_seconds < best.step_seconds) best = std::move(one);
   }
-  return best;
+  const StageSeconds as_fast = capped(slowest(best));
+  return evened(task, as_fast, std::move(best));
 }
 
 }  // namespace dllaunch

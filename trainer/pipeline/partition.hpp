@@ -59,7 +59,8 @@ struct Partition {
 /// (micro_batches + stages - 1) (Huang et al. 2019, GPipe).
 Partition cost_of(const PartitionTask& task, std::vector<int> ends);
 
-/// Returns the partition with the shortest step. unsatisfiable: fewer segments than stages, or no
+/// Returns the partition with the shortest step, of several the one whose stages differ least.
+/// unsatisfiable: fewer segments than stages, or no
 /// partition fits the memory: says what the smallest needs.
 Result<Partition> choose_partition(const PartitionTask& task);
 

@@ -106,6 +106,14 @@ TEST(Partition, CutsWhereLittleCrosses) {
   EXPECT_THAT(partition->stages[1].seconds, DoubleEq(3.1));
 }
 
+/// The last segment is the slowest stage whatever the rest is.
+TEST(Partition, EvensOutWhatTakesNoLonger) {
+  const auto segments = of_seconds({0.1, 1, 1, 1, 1, 3});
+  const auto partition = choose_partition({.segments = segments, .stages = 3, .micro_batches = 4});
+  ASSERT_TRUE(partition);
+  EXPECT_THAT(partition->ends, ElementsAre(3, 5, 6));
+}
+
 TEST(Partition, TheFirstStagesKeepMoreMicroBatches) {
   std::vector<SegmentCost> segments = of_seconds({1, 1});
   for (auto& segment : segments) segment.activation_bytes = 10;
