@@ -113,9 +113,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
 Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
-    system.log(fmt::format("dllaunch: warning: {}\n", text_with_id(finding)));
-    if (const auto& hint = finding.problem.hint; !hint.empty())
-      system.log(fmt::format("  try: {}\n", hint));
+    system.log("dllaunch: warning: " + text_with_id(finding) + "\n");
+    const auto& hint = finding.problem.hint;
+    if (!hint.empty()) system.log(fmt::format("  try: {}\n", hint));
   }
   if (!report.passed()) return as_error(report);
   if (const auto words = estimate_words(report); !words.empty())
@@ -171,8 +171,8 @@ Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, Syst
 }
 
 bool any_trains(const Job& job) {
-  return std::ranges::any_of(job.components,
-                             [](const auto& part) { return !part.job.train.is_null(); });
+  const auto trains = [](const auto& part) { return !part.job.train.is_null(); };
+  return std::ranges::any_of(job.components, trains);
 }
 
 /// The same for a job with components.
@@ -250,8 +250,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
     system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));
   }
-  for (const auto& warning : planned.plan.warnings)
-    system.log("dllaunch: warning: " + warning + "\n");
+  for (const auto& one : planned.plan.warnings) system.log("dllaunch: warning: " + one + "\n");
   return planned;
 }
 
