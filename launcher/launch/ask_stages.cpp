@@ -1,6 +1,8 @@
 #include "launcher/launch/ask_stages.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +53,14 @@ Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan&
   }
   read_stages(answer->out, stages);
   return pipeline;
+}
+
+Result<LaunchPlan> with_stage_warnings(System& system, Result<LaunchPlan> plan) {
+  if (!plan) return plan;
+  const auto stages = ask_stages(system, *plan);
+  if (!stages) return stages.error();
+  if (*stages) std::ranges::move(warnings_of(**stages), std::back_inserter(plan->warnings));
+  return plan;
 }
 
 }  // namespace dllaunch

@@ -12,4 +12,7 @@ namespace dllaunch {
 /// as a cut that is not possible. If the trainer cannot be asked, `unknown` says why.
 Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan);
 
+/// The plan, if there is one, with what the user should know of its stages among its warnings.
+Result<LaunchPlan> with_stage_warnings(System& system, Result<LaunchPlan> plan);
+
 }  // namespace dllaunch

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -114,9 +113,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
 Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& finding : report.findings) {
     if (finding.fatal) continue;
-    const auto& problem = finding.problem;
-    system.log(fmt::format("dllaunch: warning: {}\n", text_with_id(finding)));
-    if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
+    system.log("dllaunch: warning: " + text_with_id(finding) + "\n");
+    const auto& hint = finding.problem.hint;
+    if (!hint.empty()) system.log(fmt::format("  try: {}\n", hint));
   }
   if (!report.passed()) return as_error(report);
   if (const auto words = estimate_words(report); !words.empty())
@@ -172,8 +171,8 @@ Result<Ok> fit_into_allocation(const RunOptions& options, Planned& planned, Syst
 }
 
 bool any_trains(const Job& job) {
-  return std::ranges::any_of(job.components,
-                             [](const auto& part) { return !part.job.train.is_null(); });
+  const auto trains = [](const auto& part) { return !part.job.train.is_null(); };
+  return std::ranges::any_of(job.components, trains);
 }
 
 /// The same for a job with components.
@@ -208,14 +207,6 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
                  std::move(made->machine)};
 }
 
-/// Of a pipeline. Errors are the trainer's.
-Result<Ok> warn_of_stages(LaunchPlan& plan, System& system) {
-  const auto stages = ask_stages(system, plan);
-  if (!stages) return stages.error();
-  if (*stages) std::ranges::move(warnings_of(**stages), std::back_inserter(plan.warnings));
-  return Ok{};
-}
-
 /// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, System& system) {
   auto job = load_any_job(system, options.job_file, options.sets);
@@ -228,8 +219,8 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   if (!dependencies) return std::move(dependencies).error();
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
   job->after = std::move(dependencies->jobs);
-  const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
-  auto paths = find_programs(run_dir, !job->train.is_null(), system);
+  auto paths = find_programs(options.run_dir.empty() ? new_run_path(job->name) : options.run_dir,
+                             !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
   const bool queues = !options.local && !options.allocated && facts->slurm;
   const auto variables = queues ? variables_that_count(system, *facts, {}) : SbatchVariables{};
@@ -244,8 +235,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
         check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
     if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
-  if (!made) return std::move(made).error();
-  if (auto stages = warn_of_stages(*made, system); !stages) return std::move(stages).error();
+  if (made = with_stage_warnings(system, std::move(made)); !made) return std::move(made).error();
   Planned planned{*std::move(job), *std::move(made)};
   if (options.allocated)
     if (auto fits = fit_into_allocation(options, planned, system); !fits)
@@ -260,8 +250,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
     system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));
   }
-  for (const auto& warning : planned.plan.warnings)
-    system.log("dllaunch: warning: " + warning + "\n");
+  for (const auto& one : planned.plan.warnings) system.log("dllaunch: warning: " + one + "\n");
   return planned;
 }
 

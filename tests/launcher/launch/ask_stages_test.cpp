@@ -72,5 +72,15 @@ TEST(AskStages, ATrainerThatDoesNotAnswerIsNoError) {
   EXPECT_THAT((*unloadable)->unknown, HasSubstr("not understood"));
 }
 
+TEST(AskStages, WarningsJoinThePlans) {
+  FakeSystem none;
+  LaunchPlan plan = two_ranks(2);
+  const auto before = plan.warnings.size();
+  const auto warned = with_stage_warnings(none, plan);
+  ASSERT_TRUE(warned);
+  ASSERT_EQ(warned->warnings.size(), before + 1);
+  EXPECT_THAT(warned->warnings.back(), HasSubstr("2 stages and 1 micro-batch a step"));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -82,7 +82,8 @@ TEST(RenderStages, SaysWhatEachRankHolds) {
   pipeline.memory_bytes = std::int64_t{4} << 30;
   read_stages(two_stages, pipeline);
   EXPECT_EQ(render_stages(pipeline), R"(
-  pipeline: 2 stages, 2 replicas, 8 micro-batches a step; estimated, the trainer cuts by measuring; ranks wait 14 % of a step
+  pipeline: 2 stages, 2 replicas, 8 micro-batches a step; estimated, )"
+                                     R"(the trainer cuts by measuring; ranks wait 14 % of a step
 
   stage  ranks  layers                  parameters  weights   activations    together  work
   0      0-1    conv1 to layer2.3.relu  1.50 M      1.00 GiB  2 x 512.0 MiB  2.00 GiB  52 %
@@ -121,7 +122,8 @@ TEST(RenderStages, SaysWhatIsNotKnown) {
   PipelinePlan pipeline{.stages = 2, .ranks = 2, .micro_batches = 8};
   read_stages(R"({"unknown": "no files in /data"})", pipeline);
   EXPECT_EQ(render_stages(pipeline), R"(
-  pipeline: 2 stages, 1 replica, 8 micro-batches a step; what a rank holds is not known: no files in /data
+  pipeline: 2 stages, 1 replica, 8 micro-batches a step; )"
+                                     R"(what a rank holds is not known: no files in /data
     stage 0: rank 0
     stage 1: rank 1
 )");
