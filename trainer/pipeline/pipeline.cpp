@@ -64,17 +64,14 @@ void Pipeline::connect(std::vector<Graph> graphs, SampleSizes sizes) {
   links_ = std::make_unique<StageLinks>(place_, *stages_, activity_, sizes);
 }
 
-Executable& Pipeline::at(int micro_batch, Executable& first) {
-  const auto i = static_cast<std::size_t>(micro_batch) % (others.size() + 1);
-  return i == 0 ? first : *others[i - 1];
-}
-
 void Pipeline::copy_buffers(const Executable& from, Executable& to) const {
   for (int i = 0; i < std::ssize(graph().buffers); ++i) to.set_buffer(i, from.buffer(i));
 }
 
-Executable& Pipeline::for_forward(int micro_batch, Executable& first) {
-  Executable& next = at(micro_batch, first);
+Executable& Pipeline::executable_for(const Pass& pass, Executable& first) {
+  const std::size_t i = at(pass.micro_batch) % (others.size() + 1);
+  Executable& next = i == 0 ? first : *others[i - 1];
+  if (!pass.forward) return next;
   if (newest_ != nullptr && newest_ != &next) copy_buffers(*newest_, next);
   newest_ = &next;
   return next;

@@ -51,10 +51,9 @@ class Pipeline {
   /// The executables besides the session's, one for each further micro-batch in flight. All have
   /// the weights and gradients of the first.
   std::vector<std::unique_ptr<Executable>> others = {};
-  /// Returns the executable for a forward pass of this micro-batch, with the buffers of the one
-  /// that ran before; `first` is the session's.
-  Executable& for_forward(int micro_batch, Executable& first);
-  Executable& for_backward(int micro_batch, Executable& first) { return at(micro_batch, first); }
+  /// Returns the executable for a pass; for a forward pass it has the buffers of the one that ran
+  /// before. `first` is the session's.
+  Executable& executable_for(const Pass& pass, Executable& first);
   /// Gives the session's executable the newest buffers, after the step's passes.
   void end_step(Executable& first);
 
@@ -67,7 +66,6 @@ class Pipeline {
 
  private:
   Pipeline() = default;
-  Executable& at(int micro_batch, Executable& first);
   void copy_buffers(const Executable& from, Executable& to) const;
 
   StagePlace place_;

@@ -83,6 +83,10 @@ struct Session {
     return {.replicas = replicas->size(), .replica = replicas->rank()};
   }
   int replica() const { return replicas->rank(); }
+  /// Returns what runs this pass of the current step.
+  Executable& executable_for(const Pass& pass) {
+    return pipeline == nullptr ? *executable : pipeline->executable_for(pass, *executable);
+  }
   /// Labels of a sample: its tokens, or one.
   int labels() const { return std::max(dataset->tokens(), 1); }
   /// The tokens of so many samples; nullopt: they have none.

@@ -23,6 +23,7 @@
 #include "trainer/session/validation.hpp"
 #include "trainer/training/announce.hpp"
 #include "trainer/training/checkpointing.hpp"
+#include "trainer/training/loss_failure.hpp"
 #include "trainer/training/prepare.hpp"
 #include "trainer/training/reports.hpp"
 #include "trainer/tuning/bucket_choice.hpp"
@@ -64,18 +65,6 @@ BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
 /// With gradient lag, the reduction has a whole step's time whatever the bucket size.
 bool tunes_buckets(const RuntimeConfig& runtime) {
   return !runtime.bucket_mb && runtime.gradient_lag == 0;
-}
-
-/// Returns the index of `node` in the graph; the number of nodes if it is not in it.
-std::int64_t place_of(const std::string& node, const Graph& graph) {
-  return std::ranges::find(graph.nodes, node, &Node::name) - graph.nodes.begin();
-}
-
-/// `node` is a result of first_non_finite().
-std::string origin_of_loss(const std::string& node) {
-  if (node.empty()) return "";
-  if (node == "input") return ": the images already contain such numbers";
-  return fmt::format(": {} is the first layer whose output has such a number", node);
 }
 
 /// Exchanged in every step, summed over ranks.
@@ -144,8 +133,6 @@ class Training {
   Batch next_batch(int micro_batch, Loader& loader, StepWork& step);
   void run_forward(int micro_batch, Loader& loader, StepWork& step);
   void run_backward(int micro_batch, StepWork& step);
-  std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
-                                       std::optional<Error> own_error);
   /// Returns whether to save the epoch.
   Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
   Result<Ok> save(bool last);
@@ -264,8 +251,9 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   const ReducerStats reduced = finish_reduction();
   buckets_.stop();
   activity_.enter(RankPhase::update);
-  if (auto failure = explain_failure(sums, step.own_loss, std::move(step.error))) {
-    return *std::move(failure);
+  if (sums.failed > 0) return *agree(communicator_, std::move(step.error));
+  if (!std::isfinite(sums.loss)) {
+    return explain_loss({.own = step.own_loss, .culprit = culprit_}, session_, communicator_);
   }
   // Gradients that arrive a step late are applied with the rate of their own step.
   const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
@@ -296,12 +284,9 @@ Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
 }
 
 void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
-  Pipeline* const pipeline = session_.pipeline.get();
   const Batch batch = next_batch(micro_batch, loader, step);
   activity_.enter(RankPhase::forward, micro_batch);
-  Executable& executable = pipeline == nullptr
-                               ? *session_.executable
-                               : pipeline->for_forward(micro_batch, *session_.executable);
+  Executable& executable = session_.executable_for({.forward = true, .micro_batch = micro_batch});
   const ForwardResult result = executable.forward(batch, Phase::train);
   settle();  // unless forward() has called it
   if (!std::isfinite(result.loss_sum)) {
@@ -311,16 +296,13 @@ void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
   }
   step.sums.loss += result.loss_sum;
   step.sums.correct += result.correct;
-  if (!session_.place().is_last()) pipeline->links().send_batch(batch, executable);
+  if (!session_.place().is_last()) session_.pipeline->links().send_batch(batch, executable);
 }
 
 void Training::run_backward(int micro_batch, StepWork& step) {
-  Pipeline* const pipeline = session_.pipeline.get();
   activity_.enter(RankPhase::backward, micro_batch);
-  Executable& executable = pipeline == nullptr
-                               ? *session_.executable
-                               : pipeline->for_backward(micro_batch, *session_.executable);
-  if (!session_.place().is_last()) pipeline->links().receive_gradient(executable);
+  Executable& executable = session_.executable_for({.forward = false, .micro_batch = micro_batch});
+  if (!session_.place().is_last()) session_.pipeline->links().receive_gradient(executable);
   const bool accumulate = micro_batch > 0;
   if (micro_batch + 1 < step.micro_batches) {
     executable.backward(step.scale, accumulate, [](int) {});
@@ -338,7 +320,7 @@ void Training::run_backward(int micro_batch, StepWork& step) {
       reducer_.progress();
     });
   }
-  if (!session_.place().is_first()) pipeline->links().send_gradient(executable);
+  if (!session_.place().is_first()) session_.pipeline->links().send_gradient(executable);
 }
 
 /// Leaves the wait to the GPU where the host needs nothing of the gradients and the weights before
@@ -371,37 +353,6 @@ void Training::apply_late_gradients() {
   settle();
   activity_.enter(RankPhase::update);
   if (reducer_.drain()) session_.arenas->update(reduced_);
-}
-
-/// Collective if the sums, which are the same on every rank, show a failure.
-std::optional<Error> Training::explain_failure(const StepSums& sums, double own_loss,
-                                               std::optional<Error> own_error) {
-  if (sums.failed > 0) return agree(communicator_, std::move(own_error));
-  if (std::isfinite(sums.loss)) return std::nullopt;
-  // Non-finite values may spread between ranks (sync_batch_norm): the rank with the earliest node
-  // is the source.
-  const bool infected = !std::isfinite(own_loss);
-  const std::int64_t place =
-      infected ? place_of(culprit_, session_.whole()) : std::ssize(session_.whole().nodes);
-  std::int64_t earliest = place;
-  communicator_.wait(communicator_.all_reduce(&earliest, 1, DType::i64, ReduceOp::min));
-  std::optional<Error> mine;
-  if (infected && place == earliest) {
-    mine = Error{ErrorKind::unsatisfiable,
-                 fmt::format("the loss is {} on rank {} at step {} (epoch {}){}",
-                             std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
-                             session_.position.step + 1, session_.position.epoch + 1,
-                             origin_of_loss(culprit_)),
-                 culprit_ == "input" ? "check the data set"
-                                     : "use a smaller optimizer.lr, or a longer warm-up"};
-  } else if (!infected && communicator_.rank() == communicator_.size() - 1) {
-    // Every rank's loss is finite but the sum is not; the last rank reports it.
-    mine = Error{ErrorKind::unsatisfiable,
-                 fmt::format("the loss summed over ranks is infinite at step {} (epoch {})",
-                             session_.position.step + 1, session_.position.epoch + 1),
-                 "use a smaller optimizer.lr, or a longer warm-up"};
-  }
-  return agree(communicator_, std::move(mine));
 }
 
 void Training::report_step(const StepSums& sums, std::int64_t count, double lr) {

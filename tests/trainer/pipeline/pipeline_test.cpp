@@ -67,12 +67,12 @@ TEST(Pipeline, HandsStatisticsFromExecutableToExecutable) {
   auto backend = backend_named("reference").open();
   pipeline.others.push_back(*(*backend)->compile(pipeline.graph(), {.batch = 2}));
   for (int micro_batch = 0; micro_batch < 3; ++micro_batch) {
-    Executable& now = pipeline.for_forward(micro_batch, *first);
+    Executable& now = pipeline.executable_for({true, micro_batch}, *first);
     EXPECT_EQ(&now == &*first, micro_batch % 2 == 0);
-    EXPECT_EQ(&now, &pipeline.for_backward(micro_batch, *first));
+    EXPECT_EQ(&now, &pipeline.executable_for({false, micro_batch}, *first));
     now.set_buffer(2, std::vector<double>{now.buffer(2)[0] + 1});
   }
-  Executable& last = pipeline.for_forward(3, *first);
+  Executable& last = pipeline.executable_for({true, 3}, *first);
   last.set_buffer(2, std::vector<double>{last.buffer(2)[0] + 1});
   pipeline.end_step(*first);
   EXPECT_EQ(first->buffer(2)[0], 4);
