@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <string_view>
 
-#include "tests/support/tier.hpp"
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
+#include "tests/trainer/backends/repeated_cases.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "trainer/backends/table/backends.hpp"
 #include "trainer/models/models.hpp"
@@ -104,26 +102,8 @@ class EveryBackend : public testing::TestWithParam<BackendEntry> {
     return result;
   }
 
-  /// With fakes of a vendor's libraries, which are exact and plain: the arenas and all layers but
-  /// those of the libraries are host_gpu_test's, which has these.
-  static bool repeats_others() {
-#ifdef DLLAUNCH_FAKE_LIBRARIES
-    static const std::set<std::string_view> repeated = {
-        "AnEmptyBatchMovesNoStatistics", "KeepsPlainValuesBitForBit", "KeepsPaddingZero",
-        "GivesTheSameBitsAgain",         "LetsNaNImagesReachTheLoss", "LetsNaNWeightsReachTheLoss"};
-    const std::string_view name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    return !full_tier() && repeated.contains(name.substr(0, name.find('/')));
-#else
-    return false;
-#endif
-  }
-
-  static auto cases_here() {
-    return computed_by(GetParam(), operation_cases());
-  }
-  static auto models_here() {
-    return computed_by(GetParam(), small_models());
-  }
+  static auto cases_here() { return computed_by(GetParam(), operation_cases()); }
+  static auto models_here() { return computed_by(GetParam(), small_models()); }
 };
 
 TEST_P(EveryBackend, AgreesWithReferenceOnEveryOperation) {
