@@ -1,8 +1,9 @@
-// A number with its noun, for people.
+// Numbers for people.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@ namespace dllaunch {
 /// "1 rank", "2 ranks", "0 processes"; for nouns whose plural adds s or es.
 inline std::string counted(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+}
+
+/// A loss, an accuracy: "0.4100"; "1.234e+06" where four decimals would say little.
+inline std::string four_decimals(double value) {
+  return std::abs(value) < 1e6 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
 }
 
 }  // namespace dllaunch

@@ -12,6 +12,7 @@
 
 #include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/tier.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
@@ -250,15 +251,24 @@ TEST_F(BesidePyTorch, WordsThatItDoesNotKnowAreRefused) {
 class BesideRealPyTorch : public testing::Test {
  protected:
   void SetUp() override {
-    const auto about = run_program({python, scripts + "torch_steps.py", "about"});
-    if (about.exit_code != 0)
-      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
-    const auto compiled =
-        run_program({python, "-c",
-                     "import torch\nif hasattr(torch, 'compile'):\n"
-                     "  torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(64))"});
-    if (compiled.exit_code != 0)
-      GTEST_SKIP() << "torch.compile does not work here: python3-setuptools, libtorch-dev";
+    if (!why_not().empty()) GTEST_SKIP() << why_not();
+  }
+
+  /// Empty: it runs here. Asked once: importing torch and compiling take seconds.
+  static const std::string& why_not() {
+    static const std::string why = [] {
+      const auto about = run_program({python, scripts + "torch_steps.py", "about"});
+      if (about.exit_code != 0)
+        return "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+      const auto compiled =
+          run_program({python, "-c",
+                       "import torch\nif hasattr(torch, 'compile'):\n"
+                       "  torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(64))"});
+      return compiled.exit_code == 0
+                 ? ""
+                 : "torch.compile does not work here: python3-setuptools, libtorch-dev";
+    }();
+    return why;
   }
 
   Told run(const std::string& part) const {
@@ -301,7 +311,10 @@ TEST_F(BesideRealPyTorch, StepsOfBothAreTimed) {
   expect_both(run("steps"));
 }
 
+/// Of the default tier, BesidePyTorch.DataIsReadByBothFromTheSameFiles has this with a PyTorch that
+/// is none.
 TEST_F(BesideRealPyTorch, BothTrainOnTheFiles) {
+  if (!full_tier()) GTEST_SKIP() << "only with --full";
   expect_both(run("data"));
 }
 

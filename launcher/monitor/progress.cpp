@@ -32,7 +32,7 @@ void append(std::string& line, std::string_view separator, const std::string& pa
 }
 
 std::string named(std::string_view name, std::optional<double> value) {
-  return value ? fmt::format("{} {:.4f}", name, *value) : std::string();
+  return value ? fmt::format("{} {}", name, four_decimals(*value)) : std::string();
 }
 
 /// Of a step or an epoch: "1,234 images/s", or tokens.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launcher/base/split.hpp"
+#include "launcher/slurm/plain_query.hpp"
 #include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
@@ -44,11 +45,7 @@ std::optional<std::string> job_id_in(std::string_view text) {
 
 TestedSubmission test_submission(System& system, const std::vector<std::string>& options,
                                  std::chrono::milliseconds limit) {
-  auto variables = overriding(options, sbatch_variables(system));
-  // The start is to be read, not shown.
-  constexpr const char* format = "SLURM_TIME_FORMAT";
-  if (system.environment(format)) variables.push_back({.variable = format});
-  auto argv = sbatch_without(variables);
+  auto argv = plain_query(system, sbatch_without(overriding(options, sbatch_variables(system))));
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");

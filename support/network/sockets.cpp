@@ -140,11 +140,7 @@ std::vector<SocketAddress> addresses_of(const std::string& host, int port) {
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
     SocketAddress one{.size = at->ai_addrlen};
     std::memcpy(&one.address, at->ai_addr, at->ai_addrlen);
-    // glibc lists 127.0.0.1 twice where /etc/hosts calls ::1 localhost too.
-    const bool known = std::ranges::any_of(found, [&one](const SocketAddress& other) {
-      return std::memcmp(&one.address, &other.address, one.size) == 0;
-    });
-    if (!known) found.push_back(one);
+    found.push_back(one);
   }
   freeaddrinfo(list);
   return found;

@@ -9,6 +9,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/local_run.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,15 +27,6 @@ train:
   epochs: 1000
 runtime: {stall_seconds: 1, stall_abort_seconds: 4}
 )";
-
-std::set<std::string> entries_of(const std::string& folder) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    names.insert(at->path().filename().string());
-  }
-  return names;
-}
 
 class StalledRun : public testing::Test {
  protected:

@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-std::ptrdiff_t lines_of(const Job& job, const Facts& facts) {
+std::ptrdiff_t script_lines(const Job& job, const Facts& facts) {
   const auto script = render_sbatch(planned(job, facts));
   return std::count(script.begin(), script.end(), '\n');
 }
@@ -55,7 +55,7 @@ TEST(ScriptLength, NeverMoreThan200Lines) {
         if (start == "enroot" || start == "apptainer")
           job.environment.container =
               Container{.image = "docker://image", .runtime = start, .mounts = {"/a", "/b:/c:ro"}};
-        const auto lines = lines_of(job, facts);
+        const auto lines = script_lines(job, facts);
         EXPECT_LE(lines, 200) << features << " " << start;
         longest = std::max(longest, lines);
       }
@@ -65,10 +65,10 @@ TEST(ScriptLength, NeverMoreThan200Lines) {
 }
 
 TEST(ScriptLength, APlainOneFitsOnOneScreen) {
-  EXPECT_LT(lines_of(run_job(), small_cluster()), 80);
+  EXPECT_LT(script_lines(run_job(), small_cluster()), 80);
   auto gpus = run_job();
   gpus.resources.nodes = 2;
-  EXPECT_LT(lines_of(gpus, lumi_like()), 80);
+  EXPECT_LT(script_lines(gpus, lumi_like()), 80);
 }
 
 }  // namespace

@@ -4,19 +4,21 @@
 
 #include <fmt/core.h>
 
+#include "support/counted.hpp"
 #include "trainer/data/skipped_images.hpp"
 
 namespace dllaunch {
 namespace {
 
 std::string named(std::string_view name, const std::optional<double>& value) {
-  return value ? fmt::format(", {} {:.4f}", name, *value) : "";
+  return value ? fmt::format(", {} {}", name, four_decimals(*value)) : "";
 }
 
 }  // namespace
 
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
-  std::string line = fmt::format("epoch {}/{}: loss {:.4f}", event.epoch, epochs, event.loss);
+  std::string line =
+      fmt::format("epoch {}/{}: loss {}", event.epoch, epochs, four_decimals(event.loss));
   line += named("perplexity", event.perplexity);
   line += named("accuracy", event.accuracy);
   line += named("validation loss", event.val_loss);

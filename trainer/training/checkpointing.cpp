@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "support/counted.hpp"
 #include "support/held_folder.hpp"
 #include "trainer/checkpoints/checkpoint_interval.hpp"
 #include "trainer/checkpoints/checkpoint_retention.hpp"
@@ -158,7 +159,7 @@ std::optional<Error> Checkpointing::tell(FinishedWrite finished, bool last) {
   std::string best;
   if (written.best) {
     best_ = finished.metrics.at(config_.best);
-    best = fmt::format(", best {} so far: {:.4f}", config_.best, *best_);
+    best = fmt::format(", best {} so far: {}", config_.best, four_decimals(*best_));
   }
   options_.say(fmt::format("checkpoint {} ({:.1f} MB in {:.2f} s, training waited {:.2f} s{})",
                            written.path.string(), static_cast<double>(written.bytes) / 1e6,

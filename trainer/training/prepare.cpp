@@ -52,9 +52,10 @@ Result<Ok> check_samples(const Session& session) {
   return Ok{};
 }
 
-/// Collective. Reads all of the data that only reading shows to be bad, each rank its part.
+/// Collective. Before the first step, reads all of the data that only reading shows to be bad, each
+/// rank its part. A training that goes on does not: what it reads is checked then, too.
 Result<Ok> check_all_data(const Session& session, Communicator& communicator) {
-  if (session.config.data.skip_bad) return Ok{};
+  if (session.config.data.skip_bad || session.position.step > 0) return Ok{};
   auto sound = session.dataset->check(communicator.rank(), communicator.size());
   if (auto error = agree(communicator, error_of(sound))) return *std::move(error);
   return Ok{};
@@ -230,7 +231,6 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
   if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
-  if (auto sound = check_all_data(session, communicator); !sound) return std::move(sound).error();
   auto choices = earlier_choices(session, communicator);
   if (!choices) return std::move(choices).error();
   if (auto settled = settle_batch_size(session, *choices, options, communicator); !settled) {
@@ -245,6 +245,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();
   }
+  if (auto sound = check_all_data(session, communicator); !sound) return std::move(sound).error();
   if (!finds_rate) return session;
   if (auto settled = settle_rate(session, *choices, options, communicator); !settled) {
     return std::move(settled).error();

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "runtime/gradients/gradient_reducer.hpp"
+#include "support/counted.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/graph/dropout.hpp"
 #include "trainer/session/agreement.hpp"
@@ -108,8 +109,8 @@ class Progress {
     constexpr std::chrono::seconds interval(10);
     if (Clock::now() - told_ < interval) return;
     told_ = Clock::now();
-    say_(fmt::format("optimizer.lr: auto, step {} of {}: rate {:.1e}, loss {:.4f}", done, steps_,
-                     rate, loss));
+    say_(fmt::format("optimizer.lr: auto, step {} of {}: rate {:.1e}, loss {}", done, steps_, rate,
+                     four_decimals(loss)));
   }
 
  private:
@@ -178,8 +179,8 @@ std::vector<std::string> rate_table(const std::vector<RateTrial>& trials, double
   const std::size_t every = (trials.size() + shown - 1) / shown;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (i % every != 0 && i != lowest && i != steepest && i + 1 != trials.size()) continue;
-    lines.push_back(fmt::format("{:>10.1e} {:>10.4f} {:>10.4f}{}", trials[i].rate, trials[i].loss,
-                                trials[i].smoothed,
+    lines.push_back(fmt::format("{:>10.1e} {:>10} {:>10}{}", trials[i].rate,
+                                four_decimals(trials[i].loss), four_decimals(trials[i].smoothed),
                                 i == lowest     ? "  lowest"
                                 : i == steepest ? "  falls fastest"
                                                 : ""));

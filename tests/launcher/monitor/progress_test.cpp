@@ -104,6 +104,9 @@ TEST(Progress, OfTokensShowsTheirRateAndThePerplexity) {
   EXPECT_NE(progress.draw(145).find("val_loss 0.4000, val_perplexity 1.5000, val_accuracy 0.8500, "
                                     "204,800 tokens/s"),
             std::string::npos);
+  one.val_perplexity = 1e112;
+  progress.take(one);
+  EXPECT_NE(progress.draw(146).find("val_perplexity 1e+112, "), std::string::npos);
 }
 
 TEST(Progress, LiveLineFitsEveryWidth) {

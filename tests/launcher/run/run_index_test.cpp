@@ -12,16 +12,16 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Paths = std::vector<std::string>;
+using RunDirs = std::vector<std::string>;
 
 TEST(RunIndex, RunsFromAnywhereNewestFirst) {
   RunPlace place;
   const auto first = place.store({.folder = "a/first"});
   const auto second = place.store({.folder = "b c/sécond"});
-  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({second, first}));
   place.store({.folder = "a/first"});  // again in the same directory
-  EXPECT_EQ(known_runs(place.system), Paths({first, second}));
-  EXPECT_EQ(known_runs(place.system, 1), Paths({first}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({first, second}));
+  EXPECT_EQ(known_runs(place.system, 1), RunDirs({first}));
 }
 
 TEST(RunIndex, ARunIsAsNewAsItsStart) {
@@ -29,14 +29,14 @@ TEST(RunIndex, ARunIsAsNewAsItsStart) {
   const auto first = place.store({.folder = "started-here/runs/first"});
   const auto second = place.store({.folder = "started-here/runs/second"});
   place.append(first, "events.jsonl.new", "{}\n");  // the older run's folder changes last
-  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({second, first}));
   fs::remove_all(*run_index_folder(place.system));
   const auto later = fs::file_time_type::clock::now() + std::chrono::hours(1);
   place.append(first, "job.yaml", "");
   place.append(second, "job.yaml", "");
   fs::last_write_time(second + "/job.yaml", later);
   fs::last_write_time(first, later + std::chrono::hours(1));
-  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({second, first}));
 }
 
 TEST(RunIndex, DeletedRunsAreNoRuns) {
@@ -45,7 +45,7 @@ TEST(RunIndex, DeletedRunsAreNoRuns) {
   fs::remove_all(place.store({.folder = "gone"}));
   const auto emptied = place.store({.folder = "emptied"});
   fs::remove(emptied + "/plan.json");
-  EXPECT_EQ(known_runs(place.system), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({kept}));
 }
 
 TEST(RunIndex, RubbishInItIsPassedOver) {
@@ -55,7 +55,7 @@ TEST(RunIndex, RubbishInItIsPassedOver) {
   std::ofstream(folder + "/empty.run") << "";
   std::ofstream(folder + "/binary.run") << std::string("\0\xff\n", 3);
   fs::create_directory(folder + "/folder.run");
-  EXPECT_EQ(known_runs(place.system), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({kept}));
 }
 
 TEST(RunIndex, ItsSizeIsBounded) {
@@ -70,7 +70,7 @@ TEST(RunIndex, ItsSizeIsBounded) {
   const auto kept = place.store({.folder = "kept"});
   EXPECT_EQ(static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})),
             most_remembered_runs);
-  EXPECT_EQ(known_runs(place.system), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), RunDirs({kept}));
 }
 
 TEST(RunIndex, WhereItLies) {
@@ -91,7 +91,7 @@ TEST(RunIndex, AReadOnlyHomeIsSaidAndNoMore) {
   const auto known = remember_run(system, {.path = "/r"});
   ASSERT_FALSE(known);
   EXPECT_NE(known.error().what.find("/proc/self/dllaunch/runs"), std::string::npos);
-  EXPECT_EQ(known_runs(system), Paths());
+  EXPECT_EQ(known_runs(system), RunDirs());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -31,12 +30,7 @@ TEST(Sockets, DoesNotWaitWithoutAListener) {
   EXPECT_EQ(connect_to("localhost", port), -1);
   EXPECT_EQ(exchange(-1, "x\n", began + 60s), "");
   EXPECT_LT(Clock::now() - began, 30s);
-  const auto local = addresses_of("localhost", 1);
-  EXPECT_FALSE(local.empty());
-  std::set<std::string> names;
-  for (const auto& one : local)
-    names.insert(numeric_address(reinterpret_cast<const sockaddr*>(&one.address)));
-  EXPECT_EQ(names.size(), local.size()) << "each once";
+  EXPECT_FALSE(addresses_of("localhost", 1).empty());
   EXPECT_TRUE(addresses_of("no-such-name.invalid", 1).empty());
   EXPECT_EQ(connect_to("no-such-name.invalid", 1), -1);  // a slow name server may take its time
 }

@@ -9,6 +9,7 @@
 
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
+#include "tests/trainer/backends/repeated_cases.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "trainer/backends/table/backends.hpp"
 #include "trainer/models/models.hpp"
@@ -90,6 +91,7 @@ TEST(Backends, PrecisionsHaveTheNamesUsersType) {
 class EveryBackend : public testing::TestWithParam<BackendEntry> {
  protected:
   void SetUp() override {
+    if (repeats_others()) GTEST_SKIP() << "only with --full";
     auto opened = GetParam().open();
     if (!opened) GTEST_SKIP() << opened.error().what;
   }
@@ -486,7 +488,8 @@ TEST_P(EveryBackend, TakesThePrecisionsItNamesAndRefusesTheOthersByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EveryBackend,
-                         testing::ValuesIn(backends().begin(), backends().end()), name_of);
+                         testing::ValuesIn(compared({backends().begin(), backends().end()})),
+                         name_of);
 
 }  // namespace
 }  // namespace dllaunch

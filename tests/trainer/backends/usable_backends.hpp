@@ -14,6 +14,15 @@ inline void PrintTo(const BackendEntry& entry, std::ostream* out) {
   *out << entry.name;
 }
 
+/// Those whose results a program compares with `reference`: not itself where compute_test and
+/// training_test have done so.
+inline std::vector<BackendEntry> compared(std::vector<BackendEntry> all) {
+#ifdef DLLAUNCH_REFERENCE_IS_COMPARED_ELSEWHERE
+  std::erase_if(all, [](const BackendEntry& entry) { return entry.name == "reference"; });
+#endif
+  return all;
+}
+
 /// Returns them in the order of backends(): fastest first, `reference` last.
 inline const std::vector<BackendEntry>& usable_backends() {
   static const std::vector<BackendEntry> usable = [] {

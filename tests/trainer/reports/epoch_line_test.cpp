@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace dllaunch {
 namespace {
 
@@ -27,6 +29,13 @@ TEST(EpochLine, TellsWhatThereIs) {
   EXPECT_EQ(epoch_line(event, 1),
             "epoch 1/1: loss 2.0000, validation loss 3.0000, mean absolute error 1.5000, 1.0 s, "
             "0 images/s");
+}
+
+TEST(EpochLine, AHugePerplexityIsShort) {
+  const EpochEvent event{
+      .epoch = 1, .loss = 258, .seconds = 1, .perplexity = std::exp(258.0), .tokens_per_s = 9};
+  EXPECT_EQ(epoch_line(event, 1),
+            "epoch 1/1: loss 258.0000, perplexity 1.117e+112, 1.0 s, 9 tokens/s");
 }
 
 }  // namespace

@@ -100,6 +100,20 @@ TEST_F(TokenTraining, ResumesWithinAnEpochBitForBit) {
             weights_at(folder_ / "whole", "step-00000018"));
 }
 
+/// A restart takes no time for what the first start has read.
+TEST_F(TokenTraining, ARunThatGoesOnChecksOnlyWhatItReads) {
+  write_shards();
+  const auto add_to_validation = [this](std::string more) {
+    write_text(folder_ / "data/x_val_0.bin", token_ids(100, 0, 7, 40) + std::move(more));
+  };
+  add_to_validation("");
+  ASSERT_TRUE(train_alone(config_, folder_ / "run", 8));
+  add_to_validation(std::string(2, '\xFF'));  // beyond the last whole sample
+  EXPECT_EQ(failure(), "");
+  std::filesystem::remove_all(folder_ / "run");
+  EXPECT_THAT(failure(), HasSubstr("x_val_0.bin: token 65535 at offset 200 is not below"));
+}
+
 TEST_F(TokenTraining, SyntheticTokensAreLearnt) {
   config_.epochs = 6;
   auto trained = train_alone(config_, folder_ / "run");

@@ -84,7 +84,7 @@ TEST_P(TwentyLosses, OfTransformersMatchReference) {
   compare_with_reference("vit-tiny");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, TwentyLosses, testing::ValuesIn(usable_backends()),
+INSTANTIATE_TEST_SUITE_P(Backends, TwentyLosses, testing::ValuesIn(compared(usable_backends())),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

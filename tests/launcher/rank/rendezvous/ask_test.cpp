@@ -19,7 +19,7 @@ class Ask : public testing::Test {
  protected:
   Heard ask(const std::vector<int>& ports, std::chrono::seconds patience = 60s) const {
     std::vector<ServerAddress> servers;
-    for (const int port : ports) servers.push_back({"localhost", port});
+    for (const int port : ports) servers.push_back({"127.0.0.1", port});
     return ask_servers(servers, inquiry_, std::chrono::steady_clock::now() + patience);
   }
   /// What the true server says to a question.
@@ -64,7 +64,7 @@ TEST_F(Ask, AnAnswerToAnotherQuestionIsNoAnswer) {
   EXPECT_EQ(ask({replayer.port()}).answer, "true");
   const auto again = ask({replayer.port()});
   EXPECT_EQ(again.answer, "");
-  EXPECT_EQ(again.unproven, "localhost:" + std::to_string(replayer.port()));
+  EXPECT_EQ(again.unproven, "127.0.0.1:" + std::to_string(replayer.port()));
 }
 
 TEST_F(Ask, ASilentServerDelaysNoOther) {

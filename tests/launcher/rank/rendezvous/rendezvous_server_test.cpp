@@ -43,11 +43,11 @@ class RendezvousServerTest : public testing::Test {
     return ask_with(secret_, port, {.rank = rank, .worker = worker});
   }
   std::string ask_with(const std::string& secret, int port, const Question& question) {
-    return ask_servers({{"localhost", port}}, {name_, question, secret}, after(20s)).answer;
+    return ask_servers({{"127.0.0.1", port}}, {name_, question, secret}, after(20s)).answer;
   }
   /// Any line.
   static std::string say(int port, const std::string& line) {
-    return exchange(connect_to("localhost", port), line, after(20s));
+    return exchange(connect_to("127.0.0.1", port), line, after(20s));
   }
   /// What a rank would say, for tests that change it.
   std::string sealed(const Question& question) const {
@@ -158,7 +158,7 @@ TEST_F(RendezvousServerTest, AQuestionThatIsPassedOnOrRepeatedIsAStrangers) {
     EXPECT_EQ(tell(port, 2, ""), "here");
   });
   auto named = duty(2);
-  named.called = {"n1", "localhost"};
+  named.called = {"n1", "localhost", "127.0.0.1"};
   const auto served = server->serve(named, after(60s));
   visitors.join();
   EXPECT_TRUE(served) << served.error().what;
@@ -170,7 +170,7 @@ TEST_F(RendezvousServerTest, AFloodOfSilentVisitorsBlocksNoRank) {
   ASSERT_TRUE(server) << server.error().what;
   std::thread visitors([&] {
     std::vector<int> silent;
-    for (int i = 0; i < 300; ++i) silent.push_back(connect_to("localhost", server->port()));
+    for (int i = 0; i < 300; ++i) silent.push_back(connect_to("127.0.0.1", server->port()));
     char byte = 0;
     EXPECT_EQ(recv(silent.front(), &byte, 1, 0), 0) << "the oldest has to go";
     EXPECT_EQ(recv(silent.back(), &byte, 1, MSG_DONTWAIT), -1) << "the newest may still speak";
@@ -188,12 +188,12 @@ TEST_F(RendezvousServerTest, AFloodOfSilentVisitorsBlocksNoRank) {
 TEST_F(RendezvousServerTest, WhoHasAskedIsAnsweredHoweverManyCameAfterHim) {
   const auto server = RendezvousServer::open(name_, 0, {0});
   ASSERT_TRUE(server) << server.error().what;
-  const int rank = connect_to("localhost", server->port());
+  const int rank = connect_to("127.0.0.1", server->port());
   const auto question =
       sealed({.rank = 1, .to = with_port("localhost", server->port()), .nonce = new_nonce()});
   ASSERT_EQ(send(rank, question.data(), question.size(), 0), std::ssize(question));
   std::vector<int> silent;
-  for (int i = 0; i < 300; ++i) silent.push_back(connect_to("localhost", server->port()));
+  for (int i = 0; i < 300; ++i) silent.push_back(connect_to("127.0.0.1", server->port()));
   const auto served = server->serve(duty(1), after(60s));
   EXPECT_TRUE(served) << served.error().what;
   std::string answer(200, '\0');
@@ -216,7 +216,7 @@ TEST_F(RendezvousServerTest, WithoutFreeDescriptorsItServesAndDoesNotSpin) {
   }
   const auto began = std::chrono::steady_clock::now();
   std::vector<int> silent;
-  for (int i = 0; i < 40; ++i) silent.push_back(connect_to("localhost", server->port()));
+  for (int i = 0; i < 40; ++i) silent.push_back(connect_to("127.0.0.1", server->port()));
   std::this_thread::sleep_for(1s);
   EXPECT_EQ(tell(server->port(), 1, ""), "here");
   int status = -1;
@@ -241,7 +241,7 @@ TEST_F(RendezvousServerTest, WhereDescriptorsAreGoneForOtherThingsItRests) {
     const rlimit none{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
     _exit(setrlimit(RLIMIT_NOFILE, &none) == 0 && !server->serve(duty(1), after(2s)) ? 0 : 1);
   }
-  const int waiting = connect_to("localhost", server->port());
+  const int waiting = connect_to("127.0.0.1", server->port());
   int status = -1;
   rusage used{};
   wait4(child, &status, 0, &used);

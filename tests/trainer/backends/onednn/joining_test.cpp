@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr Conv2d same_size{.channels = 16, .kernel = 3, .padding = 1, .bias = false};
+constexpr Conv2d of_16_channels{.channels = 16, .kernel = 3, .padding = 1, .bias = false};
 
 Graph finished(GraphBuilder net) {
   net.add("pool", GlobalAvgPool{});
@@ -24,8 +24,8 @@ std::ptrdiff_t count_with(const std::vector<std::string>& work, const std::strin
 
 TEST(OneDnnJoining, ABatchNormalisationAddsTheOtherBranchAndAppliesTheRelu) {
   GraphBuilder net("m", {2, 6, 6});
-  const int x = net.add("conv1", same_size);
-  net.add("conv2", same_size);
+  const int x = net.add("conv1", of_16_channels);
+  net.add("conv2", of_16_channels);
   const int branch = net.add("bn", BatchNorm{});
   net.add("add", Add{}, branch, x);
   net.add("relu", Relu{});
@@ -39,8 +39,8 @@ TEST(OneDnnJoining, ABatchNormalisationAddsTheOtherBranchAndAppliesTheRelu) {
 
 TEST(OneDnnJoining, AnAdditionGoesBackWithoutWork) {
   GraphBuilder net("m", {2, 6, 6});
-  const int x = net.add("conv1", same_size);
-  const int y = net.add("conv2", same_size);
+  const int x = net.add("conv1", of_16_channels);
+  const int y = net.add("conv2", of_16_channels);
   net.add("add", Add{}, y, x);
   const auto work = onednn_work(finished(std::move(net)));
   EXPECT_EQ(count_with(work, "add forward"), 1);
@@ -51,7 +51,7 @@ TEST(OneDnnJoining, AnAdditionGoesBackWithoutWork) {
 TEST(OneDnnJoining, ZerosAroundTheInputHaveNoBackwardPass) {
   GraphBuilder net("m", {2, 6, 6});
   net.add("pad", ZeroPad2d{});
-  net.add("conv", same_size);
+  net.add("conv", of_16_channels);
   const auto work = onednn_work(finished(std::move(net)));
   EXPECT_EQ(count_with(work, "pad forward"), 1);
   EXPECT_EQ(count_with(work, "pad backward"), 0);
@@ -59,7 +59,7 @@ TEST(OneDnnJoining, ZerosAroundTheInputHaveNoBackwardPass) {
 
 TEST(OneDnnJoining, AnImageIsMadeAVectorOnlyWhereSomebodyTells) {
   GraphBuilder plain("m", {2, 6, 6});
-  plain.add("conv", same_size);
+  plain.add("conv", of_16_channels);
   plain.add("flatten", Flatten{});
   plain.add("fc1", Dense{.units = 4});
   auto graph = std::move(plain).finish();
@@ -67,7 +67,7 @@ TEST(OneDnnJoining, AnImageIsMadeAVectorOnlyWhereSomebodyTells) {
   EXPECT_EQ(count_with(onednn_work(*graph), "flatten"), 0);
 
   GraphBuilder normed("m", {2, 6, 6});
-  normed.add("conv", same_size);
+  normed.add("conv", of_16_channels);
   normed.add("flatten", Flatten{});
   normed.add("bn", BatchNorm{});
   normed.add("fc1", Dense{.units = 4});

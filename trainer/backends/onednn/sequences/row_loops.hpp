@@ -46,6 +46,12 @@ template <std::size_t lanes>
   __builtin_memcpy(to, &x, sizeof x);
 }
 template <std::size_t lanes>
+[[gnu::always_inline]] inline void add_to_row(const Vector<float, lanes>& x, float* to) {
+  Vector<float, lanes> sum;
+  load_row<lanes>(to, sum);
+  store_row<lanes>(sum + x, to);
+}
+template <std::size_t lanes>
 [[gnu::always_inline]] inline float sum_of(const Vector<float, lanes>& x) {
   float sum = 0;
   for (std::size_t i = 0; i < lanes; ++i) sum += x[i];
@@ -193,29 +199,33 @@ template <std::size_t lanes>
       });
 }
 
+/// Elements of a row from the i-th on.
+template <std::size_t lanes>
+struct NormElements {
+  Vector<float, lanes> z;   // normalised
+  Vector<float, lanes> dy;  // the gradient
+  Vector<float, lanes> dz;
+
+  [[gnu::always_inline]] NormElements(const NormRow& row, std::size_t i) {
+    load_row<lanes>(row.x + i, z);
+    load_row<lanes>(row.dy + i, dy);
+    load_row<lanes>(row.weight + i, dz);
+    z = (z - row.mean) * row.inv_std;
+    dz *= dy;
+  }
+};
+
 template <std::size_t lanes>
 [[gnu::always_inline]] inline void layer_norm_backward_row(const NormRow& row) {
   RowSum<lanes> sum;
   RowSum<lanes> sum_z;
   for_each_vector<lanes>(
       row.width, [&](auto some, std::size_t i) __attribute__((always_inline)) {
-        using V = Vector<float, some()>;
-        V z;
-        V dy;
-        V weight;
-        V of_weight;
-        V of_bias;
-        load_row<some()>(row.x + i, z);
-        load_row<some()>(row.dy + i, dy);
-        load_row<some()>(row.weight + i, weight);
-        load_row<some()>(row.dweight + i, of_weight);
-        load_row<some()>(row.dbias + i, of_bias);
-        z = (z - row.mean) * row.inv_std;
-        store_row<some()>(of_weight + dy * z, row.dweight + i);
-        store_row<some()>(of_bias + dy, row.dbias + i);
-        const V scaled = dy * weight;
-        sum.add(scaled);
-        sum_z.add(scaled * z);
+        const NormElements<some()> at(row, i);
+        add_to_row<some()>(at.dy * at.z, row.dweight + i);
+        add_to_row<some()>(at.dy, row.dbias + i);
+        sum.add(at.dz);
+        sum_z.add(at.dz * at.z);
       });
   if (row.dx == nullptr) return;
   const auto width = static_cast<float>(row.width);
@@ -223,15 +233,8 @@ template <std::size_t lanes>
   const float mean_z = sum_z.total() / width;
   for_each_vector<lanes>(
       row.width, [&](auto some, std::size_t i) __attribute__((always_inline)) {
-        using V = Vector<float, some()>;
-        V z;
-        V dy;
-        V weight;
-        load_row<some()>(row.x + i, z);
-        load_row<some()>(row.dy + i, dy);
-        load_row<some()>(row.weight + i, weight);
-        z = (z - row.mean) * row.inv_std;
-        store_row<some()>((dy * weight - mean - z * mean_z) * row.inv_std, row.dx + i);
+        const NormElements<some()> at(row, i);
+        store_row<some()>((at.dz - mean - at.z * mean_z) * row.inv_std, row.dx + i);
       });
 }
 
