@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,12 +17,32 @@ namespace {
 struct Span {
   double from_s = 0;
   double to_s = 0;
+  double node_seconds = 0;           // once their number is known
+  double before_s = 0;               // until then
+  std::optional<double> nodes = {};  // since the last line
+
+  void extend(double from, double to) {
+    const double more_s = from_s - from + std::max(0.0, to - to_s);
+    (nodes ? node_seconds : before_s) += nodes.value_or(1) * more_s;
+    from_s = from;
+    to_s = std::max(to_s, to);
+  }
+  /// The first number is that of the time before, too.
+  void have(double number) {
+    node_seconds += std::exchange(before_s, 0) * number;
+    nodes = number;
+  }
 };
 
-}  // namespace
+struct Allocated {
+  double seconds = 0;
+  double node_seconds = 0;
+  double last_nodes = 0;
+};
 
-double allocated_seconds(std::string_view journal, double since_s) {
+Allocated allocated(std::string_view journal, double since_s, double planned) {
   std::map<std::pair<std::string, std::int64_t>, Span> spans;  // by job and allocation
+  Allocated all{.last_nodes = planned};
   for (const auto text : split_lines(journal)) {
     const Json line = json_object_in(std::string(text));
     const double time = value_at<double>(line, "time");
@@ -32,13 +53,31 @@ double allocated_seconds(std::string_view journal, double since_s) {
     const double took = looked ? std::max(0.0, value_at<double>(line, "seconds")) : 0;
     const auto key =
         std::pair(value_at<std::string>(line, "job"), value_at<std::int64_t>(line, "allocation"));
-    const auto [span, first] = spans.try_emplace(key, Span{time, time});
-    span->second.from_s = std::min(span->second.from_s, std::max(since_s, time - took));
-    span->second.to_s = std::max(span->second.to_s, time);
+    const auto at = spans.try_emplace(key, Span{.from_s = time, .to_s = time}).first;
+    at->second.extend(std::min(at->second.from_s, std::max(since_s, time - took)), time);
+    const auto held = value_at<double>(line, "held");
+    if (held > 0 && held <= planned) at->second.have(held);
+    all.last_nodes = at->second.nodes.value_or(planned);
   }
-  double seconds = 0;
-  for (const auto& [key, span] : spans) seconds += span.to_s - span.from_s;
-  return seconds;
+  for (auto& [key, span] : spans) {
+    if (!span.nodes) span.have(planned);
+    all.seconds += span.to_s - span.from_s;
+    all.node_seconds += span.node_seconds;
+  }
+  return all;
+}
+
+}  // namespace
+
+double allocated_seconds(std::string_view journal, double since_s) {
+  return allocated(journal, since_s, 0).seconds;
+}
+
+double mean_nodes(std::string_view journal, double since_s, int planned, double seconds) {
+  const auto found = allocated(journal, since_s, planned);
+  const double rest = std::max(0.0, seconds - found.seconds);
+  const double all = found.seconds + rest;
+  return all > 0 ? (found.node_seconds + rest * found.last_nodes) / all : found.last_nodes;
 }
 
 }  // namespace dllaunch

@@ -13,7 +13,8 @@ namespace dllaunch {
 namespace {
 
 /// Hours of so many in each node; nullopt if one of both is unknown.
-std::optional<double> hours(std::optional<int> per_node, int nodes, std::optional<double> seconds) {
+std::optional<double> hours(std::optional<int> per_node, double nodes,
+                            std::optional<double> seconds) {
   if (!per_node || !seconds) return std::nullopt;
   return *per_node * (nodes * *seconds / 3600);
 }
@@ -126,9 +127,9 @@ std::string wasted_words(const Json& wasted) {
 }  // namespace
 
 Books books_of(const RunReadings& readings, const RunOutline& plan) {
-  const auto hours_of = [&plan](auto what, std::optional<double> seconds) {
-    if (plan.components.empty())
-      return hours(plan.occupies.*what, plan.nodes + plan.recovery.spare_nodes, seconds);
+  const double nodes = readings.nodes.value_or(plan.nodes + plan.recovery.spare_nodes);
+  const auto hours_of = [&plan, nodes](auto what, std::optional<double> seconds) {
+    if (plan.components.empty()) return hours(plan.occupies.*what, nodes, seconds);
     // They start and end together.
     std::optional<double> sum = 0;
     for (const auto& one : plan.components)

@@ -17,6 +17,7 @@ namespace dllaunch {
 
 struct RunReadings {
   std::optional<double> seconds = {};         // in its allocations; of an array all tasks
+  std::optional<double> nodes = {};           // that it had on average; nullopt: as planned
   std::optional<double> wasted_seconds = {};  // by interruptions
   EventReadings events = {};
   std::vector<std::optional<std::int64_t>> kernel_peaks = {};  // by rank; empty: unknown

@@ -29,6 +29,15 @@ double seconds_of(const RunOutline& plan, const RunDir& dir, double known_s,
   return std::max(known_s, std::min(std::max(journal, history.span_seconds()), most_seconds));
 }
 
+/// Nodes that an elastic run had on average; nullopt: as many as planned.
+std::optional<double> nodes_of(const RunOutline& plan, const RunDir& dir,
+                               std::optional<double> seconds) {
+  if (!plan.recovery.elastic() || !seconds) return std::nullopt;
+  return mean_nodes(file_end(dir.path + "/supervisor.jsonl", most_bytes),
+                    began_at_s(dir, plan.launcher), plan.nodes + plan.recovery.spare_nodes,
+                    *seconds);
+}
+
 }  // namespace
 
 std::optional<double> wasted_seconds(const History& history, int restarts) {
@@ -45,6 +54,7 @@ Books hours_so_far(const RunOutline& plan, const RunDir& dir, double seconds,
   // Of an array, not all tasks run at a time.
   if (!plan.array) readings.seconds = seconds_of(plan, dir, seconds, history);
   if (readings.seconds == 0.0) readings.seconds.reset();
+  readings.nodes = nodes_of(plan, dir, readings.seconds);
   return books_of(readings, plan);
 }
 
@@ -61,6 +71,7 @@ Books read_books(System& system, const RunOutline& plan, const RunDir& dir, cons
       .cpu_joules = outcome.cpu_joules};
   // Neither events nor Slurm tell how long it ran: as of a `run:` whose dllaunch was killed.
   if (readings.seconds == 0.0 && !outcome.queue_seconds) readings.seconds.reset();
+  if (!plan.array) readings.nodes = nodes_of(plan, dir, readings.seconds);
   // Restarts of an array's tasks are in their own directories.
   if (plan.array) readings.wasted_seconds.reset();
   if (plan.launcher == Launcher::slurm) {

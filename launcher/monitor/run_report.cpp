@@ -17,6 +17,7 @@
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_size.hpp"
 #include "launcher/run/summary.hpp"
 #include "support/counted.hpp"
 #include "support/json.hpp"
@@ -55,6 +56,7 @@ std::string place_line(const RunPlaces& places) {
   if (!places.nodes.empty()) line += (line.empty() ? "on " : " on ") + places.nodes;
   std::string text = line.empty() ? "" : "  " + shown_line(line) + "\n";
   if (!places.network.empty()) text += "  " + shown_line(places.network) + "\n";
+  if (!places.sizes.empty()) text += "  " + places.sizes + "\n";
   return text;
 }
 
@@ -74,7 +76,9 @@ std::string summary_lines(const StoredRun& run, const RunPlaces& places, const J
            cost_line(hour_words(so_far), "so far: ");
   std::string line;
   append(line, text_in(at(summary, "status")));
-  append(line, count(at(summary, "ranks"), "rank"));
+  const std::string planned = count(at(summary, "planned_ranks"), "rank");
+  append(line, planned.empty() ? count(at(summary, "ranks"), "rank")
+                               : number(at(summary, "ranks"), "{:.0f}") + " of " + planned);
   append(line, count(at(summary, "epochs"), "epoch"));
   append(line, number(at(summary, "seconds"), "{:.1f} s"));
   append(line, number(at(summary, "val_accuracy"), "val_accuracy {:.4f}"));
@@ -180,6 +184,7 @@ RunPlaces places_of(const StoredRun& run) {
   const auto journal = read_journal(run.dir);
   for (const auto& attempt : journal.history) add(attempt.job);
   if (journal.nodes) places.network = words_of(*journal.nodes);
+  places.sizes = change_words(run.plan, sizes_in(journal, run.plan, run.job_id));
   add(run.job_id);
   return places;
 }

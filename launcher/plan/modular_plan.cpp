@@ -39,7 +39,7 @@ Result<Ok> check_component(const std::string& name, const LaunchPlan& plan) {
   if (plan.recovery.elastic())
     return Error{ErrorKind::bad_request,
                  within(name, "recovery.min_nodes does not combine with components"),
-                 "remove it: the components of a job keep their nodes"};
+                 "give resources.nodes one number: a job that loses a node is requeued as a whole"};
   return Ok{};
 }
 

@@ -18,6 +18,7 @@
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
+#include "launcher/run/run_size.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
 #include "support/json_fields.hpp"
@@ -132,10 +133,13 @@ Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, b
 
 Summary final_summary(System& system, const StoredRun& run, const Outcome& outcome,
                       const RunTotals& totals) {
-  auto summary = summary_of(outcome, totals, run.plan.ranks(), run.trains,
+  const auto job = job_of(system, run);
+  const int ranks = ranks_now(run.plan, sizes_in(read_journal(run.dir), run.plan, job));
+  auto summary = summary_of(outcome, totals, ranks, run.trains,
                             seconds_since_began(run.dir, run.plan.launcher));
+  if (ranks < run.plan.ranks()) summary.planned_ranks = run.plan.ranks();
   summary.books = read_books(system, run.plan, run.dir, outcome, summary, totals.history());
-  summary.submission = submission_name(run.plan, job_of(system, run), run.dir);
+  summary.submission = submission_name(run.plan, job, run.dir);
   add_earlier(read_earlier(system, run.dir), summary);
   return summary;
 }

@@ -120,6 +120,8 @@ void add_past_runs(System& system, const Job& job, const std::set<std::string>& 
   for (const auto& path : known_runs(system, most_runs)) {
     const auto run = read_stored_run(system, path);
     if (!run || run->plan.name != job.name) continue;
+    // Of one that lost nodes it is not known which ranks took how long.
+    if (value_at<std::int64_t>(run->summary, "planned_ranks") > 0) continue;
     const auto seconds = seconds_in(system, *run, job, work.own_ranks);
     if (!seconds || ran_on(run->dir, others)) continue;
     auto& size = sizes[run->plan.ranks()];

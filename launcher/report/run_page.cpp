@@ -61,6 +61,7 @@ PageSection overview(const RunForPage& record) {
   add_fact(
       facts, "ranks",
       fmt::format("{} on {}", record.run.plan.ranks(), counted(record.run.plan.nodes, "node")));
+  add_fact(facts, "as nodes were lost and given", record.places.sizes);
   add_fact(facts, "epochs", formatted(value_at<double>(summary, "epochs", no_number), "{:.0f}"));
   add_fact(facts, "validation accuracy",
            formatted(value_at<double>(summary, "val_accuracy", no_number), "{:.4f}"));

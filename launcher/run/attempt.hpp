@@ -45,6 +45,7 @@ struct Attempt {
   bool new_checkpoint = false;     // since the start of the attempt
   bool idle = false;               // hung: silent, and ignored the request to save
   bool enough_nodes = false;       // lost_node: the allocation has enough nodes without it
+  int nodes = 0;                   // of the ranks; 0: as planned
 };
 
 /// Returns how an attempt ended: "rank 1 on n2 was killed by signal 9 (SIGKILL)".

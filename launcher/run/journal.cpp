@@ -72,6 +72,8 @@ void visit_fields(Field& field, JournalAttempt& begun) {
   field("attempt", begun.attempt);
   field("generation", begun.fencing_token);
   field.unless_empty("checkpoint", begun.checkpoint);
+  field.unless_empty("nodes", within(begun.nodes, 0, most_number));
+  field.unless_empty("held", within(begun.held, 0, most_number));
 }
 
 /// How an attempt ended.
@@ -141,15 +143,18 @@ void take(const Json& line, Journal& journal) {
   if (head.event == "attempt" || head.event == "ended") journal.decided = false;
   if (head.event == "attempt") {
     journal.put_back_for_nodes = 0;
+    auto begun = read_what_fits<JournalAttempt>(line);
     history.push_back({.job = head.job,
                        .allocation = head.allocation,
-                       .checkpoint = read_what_fits<JournalAttempt>(line).checkpoint});
+                       .checkpoint = std::move(begun.checkpoint),
+                       .nodes = begun.nodes});
   } else if (head.event == "ended") {
     auto attempt = part_of<Attempt>(line, head);
     // The attempt's start precedes it, unless the disk was full then.
     const bool begun = !history.empty() && history.back().cause == Cause::cut_short &&
                        history.back().job == attempt.job &&
                        history.back().allocation == attempt.allocation;
+    attempt.nodes = begun ? history.back().nodes : 0;
     if (begun)
       history.back() = std::move(attempt);
     else

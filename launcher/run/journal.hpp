@@ -24,6 +24,8 @@ struct JournalAttempt {
   int attempt = 1;  // in this allocation
   std::int64_t fencing_token = 0;
   std::string checkpoint = {};  // newest at the start; empty: none
+  int nodes = 0;                // of the ranks, where they may be fewer than planned; 0: as planned
+  int held = 0;                 // of the job then, like the former
 };
 
 struct JournalDecision {

@@ -14,6 +14,8 @@ constexpr EventField attempt_fields[] = {
     {"attempt", "the number of this start in the allocation"},
     {"generation", "the number of this start of the run (DLLAUNCH_GENERATION)"},
     {"checkpoint", "the newest at the start; absent: none"},
+    {"nodes", "of the ranks, where they may be fewer than planned (recovery.min_nodes)"},
+    {"held", "nodes that the job had then, likewise"},
 };
 
 constexpr EventField ended_fields[] = {

@@ -144,6 +144,7 @@ Json to_json(const Summary& summary) {
   const auto add = [&](const char* key, const std::string& text) {
     if (!text.empty()) document[key] = text;
   };
+  if (summary.planned_ranks > 0) document["planned_ranks"] = summary.planned_ranks;
   for (const auto& [status, count] : summary.tasks)
     document["tasks"][std::string(to_string(status))] = count;
   if (summary.tokens_per_s) document["tokens_per_s"] = *summary.tokens_per_s;
@@ -166,9 +167,13 @@ Json to_json(const Summary& summary) {
 
 namespace {
 
-/// Returns "2 ranks"; for an array "10 tasks" or "10 tasks (8 completed, 2 failed)".
+/// Returns "2 ranks" or "2 of 4 ranks"; for an array "10 tasks" or "10 tasks (8 completed, 2
+/// failed)".
 std::string what_ended(const Summary& summary) {
-  if (summary.tasks.empty()) return counted(summary.ranks, "rank");
+  const int planned = summary.planned_ranks;
+  if (summary.tasks.empty())
+    return planned > 0 ? fmt::format("{} of {}", summary.ranks, counted(planned, "rank"))
+                       : counted(summary.ranks, "rank");
   int all = 0;
   std::string how;
   for (const auto& [status, count] : summary.tasks) {

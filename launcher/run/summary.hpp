@@ -106,7 +106,8 @@ struct Summary {
   RunStatus status = RunStatus::completed;
   double seconds = 0;                        // wall time without the queue
   std::optional<double> queue_seconds = {};  // absent locally
-  int ranks = 1;                             // of an array: per task
+  int ranks = 1;                             // at the end; of an array: per task
+  int planned_ranks = 0;                     // where they were more; 0: as many
   TaskCounts tasks = {};
   std::optional<std::int64_t> epochs = {};  // absent for `run:`
   std::optional<double> images_per_s = {};

@@ -190,8 +190,10 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   NodesLeft left;
   for (const auto& name : *given) {
     const bool ours = std::find(still->begin(), still->end(), name) != still->end();
+    // This process runs: its own node was only too busy to answer in time.
+    const bool here = name == allocation.host;
     const bool lost = std::any_of(states->begin(), states->end(), [&](const SlurmNode& node) {
-      return node.name == name && is_gone(node.state);
+      return node.name == name && is_gone(node.state) && !(here && is_in_doubt(node.state));
     });
     (ours && !lost ? left.there : left.gone).push_back(name);
   }

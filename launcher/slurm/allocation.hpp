@@ -70,7 +70,7 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const 
 
 struct NodesLeft {
   std::vector<std::string> there = {};  // in the order given
-  std::vector<std::string> gone = {};   // removed from the job, down, or silent
+  std::vector<std::string> gone = {};   // removed from the job, down, or silent, but for this one
 };
 /// The state of the job's nodes. nullopt: no answer, the job is ending, or it has started anew.
 std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,

@@ -172,8 +172,12 @@ struct Situation {
   const int restarts = attempts_here(incarnations) - 1;
   const int most_restarts = settings.plan.max_restarts;
   const int fruitless = without_checkpoint(incarnations);
-  const milliseconds backoff = backoff_after(fruitless);
+  const milliseconds backoff = backoff_of();
 
+  /// What ended the ranks of a lost node is not on the others.
+  milliseconds backoff_of() const {
+    return is(Cause::lost_node) && fruitless <= 1 ? milliseconds(0) : backoff_after(fruitless);
+  }
   bool is(Cause cause) const { return last.cause == cause; }
   bool left_with(int code) const {
     return is(Cause::failed) && (last.exit_code == code || last.dead.exit_code == code);
@@ -373,12 +377,17 @@ const Attempt* last_incarnation(const std::vector<Attempt>& history) {
   return found == history.rend() ? nullptr : &*found;
 }
 
-bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings) {
+bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings,
+                      bool same_allocation) {
   const auto when = settings.plan.preflight;
   if (when == PreflightWhen::never) return false;
   if (history.empty()) return when == PreflightWhen::always;
-  // Pre-flight needs the controller too.
   const auto& last = history.back();
+  // The nodes that are left had the ranks a moment ago, but for spare ones.
+  const bool shrinks = same_allocation && last.cause == Cause::lost_node && last.enough_nodes &&
+                       settings.plan.spare_nodes == 0;
+  if (shrinks && when != PreflightWhen::always) return false;
+  // Pre-flight needs the controller too.
   return last.cause != Cause::not_started || !last.detail.empty();
 }
 

@@ -47,8 +47,9 @@ Decision without_restart(Decision decision);
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
                                         const RecoverySettings& settings, bool same_allocation);
 
-/// Whether a pre-flight is due before the next start.
-bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings);
+/// Whether a pre-flight is due before the next start. `same_allocation`: as the last attempt's.
+bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings,
+                      bool same_allocation);
 
 /// Returns what to do in an allocation with too few fit nodes; nullopt: start the ranks anyway.
 /// `unfit`: host list of unfit nodes, for the reason `why`. `in_a_row`: consecutive requeues for

@@ -37,6 +37,7 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
   if (!left) left.emplace();
   if (left->there.empty() && run.recovery.plan.elastic())
     if (auto all = expand_hosts(run.allocation.nodes)) left->there = *std::move(all);
+  const auto held = left->there.size();
   std::optional<NodeFitness> fitness;
   if (preflight) {
     auto found = look_for_fit_nodes(system, run.dir.path, left->gone);
@@ -49,6 +50,7 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
   }
   auto nodes = pick_nodes(*std::move(fitness), wanted, chooses, nearness);
   nodes.lost = !left->gone.empty();
+  nodes.held = held;
   return nodes;
 }
 

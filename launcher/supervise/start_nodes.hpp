@@ -19,7 +19,8 @@ struct StartNodes {
   NodeFitness fitness = {};  // empty: no pre-flight ran
   std::string list = {};     // for srun --nodelist; empty: srun chooses
   bool too_few = false;
-  bool lost = false;  // Slurm has lost some nodes
+  bool lost = false;     // Slurm has lost some nodes
+  std::size_t held = 0;  // that the job has; 0: unknown
 };
 
 /// What else decides which nodes are taken; see nearest_nodes().

@@ -156,11 +156,13 @@ class Supervisor {
     }
   }
 
-  bool started_here_before() const {
-    return std::any_of(history_.begin(), history_.end(), [this](const Attempt& one) {
-      return one.job == run_.job() && one.allocation == run_.allocation.restarts;
-    });
+  bool is_here(const Attempt& one) const {
+    return one.job == run_.job() && one.allocation == run_.allocation.restarts;
   }
+  bool started_here_before() const {
+    return std::ranges::any_of(history_, [this](const Attempt& one) { return is_here(one); });
+  }
+  bool continues_here() const { return !history_.empty() && is_here(history_.back()); }
 
   bool know_the_past() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
@@ -255,12 +257,13 @@ class Supervisor {
   /// Checks the nodes before a start. Returns a decision if too few are fit.
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
-    const bool preflight = is_preflight_due(history_, run_.recovery);
+    const bool preflight = is_preflight_due(history_, run_.recovery, continues_here());
     const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before(),
                                           {numberer_.network(), numberer_.before()});
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
+    held_ = run_.recovery.plan.elastic() ? static_cast<int>(nodes.held) : 0;
     if (!nodes.list.empty()) start_on(nodes, here);
     if (here.nodes < run_.nodes)
       system_.log(fmt::format("dllaunch: {} of {} nodes: the ranks start on those\n", here.nodes,
@@ -298,7 +301,9 @@ class Supervisor {
                                .allocation = attempt.allocation,
                                .attempt = attempts_here(history_),
                                .fencing_token = ownership->fencing_token(),
-                               .checkpoint = checkpoint};
+                               .checkpoint = checkpoint,
+                               .nodes = held_ > 0 ? static_cast<int>(here.nodes) : 0,
+                               .held = held_};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
     AttemptWatch watch(system_, here, *ownership, signals_, allocation_end_,
@@ -473,6 +478,7 @@ class Supervisor {
   std::vector<Attempt> history_;
   int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
+  int held_ = 0;                            // nodes of an elastic job
   double last_written_s_ = 0;               // by previous supervisors
   std::optional<RunOwnership> ownership_;   // of the last attempt
   bool refused_ = false;                    // the journal error was reported

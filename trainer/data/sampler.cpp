@@ -22,6 +22,25 @@ void cut(std::int64_t begin, std::int64_t end, int largest, std::vector<Slice>& 
   }
 }
 
+std::int64_t pieces(std::int64_t count, std::int64_t size) {
+  return (count + size - 1) / size;
+}
+
+/// The step's micro-batches are those of its images, not of its ranks.
+std::vector<Slice> deal_batches(std::int64_t count, const StepShape& shape, std::int64_t position,
+                                int rank) {
+  const auto batches = static_cast<int>(pieces(shape.images, shape.batch_size));
+  const auto last = static_cast<int>(part_begin(batches, shape.ranks, rank + 1));
+  std::vector<Slice> slices;
+  for (auto i = static_cast<int>(part_begin(batches, shape.ranks, rank)); i < last; ++i) {
+    const std::int64_t begin = part_begin(count, batches, i);
+    const auto images = static_cast<int>(part_begin(count, batches, i + 1) - begin);
+    if (images > 0) slices.push_back({position + begin, images});
+  }
+  if (slices.empty()) slices.push_back({position + part_begin(count, batches, last), 0});
+  return slices;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t images) {
@@ -36,7 +55,7 @@ std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, st
 }
 
 std::int64_t steps_per_epoch(std::int64_t images, const StepShape& shape) {
-  return (images + shape.global_batch() - 1) / shape.global_batch();
+  return pieces(images, shape.global_batch());
 }
 
 std::int64_t step_images(std::int64_t images, const StepShape& shape, std::int64_t position) {
@@ -47,12 +66,15 @@ std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::i
                              int rank) {
   assert(rank >= 0 && rank < shape.ranks);
   const std::int64_t count = step_images(images, shape, position);
+  if (shape.images > 0 && shape.same_batches) return deal_batches(count, shape, position, rank);
   const std::int64_t begin = position + part_begin(count, shape.ranks, rank);
   const std::int64_t end = position + part_begin(count, shape.ranks, rank + 1);
+  const std::int64_t largest_share = pieces(count, shape.ranks);
+  const std::int64_t batches = pieces(largest_share, shape.batch_size);
+  const bool alike = shape.images > 0 && shape.in_step && batches > 0;
   std::vector<Slice> slices;
-  cut(begin, end, shape.batch_size, slices);
-  const std::int64_t largest_share = (count + shape.ranks - 1) / shape.ranks;
-  const std::int64_t batches = (largest_share + shape.batch_size - 1) / shape.batch_size;
+  cut(begin, end, alike ? static_cast<int>(pieces(largest_share, batches)) : shape.batch_size,
+      slices);
   const auto least = static_cast<std::size_t>(shape.in_step ? std::max<std::int64_t>(batches, 1)
                                                             : std::int64_t{1});
   while (slices.size() < least) slices.push_back({end, 0});

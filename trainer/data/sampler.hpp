@@ -13,8 +13,11 @@ struct StepShape {
   int batch_size = 1;       // largest micro-batch, images
   int accumulate = 1;       // micro-batches per rank, at most
   bool in_step = false;     // every rank has the same number of micro-batches, some possibly empty
-  std::int64_t images = 0;  // per step, over all ranks; 0: as many as fit; then `accumulate` is not
+  std::int64_t images = 0;  // per step, over all ranks; 0: as many as fit; else `accumulate` is not
                             // a bound
+  /// With `images`: not only steps, but micro-batches too have the same images on any ranks, as
+  /// statistics over a micro-batch require. Ranks differ by up to one of them.
+  bool same_batches = false;
 
   std::int64_t global_batch() const { return images > 0 ? images : whole_rank() * ranks; }
   /// The ranks that would have such steps with full micro-batches, which a learning rate scales
@@ -48,7 +51,8 @@ std::int64_t step_images(std::int64_t images, const StepShape& shape, std::int64
 ///
 /// A step covers the next global_batch() positions, rank by rank, so its images do not depend on
 /// the ranks if their product with batch_size and accumulate, or `images`, stays the same. A
-/// smaller last step is divided evenly: shares differ by at most one image.
+/// smaller last step is divided evenly: shares differ by at most one image. With `images` and
+/// `in_step`, the micro-batches of a rank are alike: statistics over all ranks' need many images.
 std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::int64_t position,
                              int rank);
 

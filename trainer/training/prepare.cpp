@@ -229,6 +229,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
                    .images = options.config.global_batch};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+  session.shape.same_batches = !session.graph.buffers.empty() && !options.config.sync_batch_norm;
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
   if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
   auto choices = earlier_choices(session, communicator);

@@ -26,5 +26,28 @@ TEST(AllocatedTime, LeavesOutEarlierRuns) {
   EXPECT_EQ(allocated_seconds(R"({"time":9e99})", 0), 0);
 }
 
+/// Four nodes until one is lost, and after a requeue.
+TEST(AllocatedTime, OfAnElasticJobCountsTheNodesThatItHad) {
+  constexpr std::string_view elastic =
+      R"({"time":100,"event":"preflight","job":"7","allocation":0,"seconds":10}
+{"time":100,"event":"attempt","job":"7","allocation":0,"nodes":4,"held":4}
+{"time":140,"event":"ended","job":"7","allocation":0,"cause":"lost_node"}
+{"time":140,"event":"attempt","job":"7","allocation":0,"nodes":3,"held":3}
+{"time":160,"event":"ended","job":"7","allocation":0}
+{"time":500,"event":"attempt","job":"7","allocation":1,"nodes":2,"held":2}
+{"time":510,"event":"ended","job":"7","allocation":1}
+)";
+  const double seconds = 50 + 20 + 10;
+  EXPECT_EQ(allocated_seconds(elastic, 0), seconds);
+  const double node_seconds = 50 * 4 + 20 * 3 + 10 * 2;
+  EXPECT_NEAR(mean_nodes(elastic, 0, 4, seconds), node_seconds / seconds, 1e-9);
+  EXPECT_NEAR(mean_nodes(elastic, 0, 4, seconds + 20), (node_seconds + 20 * 2) / (seconds + 20),
+              1e-9)
+      << "what goes on has as many as last";
+  EXPECT_EQ(mean_nodes(journal, 0, 4, 90), 4) << "a job that is not elastic";
+  EXPECT_EQ(mean_nodes("", 0, 4, 90), 4);
+  EXPECT_EQ(mean_nodes("", 0, 4, 0), 4);
+}
+
 }  // namespace
 }  // namespace dllaunch

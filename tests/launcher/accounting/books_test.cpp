@@ -33,6 +33,11 @@ TEST(Books, CountHoursOfWholeNodesWithTheSpareOnes) {
   EXPECT_EQ(books.wasted.gpu_hours, 4 * 4 * 0.1);
 }
 
+TEST(Books, OfAnElasticRunCountTheNodesThatItHad) {
+  const auto books = books_of({.seconds = 1800, .nodes = 2.5}, outline(4, {.cores = 64}));
+  EXPECT_EQ(books.core_hours, 2.5 * 64 * 0.5);
+}
+
 TEST(Books, OfAModularRunAreThoseOfItsComponents) {
   RunOutline plan;
   plan.nodes = 3;

@@ -125,6 +125,22 @@ TEST(RunReport, TellsJobsAndNodes) {
   EXPECT_TRUE(shown().starts_with("  Slurm jobs 7, 9 on n[1-2]\n")) << shown();
 }
 
+TEST(RunReport, TellsHowManyRanksAnElasticRunHad) {
+  const TemporaryFolder folder;
+  auto run = finished_run();
+  run.dir.path = folder.path();
+  run.job_id = "9";
+  run.plan.nodes = 2;
+  run.plan.recovery.min_nodes = 1;
+  run.summary["planned_ranks"] = 3;
+  for (const int nodes : {2, 1})
+    ASSERT_TRUE(append_to_journal(
+        run.dir, line_of(JournalAttempt{.time = 1, .job = "9", .nodes = nodes, .held = nodes})));
+  const auto text = render_run_report(run, places_of(run), Json());
+  EXPECT_NE(text.find("\n  ranks 2, then 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("failed, 2 of 3 ranks, 3 epochs"), std::string::npos) << text;
+}
+
 TEST(RunReport, SaysWhetherThroughputHasTheFirstEpoch) {
   auto run = finished_run();
   run.summary["first_epoch_excluded"] = true;

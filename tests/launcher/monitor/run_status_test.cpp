@@ -57,6 +57,23 @@ TEST_F(RunStatusTest, SpareNodesAreSaid) {
             std::string::npos);
 }
 
+TEST_F(RunStatusTest, AnElasticRunSaysTheRanksThatThereAre) {
+  RunStatusView status;
+  auto& plan = status.run_state.run.plan;
+  plan.nodes = 4;
+  plan.ranks_per_node = 2;
+  plan.recovery.min_nodes = 2;
+  const auto says = [&status](const char* words) {
+    return render_status(status).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("  ranks       8 on 4 nodes, at least 2\n"));
+  EXPECT_FALSE(to_json(status).contains("ranks_now"));
+  status.sizes = {4, 3};
+  EXPECT_TRUE(says("  ranks       6 on 3 of 4 nodes, at least 2\n"));
+  EXPECT_EQ(to_json(status)["ranks_now"], 6);
+  EXPECT_EQ(to_json(status)["nodes_now"], 3);
+}
+
 TEST_F(RunStatusTest, APendingOneSaysWhyAndUntilWhen) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   const auto text = shown(path, "7|PENDING|2026-11-20T20:07:21|0:00||Priority\n");

@@ -146,6 +146,17 @@ TEST(ModularPlan, MoreRanksThanPortsAreToldOf) {
   EXPECT_THAT(made->whole.warnings, Contains(HasSubstr("65 ranks a node, and 64 ports")));
 }
 
+TEST(ModularPlan, ARangeOfNodesIsRefused) {
+  auto job = two_components();
+  job.components[1].job.resources.nodes = 2;
+  job.components[1].job.recovery.min_nodes = 1;
+  const auto made = joined(job);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().what, HasSubstr("recovery.min_nodes does not combine with components"));
+  EXPECT_THAT(made.error().what, HasSubstr("trainer"));
+  EXPECT_THAT(made.error().hint, HasSubstr("give resources.nodes one number"));
+}
+
 TEST(ModularPlan, WhatHeterogeneousJobsCannotDoIsRefused) {
   auto job = two_components();
   job.components[0].job.stage = {"/data"};

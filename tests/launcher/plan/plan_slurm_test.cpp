@@ -70,6 +70,7 @@ TEST(PlanSlurm, ElasticJobsTakeFewerNodesAndKeepTheGlobalBatch) {
   job.recovery.min_nodes = 1;
   const auto made = planned(job, facts);
   EXPECT_EQ(option(made, "--nodes"), "1-2");
+  EXPECT_THAT(render_plan(made), HasSubstr("on 2 nodes, at least 1, 2 per node"));
   EXPECT_EQ(option(made, "--ntasks-per-node"), "absent");
   EXPECT_EQ(option(made, "--mincpus"), "112");
   EXPECT_EQ(option(made, "--no-kill"), "");

@@ -79,7 +79,10 @@ TEST(Journal, LinesAreThoseOfTheTable) {
   stopped.next = Next::stop;
   stopped.wanted_requeue = true;
   stopped.exclude = "n2";
-  const std::string lines[] = {line_of(begun), line_of(begun, ended, 11),
+  auto smaller = begun;
+  smaller.nodes = 3;
+  smaller.held = 4;
+  const std::string lines[] = {line_of(smaller), line_of(begun, ended, 11),
                                line_of(JournalPreflight{.time = 12, .unfit = "n2", .why = "dark"}),
                                line_of(JournalNodes{.time = 12,
                                                     .order = "n[1,3,2]",

@@ -32,6 +32,14 @@ TEST(Summary, AddsUpARun) {
   EXPECT_EQ(totals.end_status(), "completed");
 }
 
+TEST(Summary, OfFewerRanksThanPlannedSaysSo) {
+  auto summary = summarize(two_epochs(), RunStatus::completed, 20, 3);
+  EXPECT_FALSE(to_json(summary).contains("planned_ranks"));
+  summary.planned_ranks = 4;
+  EXPECT_EQ(to_json(summary)["planned_ranks"], 4);
+  EXPECT_EQ(render_summary(summary, {}).substr(0, 24), "completed: 3 of 4 ranks,");
+}
+
 /// Written while training goes on: told late, and only what it stopped is lost.
 TEST(Summary, ACheckpointCostsWhatItBlocked) {
   RunTotals totals;

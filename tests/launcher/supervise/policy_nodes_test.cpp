@@ -25,6 +25,24 @@ TEST(PolicyNodes, WithEnoughLeftTheRanksGoOnHere) {
   EXPECT_EQ(decide({killed(1), lost(true)}, command, {}).reason, "lost node n2; restart 2 of 3");
 }
 
+/// What ended the ranks is not on the nodes that are left: they go on at once.
+TEST(PolicyNodes, NothingIsWaitedForOrCheckedBeforeTheRanksGoOn) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(decide({saved(lost(true))}, training, {}).backoff, 0s);
+  EXPECT_EQ(decide({lost(true)}, training, {}).backoff, 0s);
+  EXPECT_EQ(decide({lost(true), lost(true)}, training, {}).backoff, 2s);
+  EXPECT_EQ(decide({killed(1)}, training, {}).backoff, 1s);
+  auto settings = training;
+  settings.plan.preflight = PreflightWhen::restarts;
+  settings.plan.min_nodes = 2;
+  EXPECT_FALSE(is_preflight_due({lost(true)}, settings, /*same_allocation=*/true));
+  EXPECT_TRUE(is_preflight_due({lost(true)}, settings, /*same_allocation=*/false));
+  EXPECT_TRUE(is_preflight_due({lost(false)}, settings, /*same_allocation=*/true));
+  settings.plan.spare_nodes = 1;
+  EXPECT_TRUE(is_preflight_due({lost(true)}, settings, /*same_allocation=*/true))
+      << "a spare node had no ranks yet";
+}
+
 TEST(PolicyNodes, WithoutTheJobGoesBack) {
   const auto decision = decide({lost(false)}, training, {});
   EXPECT_EQ(decision.next, Next::requeue);

@@ -59,15 +59,15 @@ TEST(PolicyWaits, ForSlurmToMissANode) {
 TEST(PolicyWaits, NodesAreLookedAtBeforeTheStartsThatTheJobFileSays) {
   auto settings = training;
   settings.plan.preflight = PreflightWhen::never;
-  EXPECT_FALSE(is_preflight_due({killed(1)}, settings));
+  EXPECT_FALSE(is_preflight_due({killed(1)}, settings, true));
   settings.plan.preflight = PreflightWhen::restarts;
-  EXPECT_FALSE(is_preflight_due({}, settings));
-  EXPECT_TRUE(is_preflight_due({killed(1)}, settings));
-  EXPECT_TRUE(is_preflight_due({unreachable()}, settings)) << "a node does not answer";
-  EXPECT_FALSE(is_preflight_due({ended(Cause::not_started, 1)}, settings))
+  EXPECT_FALSE(is_preflight_due({}, settings, true));
+  EXPECT_TRUE(is_preflight_due({killed(1)}, settings, true));
+  EXPECT_TRUE(is_preflight_due({unreachable()}, settings, true)) << "a node does not answer";
+  EXPECT_FALSE(is_preflight_due({ended(Cause::not_started, 1)}, settings, true))
       << "no controller, no pre-flight";
   settings.plan.preflight = PreflightWhen::always;
-  EXPECT_TRUE(is_preflight_due({}, settings));
+  EXPECT_TRUE(is_preflight_due({}, settings, true));
 }
 
 TEST(PolicyWaits, AJobGoesBackWithoutUnfitNodesButNotForEver) {

@@ -139,6 +139,17 @@ TEST_F(Allocated, ElasticRanksGoOnWithFewerNodes) {
   EXPECT_TRUE(choose_start_nodes(system_, elastic, false, true).too_few);
 }
 
+/// Slurm's word of a node that is busy may be old; of this one the process knows better.
+TEST_F(Allocated, ThisNodeIsThereWhileSlurmOnlyMissesItsAnswer) {
+  slurm_says("RUNNING", "n[1-3]", "ALLOCATED*");
+  auto from_n2 = run(0);
+  from_n2.allocation.host = "n2";
+  EXPECT_EQ(nodes_left(system_, from_n2.allocation)->gone, std::vector<std::string>());
+  EXPECT_TRUE(has_enough_nodes(system_, from_n2));
+  slurm_says("RUNNING", "n[1-3]", "DOWN*");
+  EXPECT_THAT(nodes_left(system_, from_n2.allocation)->gone, ElementsAre("n2"));
+}
+
 TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {
   slurm_says("RUNNING", "n[1,3]", "DOWN");
   EXPECT_TRUE(has_enough_nodes(system_, run(1)));

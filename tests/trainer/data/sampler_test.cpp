@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
+#include <utility>
 
 namespace dllaunch {
 namespace {
@@ -102,6 +104,7 @@ TEST(Sampler, AStepHasTheNextPositionsRankByRankInEvenShares) {
 /// The micro-batches have the same images, plus empty ones at the end.
 TEST(Sampler, InStepAllRanksHaveEquallyManyMicroBatches) {
   for (auto [images, shape] : cases()) {
+    if (shape.images > 0) continue;  // they are cut otherwise: see below
     for (std::int64_t position = 0; position < images; position += shape.global_batch()) {
       std::size_t most = 0;
       for (int rank = 0; rank < shape.ranks; ++rank) {
@@ -168,6 +171,54 @@ TEST(Sampler, AStepKeepsItsImagesOnFewerRanks) {
   EXPECT_EQ(counts, (std::vector<int>{8, 2, 8, 3, 8, 3}));
   EXPECT_EQ(four.worth_ranks(), 4);
   EXPECT_EQ(three.worth_ranks(), 4);
+}
+
+/// Nodes are lost and given at any step: each image is dealt once an epoch, to the step, and with
+/// `same_batches` to the micro-batch, that it would have had on all ranks.
+TEST(Sampler, EveryImageIsDealtOnceAcrossChangesOfTheRanks) {
+  std::mt19937 random(7);
+  const auto below = [&random](int bound) { return static_cast<int>(random() % unsigned(bound)); };
+  for (int round = 0; round < 300; ++round) {
+    StepShape shape{.ranks = 4, .batch_size = 1 + below(9), .in_step = round % 3 == 0};
+    shape.images = 1 + below(60);
+    shape.same_batches = round % 3 == 1;
+    const std::int64_t images = 1 + below(500);
+    std::vector<int> seen(static_cast<std::size_t>(images));
+    for (std::int64_t at = 0; at < images; at += shape.images) {
+      std::multiset<std::pair<std::int64_t, int>> batches[2];
+      for (const bool whole : {true, false}) {
+        shape.ranks = whole ? 4 : 1 + below(6);
+        const auto as_many = deal_step(images, shape, at, 0).size();
+        for (int rank = 0; rank < shape.ranks; ++rank) {
+          const auto slices = deal_step(images, shape, at, rank);
+          if (shape.in_step) {
+            ASSERT_EQ(slices.size(), as_many);
+          }
+          for (const auto& [begin, count] : slices) {
+            ASSERT_LE(count, shape.batch_size);
+            if (count > 0) batches[whole].emplace(begin, count);
+            for (int i = 0; i < count && !whole; ++i) {
+              ASSERT_GE(begin + i, at);
+              ASSERT_LT(begin + i, at + shape.images);
+              ++seen[static_cast<std::size_t>(begin + i)];
+            }
+          }
+        }
+      }
+      if (shape.same_batches) {
+        ASSERT_EQ(batches[false], batches[true]);
+      }
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), images);
+  }
+}
+
+TEST(Sampler, InStepTheMicroBatchesOfFewerRanksAreAlike) {
+  const StepShape three{.ranks = 3, .batch_size = 8, .in_step = true, .images = 32};
+  std::vector<int> counts;
+  for (int rank = 0; rank < 3; ++rank)
+    for (const auto& slice : deal_step(100, three, 0, rank)) counts.push_back(slice.count);
+  EXPECT_EQ(counts, (std::vector<int>{6, 4, 6, 5, 6, 5}));
 }
 
 TEST(Sampler, ValidationTakesEveryImageOnce) {
