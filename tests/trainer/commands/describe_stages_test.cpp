@@ -52,7 +52,7 @@ TEST(DescribeStages, CountsTheStatesOfTheOptimizer) {
     for (const Json& stage : document["stages"]) {
       bytes += stage["held_bytes"].get<std::int64_t>();
     }
-    return bytes / 23'528'522.0;
+    return static_cast<double>(bytes) / 23'528'522.0;
   };
   EXPECT_NEAR(held(R"(, "optimizer": {"name": "adamw"})", 2), 16, 0.01);
   EXPECT_NEAR(held(R"(, "optimizer": {"name": "adamw"}, "ema": {"decay": 0.9})", 2), 20, 0.01);

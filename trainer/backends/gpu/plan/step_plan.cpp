@@ -68,6 +68,14 @@ Window window_of(const Operation& op) {
   return std::visit([](const auto& kind) { return window_along_axes(kind); }, op);
 }
 
+namespace {
+
+std::optional<Error> joint_error(const Graph& graph) {
+  if (!graph.joints.input && !graph.joints.output) return std::nullopt;
+  return Error{ErrorKind::bad_request, "GPUs do not compute stages of a pipeline yet",
+               "use resources.device: cpu, or runtime.pipeline.stages: 1"};
+}
+
 std::optional<Error> window_error(const Graph& graph) {
   constexpr std::int64_t most = std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
   for (const Node& node : graph.nodes) {
@@ -91,6 +99,14 @@ std::optional<Error> token_error(const Graph& graph) {
                  "put it first, or compute on CPUs"};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> graph_error(const Graph& graph) {
+  auto error = joint_error(graph);
+  if (!error) error = window_error(graph);
+  return error ? error : token_error(graph);
 }
 
 StepPlan plan_steps(const Graph& graph, int batch) {

@@ -38,13 +38,13 @@ struct StepPlan {
 
 StepPlan plan_steps(const Graph& graph, int batch);
 
-/// bad_request: a max pooling has a window of more than 65,536 elements; the place of the largest
-/// is stored in 16 bits.
-std::optional<Error> window_error(const Graph& graph);
-
-/// bad_request: an embedding reads another node than the input. Activations of 16 bits hold no ids,
-/// so only the input's are kept as floats.
-std::optional<Error> token_error(const Graph& graph);
+/// Why GPUs do not compute a graph (bad_request); nullopt: they do.
+/// - A max pooling has a window of more than 65,536 elements; the place of the largest is stored in
+///   16 bits.
+/// - An embedding reads another node than the input. Activations of 16 bits hold no ids, so only
+///   the input's are kept as floats.
+/// - It is a stage of a pipeline.
+std::optional<Error> graph_error(const Graph& graph);
 
 /// Returns the window of a convolution or pooling.
 Window window_of(const Operation& op);

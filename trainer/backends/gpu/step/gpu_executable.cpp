@@ -485,13 +485,7 @@ Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOp
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library) {
-  if (graph.joints.input || graph.joints.output) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("backend {} does not compute stages of a pipeline", backend),
-                 "use resources.device cpu, or runtime.pipeline.stages: 1"};
-  }
-  if (auto error = window_error(graph)) return *std::move(error);
-  if (auto error = token_error(graph)) return *std::move(error);
+  if (auto error = graph_error(graph)) return *std::move(error);
   if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
     return compiled<float>(graph, options, library);
   }
