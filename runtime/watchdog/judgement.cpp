@@ -141,8 +141,13 @@ std::vector<Overdue> overdue_waits(std::span<const RankState> ranks, std::int64_
     collectives.push_back(late);
   }
   found.insert(found.begin(), collectives.begin(), collectives.end());
+  // The message that a stopped rank waits for may have come long ago.
+  const auto is_doubtful = [](const Overdue& each) {
+    return each.wait.is_message() && !is_answering(each.longest);
+  };
   std::ranges::stable_sort(found, [&](const Overdue& a, const Overdue& b) {
     if ((a.wait == known) != (b.wait == known)) return a.wait == known;
+    if (is_doubtful(a) != is_doubtful(b)) return is_doubtful(b);
     return a.longest.waiting_age_ns > b.longest.waiting_age_ns;
   });
   return found;

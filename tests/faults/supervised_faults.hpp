@@ -54,8 +54,9 @@ inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
 /// Each fault once in CI; what shows it again in another light has five rounds with --full.
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
-      "OneRunAndItsGoodput",  "ARankOfAScriptIsStopped",    "AScriptNearsItsTimeLimit",
-      "AUserRequeuesAScript", "ANodeOfAScriptIsPoweredOff", "ARequeuedJobHasAllNodesAgain"};
+      "OneRunAndItsGoodput",    "ARankOfAScriptIsStopped",    "AScriptNearsItsTimeLimit",
+      "AUserRequeuesAScript",   "ANodeOfAScriptIsPoweredOff", "ARequeuedJobHasAllNodesAgain",
+      "ARankOfAStageIsStopped", "ARankOfAStageIsSlow"};
   return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 

@@ -61,7 +61,7 @@ void Pipeline::connect(std::vector<Graph> graphs, SampleSizes sizes) {
   shared_ = shared_with_others(graphs_, place_.stage);
   sizes.input = static_cast<std::size_t>(elements_of(graph().input_shape()));
   sizes.output = static_cast<std::size_t>(elements_of(graph().nodes.back().shape));
-  links_ = std::make_unique<StageLinks>(place_, *stages_, activity_, sizes);
+  links_ = std::make_unique<StageLinks>(stages(), sizes);
 }
 
 void Pipeline::copy_buffers(const Executable& from, Executable& to) const {
@@ -95,18 +95,19 @@ void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& 
     const auto own = static_cast<std::size_t>(std::ranges::find(shared.stages, place_.stage) -
                                               shared.stages.begin());
     first.to_plain(slot, layout.at(gradients, slot), of_stages[own].data());
-    const Pending exchange = stages_->open();
+    std::vector<Pending> exchanges(shared.stages.size());
     for (std::size_t i = 0; i < of_stages.size(); ++i) {
       if (i == own) continue;
-      stages_->receive(exchange, of_stages[i].data(), of_stages[i].size(), shared.stages[i],
+      exchanges[i] = stages_->open();
+      stages_->receive(exchanges[i], of_stages[i].data(), of_stages[i].size(), shared.stages[i],
                        shared_rounds_);
-      stages_->send(exchange, of_stages[own].data(), of_stages[own].size(), shared.stages[i],
+      stages_->send(exchanges[i], of_stages[own].data(), of_stages[own].size(), shared.stages[i],
                     shared_rounds_);
     }
     ++shared_rounds_;
-    if (activity_ != nullptr) activity_->begin_wait_for(place_.rank_of(shared.stages[own == 0]));
-    stages_->wait(exchange);
-    if (activity_ != nullptr) activity_->end_wait();
+    for (std::size_t i = 0; i < of_stages.size(); ++i) {
+      if (i != own) stages()(exchanges[i], shared.stages[i]);
+    }
     std::vector<std::byte> sum = of_stages.front();  // in the order of stages: the same bits
     for (std::size_t i = 1; i < of_stages.size(); ++i) add(first.dtype(), sum, of_stages[i]);
     first.from_plain(slot, sum.data(), layout.at(gradients, slot));

@@ -15,6 +15,7 @@
 #include "trainer/graph/stages.hpp"
 #include "trainer/pipeline/schedule.hpp"
 #include "trainer/pipeline/stage_links.hpp"
+#include "trainer/pipeline/stage_wait.hpp"
 
 namespace dllaunch {
 
@@ -38,7 +39,9 @@ class Pipeline {
   /// The ranks that have this stage: their gradients are summed.
   Communicator& replicas() { return *replicas_; }
   /// The stages of this rank's replica, in order.
-  Peers& stages() { return *stages_; }
+  StageWait stages() const {
+    return {.place = place_, .peers = stages_.get(), .activity = activity_};
+  }
 
   /// Sets the graphs of all stages, and what travels between them.
   void connect(std::vector<Graph> graphs, SampleSizes sizes);

@@ -21,16 +21,15 @@ std::span<T> part_of(std::span<std::byte> message, std::size_t& at, std::size_t 
 
 }  // namespace
 
-StageLinks::StageLinks(const StagePlace& place, Peers& peers, Activity* activity,
-                       const SampleSizes& sizes)
-    : place_(place), peers_(peers), activity_(activity), sizes_(sizes) {
-  if (!place.is_first()) {
-    batches_.from = place.stage - 1;
+StageLinks::StageLinks(const StageWait& stages, const SampleSizes& sizes)
+    : wait_(stages), place_(stages.place), peers_(*stages.peers), sizes_(sizes) {
+  if (!place_.is_first()) {
+    batches_.from = place_.stage - 1;
     for (auto& buffer : batches_.buffers) buffer.resize(batch_bytes(sizes.input));
     outgoing_gradient_.resize(sizes.batch * sizes.input);
   }
-  if (!place.is_last()) {
-    gradients_.from = place.stage + 1;
+  if (!place_.is_last()) {
+    gradients_.from = place_.stage + 1;
     for (auto& buffer : gradients_.buffers) {
       buffer.resize(sizes.batch * sizes.output * sizeof(float));
     }
@@ -62,14 +61,13 @@ void StageLinks::expect_next(Inlet& inlet) {
 
 void StageLinks::wait(Pending pending, int for_stage) {
   if (peers_.is_done(pending)) return;
-  if (activity_ == nullptr) return peers_.wait(pending);
-  const RankPhase before = activity_->phase();
-  const int micro_batch = activity_->micro_batch();
-  activity_->enter(RankPhase::pipeline, micro_batch);
-  activity_->begin_wait_for(place_.rank_of(for_stage));
-  peers_.wait(pending);
-  activity_->end_wait();
-  activity_->enter(before, micro_batch);
+  Activity* const activity = wait_.activity;
+  if (activity == nullptr) return wait_(pending, for_stage);
+  const RankPhase before = activity->phase();
+  const int micro_batch = activity->micro_batch();
+  activity->enter(RankPhase::pipeline, micro_batch);
+  wait_(pending, for_stage);
+  activity->enter(before, micro_batch);
 }
 
 std::span<const std::byte> StageLinks::receive(Inlet& inlet) {

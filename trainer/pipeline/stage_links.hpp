@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/activity/activity.hpp"
 #include "runtime/communicators/peers/peers.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/pipeline/schedule.hpp"
+#include "trainer/pipeline/stage_wait.hpp"
 
 namespace dllaunch {
 
@@ -32,9 +32,8 @@ struct SampleSizes {
 /// have started before it sends.
 class StageLinks {
  public:
-  /// `peers`: one rank per stage, in their order. `activity` may be nullptr; it and `peers` outlive
-  /// this.
-  StageLinks(const StagePlace& place, Peers& peers, Activity* activity, const SampleSizes& sizes);
+  /// What `stages` points to outlives this.
+  StageLinks(const StageWait& stages, const SampleSizes& sizes);
   ~StageLinks();
 
   /// Begins a step, or a validation if not `backward`. Every stage calls it with the same numbers,
@@ -68,9 +67,9 @@ class StageLinks {
   void send(std::span<const std::byte> message, int to, std::uint64_t round);
   void wait(Pending pending, int for_stage);
 
+  StageWait wait_;
   StagePlace place_;
   Peers& peers_;
-  Activity* activity_;
   SampleSizes sizes_;
   Inlet batches_;
   Inlet gradients_;

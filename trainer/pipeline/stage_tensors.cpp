@@ -27,57 +27,58 @@ std::vector<Tensor> unpacked(std::span<const std::byte> bytes) {
   return std::move(file->tensors);
 }
 
-void send(Peers& stages, std::span<const std::byte> bytes, int to) {
-  const Pending sending = stages.open();
-  stages.send(sending, bytes.data(), bytes.size(), to, /*round=*/0);
-  stages.wait(sending);
+void send_bytes(const StageWait& stages, const void* data, std::size_t size, int to,
+                std::uint64_t round) {
+  const Pending sending = stages.peers->open();
+  stages.peers->send(sending, static_cast<const std::byte*>(data), size, to, round);
+  stages(sending, to);
 }
 
-std::vector<std::byte> receive(Peers& stages, std::size_t size, int from) {
-  std::vector<std::byte> bytes(size);
-  const Pending receiving = stages.open();
-  stages.receive(receiving, bytes.data(), bytes.size(), from, /*round=*/0);
-  stages.wait(receiving);
-  return bytes;
+void receive_bytes(const StageWait& stages, void* data, std::size_t size, int from,
+                   std::uint64_t round) {
+  const Pending receiving = stages.peers->open();
+  stages.peers->receive(receiving, static_cast<std::byte*>(data), size, from, round);
+  stages(receiving, from);
+}
+
+/// Messages of two rounds: the size, then so many bytes.
+void send(const StageWait& stages, std::vector<Tensor> tensors, int to) {
+  const std::vector<std::byte> bytes = packed(std::move(tensors));
+  const std::int64_t size = std::ssize(bytes);
+  send_bytes(stages, &size, sizeof size, to, 0);
+  send_bytes(stages, bytes.data(), bytes.size(), to, 1);
+}
+
+std::vector<Tensor> receive(const StageWait& stages, int from) {
+  std::int64_t size = 0;
+  receive_bytes(stages, &size, sizeof size, from, 0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  receive_bytes(stages, bytes.data(), bytes.size(), from, 1);
+  return unpacked(bytes);
 }
 
 }  // namespace
 
-std::vector<Tensor> gather_tensors(Peers& stages, std::vector<Tensor> own) {
-  std::vector<std::byte> mine;
-  if (stages.rank() > 0) mine = packed(std::move(own));
-  const std::int64_t size = std::ssize(mine);
-  const auto sizes = stages.gather_all({&size, 1});
-  if (stages.rank() > 0) {
-    send(stages, mine, 0);
+std::vector<Tensor> gather_tensors(const StageWait& stages, std::vector<Tensor> own) {
+  if (!stages.place.is_first()) {
+    send(stages, std::move(own), 0);
     return {};
   }
   std::unordered_set<std::string> names;
   for (const Tensor& tensor : own) names.insert(tensor.name);
-  for (int stage = 1; stage < stages.size(); ++stage) {
-    const auto bytes = static_cast<std::size_t>(sizes[static_cast<std::size_t>(stage)]);
-    for (Tensor& tensor : unpacked(receive(stages, bytes, stage))) {
+  for (int stage = 1; stage < stages.place.stages; ++stage) {
+    for (Tensor& tensor : receive(stages, stage)) {
       if (names.insert(tensor.name).second) own.push_back(std::move(tensor));
     }
   }
   return own;
 }
 
-std::vector<Tensor> scatter_tensors(Peers& stages, std::vector<std::vector<Tensor>> of_stages) {
-  const auto count = static_cast<std::size_t>(stages.size());
-  std::vector<std::vector<std::byte>> messages(count);
-  std::vector<std::int64_t> sizes(count, 0);
-  for (std::size_t stage = 1; stage < of_stages.size(); ++stage) {
-    messages[stage] = packed(std::move(of_stages[stage]));
-    sizes[stage] = std::ssize(messages[stage]);
-  }
-  const auto all = stages.gather_all(sizes);  // rank 0's come first
-  if (stages.rank() > 0) {
-    const auto mine = static_cast<std::size_t>(all[static_cast<std::size_t>(stages.rank())]);
-    return unpacked(receive(stages, mine, 0));
-  }
-  for (int stage = 1; stage < stages.size(); ++stage) {
-    send(stages, std::exchange(messages[static_cast<std::size_t>(stage)], {}), stage);
+std::vector<Tensor> scatter_tensors(const StageWait& stages,
+                                    std::vector<std::vector<Tensor>> of_stages) {
+  if (!stages.place.is_first()) return receive(stages, 0);
+  for (int stage = 1; stage < stages.place.stages; ++stage) {
+    send(stages, std::move(of_stages[static_cast<std::size_t>(stage)]), stage);
   }
   return std::move(of_stages.front());
 }

@@ -4,17 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicators/peers/peers.hpp"
+#include "trainer/pipeline/stage_wait.hpp"
 #include "trainer/tensors/safetensors.hpp"
 
 namespace dllaunch {
 
 /// Collective. The first stage gets the tensors of all, in stage order; of those that several
 /// stages have, the first. Other stages get none.
-std::vector<Tensor> gather_tensors(Peers& stages, std::vector<Tensor> own);
+std::vector<Tensor> gather_tensors(const StageWait& stages, std::vector<Tensor> own);
 
 /// Collective. Each stage gets its element of `of_stages`, which only the first stage gives.
-std::vector<Tensor> scatter_tensors(Peers& stages, std::vector<std::vector<Tensor>> of_stages);
+std::vector<Tensor> scatter_tensors(const StageWait& stages,
+                                    std::vector<std::vector<Tensor>> of_stages);
 
 /// Returns, for each stage, the tensors of `all` whose name `belongs` there; removes them.
 template <typename Belongs>

@@ -48,10 +48,10 @@ GatheredTensors checkpoint_tensors(const Session& session) {
 Result<Ok> deal_to_stages(const Session& session, std::vector<Tensor>& weights,
                           std::vector<Tensor>& states) {
   if (session.pipeline == nullptr) return Ok{};
-  Peers& stages = session.pipeline->stages();
+  const StageWait stages = session.pipeline->stages();
   const auto& graphs = session.pipeline->graphs();
   const auto deal = [&](std::vector<Tensor>& all, const auto& belongs) {
-    auto dealt = deal_tensors(all, stages.size(), [&](int stage, const std::string& name) {
+    auto dealt = deal_tensors(all, stages.place.stages, [&](int stage, const std::string& name) {
       return belongs(graphs[static_cast<std::size_t>(stage)], name);
     });
     auto fits = none_left(all);

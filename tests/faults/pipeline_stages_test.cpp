@@ -1,0 +1,87 @@
+// A rank of a pipeline's stage is killed, stopped or slow, on the real test Slurm: it is named, and
+// the weights are those of one process that trains all stages by itself.
+#include "tests/faults/supervised_faults.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class PipelineStages : public SupervisedFaults {
+ protected:
+  /// Rank 1, on n2, is the second stage. The cut is given, so that starts do not measure it.
+  void start_stages() {
+    start_training({"runtime.pipeline.stages=2", "runtime.pipeline.cut=[pool1]",
+                    "train.accumulate=4", "train.dataset.images=256", "train.epochs=8"});
+  }
+  std::vector<std::string> lines_of(const std::string& kind) const {
+    std::vector<std::string> lines;
+    for (const auto& event : events_of(work_->run_dir(), kind)) lines.push_back(event["line"]);
+    return lines;
+  }
+  std::string weights_without_stages() {
+    Json job = Json::parse(work_->text_of("run/train.json"));
+    job["runtime"].erase("pipeline");
+    Workplace alone(work_->path() + "-without-stages");
+    alone.program = std::string(DLLAUNCH_BIN_DIR) + "/dltrain";
+    alone.environment = {{"OMP_NUM_THREADS", "1"}};
+    const auto ended = alone.run({"--config", alone.file("train.json", job.dump())});
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return weights_of(alone.path());
+  }
+  void expect_end(int restarts) {
+    const auto ended = work_->wait(120s);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
+    const auto expected = weights_without_stages();
+    EXPECT_THAT(expected, testing::StartsWith("step-00000064"));
+    EXPECT_TRUE(weights_of(work_->run_dir()) == expected) << journal();
+    EXPECT_EQ(steps_in_history(work_->run_dir()), 64);
+    EXPECT_EQ(summary()["restarts"], restarts) << journal();
+    EXPECT_THAT(cluster_->on_head({"scontrol", "show", "job", work_->job_id()}),
+                HasSubstr("Restarts=0"));
+  }
+};
+
+TEST_P(PipelineStages, ARankOfAStageIsKilled) {
+  start_stages();
+  if (HasFailure()) return;
+  kill(rank(1), SIGKILL);
+  expect_end(1);
+  EXPECT_THAT(journal(),
+              HasSubstr("rank 1 on n2 was killed by signal 9 (SIGKILL); restart 1 of 3"));
+}
+
+TEST_P(PipelineStages, ARankOfAStageIsStopped) {
+  start_stages();
+  if (HasFailure()) return;
+  kill(rank(1), SIGSTOP);
+  expect_end(1);
+  // No other rank of its node could say more.
+  EXPECT_THAT(lines_of("stall"),
+              Contains(AllOf(HasSubstr("rank 0 has waited"), HasSubstr("no word from n2 (rank 1)"),
+                             HasSubstr("gave up"))));
+}
+
+/// Stopped for four fifths of the time, the first stage takes longer than the second, which has
+/// more to compute.
+TEST_P(PipelineStages, ARankOfAStageIsSlow) {
+  start_stages();
+  if (HasFailure()) return;
+  for (std::vector<pid_t> slow; !(slow = processes_of(work_->run_dir(), 0)).empty();) {
+    kill(slow.front(), SIGSTOP);
+    std::this_thread::sleep_for(400ms);
+    kill(slow.front(), SIGCONT);
+    std::this_thread::sleep_for(100ms);
+  }
+  expect_end(0);
+  EXPECT_THAT(work_->text_of("stderr") + work_->text_of("stdout"),
+              HasSubstr("stage 1 of 2 computes"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, PipelineStages, testing::Range(0, rounds));
+
+}  // namespace
+}  // namespace dllaunch
