@@ -90,14 +90,4 @@ std::vector<Graph> cut_graph(const Graph& graph, std::span<const int> after) {
   return stages;
 }
 
-std::vector<std::string> shared_parameters(const Graph& one, const Graph& other) {
-  std::vector<std::string> names;
-  for (const Parameter& parameter : one.parameters) {
-    if (std::ranges::count(other.parameters, parameter.name, &Parameter::name) > 0) {
-      names.push_back(parameter.name);
-    }
-  }
-  return names;
-}
-
 }  // namespace dllaunch

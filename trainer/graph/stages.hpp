@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "trainer/graph/graph.hpp"
@@ -18,8 +17,5 @@ std::vector<int> cut_points(const Graph& graph);
 /// joints are set. Nodes, parameters and buffers keep their names; a parameter that nodes of
 /// several stages read is in each of them, with the same initial weights.
 std::vector<Graph> cut_graph(const Graph& graph, std::span<const int> after);
-
-/// Returns the names of the parameters that are in both stages.
-std::vector<std::string> shared_parameters(const Graph& one, const Graph& other);
 
 }  // namespace dllaunch

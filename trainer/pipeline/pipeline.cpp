@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "runtime/activity/observed_communicator.hpp"
@@ -11,6 +13,8 @@
 namespace dllaunch {
 
 namespace {
+
+constexpr int bits_of_number = 20;  // of a shared parameter, in the round of its messages
 
 /// Adds plain values of a type.
 void add(DType type, std::span<std::byte> sum, std::span<const std::byte> values) {
@@ -25,9 +29,14 @@ void add(DType type, std::span<std::byte> sum, std::span<const std::byte> values
 }  // namespace
 
 std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, int stage) {
+  std::set<std::string> all;
+  for (const Graph& each : stages) {
+    for (const Parameter& parameter : each.parameters) all.insert(parameter.name);
+  }
   std::vector<SharedParameter> shared;
   for (const Parameter& parameter : stages[at(stage)].parameters) {
     SharedParameter found{.name = parameter.name, .stages = {}};
+    found.number = static_cast<std::uint64_t>(std::distance(all.begin(), all.find(found.name)));
     for (int other = 0; other < std::ssize(stages); ++other) {
       const auto& theirs = stages[at(other)].parameters;
       if (std::ranges::find(theirs, parameter.name, &Parameter::name) != theirs.end()) {
@@ -36,6 +45,7 @@ std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, i
     }
     if (found.stages.size() > 1) shared.push_back(std::move(found));
   }
+  std::ranges::sort(shared, {}, &SharedParameter::number);
   return shared;
 }
 
@@ -46,7 +56,7 @@ Result<std::unique_ptr<Pipeline>> Pipeline::open(std::unique_ptr<Peers> world, i
   pipeline->activity_ = activity;
   const StagePlace& place = pipeline->place_;
   pipeline->stages_ = world->split(place.replica, place.stage);
-  auto replicas = open_host_group([&] { return world->split(place.stage, place.replica); });
+  auto replicas = open_host_group(world->split(place.stage, place.replica));
   if (!replicas) return std::move(replicas).error();
   pipeline->replicas_ = *std::move(replicas);
   if (activity != nullptr) {
@@ -70,6 +80,8 @@ void Pipeline::copy_buffers(const Executable& from, Executable& to) const {
 
 Executable& Pipeline::executable_for(const Pass& pass, Executable& first) {
   const std::size_t i = at(pass.micro_batch) % (others.size() + 1);
+  in_flight_ += pass.forward ? 1 : -1;
+  assert(in_flight_ <= std::ssize(others) + 1);
   Executable& next = i == 0 ? first : *others[i - 1];
   if (!pass.forward) return next;
   if (newest_ != nullptr && newest_ != &next) copy_buffers(*newest_, next);
@@ -85,6 +97,7 @@ void Pipeline::end_step(Executable& first) {
 void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& layout,
                                     std::span<std::byte> gradients) {
   for (const SharedParameter& shared : shared_) {
+    const std::uint64_t round = sums_ << bits_of_number | shared.number;
     const auto& slots = first.slots();
     const auto found = std::ranges::find(slots, shared.name, &ParameterSlot::name);
     assert(found != slots.end());
@@ -100,11 +113,10 @@ void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& 
       if (i == own) continue;
       exchanges[i] = stages_->open();
       stages_->receive(exchanges[i], of_stages[i].data(), of_stages[i].size(), shared.stages[i],
-                       shared_rounds_);
+                       round);
       stages_->send(exchanges[i], of_stages[own].data(), of_stages[own].size(), shared.stages[i],
-                    shared_rounds_);
+                    round);
     }
-    ++shared_rounds_;
     for (std::size_t i = 0; i < of_stages.size(); ++i) {
       if (i != own) stages()(exchanges[i], shared.stages[i]);
     }
@@ -112,6 +124,7 @@ void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& 
     for (std::size_t i = 1; i < of_stages.size(); ++i) add(first.dtype(), sum, of_stages[i]);
     first.from_plain(slot, sum.data(), layout.at(gradients, slot));
   }
+  ++sums_;
 }
 
 std::vector<std::string> Pipeline::counted_before() const {

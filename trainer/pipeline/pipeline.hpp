@@ -22,10 +22,11 @@ namespace dllaunch {
 /// A parameter that several stages have.
 struct SharedParameter {
   std::string name;
-  std::vector<int> stages;  // ascending
+  std::vector<int> stages;   // ascending
+  std::uint64_t number = 0;  // among the names of all stages: the same on each
 };
 
-/// Returns those that `stage` shares with others.
+/// Returns those that `stage` shares with others, by number.
 std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, int stage);
 
 class Pipeline {
@@ -78,8 +79,9 @@ class Pipeline {
   std::vector<Graph> graphs_;
   std::vector<SharedParameter> shared_;
   std::unique_ptr<StageLinks> links_;
+  int in_flight_ = 0;             // micro-batches between their passes
   Executable* newest_ = nullptr;  // whose buffers are
-  std::uint64_t shared_rounds_ = 0;
+  std::uint64_t sums_ = 0;        // of shared gradients so far
 };
 
 }  // namespace dllaunch

@@ -43,9 +43,4 @@ constexpr int most_in_flight(const StagePlace& place, int micro_batches) {
   return std::min(place.stages - place.stage, micro_batches);
 }
 
-/// Returns the part of a step that a stage waits if all stages take equally long.
-constexpr double bubble_fraction(int stages, int micro_batches) {
-  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
-}
-
 }  // namespace dllaunch

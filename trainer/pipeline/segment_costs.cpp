@@ -114,7 +114,9 @@ SegmentCost estimate_segment(const Graph& segment, const TrainingSizes& sizes) {
     }
     for (const int parameter : node.parameters) {
       const Parameter& weight = segment.parameters[at(parameter)];
-      bytes += 4 * static_cast<double>(elements_of(weight.shape));
+      const double weights = 4 * static_cast<double>(elements_of(weight.shape));
+      bytes += weights;
+      if (!weight.frozen && sizes.accumulates) kept += weights;
       if (parameter == node.parameters.front() && !weight.frozen) passes += 1;
     }
     cost.seconds +=

@@ -14,6 +14,7 @@ namespace dllaunch {
 struct TrainingSizes {
   int batch = 1;  // samples of a micro-batch
   Precision precision = Precision::fp32;
+  bool accumulates = false;  // several micro-batches a step: each in flight has gradients to add
   double states = 0;  // numbers per weight besides its gradient that a rank keeps: the optimiser's
                       // and the average's; less than one each if ranks share them
 };

@@ -10,6 +10,7 @@
 #include "support/counted.hpp"
 #include "support/position.hpp"
 #include "trainer/graph/stages.hpp"
+#include "trainer/tensors/safetensors.hpp"
 
 namespace dllaunch {
 namespace {
@@ -65,6 +66,12 @@ Error refusal(const std::string& what, const std::string& hint) {
   return {ErrorKind::bad_request, "runtime.pipeline.cut: " + what, hint};
 }
 
+std::string_view why_no_cut(const Graph& whole, int node) {
+  if (node == 0) return "no layer comes before it";
+  if (node + 1 == std::ssize(whole.nodes)) return "no layer comes after it";
+  return "more than one value is needed later, or the next layer is computed with it";
+}
+
 /// Returns, per stage, the segment after its last.
 Result<std::vector<int>> given_ends(const Graph& whole, const std::vector<int>& points,
                                     const std::vector<std::string>& names) {
@@ -77,15 +84,13 @@ Result<std::vector<int>> given_ends(const Graph& whole, const std::vector<int>& 
       for (const int point : points) {
         all += (all.empty() ? "" : ", ") + whole.nodes[at(point)].name;
       }
-      return refusal(fmt::format("model {} has no layer {}", whole.model, name),
+      return refusal(fmt::format("model {} has no layer {}", whole.model, shown_name(name)),
                      "cut after one of: " + all);
     }
     if (at_node == points.end()) {
-      return refusal(
-          fmt::format("there is no cut after {}: more than one value is needed later, or the next "
-                      "layer is computed with it",
-                      whole.nodes[at(node)].name),
-          "cut after " + near_points(whole, points, node));
+      return refusal(fmt::format("there is no cut after {}: {}", whole.nodes[at(node)].name,
+                                 why_no_cut(whole, node)),
+                     "cut after " + near_points(whole, points, node));
     }
     const int end = static_cast<int>(at_node - points.begin()) + 1;
     if (!ends.empty() && end <= ends.back()) {

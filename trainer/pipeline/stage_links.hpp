@@ -27,9 +27,9 @@ struct SampleSizes {
   std::size_t targets = 0;  // 0: labels suffice
 };
 
-/// A send ends before the call returns: a neighbour that computes does not make messages move. A
-/// receive starts as soon as its buffer is free. Deadlock-free, since every rank's next receives
-/// have started before it sends.
+/// A send ends before the call returns: a rank that computes moves no messages, so its neighbour
+/// would wait for the rest of a large one. A receive starts as soon as its buffer is free.
+/// Deadlock-free, since every rank's next receives have started before it sends.
 class StageLinks {
  public:
   /// What `stages` points to outlives this.
@@ -40,7 +40,7 @@ class StageLinks {
   /// after all messages of the one before.
   void begin(int micro_batches, bool backward);
 
-  /// On all stages but the first: the next micro-batch, valid until the next call but one. Its
+  /// On all stages but the first: the next micro-batch, valid until the next call. Its
   /// `images` are the output of the stage before.
   Batch receive_batch();
   /// On all stages but the last: sends the output of `from`, whose latest forward() was `batch`,

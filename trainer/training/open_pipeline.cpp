@@ -31,7 +31,7 @@ int micro_batches_of(const TrainConfig& config, int replicas) {
 Result<Ok> check_ranks(int ranks, int stages) {
   if (ranks % stages == 0) return Ok{};
   return Error{ErrorKind::bad_request,
-               fmt::format("runtime.pipeline: {} cannot be {} of equally many ranks",
+               fmt::format("runtime.pipeline: {} cannot be divided equally among {}",
                            counted(ranks, "rank"), counted(stages, "stage")),
                fmt::format("start a multiple of {} ranks", stages)};
 }
@@ -60,6 +60,7 @@ CutOptions cut_options(const TrainConfig& config, int replicas) {
           .micro_batches = micro_batches_of(config, replicas),
           .sizes = {.batch = config.batch_size,
                     .precision = config.precision,
+                    .accumulates = micro_batches_of(config, replicas) > 1,
                     .states = states_of(config, replicas)}};
 }
 
@@ -68,7 +69,8 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   const TrainConfig& config = session.config;
   const int stages = config.runtime.pipeline.stages;
   if (stages == 1) return Ok{};
-  if (auto fits = check_ranks(communicator.size(), stages); !fits) return fits;
+  std::optional<Error> closed = error_of(check_ranks(communicator.size(), stages));
+  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   CutOptions cut_as = cut_options(config, communicator.size() / stages);
   cut_as.memory_bytes = rank_memory_left(options.ranks_on_node);
   const auto compile = [&](const Graph& segment) -> Result<std::unique_ptr<Executable>> {
@@ -83,7 +85,7 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   }
 
   auto world = options.open_peers();
-  std::optional<Error> closed = error_of(world);
+  closed = error_of(world);
   if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   auto pipeline = Pipeline::open(*std::move(world), stages, session.activity);
   closed = error_of(pipeline);

@@ -1,6 +1,5 @@
 #include "trainer/training/train.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -62,9 +61,10 @@ BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
           .say = options.say};
 }
 
-/// With gradient lag, the reduction has a whole step's time whatever the bucket size.
+/// Not with gradient lag, whose reduction has a whole step's time, nor in a pipeline, whose stages
+/// would measure each other.
 bool tunes_buckets(const RuntimeConfig& runtime) {
-  return !runtime.bucket_mb && runtime.gradient_lag == 0;
+  return !runtime.bucket_mb && runtime.gradient_lag == 0 && runtime.pipeline.stages == 1;
 }
 
 /// Exchanged in every step, summed over ranks.

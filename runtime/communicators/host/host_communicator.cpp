@@ -30,13 +30,12 @@ Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env)
   return tcp ? open_hierarchical_in_nodes_of(*std::move(kept), 1) : open_mpi(env);
 }
 
-Result<std::unique_ptr<Communicator>> open_host_group(
-    const std::function<std::unique_ptr<Peers>()>& part) {
-  auto peers = part();
-  if (peers->size() == 1) return stand_in_for(1);
-  auto hierarchical = open_hierarchical(std::move(peers));
-  if (hierarchical) return hierarchical;
-  return open_hierarchical_in_nodes_of(part(), 1);
+Result<std::unique_ptr<Communicator>> open_host_group(std::unique_ptr<Peers> group) {
+  if (group->size() == 1) return stand_in_for(1);
+  auto apart = group->split(/*colour=*/0, group->rank());  // if they cannot share memory
+  auto hierarchical = open_hierarchical(std::move(group));
+  return hierarchical ? std::move(hierarchical)
+                      : open_hierarchical_in_nodes_of(std::move(apart), 1);
 }
 
 }  // namespace dllaunch

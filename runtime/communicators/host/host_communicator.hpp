@@ -2,7 +2,6 @@
 // Has no collectives of its own: it picks solo, hierarchical or mpi, and the transport below.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "runtime/communicators/communicator.hpp"
@@ -16,9 +15,7 @@ namespace dllaunch {
 /// goes through the transport, and rank 0 warns.
 Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env);
 
-/// Collective. Opens the fastest communicator of a part of the ranks, likewise. `part`, collective
-/// too, returns them; it is called once or twice.
-Result<std::unique_ptr<Communicator>> open_host_group(
-    const std::function<std::unique_ptr<Peers>()>& part);
+/// Collective among `group`, a part of the ranks. Opens their fastest communicator.
+Result<std::unique_ptr<Communicator>> open_host_group(std::unique_ptr<Peers> group);
 
 }  // namespace dllaunch

@@ -36,7 +36,7 @@ TEST(Pipeline, SumsGradientsOfSharedParameters) {
   ASSERT_TRUE(opened) << opened.error().what;
   Pipeline& pipeline = **opened;
   EXPECT_EQ(pipeline.replicas().size(), 1);
-  EXPECT_EQ(pipeline.stages().rank(), pipeline.place().stage);
+  EXPECT_EQ(pipeline.stages().peers->rank(), pipeline.place().stage);
   pipeline.connect(gpt2_in(ranks), {.batch = 2, .labels = 24});
   const StagePlace& place = pipeline.place();
   EXPECT_EQ(pipeline.counted_before().size(), place.is_last() ? 1u : 0u);

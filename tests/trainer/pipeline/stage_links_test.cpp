@@ -92,7 +92,7 @@ TEST(StageLinks, CarryEveryMicroBatchForwardAndBack) {
     const auto peers = tcp ? all_tcp_peers() : all_peers();
     const StagePlace place{.stages = peers->size(), .stage = peers->rank()};
     Activity activity;
-    StageLinks links(place, *peers, &activity,
+    StageLinks links({.place = place, .peers = peers.get(), .activity = &activity},
                      {.batch = batch, .input = values, .output = values, .labels = 1});
     for (const int micro_batches : {4, 1, 7}) play(links, place, micro_batches, true);
     play(links, place, 5, false);

@@ -28,6 +28,10 @@ std::vector<std::string> names_of(const std::vector<Tensor>& tensors) {
   return names;
 }
 
+StageWait as_stages(Peers& peers) {
+  return {.place = {.stages = peers.size(), .stage = peers.rank()}, .peers = &peers};
+}
+
 TEST(DealTensors, GivesEachStageItsOwnAndLeavesTheRest) {
   std::vector<Tensor> all;
   for (const char* name : {"a0", "tied", "b1", "stray"}) all.push_back(tensor(name, {1}));
@@ -44,7 +48,8 @@ TEST(StageTensors, AreTogetherOnTheFirstRank) {
   const auto stages = all_peers();
   const auto mine = static_cast<float>(stages->rank());
   const std::string name = "weight" + std::to_string(stages->rank());
-  const auto all = gather_tensors(*stages, {tensor("tied", {mine}), tensor(name, {mine, 7})});
+  const auto all =
+      gather_tensors(as_stages(*stages), {tensor("tied", {mine}), tensor(name, {mine, 7})});
   if (stages->rank() > 0) {
     EXPECT_THAT(all, IsEmpty());
     return;
@@ -67,7 +72,7 @@ TEST(StageTensors, ComeBackToTheirStages) {
       dealt.back().push_back(tensor("of" + std::to_string(stage), {static_cast<float>(stage)}));
     }
   }
-  const auto own = scatter_tensors(*stages, std::move(dealt));
+  const auto own = scatter_tensors(as_stages(*stages), std::move(dealt));
   if (stages->rank() == 1) {
     EXPECT_THAT(own, IsEmpty());
   } else {

@@ -168,7 +168,7 @@ TEST(Stages, WhatDoesNotFitIsRefusedByAllRanks) {
     EXPECT_NE(ended.exit_code, 0);
     return ended.output;
   };
-  EXPECT_THAT(refused(3), HasSubstr("3 ranks cannot be 2 stages"));
+  EXPECT_THAT(refused(3), HasSubstr("3 ranks cannot be divided equally among 2 stages"));
   job["runtime"]["pipeline"]["cut"] = Json::array({"nosuch"});
   EXPECT_THAT(refused(2), HasSubstr("nosuch"));
 }
