@@ -32,9 +32,9 @@ TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
     net.add("flatten", Flatten{});
     return *std::move(net).finish();
   };
-  EXPECT_FALSE(window_error(pooled(MaxPool2d{.kernel = 256, .stride = 256}, {1, 256, 256})));
-  EXPECT_FALSE(window_error(pooled(AvgPool2d{.kernel = 257, .stride = 257}, {1, 257, 257})));
-  const auto error = window_error(pooled(MaxPool2d{.kernel = 257, .stride = 257}, {1, 257, 257}));
+  EXPECT_FALSE(graph_error(pooled(MaxPool2d{.kernel = 256, .stride = 256}, {1, 256, 256})));
+  EXPECT_FALSE(graph_error(pooled(AvgPool2d{.kernel = 257, .stride = 257}, {1, 257, 257})));
+  const auto error = graph_error(pooled(MaxPool2d{.kernel = 257, .stride = 257}, {1, 257, 257}));
   ASSERT_TRUE(error);
   EXPECT_EQ(error->kind, ErrorKind::bad_request);
   EXPECT_EQ(error->what,
@@ -43,11 +43,11 @@ TEST(StepPlan, AMaxPoolingOfTooManyElementsIsRefused) {
 
 /// Activations of 16 bits hold no ids; the input's are kept as floats.
 TEST(StepPlan, AnEmbeddingOfAnotherNodeIsRefused) {
-  EXPECT_FALSE(token_error(case_named("block_of_gpt")));
+  EXPECT_FALSE(graph_error(case_named("block_of_gpt")));
   GraphBuilder net("m", {3});
   net.add("relu", Relu{});
   net.add("words", Embedding{.vocabulary = 5, .width = 2});
-  const auto error = token_error(*std::move(net).finish());
+  const auto error = graph_error(*std::move(net).finish());
   ASSERT_TRUE(error);
   EXPECT_EQ(error->kind, ErrorKind::bad_request);
   EXPECT_EQ(error->what, "words: on GPUs an embedding reads the network's input, not relu");
@@ -141,6 +141,14 @@ TEST(StepPlan, ShapesHaveChannelsLast) {
   EXPECT_EQ(image.height, 6);
   EXPECT_EQ(image.width, 7);
   EXPECT_EQ(plan.nodes.back().shape.pixels(), 1);
+}
+
+TEST(GraphError, RefusesAStageOfAPipeline) {
+  Graph graph = graph_of("lenet");
+  EXPECT_FALSE(graph_error(graph));
+  graph.joints.output = true;
+  ASSERT_TRUE(graph_error(graph));
+  EXPECT_EQ(graph_error(graph)->what, "GPUs do not compute stages of a pipeline yet");
 }
 
 }  // namespace
