@@ -85,6 +85,7 @@ struct StepWork {
   double own_loss = 0;
   Pending exchange = {};  // of the sums
   std::optional<Error> error = {};
+  int shown(int micro_batch) const { return micro_batches > 1 ? micro_batch : -1; }  // in traces
 };
 
 enum class Pause { epoch_end, max_steps, stop };
@@ -238,13 +239,12 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   step.error = checkpointing_.look();
   if (!step.error) step.error = session_.taken_over();
   if (step.error) sums.failed = 1;
-  Pipeline* const pipeline = session_.pipeline.get();
-  if (pipeline != nullptr) pipeline->links().begin(step.micro_batches, /*backward=*/true);
+  if (session_.pipeline) session_.pipeline->links().begin(step.micro_batches, /*backward=*/true);
   for (const Pass& pass : one_forward_one_backward(session_.place(), step.micro_batches)) {
     pass.forward ? run_forward(pass.micro_batch, loader, step)
                  : run_backward(pass.micro_batch, step);
   }
-  if (pipeline != nullptr) pipeline->end_step(*session_.executable);
+  if (session_.pipeline) session_.pipeline->end_step(*session_.executable);
   activity_.enter(RankPhase::reduce);
   communicator_.wait(step.exchange);
   stragglers_.end_exchange();
@@ -269,7 +269,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
 
 /// Returns the batch that this rank computes next: from the data set, or the stage before.
 Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
-  activity_.enter(RankPhase::data, micro_batch);
+  activity_.enter(RankPhase::data, step.shown(micro_batch));
   if (!session_.place().is_first()) return session_.pipeline->links().receive_batch();
   auto loaded = loader.next();
   if (!loaded) {
@@ -285,7 +285,7 @@ Batch Training::next_batch(int micro_batch, Loader& loader, StepWork& step) {
 
 void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
   const Batch batch = next_batch(micro_batch, loader, step);
-  activity_.enter(RankPhase::forward, micro_batch);
+  activity_.enter(RankPhase::forward, step.shown(micro_batch));
   Executable& executable = session_.executable_for({.forward = true, .micro_batch = micro_batch});
   const ForwardResult result = executable.forward(batch, Phase::train);
   settle();  // unless forward() has called it
@@ -300,7 +300,7 @@ void Training::run_forward(int micro_batch, Loader& loader, StepWork& step) {
 }
 
 void Training::run_backward(int micro_batch, StepWork& step) {
-  activity_.enter(RankPhase::backward, micro_batch);
+  activity_.enter(RankPhase::backward, step.shown(micro_batch));
   Executable& executable = session_.executable_for({.forward = false, .micro_batch = micro_batch});
   if (!session_.place().is_last()) session_.pipeline->links().receive_gradient(executable);
   const bool accumulate = micro_batch > 0;
