@@ -37,8 +37,6 @@ StageLinks::StageLinks(const StageWait& stages, const SampleSizes& sizes)
   }
 }
 
-StageLinks::~StageLinks() = default;
-
 std::size_t StageLinks::batch_bytes(std::size_t elements) const {
   const std::size_t words = sizes_.labels + sizes_.targets + elements;  // 4 bytes each
   return sizeof(BatchHead) + sizes_.batch * words * sizeof(float);
@@ -70,10 +68,10 @@ void StageLinks::wait(Pending pending, int for_stage) {
   activity->enter(before, micro_batch);
 }
 
-std::span<const std::byte> StageLinks::receive(Inlet& inlet) {
+std::span<std::byte> StageLinks::receive(Inlet& inlet) {
   assert(inlet.next);
   wait(*inlet.next, inlet.from);
-  const auto& message = inlet.buffers[inlet.received % 2];
+  auto& message = inlet.buffers[inlet.received % 2];
   inlet.next.reset();
   ++inlet.received;
   --inlet.to_come;
@@ -88,10 +86,9 @@ void StageLinks::send(std::span<const std::byte> message, int to, std::uint64_t 
 }
 
 Batch StageLinks::receive_batch() {
-  const auto message = receive(batches_);
+  const auto words = receive(batches_);
   BatchHead head;
-  std::memcpy(&head, message.data(), sizeof head);
-  const std::span<std::byte> words(const_cast<std::byte*>(message.data()), message.size());
+  std::memcpy(&head, words.data(), sizeof head);
   std::size_t at = sizeof head;
   const auto labels = part_of<std::int32_t>(words, at, sizes_.batch * sizes_.labels);
   const auto targets = part_of<float>(words, at, sizes_.batch * sizes_.targets);

@@ -34,7 +34,6 @@ class StageLinks {
  public:
   /// What `stages` points to outlives this.
   StageLinks(const StageWait& stages, const SampleSizes& sizes);
-  ~StageLinks();
 
   /// Begins a step, or a validation if not `backward`. Every stage calls it with the same numbers,
   /// after all messages of the one before.
@@ -63,7 +62,7 @@ class StageLinks {
 
   std::size_t batch_bytes(std::size_t elements) const;
   void expect_next(Inlet& inlet);
-  std::span<const std::byte> receive(Inlet& inlet);
+  std::span<std::byte> receive(Inlet& inlet);
   void send(std::span<const std::byte> message, int to, std::uint64_t round);
   void wait(Pending pending, int for_stage);
 

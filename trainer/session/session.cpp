@@ -15,9 +15,7 @@ ArenaOptions arena_options(const TrainConfig& config, bool on_device) {
           .on_device = on_device,
           .clip_norm = config.clip_norm,
           .average_decay = config.average.decay,
-          .decay_vectors = config.decay_vectors,
-          .sum_over_stages = {},
-          .counted_elsewhere = {}};
+          .decay_vectors = config.decay_vectors};
 }
 
 Checkpoint snapshot(const Session& session, GatheredTensors tensors) {

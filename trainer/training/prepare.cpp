@@ -26,8 +26,6 @@
 namespace dllaunch {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// What data set and network must have in common, and what the settings need of the data.
 Result<Ok> check_samples(const Session& session) {
   const Dataset& dataset = *session.dataset;
