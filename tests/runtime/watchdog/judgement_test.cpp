@@ -211,7 +211,7 @@ TEST(Judgement, ACircleOfMessagesIsStuckCommunication) {
   EXPECT_FALSE(judge(ranks, stall)) << "its message may be on the way";
 }
 
-/// All ranks but one wait, for messages, for all ranks or for their stage: nobody else is named.
+/// All ranks but one wait, for a message, for all ranks or for their stage: only that one is named.
 TEST(Judgement, OfAPipelineNamesOnlyTheRankThatDoesNotWait) {
   std::mt19937 random(11);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

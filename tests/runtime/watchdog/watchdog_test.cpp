@@ -52,6 +52,18 @@ class Stalls : public testing::Test {
       EXPECT_EQ(names(line->text, each), each == rank) << line->text << "\nin\n" << job.text();
     }
   }
+
+  /// Stops or kills a rank once all are up and have run for a while: it is named, and all end.
+  static void hurt(StartedRanks& job, int victim, bool killed, std::chrono::milliseconds after) {
+    ASSERT_TRUE(job.are_up()) << job.text();
+    job.listen(after);
+    const auto when = Clock::now();
+    kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
+    expect_named(job, victim, when);
+    // mpirun ends the other ranks if one dies; if one is stopped, all end with mpirun.
+    if (!killed) kill(job.starter(), SIGKILL);
+    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+  }
 };
 
 TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
@@ -64,14 +76,7 @@ TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
                  << "try " << i << ", " << (killed ? "KILL" : "STOP") << " of rank " << victim);
     const char* communicator = i % 4 < 2 ? "auto" : "mpi";
     StartedRanks job(ranks, on_this_machine(ranks, {communicator, "1", "60", "60"}));
-    ASSERT_TRUE(job.are_up()) << job.text();
-    job.listen(std::chrono::milliseconds(100 + random() % 400));
-    const auto hurt = Clock::now();
-    kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
-    expect_named(job, victim, hurt);
-    // mpirun ends the other ranks if one dies; if one is stopped, all end with mpirun.
-    if (!killed) kill(job.starter(), SIGKILL);
-    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+    hurt(job, victim, killed, std::chrono::milliseconds(100 + random() % 400));
     if (HasFailure()) return;
   }
 }
@@ -108,13 +113,7 @@ TEST_F(Stalls, RanksOfAPipelineStoppedOrKilledAnywhereAreNamedInTime) {
                  << "try " << i << ", " << (killed ? "KILL" : "STOP") << " of rank " << victim);
     StartedRanks job(ranks_of_pipeline,
                      on_this_machine(ranks_of_pipeline, {"pipeline", "1", "60", "60"}));
-    ASSERT_TRUE(job.are_up()) << job.text();
-    job.listen(std::chrono::milliseconds(100 + random() % 400));
-    const auto hurt = Clock::now();
-    kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
-    expect_named(job, victim, hurt);
-    if (!killed) kill(job.starter(), SIGKILL);
-    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+    hurt(job, victim, killed, std::chrono::milliseconds(100 + random() % 400));
     if (HasFailure()) return;
   }
 }
