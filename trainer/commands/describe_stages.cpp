@@ -85,6 +85,8 @@ Result<std::string> describe_stages(const StagesQuestion& question) {
     cut = std::move(without_limit);
   }
   if (!cut) return std::move(cut).error();
+  auto fits = check_stages(*config, cut_graph(*graph, cut->after));
+  if (!fits) return std::move(fits).error();
   Json document = to_json(*cut);
   if (!too_large.empty()) document["too_large"] = too_large;
   return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";

@@ -48,8 +48,6 @@ class Pipeline {
   void connect(std::vector<Graph> graphs, SampleSizes sizes);
   const Graph& graph() const { return graphs_[static_cast<std::size_t>(place_.stage)]; }
   const std::vector<Graph>& graphs() const { return graphs_; }
-  /// The parameters that this stage shares with others.
-  const std::vector<SharedParameter>& shared() const { return shared_; }
   StageLinks& links() { return *links_; }
 
   /// The executables besides the session's, one for each further micro-batch in flight. All have
@@ -77,7 +75,7 @@ class Pipeline {
   std::unique_ptr<Peers> stages_;  // outlives the links
   std::unique_ptr<Communicator> replicas_;
   std::vector<Graph> graphs_;
-  std::vector<SharedParameter> shared_;
+  std::vector<SharedParameter> shared_;  // that this stage shares with others
   std::unique_ptr<StageLinks> links_;
   int in_flight_ = 0;             // micro-batches between their passes
   Executable* newest_ = nullptr;  // whose buffers are

@@ -36,15 +36,6 @@ Result<Ok> check_ranks(int ranks, int stages) {
                fmt::format("start a multiple of {} ranks", stages)};
 }
 
-Result<Ok> check_sharing(const Session& session) {
-  if (!session.config.shard || session.pipeline->shared().empty()) return Ok{};
-  return Error{ErrorKind::bad_request,
-               fmt::format("optimizer.shard: stages share {}, of whose gradients each rank has "
-                           "another part",
-                           session.pipeline->shared().front().name),
-               "train this model in stages without optimizer.shard"};
-}
-
 SampleSizes sample_sizes(const Session& session) {
   const bool targets = session.dataset->targets() != TargetKind::class_index;
   return {.batch = static_cast<std::size_t>(session.config.batch_size),
@@ -53,6 +44,20 @@ SampleSizes sample_sizes(const Session& session) {
 }
 
 }  // namespace
+
+Result<Ok> check_stages(const TrainConfig& config, std::span<const Graph> stages) {
+  if (!config.shard) return Ok{};
+  for (int stage = 0; stage < std::ssize(stages); ++stage) {
+    const auto shared = shared_with_others(stages, stage);
+    if (shared.empty()) continue;
+    return Error{ErrorKind::bad_request,
+                 fmt::format("optimizer.shard: stages share {}, of whose gradients each rank has "
+                             "another part",
+                             shared.front().name),
+                 "train this model in stages without optimizer.shard"};
+  }
+  return Ok{};
+}
 
 CutOptions cut_options(const TrainConfig& config, int replicas) {
   return {.stages = config.runtime.pipeline.stages,
@@ -83,6 +88,9 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   if (communicator.rank() == 0) {
     for (const std::string& line : cut_lines(*cut)) options.say(line);
   }
+  auto graphs = cut_graph(session.graph, cut->after);
+  closed = error_of(check_stages(config, graphs));
+  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
 
   auto world = options.open_peers();
   closed = error_of(world);
@@ -92,10 +100,8 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   session.pipeline = *std::move(pipeline);
   session.replicas = &session.pipeline->replicas();
-  session.pipeline->connect(cut_graph(session.graph, cut->after), sample_sizes(session));
+  session.pipeline->connect(std::move(graphs), sample_sizes(session));
   session.network = std::exchange(session.graph, session.pipeline->graph());
-  closed = error_of(check_sharing(session));
-  if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   return Ok{};
 }
 

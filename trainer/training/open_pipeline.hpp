@@ -1,6 +1,8 @@
 // Makes a session compute one stage of its network.
 #pragma once
 
+#include <span>
+
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
 #include "trainer/pipeline/settle_cut.hpp"
@@ -11,6 +13,9 @@ namespace dllaunch {
 
 /// Returns how to cut the configuration's network, `replicas` of each stage; without memory_bytes.
 CutOptions cut_options(const TrainConfig& config, int replicas);
+
+/// bad_request: a setting does not go with a network in these stages.
+Result<Ok> check_stages(const TrainConfig& config, std::span<const Graph> stages);
 
 /// Collective; nothing with one stage. Cuts the network, where the user says or where measuring
 /// finds best, which rank 0 logs; `session.graph` becomes this rank's stage. Errors as for

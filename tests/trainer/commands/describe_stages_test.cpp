@@ -45,6 +45,15 @@ TEST(DescribeStages, SaysWhatEachRankHolds) {
   EXPECT_EQ(two["stages"][0]["in_flight"], 2);
 }
 
+TEST(DescribeStages, RefusesWhatTheRanksWould) {
+  const auto text = describe_stages({.config = R"({"model": "gpt2-tiny", "accumulate": 8,
+      "dataset": {"kind": "synthetic", "sequence": 12, "classes": 50},
+      "optimizer": {"name": "adamw", "shard": true}, "runtime": {"pipeline": {"stages": 2}}})",
+                                     .ranks = 2});
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().what, HasSubstr("stages share transformer.wte.weight"));
+}
+
 TEST(DescribeStages, CountsTheStatesOfTheOptimizer) {
   const auto held = [](const std::string& more, int ranks) {
     std::int64_t bytes = 0;
