@@ -122,6 +122,7 @@ inline std::vector<OperationCase> chain_cases() {
       {"global_avg_pool", {2, 5, 4}, {in_front(3), GlobalAvgPool{}}},
       {"global_avg_pool_17", {2, 3, 3}, {in_front(17), Relu{}, GlobalAvgPool{}}},
       {"zero_pad", {2, 4, 5}, {in_front(3), ZeroPad2d{.pixels = 2}, MaxPool2d{3, 2}}},
+      {"zero_pad_17_channels", {2, 4, 5}, {in_front(17), ZeroPad2d{}, same_size(3)}},
       {"zero_pad_first", {2, 4, 4}, {ZeroPad2d{}, in_front(3)}},
   };
 }

@@ -34,17 +34,35 @@ class AddLayer final : public Layer {
   Node node_;
 };
 
-/// In plain layouts: the layer is used only for few, small images.
+/// Layouts of images in which the channels of a plane lie together in each pixel.
+struct Planes {
+  memory::format_tag tag = memory::format_tag::nchw;
+  memory::dim channels = 1;  // of a plane
+};
+
+Planes planes_of(const memory::desc& layout) {
+  using tag = memory::format_tag;
+  const memory::dims dims = dims_of(layout);
+  for (const Planes& planes :
+       {Planes{tag::nChw16c, 16}, Planes{tag::nChw8c, 8}, Planes{tag::nhwc, dims[1]}}) {
+    if (layout == memory::desc(dims, type_of(layout), planes.tag)) return planes;
+  }
+  return {};
+}
+
+/// y has the layout of x, if that is one of Planes.
 class ZeroPadLayer final : public Layer {
  public:
   ZeroPadLayer(const Node& node, const FusionContext& context) : node_(node), context_(context) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
-    x_dims_ = dims_of(xs[0].get_desc());
-    type_ = type_of(xs[0].get_desc());
-    const memory x =
-        program.reorder_to(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
-    memory y = program.allocate(plain_layout(y_dims(), type_));
+    const memory::desc layout = xs[0].get_desc();
+    const memory::dims dims = dims_of(layout);
+    planes_ = planes_of(layout);
+    x_ = {dims, type_of(layout), planes_.tag};
+    y_ = {{dims[0], node_.shape[0], node_.shape[1], node_.shape[2]}, type_of(layout), planes_.tag};
+    const memory x = program.reorder_to(steps, node_.name + " x", xs[0], x_);
+    memory y = program.allocate(y_);
     program.add_loop(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
       std::memset(y.get_data_handle(), 0, y.get_desc().get_size());
       copy(x, y, true);
@@ -55,34 +73,31 @@ class ZeroPadLayer final : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
     if (!context_.wants_dx) return {dys[0]};
     const memory sum = program.sum(steps.input, node_.name + " dy", dys);
-    const memory dy =
-        program.reorder_to(steps.input, node_.name + " dy", sum, plain_layout(y_dims(), type_));
-    const memory dx = program.allocate(plain_layout(x_dims_, type_));
+    const memory dy = program.reorder_to(steps.input, node_.name + " dy", sum, y_);
+    const memory dx = program.allocate(x_);
     program.add_loop(steps.input, node_.name + " backward", "own", {dy, dx},
                      [dy, dx, copy = rows()] { copy(dx, dy, false); });
     return {dx};
   }
 
  private:
-  memory::dims y_dims() const {
-    return {x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]};
-  }
-
-  /// Returns a copy of an image's rows into the middle of the padded image, or back.
+  /// Returns a copy of a plane's rows into the middle of the padded plane, or back.
   std::function<void(const memory&, const memory&, bool)> rows() const {
     const auto pixels = static_cast<memory::dim>(std::get<ZeroPad2d>(node_.op).pixels);
-    const auto size = static_cast<memory::dim>(memory::data_type_size(type_));
-    return [x = x_dims_, y = y_dims(), pixels, size](const memory& inner, const memory& outer,
-                                                     bool in) {
+    const memory::dims x = dims_of(x_);
+    const memory::dims y = dims_of(y_);
+    const memory::dim planes = x[0] * ((x[1] + planes_.channels - 1) / planes_.channels);
+    const auto pixel =
+        planes_.channels * static_cast<memory::dim>(memory::data_type_size(type_of(x_)));
+    return [x, y, pixels, planes, pixel](const memory& inner, const memory& outer, bool in) {
       auto* small = static_cast<std::byte*>(inner.get_data_handle());
       auto* large = static_cast<std::byte*>(outer.get_data_handle());
-      const memory::dim images = x[0] * x[1];
-      const auto bytes = static_cast<std::size_t>(x[3] * size);
+      const auto bytes = static_cast<std::size_t>(x[3] * pixel);
 #pragma omp parallel for schedule(static)
-      for (memory::dim image = 0; image < images; ++image) {
+      for (memory::dim plane = 0; plane < planes; ++plane) {
         for (memory::dim row = 0; row < x[2]; ++row) {
-          std::byte* of_small = small + (image * x[2] + row) * x[3] * size;
-          std::byte* of_large = large + ((image * y[2] + row + pixels) * y[3] + pixels) * size;
+          std::byte* of_small = small + (plane * x[2] + row) * x[3] * pixel;
+          std::byte* of_large = large + ((plane * y[2] + row + pixels) * y[3] + pixels) * pixel;
           std::memcpy(in ? of_large : of_small, in ? of_small : of_large, bytes);
         }
       }
@@ -91,8 +106,9 @@ class ZeroPadLayer final : public Layer {
 
   Node node_;
   FusionContext context_;
-  memory::dims x_dims_;
-  memory::data_type type_ = memory::data_type::f32;
+  Planes planes_;
+  memory::desc x_;
+  memory::desc y_;
 };
 
 class FlattenLayer final : public Layer {

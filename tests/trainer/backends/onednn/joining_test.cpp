@@ -57,6 +57,15 @@ TEST(OneDnnJoining, ZerosAroundTheInputHaveNoBackwardPass) {
   EXPECT_EQ(count_with(work, "pad backward"), 0);
 }
 
+TEST(OneDnnJoining, ZerosAroundAnImageKeepItsLayout) {
+  GraphBuilder net("m", {2, 6, 6});
+  net.add("conv1", of_16_channels);
+  net.add("pad", ZeroPad2d{});
+  net.add("conv2", of_16_channels);
+  const auto work = onednn_work(finished(std::move(net)));
+  EXPECT_EQ(count_with(work, "pad"), 2) << "forward and backward";
+}
+
 TEST(OneDnnJoining, AnImageIsMadeAVectorOnlyWhereSomebodyTells) {
   GraphBuilder plain("m", {2, 6, 6});
   plain.add("conv", of_16_channels);
