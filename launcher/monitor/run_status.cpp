@@ -200,7 +200,6 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
   status.supervisor = supervisor_words(status.run_state.run, journal);
-  status.sizes = sizes_in(journal, status.run_state.run.plan, status.run_state.run.job_id);
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
   status.restarts =
@@ -227,7 +226,7 @@ std::string render_status(const RunStatusView& status) {
   if (run_state.owner && run_state.owner->pid > 0)
     text += line_of("followed by",
                     fmt::format("process {} on {}", run_state.owner->pid, run_state.owner->host));
-  text += line_of("ranks", rank_words(plan, status.sizes));
+  text += line_of("ranks", rank_words(plan, run_state.sizes));
   text += line_of("progress", progress_words(run_state));
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
@@ -254,10 +253,6 @@ Json to_json(const RunStatusView& status) {
   document["checkpoint"] = or_null(status.checkpoint);
   const History& history = status.totals.history();
   document["restarts"] = status.restarts;
-  if (!status.sizes.empty()) {
-    document["ranks_now"] = ranks_now(status.run_state.run.plan, status.sizes);
-    document["nodes_now"] = status.sizes.back();
-  }
   document["goodput"] = or_null(status.goodput);
   document["lost_steps"] = history.lost_steps();
   document["lost_seconds"] = history.lost_seconds();

@@ -28,7 +28,6 @@ struct RunStatusView {
   std::optional<double> checkpoint_age_s = {};
   std::string supervisor = {};                  // last action and reason; empty: none
   int restarts = 0;                             // of the ranks
-  std::vector<int> sizes = {};                  // of an elastic run: sizes_in()
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run
   std::string daemon = {};                      // last action of the daemon; empty: none

@@ -134,10 +134,6 @@ Cut cut_of(const Graph& whole, const Segments& segments, const Partition& partit
   return cut;
 }
 
-std::string micro_batches_of(int count) {
-  return count == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", count);
-}
-
 std::string in_mib(std::int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -187,12 +183,13 @@ std::vector<std::string> cut_lines(const Cut& cut) {
         "stage {}: {} to {}, {:.2f} M parameters, {} of weights, gradients and states, {} of "
         "activations for {} in flight, {}",
         s, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
-        in_mib(cost.in_flight * cost.activation_bytes), micro_batches_of(cost.in_flight), time));
+        in_mib(cost.in_flight * cost.activation_bytes), counted(cost.in_flight, "micro-batch"),
+        time));
   }
   const int stages = static_cast<int>(cut.stages.size());
   std::string waits =
       fmt::format("{} and {} a step: ranks wait {:.0f} % of it", counted(stages, "stage"),
-                  micro_batches_of(cut.micro_batches), 100 * cut.idle);
+                  counted(cut.micro_batches, "micro-batch"), 100 * cut.idle);
   if (cut.micro_batches < 2 * stages) waits += "; more train.accumulate makes it less";
   lines.push_back(std::move(waits));
   return lines;

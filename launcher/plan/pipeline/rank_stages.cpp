@@ -61,10 +61,6 @@ std::string percent(double part) {
   return fmt::format("{:.0f} %", 100 * part);
 }
 
-std::string micro_batches_words(int count) {
-  return count == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", count);
-}
-
 std::string ranks_of(const PipelinePlan& pipeline, int stage) {
   const int first = stage * pipeline.replicas();
   const int last = first + pipeline.replicas() - 1;
@@ -132,7 +128,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(fmt::format(
         "{} and {} a step: ranks wait {} of it for other stages; train.accumulate: {} with a "
         "smaller train.batch_size makes that {}",
-        counted(pipeline.stages, "stage"), micro_batches_words(pipeline.micro_batches),
+        counted(pipeline.stages, "stage"), counted(pipeline.micro_batches, "micro-batch"),
         percent(even_idle(pipeline.stages, pipeline.micro_batches)), 4 * pipeline.stages,
         percent(even_idle(pipeline.stages, 4 * pipeline.stages))));
   }
@@ -163,7 +159,7 @@ std::string render_stages(const PipelinePlan& pipeline) {
   }
   std::string text = fmt::format(
       "\n  pipeline: {}, {}, {} a step; ", counted(pipeline.stages, "stage"),
-      counted(pipeline.replicas(), "replica"), micro_batches_words(pipeline.micro_batches));
+      counted(pipeline.replicas(), "replica"), counted(pipeline.micro_batches, "micro-batch"));
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
