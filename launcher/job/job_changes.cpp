@@ -63,6 +63,7 @@ constexpr std::array<std::string_view, 51> free_keys = {
     "runtime.overlap",
     "runtime.timeline",
     "runtime.pipeline.cut",
+    "runtime.split_dense",
     "runtime.stall_seconds",
     "runtime.stall_abort_seconds",
 };

@@ -1,7 +1,9 @@
 #include "trainer/split/split_executable.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -88,11 +90,13 @@ class SplitExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     exchange_.begin(batch.count);
     ForwardResult result;
+    bool finite = true;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
       const Batch own = own_batch(i, batch);
       if (part.units) exchange_.gather(own.images, part.input, part.all_x);
       result = part.executable->forward(part.units ? all_batch(part) : own, phase);
+      finite = finite && std::isfinite(result.loss_sum);
       if (part.units) {
         part.executable->read_output(columns_);
         exchange_.join_units(columns_, part.units->all, part.tokens, part.y);
@@ -100,6 +104,8 @@ class SplitExecutable final : public Executable {
         part.executable->read_output(part.y);
       }
     }
+    // A fused activation may have hidden it from the parts that follow.
+    if (!finite) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
 
