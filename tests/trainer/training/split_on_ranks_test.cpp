@@ -146,7 +146,7 @@ double peak_memory(const std::filesystem::path& run_dir) {
   return events_of(run_dir, "ranks").back()["peak_memory_bytes"].get<double>();
 }
 
-/// The classic: its dense layers have 95 % of the weights.
+/// The classic: its dense layers have most of the weights.
 TEST(SplitTraining, AlexNetNeedsLessMemoryOnEachRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   if (usable_backends().front().name != "onednn") GTEST_SKIP() << "no onednn";
