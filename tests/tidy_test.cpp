@@ -156,6 +156,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/cluster/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},
     {"launcher/os/child_process.cpp", "posix_system_test.cpp: commands that hang, flood and die"},
     {"trainer/training/open_pipeline.cpp", "describe_stages_test.cpp, and pipelines that train"},
+    {"trainer/training/open_split.cpp", "describe_stages_test.cpp and split_on_ranks_test.cpp"},
+    {"launcher/plan/pipeline/rank_memory.cpp", "rank_stages_test.cpp"},
     {"trainer/training/loss_failure.cpp",
      "losses that are no numbers, in train_test.cpp and dltrain_test.cpp"},
     {"trainer/training/starting_point.cpp", "prepare_test.cpp and pipeline_on_ranks_test.cpp"},

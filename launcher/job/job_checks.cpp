@@ -10,6 +10,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/job/pipeline_checks.hpp"
+#include "launcher/job/split_checks.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/job/yaml_keys.hpp"
 #include "support/id_set.hpp"
@@ -377,6 +378,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_spread(root, problems);
   check_switches(root, problems);
   for (YamlProblem& problem : check_pipeline(root)) problems.push_back(std::move(problem));
+  for (YamlProblem& problem : check_split(root)) problems.push_back(std::move(problem));
   return problems;
 }
 

@@ -416,6 +416,15 @@ std::vector<JobKey> last_keys() {
        .initial = nullptr,
        .doc = "the last layer of each stage but the last; null: chosen by measuring",
        .example = Json::array({"layer2"})},
+      {.path = "runtime.split_dense",
+       .rules = {{"type", "array"},
+                 {"items",
+                  {{"type", "string"}, {"minLength", 1}, {"x-expected", "a layer's name"}}},
+                 {"x-expected", "a list of layers"}},
+       .initial = Json::array(),
+       .doc = "dense layers of `train:` of which each rank holds only some columns, if they are too "
+              "large for one (docs/how-to/split-dense.md)",
+       .example = Json::array({"fc6", "fc7"})},
   };
 }
 

@@ -22,13 +22,17 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
       first = first.value_or(std::move(opened).error().within(entry.name));
       continue;
     }
-    auto executable = (*opened)->compile(graph, {.batch = config.batch_size,
-                                                 .precision = config.precision,
-                                                 .threads = threads,
-                                                 .convolution = config.convolution,
-                                                 .sum_over_ranks = surroundings.sum_over_ranks,
-                                                 .choices = surroundings.choices,
-                                                 .warn = surroundings.warn});
+    const CompileOptions options{.batch = config.batch_size,
+                                 .precision = config.precision,
+                                 .threads = threads,
+                                 .convolution = config.convolution,
+                                 .sum_over_ranks = surroundings.sum_over_ranks,
+                                 .choices = surroundings.choices,
+                                 .warn = surroundings.warn};
+    auto executable =
+        surroundings.parts.empty()
+            ? (*opened)->compile(graph, options)
+            : compile_split(**opened, graph, surroundings.parts, options, surroundings.split_ranks);
     if (!executable) {
       first = first.value_or(std::move(executable).error().within(entry.name));
       continue;

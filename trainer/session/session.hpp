@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/activity/activity.hpp"
 #include "runtime/communicators/communicator.hpp"
@@ -25,6 +26,7 @@
 #include "trainer/data/staging/dataset_staging.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 #include "trainer/pipeline/pipeline.hpp"
+#include "trainer/split/split_network.hpp"
 
 namespace dllaunch {
 
@@ -63,6 +65,7 @@ struct Session {
   Graph graph;                                  // that this rank computes
   std::optional<Graph> network;                 // the whole one, if `graph` is a stage of it
   std::unique_ptr<Pipeline> pipeline;           // likewise, else nullptr
+  std::vector<SplitPart> parts;                 // of `graph`, if layers are split among the ranks
   Communicator* replicas = nullptr;             // the ranks that compute `graph` on other images
   std::string backend;                          // "reference 1"
   std::string passed_over;  // why a faster backend was not used; empty: none is faster
@@ -82,6 +85,8 @@ struct Session {
     if (pipeline != nullptr) return pipeline->place();
     return {.replicas = replicas->size(), .replica = replicas->rank()};
   }
+  /// Whether a forward pass waits for the same pass of the other ranks.
+  bool in_step() const { return pipeline != nullptr || !parts.empty(); }
   int replica() const { return replicas->rank(); }
   /// Returns what runs this pass of the current step.
   Executable& executable_for(const Pass& pass) {

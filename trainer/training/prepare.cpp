@@ -19,6 +19,7 @@
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/training/build_model.hpp"
 #include "trainer/training/open_pipeline.hpp"
+#include "trainer/training/open_split.hpp"
 #include "trainer/training/starting_point.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
@@ -80,7 +81,11 @@ void warn_of_host(const Session& session, Executable& executable, std::string wh
 Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
                    const std::string& no_nccl, Communicator& communicator) {
   RankZeroChoices choices(communicator);
-  CompileSurroundings surroundings{.choices = &choices, .warn = warn};
+  CompileSurroundings surroundings{
+      .choices = &choices,
+      .warn = warn,
+      .parts = session.parts,
+      .split_ranks = {.communicator = &communicator, .activity = session.activity}};
   if (session.config.sync_batch_norm) {
     surroundings.sum_over_ranks = sum_over_ranks(*session.replicas, session.activity);
   }
@@ -220,11 +225,12 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.activity = options.activity;
   session.fence = communicator.rank() == 0 ? options.fence : nullptr;
   session.replicas = &communicator;
-  session.shape = {.ranks = communicator.size() / options.config.runtime.pipeline.stages,
-                   .batch_size = options.config.batch_size,
-                   .accumulate = options.config.accumulate,
-                   .in_step = options.config.sync_batch_norm,
-                   .images = options.config.global_batch};
+  session.shape = {
+      .ranks = communicator.size() / options.config.runtime.pipeline.stages,
+      .batch_size = options.config.batch_size,
+      .accumulate = options.config.accumulate,
+      .in_step = options.config.sync_batch_norm || splits(options.config, communicator.size()),
+      .images = options.config.global_batch};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   session.shape.same_batches = !session.graph.buffers.empty() && !options.config.sync_batch_norm;
@@ -240,6 +246,9 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
   if (auto piped = open_pipeline(session, options, communicator); !piped) {
     return std::move(piped).error();
+  }
+  if (auto split = open_split(session, options, communicator); !split) {
+    return std::move(split).error();
   }
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();

@@ -242,7 +242,8 @@ Result<Ok> go_to_start(Session& session, std::chrono::milliseconds patience, con
   start.from = told_by_rank_0(start.from, communicator);
 
   const bool leads = session.replica() == 0;  // the others get what their first replica has
-  if (leads && start.from != StartingPoint::From::checkpoint) {
+  const bool initialises = leads || session.arenas->split();
+  if (initialises && start.from != StartingPoint::From::checkpoint) {
     session.arenas->initialise(session.graph, session.config.seed);
     initialise_buffers(session.graph, *session.executable);
   }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "launcher/base/table.hpp"
-#include "launcher/job/short_values.hpp"
+#include "launcher/plan/pipeline/rank_memory.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -34,27 +34,6 @@ int micro_batches_of(const Json& train, int replicas) {
   const double most =
       std::ceil(static_cast<double>(*images) / static_cast<double>(batch) / replicas);
   return static_cast<int>(std::min(most, 1e9));
-}
-
-/// Bytes of the node for each of its ranks; nullopt: not known, or a GPU's memory counts.
-std::optional<std::int64_t> rank_memory(const LaunchPlan& plan) {
-  const bool on_gpu = std::ranges::any_of(plan.placement.ranks,
-                                          [](const auto& rank) { return !rank.gpus.empty(); });
-  if (on_gpu || plan.ranks_per_node < 1) return std::nullopt;
-  constexpr double mib = 1 << 20;
-  double node = 0;
-  for (const NumaNode& numa : plan.topology.numa)
-    if (numa.kind == "dram") node += static_cast<double>(numa.memory_bytes);
-  for (const auto& [option, value] : plan.sbatch)
-    if (option == "--mem" && memory_of_short(value)) node = memory_mib(value) * mib;
-  if (!(node > 0)) return std::nullopt;
-  return static_cast<std::int64_t>(node / plan.ranks_per_node);
-}
-
-std::string amount(std::int64_t bytes) {
-  constexpr double mib = 1 << 20;
-  const double count = static_cast<double>(bytes) / mib;
-  return count < 1024 ? fmt::format("{:.1f} MiB", count) : fmt::format("{:.2f} GiB", count / 1024);
 }
 
 std::string percent(double part) {
@@ -140,7 +119,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(
         fmt::format("stage {} needs about {} on each of its ranks, which have {}: use more "
                     "runtime.pipeline.stages, a smaller train.batch_size, or fewer ranks per node",
-                    stage, amount(held.bytes()), amount(*pipeline.memory_bytes)));
+                    stage, bytes_words(held.bytes()), bytes_words(*pipeline.memory_bytes)));
   }
   return warnings;
 }
@@ -153,9 +132,9 @@ std::string render_stages(const PipelinePlan& pipeline) {
     rows.push_back({std::to_string(stage), ranks_of(pipeline, stage),
                     held.first + " to " + held.last,
                     fmt::format("{:.2f} M", static_cast<double>(held.parameters) * 1e-6),
-                    amount(held.held_bytes),
-                    fmt::format("{} x {}", held.in_flight, amount(held.activation_bytes)),
-                    amount(held.bytes()), percent(held.share)});
+                    bytes_words(held.held_bytes),
+                    fmt::format("{} x {}", held.in_flight, bytes_words(held.activation_bytes)),
+                    bytes_words(held.bytes()), percent(held.share)});
   }
   std::string text = fmt::format(
       "\n  pipeline: {}, {}, {} a step; ", counted(pipeline.stages, "stage"),

@@ -1,0 +1,13 @@
+// Checks on `runtime.split_dense` of a job file: what split layers exclude.
+#pragma once
+
+#include <vector>
+
+#include "launcher/config/yaml_tree.hpp"
+
+namespace dllaunch {
+
+/// The trainer refuses most of them too (trainer/config/split_keys.cpp), but only after the queue.
+std::vector<YamlProblem> check_split(const YamlNode& root);
+
+}  // namespace dllaunch
