@@ -144,7 +144,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(
         fmt::format("stage {} needs about {} on each of its ranks, which have {}: use more "
                     "runtime.pipeline.stages, a smaller train.batch_size, or fewer ranks per node",
-                    stage, amount(held.bytes()), amount(*pipeline.memory_bytes)));
+                    stage + 1, amount(held.bytes()), amount(*pipeline.memory_bytes)));
   }
   return warnings;
 }
@@ -154,7 +154,7 @@ std::string render_stages(const PipelinePlan& pipeline) {
       {"stage", "ranks", "layers", "parameters", "weights", "activations", "together", "work"}};
   for (int stage = 0; stage < std::ssize(pipeline.holds); ++stage) {
     const RankStage& held = pipeline.holds[static_cast<std::size_t>(stage)];
-    rows.push_back({std::to_string(stage), ranks_of(pipeline, stage),
+    rows.push_back({std::to_string(stage + 1), ranks_of(pipeline, stage),
                     held.first + " to " + held.last,
                     fmt::format("{:.2f} M", static_cast<double>(held.parameters) * 1e-6),
                     amount(held.held_bytes),
@@ -167,7 +167,7 @@ std::string render_stages(const PipelinePlan& pipeline) {
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
-      text += fmt::format("    stage {}: {} {}\n", stage,
+      text += fmt::format("    stage {}: {} {}\n", stage + 1,
                           pipeline.replicas() == 1 ? "rank" : "ranks", ranks_of(pipeline, stage));
   } else {
     text += fmt::format("estimated, {}; ranks wait {} of a step\n\n",
