@@ -53,7 +53,7 @@ std::vector<std::string> check_pipeline(const TrainConfig& config) {
          "a late gradient would meet the weights of another step's micro-batches; set it to 0");
   const std::string& allreduce = config.runtime.allreduce;
   refuse(allreduce != "auto" && allreduce != "hierarchical", "runtime.allreduce",
-         "only hierarchical sums among the ranks of one stage, or nccl if auto takes it; set it to "
+         "the ranks of one stage sum through hierarchical, or nccl where auto takes it; set it to "
          "auto");
   return problems;
 }
