@@ -110,6 +110,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"trainer/session/session.cpp", "prepare_test.cpp and train_test.cpp"},
     {"trainer/backends/gpu/layers/library_layers.cpp",
      "backend_test.cpp on the host in place of a GPU"},
+    {"trainer/backends/gpu/layers/stage_joints.cpp",
+     "graph/stages_test.cpp on the host in place of a GPU"},
     {"trainer/backends/gpu/layers/weight_copies.cpp",
      "halves in gpu_executable_test.cpp; a shared weight in token_layers_test.cpp"},
     {"trainer/backends/gpu/layers/norm_layers.cpp",

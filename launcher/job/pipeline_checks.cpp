@@ -23,9 +23,8 @@ struct Excluded {
 constexpr std::string_view whole_network =
     "its trials run the whole network on one rank; write a number";
 constexpr std::string_view other_sums =
-    "only hierarchical sums among the ranks of one stage; leave it out";
-constexpr std::array<Excluded, 9> excluded = {{
-    {"train.precision", "fp16", "stages do not share a loss scale; bf16 needs none"},
+    "the ranks of one stage sum through hierarchical, or nccl where auto takes it; leave it out";
+constexpr std::array<Excluded, 8> excluded = {{
     {"train.batch_size", "auto", whole_network},
     {"train.optimizer.lr", "auto", whole_network},
     {"runtime.gradient_lag", "1",

@@ -231,6 +231,8 @@ class Backend {
                                                       const CompileOptions& options) = 0;
   /// Returns the PCI address of the GPU, "0000:c1:00.0"; empty: not a GPU backend.
   virtual std::string gpu() const { return {}; }
+  /// Returns the free bytes of its device's memory; nullopt: it computes in the host's.
+  virtual std::optional<std::int64_t> free_memory() const { return std::nullopt; }
 };
 
 struct BackendEntry {

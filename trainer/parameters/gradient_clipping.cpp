@@ -15,7 +15,9 @@ double ParameterArenas::square_sum_of_gradients(bool split) {
       visit_runs(own, [&](const ArenaPart& part, const Own&) {
         device_optimizer_->square_sums(part, sums);
       });
-      for (const SquareSums& each : sums) sum += each.gradients;
+      for (std::size_t slot = 0; slot < sums.size(); ++slot) {
+        if (!counted_elsewhere_[slot]) sum += sums[slot].gradients;
+      }
       continue;
     }
     // Parts of a fixed size, summed in their order: the threads do not change the bits.

@@ -162,7 +162,8 @@ Result<Cut> settle_cut(const Graph& whole, const CutOptions& options, const Comp
   for (std::size_t s = 0; s < seconds->size(); ++s) segments.costs[s].seconds = (*seconds)[s];
   CutOptions least = options;
   constexpr double unlimited = 0x1p62;
-  const double mine = options.memory_bytes ? static_cast<double>(*options.memory_bytes) : unlimited;
+  if (options.memory_left) least.memory_bytes = options.memory_left();
+  const double mine = least.memory_bytes ? static_cast<double>(*least.memory_bytes) : unlimited;
   const double bytes = std::ranges::min(gather(world, {&mine, 1}));
   if (bytes < unlimited) least.memory_bytes = static_cast<std::int64_t>(bytes);
   auto partition = partition_of(whole, segments, least);
@@ -182,7 +183,7 @@ std::vector<std::string> cut_lines(const Cut& cut) {
     lines.push_back(fmt::format(
         "stage {}: {} to {}, {:.2f} M parameters, {} of weights, gradients and states, {} of "
         "activations for {} in flight, {}",
-        s, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
+        s + 1, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
         in_mib(cost.in_flight * cost.activation_bytes), counted(cost.in_flight, "micro-batch"),
         time));
   }

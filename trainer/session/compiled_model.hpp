@@ -31,6 +31,9 @@ struct CompileSurroundings {
   SplitRanks split_ranks = {};            // likewise
 };
 
+CompileOptions compile_options(const TrainConfig& config, int threads,
+                               const CompileSurroundings& surroundings = {});
+
 /// Compiles for batches of config.batch_size images. bad_request names what the backend lacks.
 /// unavailable: no such device.
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,

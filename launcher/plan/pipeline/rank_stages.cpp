@@ -119,7 +119,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(
         fmt::format("stage {} needs about {} on each of its ranks, which have {}: use more "
                     "runtime.pipeline.stages, a smaller train.batch_size, or fewer ranks per node",
-                    stage, bytes_words(held.bytes()), bytes_words(*pipeline.memory_bytes)));
+                    stage + 1, bytes_words(held.bytes()), bytes_words(*pipeline.memory_bytes)));
   }
   return warnings;
 }
@@ -129,7 +129,7 @@ std::string render_stages(const PipelinePlan& pipeline) {
       {"stage", "ranks", "layers", "parameters", "weights", "activations", "together", "work"}};
   for (int stage = 0; stage < std::ssize(pipeline.holds); ++stage) {
     const RankStage& held = pipeline.holds[static_cast<std::size_t>(stage)];
-    rows.push_back({std::to_string(stage), ranks_of(pipeline, stage),
+    rows.push_back({std::to_string(stage + 1), ranks_of(pipeline, stage),
                     held.first + " to " + held.last,
                     fmt::format("{:.2f} M", static_cast<double>(held.parameters) * 1e-6),
                     bytes_words(held.held_bytes),
@@ -142,7 +142,7 @@ std::string render_stages(const PipelinePlan& pipeline) {
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
-      text += fmt::format("    stage {}: {} {}\n", stage,
+      text += fmt::format("    stage {}: {} {}\n", stage + 1,
                           pipeline.replicas() == 1 ? "rank" : "ranks", ranks_of(pipeline, stage));
   } else {
     text += fmt::format("estimated, {}; ranks wait {} of a step\n\n",

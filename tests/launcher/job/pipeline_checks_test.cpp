@@ -57,15 +57,16 @@ TEST(PipelineChecks, SayWhyAndWhatToDo) {
           "runtime.gradient_lag: 1 does not go with runtime.pipeline: a late gradient would meet "
           "the weights of another step's micro-batches; leave it out");
   refused("runtime.allreduce=ring",
-          "runtime.allreduce: ring does not go with runtime.pipeline: only hierarchical sums among "
-          "the ranks of one stage; leave it out");
+          "runtime.allreduce: ring does not go with runtime.pipeline: the ranks of one stage sum "
+          "through hierarchical, or nccl where auto takes it; leave it out");
   refused("resources.nodes=2-4",
           "fewer nodes (resources.nodes: 2-..., recovery.min_nodes) do not go with "
           "runtime.pipeline: without the ranks of one stage there is no network; ask for "
           "recovery.spare_nodes instead");
-  EXPECT_EQ(problems_of("runtime: {pipeline: {stages: 2}, allreduce: hierarchical}",
-                        {"train.sync_batch_norm=true", "recovery.spare_nodes=1"}),
-            "");
+  EXPECT_EQ(
+      problems_of("runtime: {pipeline: {stages: 2}, allreduce: hierarchical}",
+                  {"train.sync_batch_norm=true", "recovery.spare_nodes=1", "train.precision=fp16"}),
+      "");
 }
 
 TEST(PipelineChecks, ACommandHasNoStages) {
