@@ -72,8 +72,8 @@ namespace {
 
 std::optional<Error> joint_error(const Graph& graph) {
   if (!graph.joints.input && !graph.joints.output) return std::nullopt;
-  return Error{ErrorKind::bad_request, "GPUs do not compute stages of a pipeline yet",
-               "use resources.device: cpu, or runtime.pipeline.stages: 1"};
+  return Error{ErrorKind::bad_request, "GPUs do not compute parts of a network yet",
+               "use resources.device: cpu, or neither runtime.pipeline nor runtime.split_dense"};
 }
 
 std::optional<Error> window_error(const Graph& graph) {

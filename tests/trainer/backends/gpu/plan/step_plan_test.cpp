@@ -148,7 +148,7 @@ TEST(GraphError, RefusesAStageOfAPipeline) {
   EXPECT_FALSE(graph_error(graph));
   graph.joints.output = true;
   ASSERT_TRUE(graph_error(graph));
-  EXPECT_EQ(graph_error(graph)->what, "GPUs do not compute stages of a pipeline yet");
+  EXPECT_EQ(graph_error(graph)->what, "GPUs do not compute parts of a network yet");
 }
 
 }  // namespace
