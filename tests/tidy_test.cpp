@@ -170,6 +170,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/job/job_keys.cpp", "a table: job_schema_test.cpp and docs/reference/job-file.md"},
     {"launcher/job/experiment_keys.cpp", "as job_keys.cpp"},
     {"launcher/job/key_rules.cpp", "as job_keys.cpp"},
+    {"launcher/job/runtime_keys.cpp", "as job_keys.cpp"},
     {"launcher/launch/child_run.cpp", "tests/end_to_end/study_test.cpp and sweep_test.cpp"},
     {"launcher/launch/local_components.cpp", "tests/end_to_end/components_test.cpp"},
     {"launcher/launch/prepare_components.cpp", "tests/end_to_end/components_test.cpp"},

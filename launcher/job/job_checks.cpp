@@ -10,7 +10,6 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/job/pipeline_checks.hpp"
-#include "launcher/job/split_checks.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/job/yaml_keys.hpp"
 #include "support/id_set.hpp"

@@ -13,8 +13,8 @@ namespace dllaunch {
 /// as a cut that is not possible. If the trainer cannot be asked, `unknown` says why.
 Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan);
 
-/// nullopt: the plan splits no layers. Errors are the trainer's refusals, such as a layer that there
-/// is not. If the trainer cannot be asked, `unknown` says why.
+/// nullopt: the plan splits no layers. Errors are the trainer's refusals, such as a layer that
+/// there is not. If the trainer cannot be asked, `unknown` says why.
 Result<std::optional<SplitPlan>> ask_split(System& system, const LaunchPlan& plan);
 
 /// The plan, if there is one, with what the user should know of its stages and split layers among

@@ -260,6 +260,11 @@ Result<std::unique_ptr<Executable>> compile_split(Backend& backend, const Graph&
                                                   std::span<const SplitPart> parts,
                                                   const CompileOptions& options,
                                                   const SplitRanks& ranks) {
+  // A rank's values between parts are the host's.
+  if (backend.free_memory()) {
+    return Error{ErrorKind::bad_request, "GPUs do not compute split dense layers yet",
+                 "use resources.device: cpu, or no runtime.split_dense"};
+  }
   std::vector<Part> compiled;
   for (const SplitPart& part : parts) {
     CompileOptions its = options;

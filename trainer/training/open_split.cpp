@@ -9,15 +9,17 @@
 
 namespace dllaunch {
 
-bool splits(const TrainConfig& config, int ranks) {
-  return ranks > 1 && !config.runtime.split_dense.empty();
+namespace {
+
+double weights_mib(const TrainConfig& config, std::int64_t parameters) {
+  const double each = config.precision == Precision::fp64 ? sizeof(double) : sizeof(float);
+  return static_cast<double>(parameters) * each / (1 << 20);
 }
 
-SplitWeights weights_of(const Graph& graph, std::span<const SplitPart> parts, Precision precision) {
-  const std::int64_t each = precision == Precision::fp64 ? sizeof(double) : sizeof(float);
-  SplitWeights weights{.whole = each * graph.parameter_count()};
-  for (const SplitPart& part : parts) weights.of_rank += each * part.graph.parameter_count();
-  return weights;
+}  // namespace
+
+bool splits(const TrainConfig& config, int ranks) {
+  return ranks > 1 && !config.runtime.split_dense.empty();
 }
 
 Result<Ok> open_split(Session& session, const PrepareOptions& options, Communicator& communicator) {
@@ -28,13 +30,12 @@ Result<Ok> open_split(Session& session, const PrepareOptions& options, Communica
   if (auto error = agree(communicator, error_of(parts))) return *std::move(error);
   session.parts = *std::move(parts);
   if (communicator.rank() > 0) return Ok{};
-  constexpr double mib = 1 << 20;
-  const SplitWeights weights = weights_of(session.graph, session.parts, config.precision);
-  options.say(fmt::format(
-      "{} split by columns among {}: each holds {:.1f} MiB of {:.1f} MiB of "
-      "weights",
-      fmt::join(config.runtime.split_dense, ", "), counted(communicator.size(), "rank"),
-      static_cast<double>(weights.of_rank) / mib, static_cast<double>(weights.whole) / mib));
+  std::int64_t held = 0;
+  for (const SplitPart& part : session.parts) held += part.graph.parameter_count();
+  options.say(
+      fmt::format("{} split by columns among {}: each holds {:.1f} MiB of {:.1f} MiB of weights",
+                  fmt::join(config.runtime.split_dense, ", "), counted(communicator.size(), "rank"),
+                  weights_mib(config, held), weights_mib(config, session.graph.parameter_count())));
   return Ok{};
 }
 
