@@ -56,7 +56,7 @@ inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {
       "OneRunAndItsGoodput",    "ARankOfAScriptIsStopped",    "AScriptNearsItsTimeLimit",
       "AUserRequeuesAScript",   "ANodeOfAScriptIsPoweredOff", "ARequeuedJobHasAllNodesAgain",
-      "ARankOfAStageIsStopped", "ARankOfAStageIsSlow"};
+      "ARankOfAStageIsStopped", "ARankOfAStageIsSlow",        "ARankOfAStageIsStoppedInAGather"};
   return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 
