@@ -37,8 +37,8 @@ constexpr std::array<Excluded, 8> excluded = {{
     {"runtime.allreduce", "parameter-server", other_sums},
 }};
 
-constexpr std::string_view no_parts_on_gpus =
-    "GPUs do not compute parts of a network yet; use resources.device: cpu";
+constexpr std::string_view not_on_gpus =
+    "GPUs do not compute split layers yet; use resources.device: cpu";
 constexpr std::array<Excluded, 8> not_with_split = {{
     {"train.optimizer.shard", "true",
      "a split layer's optimiser state is divided among the ranks already; leave it out"},
@@ -48,8 +48,8 @@ constexpr std::array<Excluded, 8> not_with_split = {{
     {"runtime.gradient_lag", "1",
      "only gradients that are summed over ranks can be late; leave it out"},
     {"runtime.allreduce", "nccl", "it sums between GPUs; leave it out"},
-    {"resources.device", "cuda", no_parts_on_gpus},
-    {"resources.device", "hip", no_parts_on_gpus},
+    {"resources.device", "cuda", not_on_gpus},
+    {"resources.device", "hip", not_on_gpus},
 }};
 
 /// nullopt: absent, or a value that the schema refuses.

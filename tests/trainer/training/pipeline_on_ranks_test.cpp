@@ -90,6 +90,22 @@ TEST(Stages, ARunContinuesInOtherStages) {
   expect_same(part, whole, 1e-5);
 }
 
+TEST(Stages, AMisfitInALaterStageNamesTheCheckpoint) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job("lenet");
+  job["max_steps"] = 2;
+  job["runtime"]["pipeline"]["stages"] = 2;
+  train_on(2, job, folder / "run");
+  job["dataset"]["classes"] = 12;
+  write_text(folder / "run/train.json", job.dump());
+  const auto ended = run_program(
+      on_ranks(2, {bin + "/dltrain", "--config", (folder / "run/train.json").string()}));
+  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_THAT(ended.output,
+              testing::ContainsRegex("run/checkpoints/step-00000002/model.safetensors: .*fc3"));
+}
+
 TEST(Stages, WhatDoesNotFitIsRefusedByAllRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
