@@ -80,11 +80,17 @@ TEST(PipelineOf, RanksShareTheMemoryThatTheJobAsksFor) {
 /// One for each GPU, whose memory is not among the facts.
 TEST(PipelineOf, RanksOnGpusHaveUnknownMemory) {
   Job job = pipeline_job(2, 4);
-  job.resources.gpus_per_node = 4;
-  const auto plan = planned(job, one_machine("numa:2 cores:4 gpus:4"));
-  for (const auto& rank : plan.placement.ranks) EXPECT_EQ(rank.gpus.size(), 1u);
-  EXPECT_EQ((*pipeline_of(plan))->stages, 2);
-  EXPECT_FALSE((*pipeline_of(plan))->memory_bytes);
+  job.resources.ranks_per_node.reset();
+  job.resources.device = "cuda";
+  Paths paths = sample_paths();
+  paths.trainer_gpus = {"cuda"};
+  const auto made = plan(job, one_machine("numa:2 cores:4 gpus:4"), paths, false);
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->placement.ranks[3].gpus.size(), 1u);
+  const auto pipeline = pipeline_of(*made);
+  ASSERT_TRUE(pipeline && *pipeline);
+  EXPECT_EQ((*pipeline)->replicas(), 2);
+  EXPECT_FALSE((*pipeline)->memory_bytes);
 }
 
 TEST(RenderStages, SaysWhatEachRankHolds) {
