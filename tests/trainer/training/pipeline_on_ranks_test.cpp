@@ -99,8 +99,8 @@ TEST(Stages, AMisfitInALaterStageNamesTheCheckpoint) {
   train_on(2, job, folder / "run");
   job["dataset"]["classes"] = 12;
   write_text(folder / "run/train.json", job.dump());
-  const auto ended = run_program(
-      on_ranks(2, {bin + "/dltrain", "--config", (folder / "run/train.json").string()}));
+  const auto ended = run_program(on_ranks(2, {std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
+                                              "--config", (folder / "run/train.json").string()}));
   EXPECT_NE(ended.exit_code, 0);
   EXPECT_THAT(ended.output,
               testing::ContainsRegex("run/checkpoints/step-00000002/model.safetensors: .*fc3"));
