@@ -65,9 +65,10 @@ std::vector<std::string> warnings_of(const SplitPlan& split) {
   if (!split.memory_bytes || !split.unknown.empty() || split.bytes() <= *split.memory_bytes) {
     return {};
   }
-  return {fmt::format("each rank needs about {}, and has {}: split more layers, use a smaller "
-                      "train.batch_size, more nodes, or fewer ranks per node",
-                      bytes_words(split.bytes()), bytes_words(*split.memory_bytes))};
+  return {
+      fmt::format("each rank needs about {}, and has {}: split more layers, use a smaller "
+                  "train.batch_size, more nodes, or fewer ranks per node",
+                  bytes_words(split.bytes()), bytes_words(*split.memory_bytes))};
 }
 
 std::string render_split(const SplitPlan& split) {
@@ -77,14 +78,15 @@ std::string render_split(const SplitPlan& split) {
   } else {
     std::vector<std::string> layers;
     for (const SplitLayer& layer : split.layers) {
-      layers.push_back(fmt::format("{} ({} of {} columns)", layer.name, layer.of_rank,
-                                   layer.columns));
+      layers.push_back(
+          fmt::format("{} ({} of {} columns)", layer.name, layer.of_rank, layer.columns));
     }
-    text += fmt::format("{}\n  each of {} holds about {} of weights, gradients and optimiser state "
-                        "in place of {}, and {} of activations\n",
-                        layers.empty() ? "none" : fmt::format("{}", fmt::join(layers, ", ")),
-                        counted(split.ranks, "rank"), bytes_words(split.held_bytes),
-                        bytes_words(split.whole_bytes), bytes_words(split.activation_bytes));
+    text += fmt::format(
+        "{}\n  each of {} holds about {} of weights, gradients and optimiser state "
+        "in place of {}, and {} of activations\n",
+        layers.empty() ? "none" : fmt::format("{}", fmt::join(layers, ", ")),
+        counted(split.ranks, "rank"), bytes_words(split.held_bytes), bytes_words(split.whole_bytes),
+        bytes_words(split.activation_bytes));
   }
   for (const auto& warning : warnings_of(split)) text += "\nwarning: " + warning + "\n";
   return text;
