@@ -27,10 +27,11 @@ constexpr double early_s = 60;            // Slurm may signal this much early
 constexpr seconds deaf(20);               // the ranks may not have installed their handlers yet
 constexpr seconds kill_after(10);         // after TERM, on which srun ends the step
 constexpr milliseconds last_words(500);   // of ranks that notice that one was killed
-constexpr seconds words_of_watchdogs(3);  // where one exited, its peers may have reports to write
+constexpr seconds words_of_watchdogs(3);  // where one exited, its peers may have reports to write;
+                                          // and for a checkpoint that is being written
 constexpr seconds wait_for_cause(5);      // srun may name a rank that wrote to a dead one first
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
-constexpr seconds kill_starter_after(3);
+constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
@@ -223,7 +224,7 @@ void AttemptWatch::look_at_liveness(Time now) {
   end_by(Clock::now());
 }
 
-/// Ends a training whose rank or node is gone: the other ranks have nothing left to save. Slurm
+/// Ends a training whose rank or node is gone: the other ranks can no longer end a step. Slurm
 /// sends them TERM at once, after which srun forwards no TERM of ours, and KILL after KillWait, 30
 /// s by default. A rank that waits for the dead one in a collective only remembers TERM.
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
@@ -236,15 +237,18 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   rank_is_gone_ = true;
   if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
   const bool echo = dead && dead->signal == SIGPIPE;
-  if (end_.trains) end_by(now + (killed ? last_words : echo ? wait_for_cause : words_of_watchdogs));
+  if (!end_.trains) return;
+  const bool saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token());
+  const bool soon = killed && !saves;
+  end_by(now + (soon ? last_words : echo ? wait_for_cause : words_of_watchdogs));
 }
 
 void AttemptWatch::end_by(Time when) {
   if (!end_at_ || when < *end_at_) end_at_ = when;
 }
 
-/// Whether the ranks that are left wait for a dead one. Not if another start owns the run by now:
-/// its ranks look the same.
+/// Whether the ranks that are left wait for a dead one. If another start owns the run by now, they
+/// do not: it is the one that ended them.
 bool AttemptWatch::survivors_only() const {
   return end_.trains && rank_is_gone_ && !end_.superseded;
 }
@@ -266,11 +270,21 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
     pressed_ = Pressed::kill_here;
     end_at_ = now + ranks_here_first;
   } else if (pressed_ == Pressed::kill_here) {
-    killer_.reset();
     if (auto step = kill_ranks_elsewhere(system_, run_, ownership_.fencing_token()))
       killer_.emplace(*std::move(step));
     pressed_ = Pressed::kill_elsewhere;
-    end_at_ = Clock::now() + kill_starter_after;
+    end_at_ = Clock::now() + (killer_ ? milliseconds(0) : kill_starter_after);
+  } else if (pressed_ == Pressed::kill_elsewhere && killer_) {
+    end_at_ = now + ranks_here_first;  // a busy Slurm starts it late; its own limit ends it
+    const auto code = killer_->poll();
+    if (!code) return false;
+    if (*code != 0)
+      system_.log(
+          fmt::format("dllaunch: the step that kills ranks on other nodes "
+                      "exited with code {}\n",
+                      *code));
+    killer_.reset();
+    end_at_ = now + kill_starter_after;
   } else if (pressed_ != Pressed::kill_all) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+
+#include <fmt/core.h>
 
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/own_executable.hpp"
@@ -18,6 +21,14 @@ constexpr std::chrono::seconds query_limit(2);  // per query; signals and timers
 constexpr std::chrono::seconds step_limit(20);
 
 }  // namespace
+
+bool saves_checkpoint(const std::string& run_dir, std::int64_t fencing_token) {
+  const auto being_written = fmt::format(".tmp-{}-", fencing_token);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir + "/checkpoints", error))
+    if (entry.path().filename().string().starts_with(being_written)) return true;
+  return false;
+}
 
 void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token) {
   const auto start = std::to_string(fencing_token);

@@ -14,6 +14,9 @@
 
 namespace dllaunch {
 
+/// Whether a rank of that start is writing a checkpoint: killed now, it would be lost.
+bool saves_checkpoint(const std::string& run_dir, std::int64_t fencing_token);
+
 /// Kills the ranks on this machine that a start of the run began. `fencing_token`: of that start.
 void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token);
 

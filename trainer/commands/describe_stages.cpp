@@ -10,6 +10,7 @@
 #include "trainer/data/datasets/dataset.hpp"
 #include "trainer/pipeline/segment_costs.hpp"
 #include "trainer/pipeline/settle_cut.hpp"
+#include "trainer/split/split_network.hpp"
 #include "trainer/training/build_model.hpp"
 #include "trainer/training/open_pipeline.hpp"
 #include "trainer/training/open_split.hpp"
@@ -69,6 +70,7 @@ Result<Json> describe_split(const TrainConfig& config, const Graph& graph, int r
                       {"columns", part.rows->all},
                       {"of_rank", part.graph.nodes[1].shape.back()}});
   }
+  activations += exchange_bytes(parts, config.batch_size, ranks);
   document["layers"] = std::move(layers);
   document["held_bytes"] = held;
   document["activation_bytes"] = activations;

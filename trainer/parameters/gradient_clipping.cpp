@@ -16,7 +16,8 @@ double ParameterArenas::square_sum_of_gradients(bool split) {
         device_optimizer_->square_sums(part, sums);
       });
       for (std::size_t slot = 0; slot < sums.size(); ++slot) {
-        if (!counted_elsewhere_[slot]) sum += sums[slot].gradients;
+        const bool counts = !counted_elsewhere_[slot] && is_split(slot) == split;
+        if (counts) sum += sums[slot].gradients;
       }
       continue;
     }

@@ -38,6 +38,10 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
         surroundings.parts.empty()
             ? (*opened)->compile(graph, options)
             : compile_split(**opened, graph, surroundings.parts, options, surroundings.split_ranks);
+    // Beside GPUs that the job waited for, a CPU would be a surprise.
+    if (!executable && !surroundings.parts.empty() && (*opened)->free_memory()) {
+      return std::move(executable).error().within(entry.name);
+    }
     if (!executable) {
       first = first.value_or(std::move(executable).error().within(entry.name));
       continue;

@@ -130,6 +130,28 @@ int first_trained(std::span<const SplitPart> parts) {
   return static_cast<int>(first - parts.begin());
 }
 
+/// See SplitExecutable::reserve() and RowExchange.
+std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks) {
+  std::int64_t between = 0;  // each part's output, and a split one's input, of all samples
+  std::int64_t widest = 0;   // of a sample
+  std::int64_t widest_split = 0;
+  for (const SplitPart& part : parts) {
+    const std::int64_t input = elements_of(part.graph.input_shape());
+    const std::int64_t output = part.is_split() ? part.graph.labels() * part.rows->all
+                                                : elements_of(part.graph.nodes.back().shape);
+    if (&part != &parts.back()) between += batch * output;
+    widest = std::max({widest, input, output});
+    if (!part.is_split()) continue;
+    between += std::int64_t{batch} * ranks * input;
+    widest_split = std::max({widest_split, input, output});
+  }
+  if (widest_split == 0) return 0;
+  // Gradients and blocks of all samples; units of all samples, of one rank.
+  const std::int64_t together =
+      std::int64_t{batch} * ranks * 2 * widest_split + batch * widest_split;
+  return static_cast<std::int64_t>(sizeof(float)) * (between + together + batch * widest);
+}
+
 Result<std::vector<SplitPart>> split_network(const Graph& graph,
                                              std::span<const std::string> layers, int rank,
                                              int ranks) {

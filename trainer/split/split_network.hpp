@@ -2,6 +2,7 @@
 // (Krizhevsky et al. 2012; Krizhevsky 2014). Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,10 @@ struct SplitPart {
 Result<std::vector<SplitPart>> split_network(const Graph& graph,
                                              std::span<const std::string> layers, int rank,
                                              int ranks);
+
+/// Returns the bytes in which a rank's values wait between the parts, on the way to other ranks or
+/// from them, with batches of this many samples.
+std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks);
 
 /// Returns the first part with a parameter that is trained.
 int first_trained(std::span<const SplitPart> parts);

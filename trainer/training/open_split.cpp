@@ -6,6 +6,7 @@
 
 #include "support/counted.hpp"
 #include "trainer/session/agreement.hpp"
+#include "trainer/split/split_network.hpp"
 
 namespace dllaunch {
 

@@ -71,10 +71,11 @@ void warn_of_host(const Session& session, Executable& executable, const Say& war
     why = setting + " needs gradients on the host";
   }
   const double bytes = static_cast<double>(session.graph.parameter_count()) * sizeof(float);
+  const bool staged = session.pipeline != nullptr;
   warn(fmt::format(
-      "gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
+      "{}gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
       "MiB of gradients from each GPU and as many of weights to it, and CPUs run the optimiser",
-      why, bytes / (1 << 20)));
+      staged ? fmt::format("stage {}: ", session.place().stage + 1) : "", why, bytes / (1 << 20)));
 }
 
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
@@ -114,7 +115,7 @@ Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once) {
         fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
   if (!compiled->caution.empty()) warn_once(compiled->caution);
-  warn_of_host(session, *compiled->executable, warn_once);
+  if (replicas.rank() == 0) warn_of_host(session, *compiled->executable, warn);
   session.executable = std::move(compiled->executable);
   return Ok{};
 }

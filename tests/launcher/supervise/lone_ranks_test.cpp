@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "tests/support/fake_system.hpp"
@@ -39,8 +40,20 @@ TEST(LoneRanks, OnlyThoseOfOneStartAreKilled) {
   for (int i = 0; i < 1000 && !ours.poll(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(ours.poll(), 128 + SIGKILL);
+  for (int i = 0; i < 20 && !next.poll() && !others.poll(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_FALSE(next.poll());
   EXPECT_FALSE(others.poll());
+}
+
+TEST(LoneRanks, ACheckpointOfThatStartIsBeingWritten) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(saves_checkpoint(folder.path(), 3)) << "no folder";
+  std::filesystem::create_directories(folder.path() + "/checkpoints/step-00000005");
+  std::filesystem::create_directories(folder.path() + "/checkpoints/.tmp-2-step-00000006");
+  EXPECT_FALSE(saves_checkpoint(folder.path(), 3)) << "a leftover of the start before";
+  std::filesystem::create_directories(folder.path() + "/checkpoints/.tmp-3-step-00000006");
+  EXPECT_TRUE(saves_checkpoint(folder.path(), 3));
 }
 
 TEST(LoneRanks, AStepKillsThoseOnOtherNodes) {

@@ -46,6 +46,19 @@ TEST(SplitNetwork, ALayerAndItsActivationAreAPart) {
   EXPECT_FALSE(parts[2].graph.joints.output);
 }
 
+TEST(SplitNetwork, WhatWaitsBetweenThePartsIsCounted) {
+  const auto parts = parts_of(graph_of("mlp"), {"fc1"});
+  constexpr std::int64_t own = 8;
+  constexpr std::int64_t all = 16;
+  const std::int64_t outputs = own * (784 + 512);
+  const std::int64_t inputs_and_gradients_of_all = all * (784 + 784);
+  const std::int64_t wire = all * 784;
+  const std::int64_t columns_and_gradient = own * (784 + 784);
+  EXPECT_EQ(exchange_bytes(parts, 8, 2),
+            4 * (outputs + inputs_and_gradients_of_all + wire + columns_and_gradient));
+  EXPECT_EQ(exchange_bytes(parts_of(graph_of("mlp"), {}), 8, 2), 0);
+}
+
 TEST(SplitNetwork, LayersFollowEachOtherToTheLoss) {
   const auto parts = parts_of(graph_of("lenet"), {"fc3", "fc1", "fc2"});
   EXPECT_THAT(outline(parts), ElementsAre("input conv1 tanh1 pool1 conv2 tanh2 pool2 flatten ",
