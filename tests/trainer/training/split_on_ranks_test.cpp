@@ -108,6 +108,18 @@ TEST(SplitTraining, ARunContinuesOnOtherRanks) {
   expect_same(part, whole, 1e-5);
 }
 
+/// All ranks leave a checkpoint out together, or those that gather it would wait for rank 0.
+TEST(SplitTraining, ACheckpointIsSkippedWhileTheOneBeforeIsWritten) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  Json job = lenet_job();
+  const Curve expected = train_on(2, split(job, {"fc1", "fc3"}), folder / "each");
+  // Longer than all steps, even with sanitizers.
+  job["checkpoint"] = {{"mb_per_s", 0.01}, {"wait_seconds", 0}};
+  expect_same(train_on(2, split(job, {"fc1", "fc3"}), folder / "skipped"), expected, 0);
+  EXPECT_FALSE(events_of(folder / "skipped", "checkpoint_failed").empty());
+}
+
 /// From a file of the whole network, of which each rank takes its columns.
 TEST(SplitTraining, FromAFile) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
