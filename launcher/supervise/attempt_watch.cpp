@@ -23,13 +23,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;            // Slurm may signal this much early
-constexpr seconds deaf(20);               // the ranks may not have installed their handlers yet
-constexpr seconds kill_after(10);         // after TERM, on which srun ends the step
-constexpr milliseconds last_words(500);   // of ranks that notice that one was killed
-constexpr seconds words_of_watchdogs(3);  // where one exited, its peers may have reports to write;
-                                          // and for a checkpoint that is being written
-constexpr seconds wait_for_cause(5);      // srun may name a rank that wrote to a dead one first
+constexpr double early_s = 60;     // Slurm may signal this much early
+constexpr seconds deaf(20);        // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);  // after TERM, on which srun ends the step
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
@@ -236,11 +232,12 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   if (!dead && !killed) return;
   rank_is_gone_ = true;
   if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
-  const bool echo = dead && dead->signal == SIGPIPE;
   if (!end_.trains) return;
-  const bool saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token());
-  const bool soon = killed && !saves;
-  end_by(now + (soon ? last_words : echo ? wait_for_cause : words_of_watchdogs));
+  end_by(now + patience_with_survivors(
+                   {.killed = killed,
+                    .echo = dead && dead->signal == SIGPIPE,
+                    .saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token()),
+                    .stalled = liveness_.stalled()}));
 }
 
 void AttemptWatch::end_by(Time when) {
