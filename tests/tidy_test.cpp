@@ -139,6 +139,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"trainer/models/resnet152v2.cpp", "resnet_v2_test.cpp"},
     {"trainer/commands/main.cpp",
      "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
+    {"launcher/supervise/decision_record.cpp", "supervisor_test.cpp: decisions carried out later"},
+    {"launcher/supervise/incarnations.cpp", "supervisor_test.cpp: starts that take over"},
     {"launcher/cli/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/cli/commands/",
      "run as a program by commands_test.cpp, program_test.cpp and tests/end_to_end"},

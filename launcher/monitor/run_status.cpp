@@ -119,12 +119,14 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
 }
 
 /// For the current job; omitted if all went well.
-std::string supervisor_words(const StoredRun& run, const Journal& journal) {
+std::string supervisor_words(const StoredRun& run, const Journal& journal, bool over) {
   const auto& last = journal.last;
   if (!last || last->status == RunStatus::completed) return "";
   const bool ours = last->job == run.job_id || last->time >= run.began_at_s - 1;
   if (!ours) return "";
-  return words_of(*last);
+  if (last->next != Next::hold) return words_of(*last);
+  if (journal.retry && journal.retry->time >= last->time) return words_of(*journal.retry);
+  return over ? words_of(*last) : hold_words(*last, run.dir);
 }
 
 /// Returns the commands to type next.
@@ -199,7 +201,7 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
-  status.supervisor = supervisor_words(status.run_state.run, journal);
+  status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
   status.restarts =

@@ -40,6 +40,8 @@ constexpr RunDirFile file_table[] = {
     {".run-id", "tells this run from another in the same place", run_command, Keep::to_continue},
     {".lease/", "one name per start of the run: the highest may write",
      "dllaunch run, supervise, lease", Keep::to_continue},
+    {".retry/", "one name per hold that has ended, with what `dllaunch retry` asked for",
+     "dllaunch retry, supervise", Keep::to_continue},
     {".share", "marks a run that its group may read, with `share: group`", command_or_script,
      Keep::to_continue},
     {"task-*/", "a directory like this one for each task of a job array", "the batch script",

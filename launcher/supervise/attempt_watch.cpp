@@ -95,7 +95,8 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
 AttemptWatch::Variables AttemptWatch::variables() const {
   Variables all = {{fencing_token_variable, std::to_string(ownership_.fencing_token())}};
   if (!run_.recovery.trains) all.emplace_back(heartbeat_variable, heartbeat_file(run_.dir));
-  all.insert(all.end(), run_.variables.begin(), run_.variables.end());
+  for (const auto* more : {&run_.retry_variables, &run_.variables})
+    all.insert(all.end(), more->begin(), more->end());
   return all;
 }
 

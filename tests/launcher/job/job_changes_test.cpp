@@ -73,5 +73,17 @@ TEST(JobChanges, ACommandIsShownAsOneTypesIt) {
             std::vector<std::string>{"run: python3 'a b.py' -> \"python3 c.py\""});
 }
 
+/// What a retry in the same allocation can take up.
+TEST(JobChanges, OnlyWhatRanksReadIsOfTheRanks) {
+  for (const char* pointer : {"/train/batch_size", "/run", "/runtime/overlap",
+                              "/environment/variables/A", "/recovery/max_restarts"})
+    EXPECT_TRUE(changes_beyond_ranks(job, with(pointer, 7)).empty()) << pointer;
+  for (const char* pointer :
+       {"/resources/nodes", "/resources/time", "/runtime/transport", "/runtime/allreduce",
+        "/environment/setup", "/recovery/signal", "/recovery/spare_nodes", "/stage", "/name"})
+    EXPECT_EQ(changes_beyond_ranks(job, with(pointer, 7)).size(), 1u) << pointer;
+  EXPECT_EQ(all_changes(job, with("/name", "b")), std::vector<std::string>{R"(name: "a" -> "b")"});
+}
+
 }  // namespace
 }  // namespace dllaunch
