@@ -88,6 +88,7 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
             recovery.preflight, [](PreflightWhen when) { return to_string(when); }, known));
   field("spare_nodes", recovery.spare_nodes);
   field("min_nodes", recovery.min_nodes);
+  field("autopsy", recovery.autopsy);
   if constexpr (Field::reads) {
     recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
     recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);
