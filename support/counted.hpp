@@ -10,9 +10,10 @@
 
 namespace dllaunch {
 
-/// "1 rank", "2 ranks", "0 processes"; for nouns whose plural adds s or es.
+/// "1 rank", "2 ranks", "0 processes", "2 batches"; for nouns whose plural adds s or es.
 inline std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+  const bool hisses = noun.ends_with('s') || noun.ends_with("tch");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : hisses ? "es" : "s");
 }
 
 /// A loss, an accuracy: "0.4100"; "1.234e+06" where four decimals would say little.

@@ -11,6 +11,7 @@ def _arm():
     file = os.memfd_create("dllaunch-stacks")
     fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
     faulthandler.register(signal.SIGRTMIN + 13, file=file, all_threads=True, chain=False)
+    faulthandler.enable()  # one that dies of a signal writes its stacks to its log
 
 
 def _run_hidden():

@@ -40,7 +40,7 @@ class GpuCheck : public testing::Test {
     put("libdltrain_cuda.so", "");
     fs::copy_file("/proc/self/exe", folder("bin") / "libdltrain_nccl.so");  // has libraries
     put("compute-sanitizer", "shift 4; exec \"$@\"");
-    put("dltrain", "echo '\"CUDA 13.0, cuDNN 9.19 on cuda\"'");
+    put("dltrain", trains_to("2.5"));
     put("bench_training",
         "read -r warm; read -r steps; echo '{\"step_s\": [9], \"cpu_s\": 1}'; printf '{\"step_s\": "
         "[0.5'; for i in $(seq 2 $steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1, "
@@ -51,6 +51,15 @@ class GpuCheck : public testing::Test {
             echo '{"name": "'"$2"'-row", "value": 1.25, "verdict": "met"}'
             echo "table: $2-row met"
             echo "not measured: torch.compile: $2 (too old)")sh");
+  }
+
+  /// Commands of a dltrain whose trainings in stages end with this loss.
+  static std::string trains_to(const std::string& loss) {
+    return R"sh([ "$1" = --describe ] && exec echo '"CUDA 13.0, cuDNN 9.19 on cuda"'
+            [ $WORLD_SIZE = 1 ] && loss=2.5 || loss=)sh" +
+           loss + R"sh(
+            [ $RANK = 1 ] || echo '{"event":"epoch","epoch":1,"loss":'$loss',"lr":0.1}' \
+              >"${2%/*}/events.jsonl")sh";
   }
 
   void put(const std::string& program, const std::string& commands) {
@@ -101,9 +110,10 @@ TEST_F(GpuCheck, LeavesATableAndOneJson) {
   const auto json = report();
   EXPECT_EQ(json["gpus"], "NVIDIA \"H\" 200, 00000000:C1:00.0, 580.1");
   EXPECT_EQ(json["backend"], "CUDA 13.0, cuDNN 9.19 on cuda");
-  ASSERT_EQ(json["tests"].size(), 10U) << "compute-sanitizer with two tools among them";
+  ASSERT_EQ(json["tests"].size(), 11U) << "compute-sanitizer with two tools among them";
   for (const auto& test : json["tests"]) {
     EXPECT_EQ(test["verdict"], "passed") << test;
+    if (test["name"] == "stages") continue;
     EXPECT_EQ(test["passed"], 3);
     EXPECT_EQ(test["skipped"], 2);
   }
@@ -151,6 +161,17 @@ TEST_F(GpuCheck, IdleTimeIsJudgedOrMissing) {
                   testing::Contains("GPU idle between steps of resnet50-224-bf16"));
     } else {
       EXPECT_EQ(json["must_reach"][4]["verdict"], "not met");
+    }
+  }
+}
+
+TEST_F(GpuCheck, StagesThatTrainOtherwiseOrNotAtAllAreAFailure) {
+  for (const std::string& dltrain :
+       {trains_to("2.51"), std::string("[ $1 = --describe ] || [ $RANK = 0 ] || exit 3")}) {
+    put("dltrain", dltrain);
+    EXPECT_EQ(check().exit_code, 1) << dltrain;
+    for (const auto& test : report()["tests"]) {
+      EXPECT_EQ(test["verdict"], test["name"] == "stages" ? "FAILED" : "passed") << test;
     }
   }
 }

@@ -40,6 +40,10 @@ std::optional<double> nodes_of(const RunOutline& plan, const RunDir& dir,
 
 }  // namespace
 
+double nodes_held(const RunOutline& plan, const RunDir& dir, double seconds) {
+  return nodes_of(plan, dir, seconds).value_or(plan.nodes + plan.recovery.spare_nodes);
+}
+
 std::optional<double> wasted_seconds(const History& history, int restarts) {
   if (restarts == 0) return 0;
   if (history.restart_count() == 0) return std::nullopt;

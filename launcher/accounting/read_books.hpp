@@ -20,6 +20,9 @@ std::optional<double> wasted_seconds(const History& history, int restarts);
 Books hours_so_far(const RunOutline& plan, const RunDir& dir, double seconds,
                    const History& history);
 
+/// The nodes that the newest submission had on average over `seconds`, spare ones too.
+double nodes_held(const RunOutline& plan, const RunDir& dir, double seconds);
+
 /// Of the newest submission alone. `summary`: of the same run, without books. Asks Slurm's
 /// accounting; what does not answer is unknown.
 Books read_books(System& system, const RunOutline& plan, const RunDir& dir, const Outcome& outcome,

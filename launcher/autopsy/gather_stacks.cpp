@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -61,14 +60,13 @@ Result<Survey> ask_nodes(System& system, const RunningRanks& run) {
   const auto program = own_executable();
   if (!program) return program.error();
   const auto nodes = run.hosts.size();
-  const seconds limit(6 + nodes / 50);
   return survey_nodes(system, run.hosts,
                       {.job = run.job,
                        .group = run.group,
                        .count = nodes,
                        .name = "dllaunch-stacks",
                        .light = true,
-                       .limit = limit,
+                       .limit = limit_of_gathering(nodes),
                        .grace = seconds(1)},
                       {*program, "stacks", "--node", run.run_dir, "--most-frames",
                        std::to_string(frames_of_node(nodes))},
@@ -76,6 +74,10 @@ Result<Survey> ask_nodes(System& system, const RunningRanks& run) {
 }
 
 }  // namespace
+
+std::chrono::seconds limit_of_gathering(std::size_t nodes) {
+  return seconds(6 + nodes / 50);
+}
 
 Result<StackReport> gather_stacks(System& system, const RunningRanks& run) {
   Survey survey;

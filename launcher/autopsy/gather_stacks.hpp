@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,10 @@ struct RunningRanks {
   std::vector<std::string> hosts = {};  // by their Slurm names
 };
 
-/// Takes about 5 s at most, on more than 100 nodes some more. Nodes that do not answer are named
+/// How long srun may take on so many nodes.
+std::chrono::seconds limit_of_gathering(std::size_t nodes);
+
+/// Takes about 5 s, at most limit_of_gathering() and 3 s. Nodes that do not answer are named
 /// with the reason. unavailable: srun cannot start, or no node answers.
 Result<StackReport> gather_stacks(System& system, const RunningRanks& run);
 

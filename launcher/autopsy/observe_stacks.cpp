@@ -110,8 +110,9 @@ bool is_of_others(int pid) {
 
 NodeStacks list_processes(const std::string& host, const std::vector<RankProgram>& ranks) {
   NodeStacks node{.host = host};
+  const auto of_machine = processes_here();
   for (const RankProgram& rank : ranks) {
-    std::vector<Descendant> all = descendants_of(rank.pid);
+    std::vector<Descendant> all = descendants_of(rank.pid, of_machine);
     all.insert(all.begin(), {.pid = rank.pid, .parent = 0});
     std::size_t taken = 0;
     for (const Descendant& each : all) {

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 
 namespace dllaunch {
@@ -235,11 +236,11 @@ StackFrame telling_frame(const Stack& frames) {
 
 std::string frame_text(const StackFrame& frame) {
   constexpr std::size_t most_bytes = 120;  // names of templates have thousands
-  std::string name(first_bytes(frame.function, most_bytes));
-  if (name.size() < frame.function.size()) name += "...";
-  if (frame.file.empty()) return name;
-  if (frame.line == 0) return fmt::format("{} ({})", name, frame.file);
-  return fmt::format("{} ({}:{})", name, frame.file, frame.line);
+  std::string text(first_bytes(frame.function, most_bytes));
+  if (text.size() < frame.function.size()) text += "...";
+  const std::string line = frame.line == 0 ? "" : fmt::format(":{}", frame.line);
+  if (!frame.file.empty()) text += fmt::format(" ({}{})", frame.file, line);
+  return shown_line(text);  // a library may have any name
 }
 
 }  // namespace dllaunch

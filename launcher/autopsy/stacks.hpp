@@ -64,8 +64,6 @@ struct ProcessStacks {
 struct NodeStacks {
   std::string host = {};
   std::vector<ProcessStacks> processes = {};  // by rank; a rank's program before its descendants
-  std::uint64_t memory_bytes = 0;             // in use by the job here; 0: not known
-  std::uint64_t memory_limit_bytes = 0;       // likewise
   int left_out = 0;                           // processes beyond the bounds
 };
 
@@ -108,8 +106,6 @@ template <typename Field>
 void visit_fields(Field& field, NodeStacks& node) {
   field("host", node.host);
   field("processes", node.processes);
-  field.unless_empty("memory_bytes", node.memory_bytes);
-  field.unless_empty("memory_limit_bytes", node.memory_limit_bytes);
   field.unless_empty("left_out", node.left_out);
 }
 

@@ -15,6 +15,8 @@
 #include "launcher/provenance/record_provenance.hpp"
 #include "launcher/report/run_series.hpp"
 #include "launcher/report/stored_placement.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/run_size.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/study/study.hpp"
 #include "launcher/study/study_value.hpp"
@@ -90,11 +92,12 @@ Result<ComparedRun> read_run(System& system, const std::string& path) {
   if (!stored) return stored.error();
   const Json& summary = stored->summary;
   const auto status = stored_status(*stored);
+  const auto sizes = sizes_in(read_journal(stored->dir), stored->plan, stored->job_id);
   ComparedRun run{.label = fs::path(path).filename().string(),
                   .path = path,
                   .state = status.empty() ? "not ended" : status,
-                  .ranks = stored->plan.ranks(),
-                  .nodes = stored->plan.nodes,
+                  .ranks = ranks_now(stored->plan, sizes),
+                  .nodes = sizes.empty() ? stored->plan.nodes : sizes.back(),
                   .hosts = places_of(*stored).nodes,
                   .value = value_at<std::optional<double>>(summary, "images_per_s"),
                   .unit = "images/s",

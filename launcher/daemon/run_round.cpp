@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "launcher/accounting/read_books.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
@@ -312,8 +313,9 @@ void RunWatch::note_end(LiveRun& run, const FinalState& final_state, RunStatus s
   record.state = to_string(status);
   record.reason = outcome.reason;
   record.seconds = outcome.seconds;
-  if (auto kept = store_.used(record.job_id, gpu_hours(run.files.plan, outcome.seconds), now_s);
-      !kept)
+  const double nodes = nodes_held(run.files.plan, run.files.dir, outcome.seconds);
+  const double hours = gpu_hours(run.files.plan, nodes, outcome.seconds);
+  if (auto kept = store_.used(record.job_id, hours, now_s); !kept)
     system_.log("dllaunch: " + kept.error().what + "\n");
   if (record.judged == record.job_id) return;
   run.ended = ended_job_of(run.files, final_state, status, record.job_id);

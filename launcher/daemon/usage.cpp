@@ -24,12 +24,10 @@ int gpus_in(std::string_view value) {
 
 }  // namespace
 
-double gpu_hours(const RunOutline& plan, double seconds) {
+double gpu_hours(const RunOutline& plan, double nodes, double seconds) {
   int gpus = 0;
   for (const auto& [option, value] : plan.sbatch)
     if (option == "--gpus-per-node") gpus = gpus_in(value);
-  // Spare nodes count as well.
-  const int nodes = plan.nodes + plan.recovery.spare_nodes;
   return std::max(1, gpus) * nodes * std::max(0.0, seconds) / 3600;
 }
 

@@ -5,7 +5,8 @@
 
 namespace dllaunch {
 
-/// Returns the GPU hours of a job that held its nodes for `seconds`; node hours if it has no GPUs.
-double gpu_hours(const RunOutline& plan, double seconds);
+/// Returns the GPU hours of a job that held `nodes` nodes on average for `seconds`; node hours if
+/// it has no GPUs.
+double gpu_hours(const RunOutline& plan, double nodes, double seconds);
 
 }  // namespace dllaunch

@@ -377,6 +377,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_spread(root, problems);
   check_switches(root, problems);
   for (YamlProblem& problem : check_pipeline(root)) problems.push_back(std::move(problem));
+  for (YamlProblem& problem : check_split(root)) problems.push_back(std::move(problem));
   return problems;
 }
 

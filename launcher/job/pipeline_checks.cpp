@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "launcher/config/yaml_scalar.hpp"
@@ -13,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// A key with this value makes no sense with stages.
+/// A key with this value makes no sense with stages, or with split layers.
 struct Excluded {
   std::string_view key;
   std::string_view value;
@@ -23,9 +24,8 @@ struct Excluded {
 constexpr std::string_view whole_network =
     "its trials run the whole network on one rank; write a number";
 constexpr std::string_view other_sums =
-    "only hierarchical sums among the ranks of one stage; leave it out";
-constexpr std::array<Excluded, 9> excluded = {{
-    {"train.precision", "fp16", "stages do not share a loss scale; bf16 needs none"},
+    "the ranks of one stage sum through hierarchical, or nccl where auto takes it; leave it out";
+constexpr std::array<Excluded, 8> excluded = {{
     {"train.batch_size", "auto", whole_network},
     {"train.optimizer.lr", "auto", whole_network},
     {"runtime.gradient_lag", "1",
@@ -37,12 +37,36 @@ constexpr std::array<Excluded, 9> excluded = {{
     {"runtime.allreduce", "parameter-server", other_sums},
 }};
 
+constexpr std::string_view not_on_gpus =
+    "GPUs do not compute split layers yet; use resources.device: cpu";
+constexpr std::array<Excluded, 8> not_with_split = {{
+    {"train.optimizer.shard", "true",
+     "a split layer's optimiser state is divided among the ranks already; leave it out"},
+    {"train.precision", "fp16", "ranks do not share a loss scale; bf16 needs none"},
+    {"train.batch_size", "auto", "its trials run the whole network on one rank; write a number"},
+    {"train.optimizer.lr", "auto", "its trials do not run in step; write a number"},
+    {"runtime.gradient_lag", "1",
+     "only gradients that are summed over ranks can be late; leave it out"},
+    {"runtime.allreduce", "nccl", "it sums between GPUs; leave it out"},
+    {"resources.device", "cuda", not_on_gpus},
+    {"resources.device", "hip", not_on_gpus},
+}};
+
 /// nullopt: absent, or a value that the schema refuses.
 std::optional<double> number_at(const YamlNode& root, std::string_view path) {
   const YamlEntry* entry = key_at(root, path);
   if (entry == nullptr || entry->value->kind != YamlKind::scalar) return std::nullopt;
   const Json value = scalar_value(*entry->value);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void refuse(const YamlNode& root, std::span<const Excluded> all, std::string_view by,
+            std::vector<YamlProblem>& problems) {
+  for (const auto& [key, value, why] : all) {
+    if (text_at(root, key) != value) continue;
+    problems.push_back({key_at(root, key)->value->mark,
+                        fmt::format("{}: {} does not go with {}: {}", key, value, by, why)});
+  }
 }
 
 void check_cut(const YamlNode& root, double stages, std::vector<YamlProblem>& problems) {
@@ -79,12 +103,7 @@ std::vector<YamlProblem> check_pipeline(const YamlNode& root) {
         {block->mark, "runtime.pipeline is for 'train:'; a command cuts its own network"});
     return problems;
   }
-  for (const auto& [key, value, why] : excluded) {
-    if (text_at(root, key) != value) continue;
-    problems.push_back(
-        {key_at(root, key)->value->mark,
-         fmt::format("{}: {} does not go with runtime.pipeline: {}", key, value, why)});
-  }
+  refuse(root, excluded, "runtime.pipeline", problems);
   const double fewest = number_at(root, "recovery.min_nodes").value_or(0);
   if (fewest > 0) {
     problems.push_back(
@@ -94,6 +113,25 @@ std::vector<YamlProblem> check_pipeline(const YamlNode& root) {
                      "for recovery.spare_nodes instead",
                      fewest)});
   }
+  return problems;
+}
+
+std::vector<YamlProblem> check_split(const YamlNode& root) {
+  std::vector<YamlProblem> problems;
+  const YamlEntry* layers = key_at(root, "runtime.split_dense");
+  if (layers == nullptr || layers->value->kind != YamlKind::sequence) return problems;
+  if (layers->value->items.empty()) return problems;
+  const YamlEntry* run = key_at(root, "run");
+  if (run != nullptr && run->value->kind != YamlKind::null) {
+    return {{layers->mark, "runtime.split_dense is for 'train:'; a command splits its own layers"}};
+  }
+  const std::string_view stages = text_at(root, "runtime.pipeline.stages");
+  if (!stages.empty() && stages != "1") {
+    problems.push_back({layers->mark,
+                        "runtime.split_dense does not go with runtime.pipeline: ranks of other "
+                        "stages do not have the layer; use one of the two"});
+  }
+  refuse(root, not_with_split, "runtime.split_dense", problems);
   return problems;
 }
 

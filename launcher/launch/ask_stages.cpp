@@ -30,19 +30,17 @@ Error refusal(std::string_view text) {
   return error;
 }
 
-}  // namespace
-
-Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan) {
-  auto pipeline = pipeline_of(plan);
-  if (!pipeline || !*pipeline) return pipeline;
-  PipelinePlan& stages = **pipeline;
+/// What the trainer says a rank holds; nullopt: it cannot be asked, and `unknown` says why.
+Result<std::optional<std::string>> ask_trainer(System& system, const LaunchPlan& plan,
+                                               std::optional<std::int64_t> memory_bytes,
+                                               std::string& unknown) {
   std::vector<std::string> argv{plan.paths.dltrain, "--describe-stages", plan.train_json,
-                                std::to_string(stages.ranks)};
-  if (stages.memory_bytes) argv.push_back(std::to_string(*stages.memory_bytes));
+                                std::to_string(plan.ranks())};
+  if (memory_bytes) argv.push_back(std::to_string(*memory_bytes));
   const auto answer = system.run(argv, patience);
   if (!answer) {
-    stages.unknown = answer.error().what;
-    return pipeline;
+    unknown = answer.error().what;
+    return std::optional<std::string>();
   }
   constexpr int refused = 2;  // of dltrain: the configuration or the data
   constexpr int impossible = 3;
@@ -51,8 +49,28 @@ Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan&
     if (answer->exit_code == impossible) error.kind = ErrorKind::unsatisfiable;
     return error;
   }
-  read_stages(answer->out, stages);
+  return std::optional(answer->out);
+}
+
+}  // namespace
+
+Result<std::optional<PipelinePlan>> ask_stages(System& system, const LaunchPlan& plan) {
+  auto pipeline = pipeline_of(plan);
+  if (!pipeline || !*pipeline) return pipeline;
+  PipelinePlan& stages = **pipeline;
+  const auto answer = ask_trainer(system, plan, stages.memory_bytes, stages.unknown);
+  if (!answer) return answer.error();
+  if (*answer) read_stages(**answer, stages);
   return pipeline;
+}
+
+Result<std::optional<SplitPlan>> ask_split(System& system, const LaunchPlan& plan) {
+  auto split = split_of(plan);
+  if (!split) return split;
+  const auto answer = ask_trainer(system, plan, split->memory_bytes, split->unknown);
+  if (!answer) return answer.error();
+  if (*answer) read_split(**answer, *split);
+  return split;
 }
 
 Result<LaunchPlan> with_stage_warnings(System& system, Result<LaunchPlan> plan) {
@@ -60,6 +78,9 @@ Result<LaunchPlan> with_stage_warnings(System& system, Result<LaunchPlan> plan) 
   const auto stages = ask_stages(system, *plan);
   if (!stages) return stages.error();
   if (*stages) std::ranges::move(warnings_of(**stages), std::back_inserter(plan->warnings));
+  const auto split = ask_split(system, *plan);
+  if (!split) return split.error();
+  if (*split) std::ranges::move(warnings_of(**split), std::back_inserter(plan->warnings));
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #include "launcher/base/table.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/run_state.hpp"
+#include "launcher/run/run_size.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
 
@@ -56,22 +57,24 @@ std::string shortened(const std::string& text, int most) {
   return cut + "...";
 }
 
-/// "2x4", of a modular run "1x1+2x4".
-std::string shape_of(const RunOutline& plan) {
+/// "2x4", of a modular run "1x1+2x4"; of an elastic run, as it is now.
+std::string shape_of(const RunState& run_state) {
+  const auto& plan = run_state.run.plan;
   std::string text;
   for (const auto& one : plan.components)
     text += fmt::format("{}{}x{}", text.empty() ? "" : "+", one.nodes, one.ranks_per_node);
-  return text.empty() ? fmt::format("{}x{}", plan.nodes, plan.ranks_per_node) : text;
+  if (!text.empty()) return text;
+  return fmt::format("{}x{}", run_state.sizes.empty() ? plan.nodes : run_state.sizes.back(),
+                     plan.ranks_per_node);
 }
 
 TableRow row_of(const RunState& run_state) {
-  const auto& plan = run_state.run.plan;
   const bool waits = run_state.state == "pending";
   return {fs::path(run_state.run.dir.path).filename().string(),
           run_state.run.job_id.empty() ? "-" : run_state.run.job_id,
           run_state.state,
           run_state.seconds && !waits ? clock_time(*run_state.seconds) : "-",
-          shape_of(plan),
+          shape_of(run_state),
           run_state.where.empty() ? "-" : run_state.where,
           waits ? waiting_words(run_state) : progress_words(run_state)};
 }
@@ -101,6 +104,7 @@ std::string render_runs(const std::vector<RunState>& run_states, int columns) {
 
 Json to_json(const RunState& run_state) {
   const auto& run = run_state.run;
+  const auto& sizes = run_state.sizes;
   Json jobs = Json::array();
   for (const auto& job : run_state.jobs) {
     jobs.push_back({{"id", job.id},
@@ -109,27 +113,33 @@ Json to_json(const RunState& run_state) {
                     {"expected_start", is_waiting_state(job.state) ? or_null(job.start) : Json()},
                     {"nodes", or_null(job.nodes)}});
   }
-  return {{"run", fs::path(run.dir.path).filename().string()},
-          {"name", run.plan.name},
-          {"run_dir", run.dir.path},
-          {"launcher", run.plan.launcher == Launcher::slurm ? "slurm" : "local"},
-          {"job", or_null(run.job_id)},
-          {"state", run_state.state},
-          {"over", is_over(run_state)},
-          {"seconds", or_null(run_state.seconds)},
-          {"nodes", run.plan.nodes},
-          {"ranks", run.plan.ranks()},
-          {"epoch", or_null(run_state.progress.epoch)},
-          {"epochs", or_null(run.epochs)},
-          {"step", or_null(run_state.progress.step)},
-          {"max_steps", or_null(run.max_steps)},
-          {"val_accuracy", or_null(run_state.progress.val_accuracy)},
-          {"last_line", or_null(run_state.progress.last_line)},
-          {"where", or_null(run_state.where)},
-          {"owner", run_state.owner && run_state.owner->pid > 0
-                        ? Json{{"pid", run_state.owner->pid}, {"host", run_state.owner->host}}
-                        : Json()},
-          {"jobs", std::move(jobs)}};
+  Json document = {
+      {"run", fs::path(run.dir.path).filename().string()},
+      {"name", run.plan.name},
+      {"run_dir", run.dir.path},
+      {"launcher", run.plan.launcher == Launcher::slurm ? "slurm" : "local"},
+      {"job", or_null(run.job_id)},
+      {"state", run_state.state},
+      {"over", is_over(run_state)},
+      {"seconds", or_null(run_state.seconds)},
+      {"nodes", run.plan.nodes},
+      {"ranks", run.plan.ranks()},
+      {"epoch", or_null(run_state.progress.epoch)},
+      {"epochs", or_null(run.epochs)},
+      {"step", or_null(run_state.progress.step)},
+      {"max_steps", or_null(run.max_steps)},
+      {"val_accuracy", or_null(run_state.progress.val_accuracy)},
+      {"last_line", or_null(run_state.progress.last_line)},
+      {"where", or_null(run_state.where)},
+      {"owner", run_state.owner && run_state.owner->pid > 0
+                    ? Json{{"pid", run_state.owner->pid}, {"host", run_state.owner->host}}
+                    : Json()},
+      {"jobs", std::move(jobs)}};
+  if (!sizes.empty()) {
+    document["ranks_now"] = ranks_now(run.plan, sizes);
+    document["nodes_now"] = sizes.back();
+  }
+  return document;
 }
 
 }  // namespace dllaunch

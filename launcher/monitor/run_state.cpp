@@ -11,8 +11,10 @@
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_size.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
@@ -168,6 +170,9 @@ RunState run_state_without_progress(StoredRun run, const Queue& queue, double no
 RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
   auto run_state = run_state_without_progress(std::move(run), queue, now_s);
   run_state.progress = read_progress(run_state.run);
+  const auto& stored = run_state.run;
+  if (stored.plan.recovery.elastic())
+    run_state.sizes = sizes_in(read_journal(stored.dir), stored.plan, stored.job_id);
   if (is_over(run_state)) run_state.where = hosts_of_ranks(run_state.run.dir);
   return run_state;
 }

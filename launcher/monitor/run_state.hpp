@@ -43,6 +43,7 @@ struct RunState {
   /// Its nodes as a host list; of an ended run, those of its ranks; empty: none. A local run's
   /// host.
   std::string where = {};
+  std::vector<int> sizes = {};  // of an elastic run: sizes_in()
   RunProgress progress = {};
 };
 

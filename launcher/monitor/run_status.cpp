@@ -132,9 +132,9 @@ std::string supervisor_words(const StoredRun& run, const Journal& journal) {
 std::string stack_words(const StoredRun& run) {
   const auto stacks = newest_stacks(run.dir.path);
   if (!stacks || stacks->time_s < run.began_at_s - 1) return "";
-  return fmt::format("{} ({}): autopsy/{}.txt",
-                     stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence,
-                     stacks->why, stacks->name);
+  const std::string words =
+      stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence;
+  return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
 }
 
 /// Returns the commands to type next.
@@ -211,7 +211,6 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   const auto journal = read_journal(dir);
   status.supervisor = supervisor_words(status.run_state.run, journal);
   status.stacks = stack_words(status.run_state.run);
-  status.sizes = sizes_in(journal, status.run_state.run.plan, status.run_state.run.job_id);
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
   status.restarts =
@@ -238,7 +237,7 @@ std::string render_status(const RunStatusView& status) {
   if (run_state.owner && run_state.owner->pid > 0)
     text += line_of("followed by",
                     fmt::format("process {} on {}", run_state.owner->pid, run_state.owner->host));
-  text += line_of("ranks", rank_words(plan, status.sizes));
+  text += line_of("ranks", rank_words(plan, run_state.sizes));
   text += line_of("progress", progress_words(run_state));
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
@@ -266,10 +265,6 @@ Json to_json(const RunStatusView& status) {
   document["checkpoint"] = or_null(status.checkpoint);
   const History& history = status.totals.history();
   document["restarts"] = status.restarts;
-  if (!status.sizes.empty()) {
-    document["ranks_now"] = ranks_now(status.run_state.run.plan, status.sizes);
-    document["nodes_now"] = status.sizes.back();
-  }
   document["goodput"] = or_null(status.goodput);
   document["lost_steps"] = history.lost_steps();
   document["lost_seconds"] = history.lost_seconds();

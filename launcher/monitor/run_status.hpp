@@ -29,7 +29,6 @@ struct RunStatusView {
   std::string supervisor = {};                  // last action and reason; empty: none
   std::string stacks = {};                      // of ranks that hung; empty: none were kept
   int restarts = 0;                             // of the ranks
-  std::vector<int> sizes = {};                  // of an elastic run: sizes_in()
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run
   std::string daemon = {};                      // last action of the daemon; empty: none

@@ -71,9 +71,19 @@ Cause cause_of(const StarterExit& end, std::string_view output) {
   return end.code == 0 ? Cause::unproven : Cause::failed;
 }
 
+/// A trainer that lost a peer exits with an error, and srun may name it before the one that was
+/// killed. What was killed later, for want of a peer, is not in `text`.
+std::optional<DeadRank> dead_trainer(std::string_view text) {
+  auto first = dead_rank_from_srun(text);
+  if (!first || first->exit_code == 0 || is_final(first->exit_code)) return first;
+  auto killed = killed_rank_from_srun(text);
+  return killed ? killed : first;
+}
+
 DeadRank dead_in(const StarterExit& end) {
-  auto dead = dead_rank_from_srun(end.output);
-  if (!dead) dead = dead_rank_from_mpirun(end.output);
+  const auto& text = end.before_kill.empty() ? end.output : end.before_kill;
+  auto dead = end.trains ? dead_trainer(text) : dead_rank_from_srun(text);
+  if (!dead) dead = dead_rank_from_mpirun(text);
   if (!dead) return {};
   if (dead->signal == 9 && tells_of_memory(end.output)) dead->out_of_memory = true;
   return *std::move(dead);

@@ -17,9 +17,11 @@ struct StarterExit {
   bool told_to_end = false;       // received TERM, INT or HUP
   bool time_is_short = false;  // the ranks were asked to save, or ended, because of the time limit
   double dead_seen_s = 0;      // Unix seconds at which the output first named a dead rank; 0: never
-  std::string stall = {};      // ended because of a stall; empty: not
-  double seconds = 0;          // duration of the attempt
-  double silent_s = 0;         // silence before its end
+  std::string before_kill =
+      {};                  // the output until ranks without a peer were killed; empty: as above
+  std::string stall = {};  // ended because of a stall; empty: not
+  double seconds = 0;      // duration of the attempt
+  double silent_s = 0;     // silence before its end
 };
 
 /// Returns the attempt without what its logs and checkpoints add.

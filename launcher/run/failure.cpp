@@ -124,6 +124,15 @@ std::optional<DeadRank> dead_rank_from_srun(std::string_view text) {
   return wrote_to_the_dead ? wrote_to_the_dead : terminated;
 }
 
+std::optional<DeadRank> killed_rank_from_srun(std::string_view text) {
+  constexpr std::array<int, 5> causes = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  for (const auto line : split_lines(text)) {
+    auto dead = from_srun_line(line);
+    if (dead && std::ranges::find(causes, dead->signal) != causes.end()) return dead;
+  }
+  return std::nullopt;
+}
+
 std::optional<DeadRank> dead_rank_from_spawn(std::string_view text) {
   for (const auto line : split_lines(text)) {
     if (!line.starts_with("dllaunch: rank ")) continue;

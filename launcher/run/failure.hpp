@@ -27,6 +27,10 @@ std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text);
 /// that wrote to a dead peer ("Broken pipe"), which srun may report first.
 std::optional<DeadRank> dead_rank_from_srun(std::string_view text);
 
+/// Returns the first rank that srun says was killed by a signal that no peer's end causes (SIGKILL,
+/// SIGSEGV, ...), or by a lack of memory. Slurm kills with the same signal what it ends.
+std::optional<DeadRank> killed_rank_from_srun(std::string_view text);
+
 /// Returns the rank named by `dllaunch spawn`, in a line "dllaunch: " + describe(); nullopt if none
 /// is named.
 std::optional<DeadRank> dead_rank_from_spawn(std::string_view text);

@@ -12,6 +12,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/slurm/client.hpp"
+#include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
@@ -22,11 +23,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;              // Slurm may signal this much early
-constexpr seconds deaf(20);                 // the ranks may not have installed their handlers yet
-constexpr seconds kill_after(10);           // after TERM; srun kills all ranks at once
-constexpr seconds kill_survivors_after(2);  // after TERM, where a rank has died
-constexpr seconds wait_for_cause(5);        // srun may name a rank that wrote to a dead one first
+constexpr double early_s = 60;            // Slurm may signal this much early
+constexpr seconds deaf(20);               // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);         // after TERM, on which srun ends the step
+constexpr milliseconds last_words(500);   // of ranks that notice that one was killed
+constexpr seconds words_of_watchdogs(3);  // where one exited, its peers may have reports to write;
+                                          // and for a checkpoint that is being written
+constexpr seconds wait_for_cause(5);      // srun may name a rank that wrote to a dead one first
+constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
+constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
 constexpr double first_silence_s = 600;  // of a command that says nothing of stalls
@@ -138,7 +143,7 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ ? milliseconds(250) : milliseconds(1000);
+  const milliseconds limit = end_at_ || stalled_ ? milliseconds(100) : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -245,43 +250,67 @@ void AttemptWatch::look_at_stacks(Time now) {
   autopsy_.begin(fmt::format("no output for {:.0f} s", silent_s), KeepStacks::of_standstill, now);
 }
 
-/// Ends a training whose rank has died: the other ranks have nothing left to save. Slurm sends them
-/// TERM at once, after which srun forwards no TERM of ours, and KILL after KillWait. A rank that
-/// waits for the dead one in a collective only remembers TERM.
+/// Ends a training whose rank or node is gone: the other ranks can no longer end a step. Slurm
+/// sends them TERM at once, after which srun forwards no TERM of ours, and KILL after KillWait, 30
+/// s by default. A rank that waits for the dead one in a collective only remembers TERM.
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
-  if (cause_seen_ || pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size)
-    return;
-  const auto dead = dead_rank_from_srun(slurm_output(starter.output()));
-  if (!dead) return;
-  cause_seen_ = dead->signal != SIGPIPE;
-  if (end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
-  if (end_.trains) end_by(now + (cause_seen_ ? seconds(1) : wait_for_cause));
+  if (pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size) return;
+  const auto words = slurm_output(starter.output());
+  const auto dead = dead_rank_from_srun(words);
+  const bool killed = !lost_node_in(words).empty() || killed_rank_from_srun(words);
+  if (!dead && !killed) return;
+  rank_is_gone_ = true;
+  if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
+  const bool echo = dead && dead->signal == SIGPIPE;
+  if (!end_.trains) return;
+  const bool saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token());
+  const bool soon = killed && !saves;
+  end_by(now + (soon ? last_words : echo ? wait_for_cause : words_of_watchdogs));
 }
 
 void AttemptWatch::end_by(Time when) {
   if (!end_at_ || when < *end_at_) end_at_ = when;
 }
 
-/// Whether the ranks that are left wait for a dead one. Not if another start owns the run by now:
-/// its ranks look the same.
+/// Whether the ranks that are left wait for a dead one. If another start owns the run by now, they
+/// do not: it is the one that ended them.
 bool AttemptWatch::survivors_only() const {
-  return end_.trains && end_.dead_seen_s > 0 && !end_.superseded;
+  return end_.trains && rank_is_gone_ && !end_.superseded;
 }
 
 /// Returns true if the starter survives even KILL.
 bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
-  if (pressed_ == Pressed::not_yet) {
-    steps_ = steps_of_run(run_.dir, run_.allocation);
+  const bool first = pressed_ == Pressed::not_yet;
+  const bool alone = survivors_only();
+  if (first) steps_ = steps_of_run(run_.dir, run_.allocation);
+  if (first && !alone) {
     starter.send(SIGTERM);
     pressed_ = Pressed::term;
-    end_at_ = now + (survivors_only() ? kill_survivors_after : kill_after);
-  } else if (pressed_ == Pressed::term && survivors_only()) {
-    // With its ranks gone, the starter ends by itself, and sooner than Slurm's step could be ended.
-    kill_ranks_here(run_.dir, run_.allocation);
+    end_at_ = now + kill_after;
+  } else if (first || (pressed_ == Pressed::term && run_.start.starts_by_srun())) {
+    // With its ranks gone, the starter ends by itself.
+    if (alone) end_.before_kill = starter.output();
+    kill_ranks_of_start(run_.dir.path, ownership_.fencing_token());
     pressed_ = Pressed::kill_here;
-    end_at_ = now + seconds(1);
+    end_at_ = now + ranks_here_first;
+  } else if (pressed_ == Pressed::kill_here) {
+    if (auto step = kill_ranks_elsewhere(system_, run_, ownership_.fencing_token()))
+      killer_.emplace(*std::move(step));
+    pressed_ = Pressed::kill_elsewhere;
+    end_at_ = Clock::now() + (killer_ ? milliseconds(0) : kill_starter_after);
+  } else if (pressed_ == Pressed::kill_elsewhere && killer_) {
+    end_at_ = now + ranks_here_first;  // a busy Slurm starts it late; its own limit ends it
+    const auto code = killer_->poll();
+    if (!code) return false;
+    if (*code != 0)
+      system_.log(
+          fmt::format("dllaunch: the step that kills ranks on other nodes "
+                      "exited with code {}\n",
+                      *code));
+    killer_.reset();
+    end_at_ = now + kill_starter_after;
   } else if (pressed_ != Pressed::kill_all) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.

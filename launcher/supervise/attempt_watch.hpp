@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/os/owned_process.hpp"
 #include "launcher/os/starter_process.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
@@ -62,7 +63,7 @@ class AttemptWatch {
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   /// What was sent to end the ranks.
-  enum class Pressed { not_yet, term, kill_here, kill_all };
+  enum class Pressed { not_yet, term, kill_here, kill_elsewhere, kill_all };
 
   Variables variables() const;
   void wait(const StarterProcess& starter) const;
@@ -97,12 +98,13 @@ class AttemptWatch {
   bool asked_ = false;
   bool warned_ = false;  // Slurm announced the time limit
   std::size_t output_seen_ = 0;
-  bool cause_seen_ = false;  // srun has named a rank that died by itself
+  bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
   Time began_at_;
   Time ownership_seen_at_;
-  std::optional<Time> end_at_;  // when the starter gets TERM; KILL follows some seconds later
+  std::optional<Time> end_at_;  // when the next is sent
   Pressed pressed_ = Pressed::not_yet;
-  std::vector<std::string> steps_ = {};  // steps of the ranks when TERM was sent
+  std::vector<std::string> steps_ = {};      // steps of the ranks when that began
+  std::optional<OwnedProcess> killer_ = {};  // of ranks on other nodes
 };
 
 }  // namespace dllaunch

@@ -1,18 +1,27 @@
 #include "launcher/supervise/autopsy_step.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "launcher/autopsy/gather_stacks.hpp"
 #include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/own_executable.hpp"
+#include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds patience(10);
 constexpr int most = 10;  // of one attempt
+
+/// Of an answer: gather_stacks() has its own limits, which may not hold for a node that is ill.
+std::chrono::seconds longest_reading(const JobAllocation& allocation) {
+  const auto hosts = expand_hosts(allocation.nodes);
+  return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
+}
 
 }  // namespace
 
@@ -39,24 +48,25 @@ void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now) {
   auto process = OwnedProcess::start({.program = *env,
                                       .argv = autopsy_argv(run_, why, which, *dllaunch),
                                       .environment = {},
-                                      .output_path = "/dev/null"});
+                                      .error_fd = STDERR_FILENO});
   if (!process) return;
   process_.emplace(*std::move(process));
-  began_at_ = now;
+  give_up_at_ = now + longest_reading(run_.allocation);
   began_at_s_ = unix_seconds();
   ++count_;
 }
 
 bool AutopsyStep::runs(Time now) {
   if (!process_) return false;
-  if (!process_->poll()) {
-    if (now - began_at_ < patience) return true;
-    process_.reset();  // kills it
-    system_.log("dllaunch: the stacks of the ranks could not be read within 10 s\n");
-    return false;
+  const auto code = process_->poll();
+  if (!code && now < give_up_at_) return true;
+  process_.reset();  // kills it, if it still runs
+  if (code && *code == 0) {
+    say_result();
+  } else {
+    system_.log(fmt::format("dllaunch: the stacks of the ranks could not be read: {}\n",
+                            code ? fmt::format("exit code {}", *code) : "no answer in time"));
   }
-  process_.reset();
-  say_result();
   return false;
 }
 

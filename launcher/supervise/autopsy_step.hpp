@@ -29,7 +29,8 @@ class AutopsyStep {
   /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`.
   void begin(const std::string& why, KeepStacks which, Time now);
 
-  /// Whether one runs; it is ended after 10 s. When it has ended, its sentence goes to the log.
+  /// Whether one runs; it is ended after 10 s, on many nodes some more. When it has ended, its
+  /// sentence goes to the log.
   bool runs(Time now);
 
  private:
@@ -38,7 +39,7 @@ class AutopsyStep {
   System& system_;
   const SupervisedRun& run_;
   std::optional<OwnedProcess> process_ = {};
-  Time began_at_ = {};
+  Time give_up_at_ = {};
   double began_at_s_ = 0;
   int count_ = 0;
 };

@@ -118,10 +118,16 @@ Result<Ok> check_same_table(Communicator& communicator, std::span<const std::str
   // If the names differ, what follows them is meaningless.
   const bool same_name = ours.empty() || theirs.empty() || name_of(ours) == name_of(theirs);
 
-  std::string what = fmt::format("{} differs: {}: rank {} has {}, rank 0 has {}", words.table, name,
-                                 other, same_name ? what_it_has(theirs, words) : theirs,
-                                 same_name ? what_it_has(ours, words) : ours);
-  if (ranks.size() > 1) what += fmt::format(" (ranks {} differ from rank 0)", to_list(ranks));
+  const int first = words.first_rank;
+  std::string what =
+      fmt::format("{} differs: {}: rank {} has {}, rank {} has {}", words.table, name,
+                  first + other, same_name ? what_it_has(theirs, words) : theirs, first,
+                  same_name ? what_it_has(ours, words) : ours);
+  if (ranks.size() > 1) {
+    IdSet named;
+    for (const int rank : ranks.ids()) named.insert(first + rank);
+    what += fmt::format(" (ranks {} differ from rank {})", to_list(named), first);
+  }
   return Error{.kind = ErrorKind::bad_request, .what = std::move(what), .hint = words.hint};
 }
 

@@ -14,6 +14,7 @@ struct TableWords {
   std::string table = "parameter table";
   std::string row = "parameter";
   std::string hint = "start every rank with the same program, configuration and CPU type";
+  int first_rank = 0;  // the job's number of the communicator's rank 0; the others follow it
 };
 
 /// Collective, at step 0. Ok if all ranks have the same table: one row per parameter, its name

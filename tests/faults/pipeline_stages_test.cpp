@@ -1,5 +1,7 @@
 // A rank of a pipeline's stage is killed, stopped or slow, on the real test Slurm: it is named, and
 // the weights are those of one process that trains all stages by itself.
+#include <random>
+
 #include "tests/faults/supervised_faults.hpp"
 
 namespace dllaunch {
@@ -9,6 +11,24 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
+
+/// An epoch is a step, after which the second stage sends far more weights than it computes with.
+constexpr const char* wide = R"(name: wide
+resources: {nodes: 1, ranks_per_node: 2, device: cpu, time: 10}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: {layers: [flatten, {kind: dense, units: 16}, relu, {kind: dense, units: 20000},
+                   {kind: dense, units: classes}]}
+  backend: reference
+  dataset: {kind: synthetic, images: 2, classes: 10, channels: 1, image_size: 28}
+  batch_size: 1
+  accumulate: 2
+  epochs: 64
+  validate_every: 1000
+  optimizer: {lr: 0.001, momentum: 0.9}
+  checkpoint: {every_epochs: 1}
+runtime: {stall_seconds: 1, stall_abort_seconds: 15, pipeline: {stages: 2, cut: [relu1]}}
+)";
 
 class PipelineStages : public SupervisedFaults {
  protected:
@@ -31,6 +51,23 @@ class PipelineStages : public SupervisedFaults {
     const auto ended = alone.run({"--config", alone.file("train.json", job.dump())});
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     return weights_of(alone.path());
+  }
+  /// Stops the second stage again and again, until the first waits for its weights.
+  void stop_in_gather() {
+    const auto stopped = rank(1);
+    std::mt19937 random(static_cast<unsigned>(GetParam()));
+    for (std::string said; said.find("(checkpoint for ") == std::string::npos ||
+                           said.find(" has waited ") == std::string::npos;) {
+      kill(stopped, SIGCONT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 50));
+      const auto before = lines_of("stall").size();
+      kill(stopped, SIGSTOP);
+      ASSERT_TRUE(happens_within(10s, [&] {
+        for (const auto& line : lines_of("stall")) said = line;
+        return lines_of("stall").size() > before &&
+               said.find(" continued after ") == std::string::npos;
+      })) << "the run has ended before";
+    }
   }
   void expect_end(int restarts) {
     const auto ended = work_->wait(120s);
@@ -63,6 +100,17 @@ TEST_P(PipelineStages, ARankOfAStageIsStopped) {
   EXPECT_THAT(lines_of("stall"),
               Contains(AllOf(HasSubstr("rank 0 has waited"), HasSubstr("no word from n2 (rank 1)"),
                              HasSubstr("gave up"))));
+}
+
+/// Where a checkpoint is put together, of which nothing is left.
+TEST_P(PipelineStages, ARankOfAStageIsStoppedInAGather) {
+  start_training({}, wide);
+  if (HasFailure()) return;
+  stop_in_gather();
+  if (HasFailure()) return;
+  expect_end(1);
+  EXPECT_THAT(lines_of("stall"),
+              Contains(AllOf(HasSubstr("is stopped (checkpoint for"), HasSubstr("gave up"))));
 }
 
 /// Stopped for four fifths of the time, the first stage takes longer than the second, which has

@@ -40,6 +40,7 @@ std::string RunPlace::store(const RunToStore& run) {
     plan["sbatch"] = {{"--time", "00:10:00"},
                       {"--signal", "B:USR1@30"},
                       {"--output", dir.path + "/slurm-%j.out"}};
+  if (run.elastic) plan["recovery"] = {{"min_nodes", 1}};
   if (!run.array.empty()) plan["sbatch"]["--array"] = run.array;
   std::ofstream(dir.plan_json()) << plan;
   if (run.trains) std::ofstream(dir.train_json()) << R"({"epochs": 3})";

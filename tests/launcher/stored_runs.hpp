@@ -16,6 +16,7 @@ struct RunToStore {
   std::string status = {};      // empty: no summary
   std::string array = {};
   bool trains = false;
+  bool elastic = false;  // one node suffices
 };
 
 /// A home with an index, and a place for run directories.

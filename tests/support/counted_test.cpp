@@ -21,6 +21,8 @@ TEST(Counted, OneIsSingular) {
   EXPECT_EQ(counted(0, "rank"), "0 ranks");
   EXPECT_EQ(counted(2, "process"), "2 processes");
   EXPECT_EQ(counted(1, "process"), "1 process");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(2, "epoch"), "2 epochs");
 }
 
 }  // namespace

@@ -18,6 +18,17 @@ std::string_view to_string(Precision precision) {
   return "";
 }
 
+SlotRows rows_of_rank(std::int64_t all, int rank, int ranks) {
+  const std::int64_t first = all * rank / ranks;
+  return {.first = first, .count = all * (rank + 1) / ranks - first, .all = all};
+}
+
+Shape whole_shape(const ParameterSlot& slot) {
+  Shape shape = slot.shape;
+  if (slot.rows) shape.front() = slot.rows->all;
+  return shape;
+}
+
 std::vector<ParameterSlot> plain_slots(const Graph& graph) {
   std::vector<ParameterSlot> slots;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,15 +59,29 @@ struct CompileOptions {
   std::function<void(std::string_view)> warn = {};
 };
 
+/// The rows that this rank has of a parameter whose rows are split among the ranks.
+struct SlotRows {
+  std::int64_t first = 0;
+  std::int64_t count = 0;  // rows of zeros follow, up to as many as every other rank's slot has
+  std::int64_t all = 0;    // of the parameter
+};
+
+/// Returns the rows of a rank: ranks differ by at most one. `all` >= `ranks`.
+SlotRows rows_of_rank(std::int64_t all, int rank, int ranks);
+
 /// One parameter in the arena. The backend chooses the layout (blocked, padded), so a slot may have
 /// more elements than the parameter; padding is zero and stays zero.
 struct ParameterSlot {
   std::string name;
-  Shape shape;               // of the parameter
-  std::size_t elements = 0;  // in the arena, including padding
-  std::string layout;        // description; must be equal on all ranks, checked at step 0
-  int parameter = 0;         // index into Graph::parameters
+  Shape shape;                        // of the parameter, or of its rows here
+  std::size_t elements = 0;           // in the arena, including padding
+  std::string layout;                 // description; must be equal on all ranks, checked at step 0
+  int parameter = 0;                  // index into Graph::parameters
+  std::optional<SlotRows> rows = {};  // absent: the rank has the whole parameter
 };
+
+/// The shape of the whole parameter.
+Shape whole_shape(const ParameterSlot& slot);
 
 /// Returns slots in plain layout, in the order of Executable::slots(): nodes from the last to the
 /// first, each node's weight before its bias. What several nodes read is the first one's.
@@ -120,6 +135,7 @@ class Executable {
   virtual ~Executable() = default;
 
   /// Returns the slots in the order in which backward() finishes gradients: the last layer's first.
+  /// Those with `rows` follow all others.
   virtual const std::vector<ParameterSlot>& slots() const = 0;
   virtual DType dtype() const = 0;  // of arena elements: f32, or f64 with Precision::fp64
 
@@ -215,6 +231,8 @@ class Backend {
                                                       const CompileOptions& options) = 0;
   /// Returns the PCI address of the GPU, "0000:c1:00.0"; empty: not a GPU backend.
   virtual std::string gpu() const { return {}; }
+  /// Returns the free bytes of its device's memory; nullopt: it computes in the host's.
+  virtual std::optional<std::int64_t> free_memory() const { return std::nullopt; }
 };
 
 struct BackendEntry {

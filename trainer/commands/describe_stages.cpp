@@ -8,9 +8,12 @@
 #include "support/parse_number.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/data/datasets/dataset.hpp"
+#include "trainer/pipeline/segment_costs.hpp"
 #include "trainer/pipeline/settle_cut.hpp"
+#include "trainer/split/split_network.hpp"
 #include "trainer/training/build_model.hpp"
 #include "trainer/training/open_pipeline.hpp"
+#include "trainer/training/open_split.hpp"
 
 namespace dllaunch {
 namespace {
@@ -44,6 +47,40 @@ Json to_json(const Cut& cut) {
   return {{"stages", std::move(stages)}, {"micro_batches", cut.micro_batches}, {"idle", cut.idle}};
 }
 
+/// The largest rank's share of a network with split layers.
+Result<Json> describe_split(const TrainConfig& config, const Graph& graph, int ranks) {
+  TrainingSizes sizes = cut_options(config, ranks).sizes;
+  Json document{{"whole_bytes", estimate_segment(graph, sizes).held_bytes}};
+  std::vector<SplitPart> parts{{.graph = graph}};
+  if (splits(config, ranks)) {
+    auto split = split_network(graph, config.runtime.split_dense, /*rank=*/0, ranks);
+    if (!split) return std::move(split).error();
+    parts = *std::move(split);
+  }
+  Json layers = Json::array();
+  std::int64_t held = 0;
+  std::int64_t activations = 0;
+  for (const SplitPart& part : parts) {
+    sizes.batch = config.batch_size * (part.is_split() ? ranks : 1);
+    const SegmentCost cost = estimate_segment(part.graph, sizes);
+    held += cost.held_bytes;
+    activations += cost.activation_bytes;
+    if (!part.is_split()) continue;
+    layers.push_back({{"name", part.graph.nodes[1].name},
+                      {"columns", part.rows->all},
+                      {"of_rank", part.graph.nodes[1].shape.back()}});
+  }
+  activations += exchange_bytes(parts, config.batch_size, ranks);
+  document["layers"] = std::move(layers);
+  document["held_bytes"] = held;
+  document["activation_bytes"] = activations;
+  return document;
+}
+
+std::string text_of(const Json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 Result<StagesQuestion> parse_stages_question(const std::vector<std::string>& words) {
@@ -74,6 +111,10 @@ Result<std::string> describe_stages(const StagesQuestion& question) {
   if (!data) return Json({{"unknown", data.error().what}}).dump() + "\n";
   auto graph = build_model(*config, *data);
   if (!graph) return std::move(graph).error();
+  if (!config->runtime.split_dense.empty()) {
+    auto split = describe_split(*config, *graph, question.ranks);
+    return split ? Result<std::string>(text_of(*split)) : std::move(split).error();
+  }
   CutOptions options = cut_options(*config, replicas);
   options.memory_bytes = question.memory_bytes;
   auto cut = estimate_cut(*graph, options);
@@ -89,7 +130,7 @@ Result<std::string> describe_stages(const StagesQuestion& question) {
   if (!fits) return std::move(fits).error();
   Json document = to_json(*cut);
   if (!too_large.empty()) document["too_large"] = too_large;
-  return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return text_of(document);
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// `dltrain --describe-stages`, which `dllaunch plan` starts for a job with a pipeline.
+// `dltrain --describe-stages`, which `dllaunch plan` starts for a job with a pipeline or with split
+// dense layers.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,9 @@ Result<StagesQuestion> parse_stages_question(const std::vector<std::string>& wor
 /// "too_large" says why nothing fits the memory. If the shape of the data is not known here, the
 /// document has "unknown", the reason, alone. Problems of the configuration, and a cut that is not
 /// possible, are errors.
+/// With split layers instead: "layers", a list of name, columns, and `of_rank`, the most of them
+/// that a rank has; "held_bytes" and "activation_bytes" of a rank, and "whole_bytes", what it would
+/// hold if none were split.
 Result<std::string> describe_stages(const StagesQuestion& question);
 
 }  // namespace dllaunch

@@ -225,6 +225,13 @@ StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEn
           .give_up = [](const std::string& why) { die("stall", why); }};
 }
 
+OpenReplicas replicas_for(const TrainConfig& config, const RankEnv& env) {
+  if (config.runtime.allreduce != "auto") return open_host_replicas;
+  return [&env, on_gpu = reduces_on_gpu(config)](std::unique_ptr<Peers> group, std::string& why) {
+    return open_automatic_group(std::move(group), env, on_gpu, why);
+  };
+}
+
 /// "tcp", "mpi"; empty: one rank.
 std::string transport_words(const RankEnv& env) {
   const auto transport = transport_of(env, process_environment());
@@ -247,8 +254,9 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
   std::optional<StartWatch> start_watch(std::in_place,
                                         start_watch_options(config.runtime, env, host_name()));
   std::string no_nccl;
+  const bool on_gpu = reduces_on_gpu(config);  // with stages, among the ranks of each
   auto opened = config.runtime.allreduce == "auto"
-                    ? open_automatic(env, reduces_on_gpu(config), no_nccl)
+                    ? open_automatic(env, on_gpu && config.runtime.pipeline.stages == 1, no_nccl)
                     : open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
@@ -284,6 +292,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .no_nccl = no_nccl,
                   .stop_requested = stop_was_requested,
                   .open_peers = [&env] { return open_peers(env); },
+                  .open_replicas = replicas_for(config, env),
                   .activity = &activity,
                   .fence = fence.get()},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,

@@ -13,6 +13,7 @@
 #include "trainer/config/config_keys.hpp"
 #include "trainer/config/fine_tuning_keys.hpp"
 #include "trainer/config/pipeline_keys.hpp"
+#include "trainer/config/split_keys.hpp"
 #include "trainer/graph/layer_list.hpp"
 
 namespace dllaunch {
@@ -237,6 +238,7 @@ class Reader {
     std::ranges::move(check_update_rule(config_), std::back_inserter(problems_));
     std::ranges::move(check_fine_tuning(config_), std::back_inserter(problems_));
     std::ranges::move(check_pipeline(config_), std::back_inserter(problems_));
+    std::ranges::move(check_split(config_), std::back_inserter(problems_));
     const RuntimeConfig& runtime = config_.runtime;
     constexpr double a_year = 365 * 86400;
     if (!(runtime.stall_seconds < runtime.stall_abort_seconds) ||

@@ -53,6 +53,7 @@ struct RuntimeConfig {
   double stall_abort_seconds = 600;  // until the job is aborted
   bool timeline = false;             // from the first step
   PipelineConfig pipeline = {};
+  std::vector<std::string> split_dense = {};  // dense layers split by columns among the ranks
 };
 
 /// Patterns have the syntax of name_patterns.hpp.

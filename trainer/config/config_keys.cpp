@@ -9,6 +9,7 @@
 #include "trainer/config/fine_tuning_keys.hpp"
 #include "trainer/config/optimizer_keys.hpp"
 #include "trainer/config/pipeline_keys.hpp"
+#include "trainer/config/split_keys.hpp"
 #include "trainer/graph/layer_list.hpp"
 #include "trainer/losses/loss.hpp"
 #include "trainer/models/models.hpp"
@@ -434,7 +435,7 @@ std::vector<ConfigKey> all_keys() {
                                }}};
   for (auto part : {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys,
                     average_keys, schedule_keys, state_keys, fine_tuning_keys, checkpoint_keys,
-                    reports_keys, launcher_keys, runtime_keys, pipeline_keys}) {
+                    reports_keys, launcher_keys, runtime_keys, pipeline_keys, split_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

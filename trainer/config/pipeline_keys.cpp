@@ -45,8 +45,6 @@ std::vector<std::string> check_pipeline(const TrainConfig& config) {
   const auto refuse = [&](bool given, const char* key, const char* why) {
     if (given) problems.push_back(fmt::format("runtime.pipeline with {}: {}", key, why));
   };
-  refuse(config.precision == Precision::fp16, "precision fp16",
-         "stages do not share a loss scale; use bf16, which needs none");
   refuse(config.find.batch_size, "batch_size auto",
          "its trials run the whole network on one rank; set batch_size to a number");
   refuse(config.find.lr, "optimizer.lr auto",
@@ -55,7 +53,8 @@ std::vector<std::string> check_pipeline(const TrainConfig& config) {
          "a late gradient would meet the weights of another step's micro-batches; set it to 0");
   const std::string& allreduce = config.runtime.allreduce;
   refuse(allreduce != "auto" && allreduce != "hierarchical", "runtime.allreduce",
-         "only hierarchical sums among the ranks of one stage; set it to auto");
+         "the ranks of one stage sum through hierarchical, or nccl where auto takes it; set it to "
+         "auto");
   return problems;
 }
 

@@ -37,7 +37,9 @@ std::vector<Slice> deal_batches(std::int64_t count, const StepShape& shape, std:
     const auto images = static_cast<int>(part_begin(count, batches, i + 1) - begin);
     if (images > 0) slices.push_back({position + begin, images});
   }
-  if (slices.empty()) slices.push_back({position + part_begin(count, batches, last), 0});
+  const auto least =
+      static_cast<std::size_t>(shape.in_step ? pieces(batches, shape.ranks) : std::int64_t{1});
+  while (slices.size() < least) slices.push_back({position + part_begin(count, batches, last), 0});
   return slices;
 }
 
@@ -93,8 +95,10 @@ std::vector<Slice> deal_epoch(std::int64_t images, const StepShape& shape, std::
 
 std::vector<Slice> deal_validation(std::int64_t images, const StepShape& shape, int rank) {
   std::vector<Slice> slices;
-  cut(part_begin(images, shape.ranks, rank), part_begin(images, shape.ranks, rank + 1),
-      shape.batch_size, slices);
+  const std::int64_t end = part_begin(images, shape.ranks, rank + 1);
+  cut(part_begin(images, shape.ranks, rank), end, shape.batch_size, slices);
+  const std::int64_t most = pieces(pieces(images, shape.ranks), shape.batch_size);
+  while (shape.in_step && std::ssize(slices) < most) slices.push_back({end, 0});
   return slices;
 }
 

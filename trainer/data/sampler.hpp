@@ -60,7 +60,8 @@ std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::i
 std::vector<Slice> deal_epoch(std::int64_t images, const StepShape& shape, std::int64_t position,
                               int rank);
 
-/// Returns the batches of `rank` in a validation. The ranks together cover each image once.
+/// Returns the batches of `rank` in a validation. The ranks together cover each image once; with
+/// `in_step`, they have equally many batches.
 std::vector<Slice> deal_validation(std::int64_t images, const StepShape& shape, int rank);
 
 }  // namespace dllaunch

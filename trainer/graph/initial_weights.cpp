@@ -11,25 +11,34 @@ namespace {
 
 /// Fills with normal numbers by the Box-Muller transform (1958); u is never 0. In float, the
 /// precision of weights, because start-up waits for it: resnet50 has 25 million weights.
-void fill_normal(std::uint64_t key, double deviation, std::vector<double>& values) {
+/// values[0] is number `first`.
+void fill_normal(std::uint64_t key, double deviation, std::uint64_t first,
+                 std::vector<double>& values) {
   constexpr auto turn = 2 * std::numbers::pi_v<float>;
-  for (std::size_t i = 0; i < values.size(); i += 2) {
+  const std::uint64_t end = first + values.size();
+  for (std::uint64_t i = first - first % 2; i < end; i += 2) {
     const auto u = static_cast<float>(1 - random_unit(random_bits(key, i)));
     const auto v = static_cast<float>(random_unit(random_bits(key, i + 1)));
     const double radius = static_cast<double>(std::sqrt(-2 * std::log(u))) * deviation;
-    values[i] = radius * static_cast<double>(std::cos(turn * v));
-    if (i + 1 < values.size()) values[i + 1] = radius * static_cast<double>(std::sin(turn * v));
+    if (i >= first) values[i - first] = radius * static_cast<double>(std::cos(turn * v));
+    if (i + 1 < end) values[i + 1 - first] = radius * static_cast<double>(std::sin(turn * v));
   }
 }
 
 }  // namespace
 
 std::vector<double> initial_weights(std::uint64_t seed, const Parameter& parameter) {
-  std::vector<double> values(static_cast<std::size_t>(elements_of(parameter.shape)));
+  return initial_weights(seed, parameter, 0, elements_of(parameter.shape));
+}
+
+std::vector<double> initial_weights(std::uint64_t seed, const Parameter& parameter,
+                                    std::int64_t first, std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  const auto from = static_cast<std::uint64_t>(first);
   const std::uint64_t key = random_key(seed, "initial " + parameter.name);
   const auto uniform = [&](double limit) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = (2 * random_unit(random_bits(key, i)) - 1) * limit;
+      values[i] = (2 * random_unit(random_bits(key, from + i)) - 1) * limit;
     }
   };
   const auto fan_in = static_cast<double>(parameter.fan_in);
@@ -47,10 +56,10 @@ std::vector<double> initial_weights(std::uint64_t seed, const Parameter& paramet
       uniform(1 / std::sqrt(fan_in));
       break;
     case Initial::he_normal:
-      fill_normal(key, std::sqrt(2 / fan_out), values);
+      fill_normal(key, std::sqrt(2 / fan_out), from, values);
       break;
     case Initial::normal:
-      fill_normal(key, parameter.deviation, values);
+      fill_normal(key, parameter.deviation, from, values);
       break;
   }
   return values;

@@ -6,7 +6,8 @@
 
 namespace dllaunch {
 
-double ParameterArenas::gradient_norm() {
+/// Of the slots that are split, or of the others.
+double ParameterArenas::square_sum_of_gradients(bool split) {
   double sum = 0;
   for (const Own& own : own_parts()) {
     if (device_optimizer_ != nullptr) {
@@ -14,13 +15,16 @@ double ParameterArenas::gradient_norm() {
       visit_runs(own, [&](const ArenaPart& part, const Own&) {
         device_optimizer_->square_sums(part, sums);
       });
-      for (const SquareSums& each : sums) sum += each.gradients;
+      for (std::size_t slot = 0; slot < sums.size(); ++slot) {
+        const bool counts = !counted_elsewhere_[slot] && is_split(slot) == split;
+        if (counts) sum += sums[slot].gradients;
+      }
       continue;
     }
     // Parts of a fixed size, summed in their order: the threads do not change the bits.
     SharedUpdate shared(bytes_of(layout_.type));
     visit_pieces(own, [&](std::size_t slot, const ParameterUpdate& piece) {
-      if (!counted_elsewhere_[slot]) shared.add(piece);
+      if (!counted_elsewhere_[slot] && is_split(slot) == split) shared.add(piece);
     });
     std::vector<double> sums(static_cast<std::size_t>(shared.parts()));
     executable_.parallel_for(shared.parts(), [&](int index) {
@@ -30,7 +34,17 @@ double ParameterArenas::gradient_norm() {
     });
     sum = std::accumulate(sums.begin(), sums.end(), sum);
   }
-  if (shard_) communicator_.wait(communicator_.all_reduce(&sum, 1, DType::f64, ReduceOp::sum));
+  return sum;
+}
+
+double ParameterArenas::gradient_norm() {
+  const auto over_ranks = [&](double sum) {
+    communicator_.wait(communicator_.all_reduce(&sum, 1, DType::f64, ReduceOp::sum));
+    return sum;
+  };
+  double sum = square_sum_of_gradients(/*split=*/false);
+  if (shard_) sum = over_ranks(sum);
+  if (split()) sum += over_ranks(square_sum_of_gradients(/*split=*/true));
   if (sum_over_stages_) sum_over_stages_({&sum, 1});
   return std::sqrt(sum);
 }

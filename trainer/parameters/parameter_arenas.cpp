@@ -97,6 +97,10 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       sum_over_stages_(arenas.sum_over_stages),
       trained_(executable.slots().size(), true) {
   undecayed_.weight_decay = 0;
+  const auto first = std::ranges::find_if(
+      executable.slots(), [](const ParameterSlot& slot) { return slot.rows.has_value(); });
+  first_split_ = static_cast<std::size_t>(first - executable.slots().begin());
+  assert(!(shard_ && split()));
   for (const auto& slot : executable.slots()) {
     counted_elsewhere_.push_back(std::ranges::count(arenas.counted_elsewhere, slot.name) > 0);
   }
@@ -152,8 +156,11 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
   for (int i = 0; i < std::ssize(executable_.slots()); ++i) {
     const auto& slot = executable_.slots()[static_cast<std::size_t>(i)];
     const auto& parameter = graph.parameters[static_cast<std::size_t>(slot.parameter)];
-    const std::vector<double> values = initial_weights(seed, parameter);
-    std::vector<std::byte> plain(values.size() * bytes_of(layout_.type));
+    const auto elements = elements_of(slot.shape);
+    const SlotRows rows = slot.rows.value_or(SlotRows{.count = 1});
+    const std::int64_t row = slot.rows ? elements / slot.shape.front() : elements;
+    const auto values = initial_weights(seed, parameter, rows.first * row, rows.count * row);
+    std::vector<std::byte> plain(static_cast<std::size_t>(elements) * bytes_of(layout_.type));
     narrow(values, layout_.type, plain.data());
     executable_.from_plain(i, plain.data(), layout_.at(weights_[0].bytes, i));
   }
@@ -173,8 +180,10 @@ std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
   const double whole = static_cast<double>(layout_.bytes());
   const auto bytes = static_cast<std::size_t>(std::min(bucket_bytes, whole));
   const std::size_t unit = shard_ ? unit_for(communicator_.size()) : 1;
+  std::vector<bool> reduced = trained_;
+  std::fill(reduced.begin() + static_cast<std::ptrdiff_t>(first_split_), reduced.end(), false);
   return buckets_for(layout_, plan_buckets(layout_, bytes, std::min(bytes, first_bytes), unit),
-                     trained_, unit);
+                     reduced, unit);
 }
 
 std::size_t ParameterArenas::own_elements() const {
@@ -253,13 +262,15 @@ void ParameterArenas::broadcast_states() {
 }
 
 void ParameterArenas::broadcast() {
+  const std::size_t elements = split() ? layout_.offset[first_split_] : layout_.total;
   const auto spread = [&](const Memory& arena) {
     communicator_.wait(
-        communicator_.broadcast(arena.bytes.data(), layout_.total, layout_.type, /*root=*/0));
+        communicator_.broadcast(arena.bytes.data(), elements, layout_.type, /*root=*/0));
   };
   spread(weights_[0]);
   if (shard_) return broadcast_states();
   for (const auto& arena : states_) spread(arena);
+  if (split()) deal_rows();
 }
 
 /// Returns the trained pieces of this part, as long as possible: only frozen parameters split it,
@@ -303,6 +314,7 @@ void ParameterArenas::measure(const StepInfo& now) {
       sums_[slot].gradients += sums.gradients;
     });
   }
+  if (split()) sum_split_measures();
   if (!shard_) return;
   static_assert(sizeof(SquareSums) == 2 * sizeof(double), "reduced as an array of doubles");
   communicator_.wait(
@@ -387,6 +399,11 @@ void ParameterArenas::append_tensors(const Memory& arena, const std::string& suf
     // Sharded, no rank averages what is frozen: it is the weight.
     const bool whole = suffix != ".ema" || !frozen(i);
     executable_.to_plain(i, layout_.at((whole ? arena : weights_[0]).bytes, i), tensor.data.data());
+    if (slot.rows) {
+      const std::size_t row = tensor.data.size() / static_cast<std::size_t>(slot.shape.front());
+      tensor.shape.front() = slot.rows->count;
+      tensor.data.resize(row * static_cast<std::size_t>(slot.rows->count));
+    }
     tensors.push_back(std::move(tensor));
   }
 }
@@ -416,15 +433,20 @@ Result<Ok> ParameterArenas::load(std::span<const Memory> arenas,
       const std::string name = slot.name + suffixes[a];
       const auto found = std::ranges::find(tensors, name, &Tensor::name);
       if (found == tensors.end()) return Error{ErrorKind::bad_request, "has no " + name, ""};
-      if (found->shape != slot.shape || found->type != layout_.type) {
+      const Shape shape = whole_shape(slot);
+      if (found->shape != shape || found->type != layout_.type) {
         return Error{
             ErrorKind::bad_request,
             fmt::format("{} is {} {}, this run needs {} {}", name, to_string(found->type),
-                        to_string(found->shape), to_string(layout_.type), to_string(slot.shape)),
+                        to_string(found->shape), to_string(layout_.type), to_string(shape)),
             ""};
       }
-      executable_.from_plain(i, found->data.data(), layout_.at(arenas[a].bytes, i));
       ++used;
+      if (slot.rows) {
+        loaded_[name] = *found;
+        continue;
+      }
+      executable_.from_plain(i, found->data.data(), layout_.at(arenas[a].bytes, i));
     }
   }
   if (used == tensors.size()) return Ok{};

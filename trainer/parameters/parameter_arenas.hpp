@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,10 +67,16 @@ class ParameterArenas {
   /// there. Collective if sharded.
   void deal(std::vector<Bucket> buckets);
 
-  /// Initialises weights from the seed and zeroes the optimiser state.
+  /// Initialises weights from the seed and zeroes the optimiser state. With split parameters, call
+  /// on every rank.
   void initialise(const Graph& graph, std::uint64_t seed);
 
-  /// Collective. Every rank gets rank 0's weights and optimiser state.
+  /// Whether the executable has slots with `rows`: each rank has other rows of these parameters,
+  /// with gradients over the images of all ranks. They are not reduced. Not with `shard`.
+  bool split() const { return first_split_ < trained_.size(); }
+
+  /// Collective. Every rank gets rank 0's weights and optimiser state; of split parameters its rows
+  /// of what rank 0 has loaded.
   void broadcast();
 
   /// Multiplies the gradients of trained slots that this rank updates (f32). Returns false if one
@@ -108,13 +115,16 @@ class ParameterArenas {
   bool measures() const { return optimizer_.measure != nullptr || clip_norm_; }
   std::size_t state_bytes() const;  // optimiser state on this rank
 
-  /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer". Sharded,
-  /// states() is valid only on rank 0 after gather_states().
+  /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer", of split
+  /// parameters this rank's rows. Sharded, states() is valid only on rank 0 after gather_states().
   std::vector<Tensor> weights() const;
   std::vector<Tensor> states() const;
+  /// Collective if split. Of weights() or states(), rank 0 gets the whole parameters; other ranks
+  /// get no tensors.
+  std::vector<Tensor> join(std::vector<Tensor> own) const;
 
-  /// Call on rank 0, before broadcast(). bad_request names a tensor that is missing, unexpected, or
-  /// has the wrong type or shape.
+  /// Call on rank 0, before broadcast(), with whole parameters. bad_request names a tensor that is
+  /// missing, unexpected, or has the wrong type or shape.
   Result<Ok> load_weights(std::span<const Tensor> tensors);
   Result<Ok> load_states(std::span<const Tensor> tensors);
 
@@ -159,6 +169,12 @@ class ParameterArenas {
   void broadcast_states();
   std::byte* state_at(std::size_t state, const Own& own) const;
 
+  double square_sum_of_gradients(bool split);
+  void sum_split_measures();
+  void deal_rows();
+  void deal_rows(int slot, const Memory& arena, const Tensor* whole);
+  bool is_split(std::size_t slot) const { return slot >= first_split_; }
+
   void append_tensors(const Memory& arena, const std::string& suffix,
                       std::vector<Tensor>& tensors) const;
   Result<Ok> load(std::span<const Memory> arenas, std::span<const std::string> suffixes,
@@ -180,12 +196,14 @@ class ParameterArenas {
   std::unique_ptr<DeviceOptimizer> undecayed_optimizer_;
   DeviceArenas* device_ = nullptr;  // likewise
   std::vector<bool> trained_;       // per slot: not frozen
+  std::size_t first_split_ = 0;     // slot; those from here on have `rows`
   std::vector<Bucket> buckets_;     // if sharded: the buckets in use
   std::vector<Memory> weights_;     // one element
   std::vector<Memory> states_;      // one per state name, own elements only;
                                     // last the average, if any
   std::vector<Memory> all_states_;  // after gather_states(): all elements, on rank 0's host
   std::vector<std::string> state_suffixes_;
+  std::map<std::string, Tensor> loaded_;  // whole split parameters and their states, on rank 0
   Memory gradients_;
   std::vector<Pending> gathering_;  // weights, after begin_update()
   std::vector<SquareSums> sums_;    // per slot, over all ranks; only if the optimiser measures

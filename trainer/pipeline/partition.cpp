@@ -124,7 +124,7 @@ Error too_large(const PartitionTask& task, const StageTable& table) {
       fmt::format("no cut into {} fits the {} of memory of a rank: the smallest needs {} on "
                   "the ranks of stage {}",
                   counted(task.stages, "stage"), in_gib(*task.memory_bytes), in_gib(most->bytes()),
-                  most - smallest.stages.begin()),
+                  most - smallest.stages.begin() + 1),
       "use more runtime.pipeline.stages, a smaller train.batch_size, or ranks with more memory"};
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int bits_of_number = 20;  // of a shared parameter, in the round of its messages
 
 /// Adds plain values of a type.
-void add(DType type, std::span<std::byte> sum, std::span<const std::byte> values) {
+void add_values(DType type, std::span<std::byte> sum, std::span<const std::byte> values) {
   const auto add_as = [&]<typename Real>(Real) {
     auto* const to = reinterpret_cast<Real*>(sum.data());
     const auto* const from = reinterpret_cast<const Real*>(values.data());
@@ -49,14 +49,20 @@ std::vector<SharedParameter> shared_with_others(std::span<const Graph> stages, i
   return shared;
 }
 
+Result<std::unique_ptr<Communicator>> open_host_replicas(std::unique_ptr<Peers> group,
+                                                         std::string&) {
+  return open_host_group(std::move(group));
+}
+
 Result<std::unique_ptr<Pipeline>> Pipeline::open(std::unique_ptr<Peers> world, int stages,
-                                                 Activity* activity) {
+                                                 Activity* activity,
+                                                 const OpenReplicas& open_replicas) {
   std::unique_ptr<Pipeline> pipeline(new Pipeline);
   pipeline->place_ = place_in_pipeline(world->rank(), world->size(), stages);
   pipeline->activity_ = activity;
   const StagePlace& place = pipeline->place_;
   pipeline->stages_ = world->split(place.replica, place.stage);
-  auto replicas = open_host_group(world->split(place.stage, place.replica));
+  auto replicas = open_replicas(world->split(place.stage, place.replica), pipeline->no_nccl_);
   if (!replicas) return std::move(replicas).error();
   pipeline->replicas_ = *std::move(replicas);
   if (activity != nullptr) {
@@ -79,10 +85,10 @@ void Pipeline::copy_buffers(const Executable& from, Executable& to) const {
 }
 
 Executable& Pipeline::executable_for(const Pass& pass, Executable& first) {
-  const std::size_t i = at(pass.micro_batch) % (others.size() + 1);
+  const std::size_t i = at(pass.micro_batch) % (others_.size() + 1);
   in_flight_ += pass.forward ? 1 : -1;
-  assert(in_flight_ <= std::ssize(others) + 1);
-  Executable& next = i == 0 ? first : *others[i - 1];
+  assert(in_flight_ <= std::ssize(others_) + 1);
+  Executable& next = i == 0 ? first : *others_[i - 1];
   if (!pass.forward) return next;
   if (newest_ != nullptr && newest_ != &next) copy_buffers(*newest_, next);
   newest_ = &next;
@@ -121,7 +127,7 @@ void Pipeline::sum_shared_gradients(const Executable& first, const ArenaLayout& 
       if (i != own) stages()(exchanges[i], shared.stages[i]);
     }
     std::vector<std::byte> sum = of_stages.front();  // in the order of stages: the same bits
-    for (std::size_t i = 1; i < of_stages.size(); ++i) add(first.dtype(), sum, of_stages[i]);
+    for (std::size_t i = 1; i < of_stages.size(); ++i) add_values(first.dtype(), sum, of_stages[i]);
     first.from_plain(slot, sum.data(), layout.at(gradients, slot));
   }
   ++sums_;

@@ -13,6 +13,7 @@
 #include "runtime/communicators/aligned_memory.hpp"
 #include "support/position.hpp"
 #include "support/random.hpp"
+#include "trainer/backends/device_arenas.hpp"
 #include "trainer/graph/initial_weights.hpp"
 #include "trainer/pipeline/segment_costs.hpp"
 
@@ -64,6 +65,7 @@ class SegmentRun {
     }
     executable_->backward(1.0 / static_cast<double>(batch_), /*accumulate=*/true, [](int) {});
     if (segment_.joints.input) executable_->read_input_gradient(input_gradient_);
+    finish();
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
@@ -72,13 +74,27 @@ class SegmentRun {
     return batch_ * static_cast<std::size_t>(elements_of(shape));
   }
 
+  /// Zeros, where the parameters of a training would be.
+  void* allocate(std::size_t bytes) {
+    DeviceArenas* const device = executable_->device_arenas();
+    if (device == nullptr) return memory_.allocate(bytes).data();
+    return on_device_.emplace_back(device->allocate(bytes)).get();
+  }
+
+  /// Waits for a device, in whose order copies are.
+  void finish() const {
+    float element = 0;
+    if (on_device_.empty()) return;
+    executable_->device_arenas()->copy(&element, on_device_.front().get(), sizeof element);
+  }
+
   void attach_weights() {
     const std::size_t each = executable_->dtype() == DType::f64 ? sizeof(double) : sizeof(float);
     std::vector<void*> weights;
     std::vector<void*> gradients;
     for (const ParameterSlot& slot : executable_->slots()) {
-      weights.push_back(memory_.allocate(slot.elements * each).data());
-      gradients.push_back(memory_.allocate(slot.elements * each).data());
+      weights.push_back(allocate(slot.elements * each));
+      gradients.push_back(allocate(slot.elements * each));
     }
     const std::vector<void*> arenas = weights;
     executable_->attach(std::move(weights), std::move(gradients));
@@ -128,6 +144,7 @@ class SegmentRun {
 
   const Graph& segment_;
   AlignedMemory memory_;
+  std::vector<std::shared_ptr<std::byte>> on_device_;
   std::unique_ptr<Executable> executable_;
   std::size_t batch_;
   std::vector<float> input_;

@@ -134,10 +134,6 @@ Cut cut_of(const Graph& whole, const Segments& segments, const Partition& partit
   return cut;
 }
 
-std::string micro_batches_of(int count) {
-  return count == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", count);
-}
-
 std::string in_mib(std::int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -166,7 +162,8 @@ Result<Cut> settle_cut(const Graph& whole, const CutOptions& options, const Comp
   for (std::size_t s = 0; s < seconds->size(); ++s) segments.costs[s].seconds = (*seconds)[s];
   CutOptions least = options;
   constexpr double unlimited = 0x1p62;
-  const double mine = options.memory_bytes ? static_cast<double>(*options.memory_bytes) : unlimited;
+  if (options.memory_left) least.memory_bytes = options.memory_left();
+  const double mine = least.memory_bytes ? static_cast<double>(*least.memory_bytes) : unlimited;
   const double bytes = std::ranges::min(gather(world, {&mine, 1}));
   if (bytes < unlimited) least.memory_bytes = static_cast<std::int64_t>(bytes);
   auto partition = partition_of(whole, segments, least);
@@ -186,13 +183,14 @@ std::vector<std::string> cut_lines(const Cut& cut) {
     lines.push_back(fmt::format(
         "stage {}: {} to {}, {:.2f} M parameters, {} of weights, gradients and states, {} of "
         "activations for {} in flight, {}",
-        s, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
-        in_mib(cost.in_flight * cost.activation_bytes), micro_batches_of(cost.in_flight), time));
+        s + 1, first, last, static_cast<double>(parameters) * 1e-6, in_mib(cost.held_bytes),
+        in_mib(cost.in_flight * cost.activation_bytes), counted(cost.in_flight, "micro-batch"),
+        time));
   }
   const int stages = static_cast<int>(cut.stages.size());
   std::string waits =
       fmt::format("{} and {} a step: ranks wait {:.0f} % of it", counted(stages, "stage"),
-                  micro_batches_of(cut.micro_batches), 100 * cut.idle);
+                  counted(cut.micro_batches, "micro-batch"), 100 * cut.idle);
   if (cut.micro_batches < 2 * stages) waits += "; more train.accumulate makes it less";
   lines.push_back(std::move(waits));
   return lines;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct CutOptions {
   TrainingSizes sizes = {};
   double seconds_per_byte = 1e-9;                 // to the next stage's rank
   std::optional<std::int64_t> memory_bytes = {};  // that this rank may use; absent: not known
+  /// Asked for memory_bytes after measuring, which finds out what computes. Empty: they are known.
+  std::function<std::optional<std::int64_t>()> memory_left = {};
 };
 
 /// What the ranks of one stage hold.

@@ -21,7 +21,8 @@ std::vector<double> doubles_of(std::span<const std::byte> bytes, DType type) {
 std::vector<Histogram> parameter_histograms(const Executable& executable,
                                             const ParameterArenas& arenas, bool stepped) {
   std::vector<Histogram> found;
-  for (const Tensor& tensor : arenas.weights()) {
+  const std::vector<Tensor> weights = arenas.weights();
+  for (const Tensor& tensor : weights) {
     found.push_back(
         make_histogram("weights/" + tensor.name, doubles_of(tensor.data, executable.dtype())));
   }
@@ -34,6 +35,7 @@ std::vector<Histogram> parameter_histograms(const Executable& executable,
     std::vector<std::byte> plain(static_cast<std::size_t>(elements_of(slots[i].shape)) *
                                  bytes_of(executable.dtype()));
     executable.to_plain(slot, arenas.layout().at(arenas.gradients(), slot), plain.data());
+    plain.resize(weights[i].data.size());  // without padding of a split layer
     found.push_back(make_histogram(folder + slots[i].name, doubles_of(plain, executable.dtype())));
   }
   return found;

@@ -9,6 +9,17 @@
 
 namespace dllaunch {
 
+CompileOptions compile_options(const TrainConfig& config, int threads,
+                               const CompileSurroundings& surroundings) {
+  return {.batch = config.batch_size,
+          .precision = config.precision,
+          .threads = threads,
+          .convolution = config.convolution,
+          .sum_over_ranks = surroundings.sum_over_ranks,
+          .choices = surroundings.choices,
+          .warn = surroundings.warn};
+}
+
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
                                     const CompileSurroundings& surroundings) {
   std::optional<Error> first;  // of the fastest backend; slower ones may lack the same
@@ -22,13 +33,15 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
       first = first.value_or(std::move(opened).error().within(entry.name));
       continue;
     }
-    auto executable = (*opened)->compile(graph, {.batch = config.batch_size,
-                                                 .precision = config.precision,
-                                                 .threads = threads,
-                                                 .convolution = config.convolution,
-                                                 .sum_over_ranks = surroundings.sum_over_ranks,
-                                                 .choices = surroundings.choices,
-                                                 .warn = surroundings.warn});
+    const CompileOptions options = compile_options(config, threads, surroundings);
+    auto executable =
+        surroundings.parts.empty()
+            ? (*opened)->compile(graph, options)
+            : compile_split(**opened, graph, surroundings.parts, options, surroundings.split_ranks);
+    // Beside GPUs that the job waited for, a CPU would be a surprise.
+    if (!executable && !surroundings.parts.empty() && (*opened)->free_memory()) {
+      return std::move(executable).error().within(entry.name);
+    }
     if (!executable) {
       first = first.value_or(std::move(executable).error().within(entry.name));
       continue;

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "support/result.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/split/split_executable.hpp"
 
 namespace dllaunch {
 
@@ -25,7 +27,12 @@ struct CompileSurroundings {
   SumOverRanks sum_over_ranks = {};
   SharedChoices* choices = nullptr;
   std::function<void(std::string_view)> warn = {};
+  std::span<const SplitPart> parts = {};  // of the graph, if layers are split
+  SplitRanks split_ranks = {};            // likewise
 };
+
+CompileOptions compile_options(const TrainConfig& config, int threads,
+                               const CompileSurroundings& surroundings = {});
 
 /// Compiles for batches of config.batch_size images. bad_request names what the backend lacks.
 /// unavailable: no such device.

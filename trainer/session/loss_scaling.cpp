@@ -7,8 +7,9 @@
 namespace dllaunch {
 
 LossScaling::LossScaling(Precision precision, LossScale& scale, ParameterArenas& arenas,
-                         Communicator& communicator)
+                         Communicator& communicator, bool staged)
     : scaled_(precision == Precision::fp16),
+      apart_(staged || arenas.sharded()),
       scale_(scale),
       arenas_(arenas),
       communicator_(communicator) {
@@ -18,7 +19,7 @@ LossScaling::LossScaling(Precision precision, LossScale& scale, ParameterArenas&
 bool LossScaling::take_back() {
   if (!scaled_) return true;
   bool finite = arenas_.multiply_gradients(1 / scale_.factor);
-  if (arenas_.sharded()) {  // each rank has checked only its own parts
+  if (apart_) {
     std::int64_t bad = finite ? 0 : 1;
     communicator_.wait(communicator_.all_reduce(&bad, 1, DType::i64, ReduceOp::max));
     finite = bad == 0;

@@ -15,15 +15,16 @@ namespace dllaunch {
 
 class LossScaling {
  public:
-  /// `scale` is part of the run's state and is updated. All arguments must outlive this.
+  /// `scale` is part of the run's state and is updated. `staged`: the ranks of `communicator` hold
+  /// different parameters. All arguments must outlive this.
   LossScaling(Precision precision, LossScale& scale, ParameterArenas& arenas,
-              Communicator& communicator);
+              Communicator& communicator, bool staged = false);
 
   /// The factor by which a backward pass multiplies its loss.
   double factor() const { return scaled_ ? scale_.factor : 1; }
 
   /// Unscales the gradients after their reduction. Returns false, on every rank, if some
-  /// overflowed: the step must be skipped. Collective if the arenas are sharded.
+  /// overflowed: the step must be skipped. Collective if the arenas are sharded, or of a stage.
   bool take_back();
 
   /// take_back(), then an optimiser step unless gradients overflowed. unsatisfiable, on every rank:
@@ -35,6 +36,7 @@ class LossScaling {
 
  private:
   bool scaled_;
+  bool apart_;  // no rank sees all gradients
   LossScale& scale_;
   ParameterArenas& arenas_;
   Communicator& communicator_;

@@ -33,16 +33,19 @@ Result<Ok> none_left(const std::vector<Tensor>& left) {
 }  // namespace
 
 std::vector<Tensor> model_tensors(const Session& session) {
+  if (session.replica() > 0 && !session.arenas->split()) return {};
+  std::vector<Tensor> own = session.arenas->join(session.arenas->weights());
   if (session.replica() > 0) return {};
-  std::vector<Tensor> own = session.arenas->weights();
   std::ranges::move(buffer_tensors(session.graph, *session.executable), std::back_inserter(own));
   return of_all_stages(session, std::move(own));
 }
 
 GatheredTensors checkpoint_tensors(const Session& session) {
-  if (session.replica() > 0) return {};
-  return {.model = model_tensors(session),
-          .states = of_all_stages(session, session.arenas->states())};
+  if (session.replica() > 0 && !session.arenas->split()) return {};
+  GatheredTensors all{.model = model_tensors(session), .states = {}};
+  all.states = session.arenas->join(session.arenas->states());
+  if (session.replica() == 0) all.states = of_all_stages(session, std::move(all.states));
+  return all;
 }
 
 Result<Ok> deal_to_stages(const Session& session, std::vector<Tensor>& weights,

@@ -1,4 +1,4 @@
-// The tensors of the whole model on the first rank, wherever its stages are.
+// The tensors of the whole model on the first rank, wherever its stages and split layers are.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// Collective over the stages of the first replica; nothing on other ranks. Returns all weights and
-/// buffers on rank 0, none elsewhere.
+/// Collective over the stages of the first replica, and over all ranks if layers are split; other
+/// ranks do nothing. Returns all weights and buffers on rank 0, none elsewhere.
 std::vector<Tensor> model_tensors(const Session& session);
 /// Likewise, and the optimiser's state: after gather_states() and average_buffers().
 GatheredTensors checkpoint_tensors(const Session& session);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/activity/activity.hpp"
 #include "runtime/communicators/communicator.hpp"
@@ -25,6 +26,7 @@
 #include "trainer/data/staging/dataset_staging.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 #include "trainer/pipeline/pipeline.hpp"
+#include "trainer/split/split_network.hpp"
 
 namespace dllaunch {
 
@@ -41,8 +43,10 @@ struct PrepareOptions {
                                                                 // for
   /// How long to wait for an unreadable checkpoint: its file system may be temporarily away.
   std::chrono::milliseconds storage_patience = std::chrono::seconds(30);
-  /// Opens messages between all ranks, for a pipeline. Collective.
+  /// For a pipeline: open messages between all ranks, and sums among those of a stage; says why
+  /// those are not nccl's. Collective.
   std::function<Result<std::unique_ptr<Peers>>()> open_peers = {};
+  OpenReplicas open_replicas = open_host_replicas;
   // Both must outlive the session and may be nullptr:
   Activity* activity = nullptr;  // set to what this rank is doing
   Fence* fence = nullptr;        // checked before rank 0 writes
@@ -62,11 +66,13 @@ struct Session {
   TargetKind judged = TargetKind::class_index;  // decides the metrics
   Graph graph;                                  // that this rank computes
   std::optional<Graph> network;                 // the whole one, if `graph` is a stage of it
-  std::unique_ptr<Pipeline> pipeline;           // likewise, else nullptr
+  std::unique_ptr<Backend> opened;              // of all executables
+  std::unique_ptr<Pipeline> pipeline;           // if `graph` is a stage, else nullptr
+  std::vector<SplitPart> parts;                 // of `graph`, if layers are split among the ranks
   Communicator* replicas = nullptr;             // the ranks that compute `graph` on other images
   std::string backend;                          // "reference 1"
   std::string passed_over;  // why a faster backend was not used; empty: none is faster
-  std::unique_ptr<Backend> opened;
+  std::string no_nccl;      // why `auto` of runtime.allreduce did not take nccl
   std::unique_ptr<Executable> executable;
   std::unique_ptr<ParameterArenas> arenas;
   TrainPosition position;
@@ -82,10 +88,18 @@ struct Session {
     if (pipeline != nullptr) return pipeline->place();
     return {.replicas = replicas->size(), .replica = replicas->rank()};
   }
+  /// Whether a forward pass waits for the same pass of the other ranks.
+  bool in_step() const { return pipeline != nullptr || !parts.empty(); }
   int replica() const { return replicas->rank(); }
   /// Returns what runs this pass of the current step.
   Executable& executable_for(const Pass& pass) {
     return pipeline == nullptr ? *executable : pipeline->executable_for(pass, *executable);
+  }
+  /// Whether the host sums gradients with other stages.
+  bool shares() const { return pipeline != nullptr && pipeline->shares(); }
+  /// Those of the executable; zeros in a pipeline, whose stages have several with a clock each.
+  StepTimes take_step_times() const {
+    return pipeline == nullptr ? executable->take_step_times() : StepTimes();
   }
   /// Labels of a sample: its tokens, or one.
   int labels() const { return std::max(dataset->tokens(), 1); }

@@ -28,12 +28,12 @@ Result<Validation> validate_weights(const Session& session, Communicator& commun
   Validation measured{.metrics = Metrics(values || tokens > 0 ? 0 : session.dataset->classes(),
                                          judged == TargetKind::class_set)};
   std::optional<Error> error;
-  for (std::size_t i = 0; i < batches && (!error || session.pipeline); ++i) {
+  for (std::size_t i = 0; i < batches && (!error || session.in_step()); ++i) {
     auto batch = place.is_first() ? loader.next() : session.pipeline->links().receive_batch();
     if (!batch) {
       error = std::move(batch).error();
-      if (!session.pipeline) continue;
-      batch = Batch{};  // the next stage waits for one
+      if (!session.in_step()) continue;
+      batch = Batch{};  // the other ranks wait for one
     }
     const ForwardResult result = session.executable->forward(*batch, Phase::evaluate);
     if (!place.is_last()) {

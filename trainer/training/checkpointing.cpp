@@ -91,13 +91,13 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
 
 Result<Ok> Checkpointing::save(bool last) {
   std::optional<Error> error;
-  std::optional<GatheredTensors> of_stages;
-  if (session_.pipeline) {
+  std::optional<GatheredTensors> gathered;
+  if (session_.in_step()) {
     // Not beside those of the checkpoint that is still being written.
     if (writer_) writer_->wait(last ? std::nullopt : config_.wait_seconds);
-    of_stages = checkpoint_tensors(session_);
+    gathered = checkpoint_tensors(session_);
   }
-  if (writer_) error = begin(last, std::move(of_stages));
+  if (writer_) error = begin(last, std::move(gathered));
   last_save_ = Clock::now();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   return Ok{};

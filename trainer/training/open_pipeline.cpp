@@ -36,6 +36,14 @@ Result<Ok> check_ranks(int ranks, int stages) {
                fmt::format("start a multiple of {} ranks", stages)};
 }
 
+/// What the host has, or the GPU that computes.
+std::int64_t memory_for_stage(const Backend* backend, int ranks_on_node) {
+  constexpr double share = 0.9;  // as of the host's
+  const auto device = backend == nullptr ? std::nullopt : backend->free_memory();
+  return device ? static_cast<std::int64_t>(share * static_cast<double>(*device))
+                : rank_memory_left(ranks_on_node);
+}
+
 SampleSizes sample_sizes(const Session& session) {
   const bool targets = session.dataset->targets() != TargetKind::class_index;
   return {.batch = static_cast<std::size_t>(session.config.batch_size),
@@ -77,11 +85,19 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   std::optional<Error> closed = error_of(check_ranks(communicator.size(), stages));
   if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   CutOptions cut_as = cut_options(config, communicator.size() / stages);
-  cut_as.memory_bytes = rank_memory_left(options.ranks_on_node);
+  std::unique_ptr<Backend> opened;  // outlives what it compiles
   const auto compile = [&](const Graph& segment) -> Result<std::unique_ptr<Executable>> {
+    if (opened != nullptr)
+      return opened->compile(segment, compile_options(config, session.threads));
     auto compiled = compile_model(config, segment, session.threads);
     if (!compiled) return std::move(compiled).error();
+    opened = std::move(compiled->opened);
     return std::move(compiled->executable);
+  };
+  cut_as.memory_left = [&] {
+    if (opened == nullptr)
+      static_cast<void>(compile(cut_graph(session.graph, cut_points(session.graph)).front()));
+    return memory_for_stage(opened.get(), options.ranks_on_node);
   };
   auto cut = settle_cut(session.graph, cut_as, compile, communicator);
   if (!cut) return std::move(cut).error();
@@ -95,11 +111,13 @@ Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
   auto world = options.open_peers();
   closed = error_of(world);
   if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
-  auto pipeline = Pipeline::open(*std::move(world), stages, session.activity);
+  auto pipeline =
+      Pipeline::open(*std::move(world), stages, session.activity, options.open_replicas);
   closed = error_of(pipeline);
   if (auto error = agree(communicator, std::move(closed))) return *std::move(error);
   session.pipeline = *std::move(pipeline);
   session.replicas = &session.pipeline->replicas();
+  session.no_nccl = session.pipeline->no_nccl();
   session.pipeline->connect(std::move(graphs), sample_sizes(session));
   session.network = std::exchange(session.graph, session.pipeline->graph());
   return Ok{};
@@ -109,9 +127,10 @@ Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surro
   if (session.pipeline == nullptr) return Ok{};
   const int micro_batches = micro_batches_of(session.config, session.place().replicas);
   for (int i = 1; i < most_in_flight(session.place(), micro_batches); ++i) {
-    auto another = compile_model(session.config, session.graph, session.threads, surroundings);
+    auto another = session.opened->compile(
+        session.graph, compile_options(session.config, session.threads, surroundings));
     if (!another) return std::move(another).error();
-    session.pipeline->others.push_back(std::move(another->executable));
+    session.pipeline->add(*std::move(another));
   }
   return Ok{};
 }

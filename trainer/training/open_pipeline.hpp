@@ -24,7 +24,8 @@ Result<Ok> check_stages(const TrainConfig& config, std::span<const Graph> stages
 Result<Ok> open_pipeline(Session& session, const PrepareOptions& options,
                          Communicator& communicator);
 
-/// Compiles an executable for each further micro-batch that is in flight in this stage.
+/// Has session.opened compile an executable for each further micro-batch that is in flight in this
+/// stage.
 Result<Ok> compile_for_flight(Session& session, const CompileSurroundings& surroundings);
 
 }  // namespace dllaunch

@@ -19,6 +19,7 @@
 #include "trainer/session/sync_batch_norm.hpp"
 #include "trainer/training/build_model.hpp"
 #include "trainer/training/open_pipeline.hpp"
+#include "trainer/training/open_split.hpp"
 #include "trainer/training/starting_point.hpp"
 #include "trainer/tuning/autotune.hpp"
 #include "trainer/tuning/memory_budget.hpp"
@@ -60,47 +61,52 @@ Result<Ok> check_all_data(const Session& session, Communicator& communicator) {
 }
 
 /// Warns if `auto` reduces gradients on the host although a GPU computes them.
-void warn_of_host(const Session& session, Executable& executable, std::string why, const Say& warn,
-                  const Communicator& communicator) {
+void warn_of_host(const Session& session, Executable& executable, const Say& warn) {
   const RuntimeConfig& runtime = session.config.runtime;
-  const bool on_host = communicator.size() > 1 && communicator.memory() == MemorySpace::host;
+  const Communicator& replicas = *session.replicas;
+  const bool on_host = replicas.size() > 1 && replicas.memory() == MemorySpace::host;
   if (!on_host || runtime.allreduce != "auto" || executable.device_arenas() == nullptr) return;
-  if (why.empty()) why = "this build has no nccl for it";
+  std::string why = session.no_nccl.empty() ? "this build has no nccl for it" : session.no_nccl;
   if (const std::string setting = passes_host(runtime); !setting.empty()) {
     why = setting + " needs gradients on the host";
   }
   const double bytes = static_cast<double>(session.graph.parameter_count()) * sizeof(float);
+  const bool staged = session.pipeline != nullptr;
   warn(fmt::format(
-      "gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
+      "{}gradients are summed on the host although GPUs compute them: {}; every step copies {:.1f} "
       "MiB of gradients from each GPU and as many of weights to it, and CPUs run the optimiser",
-      why, bytes / (1 << 20)));
+      staged ? fmt::format("stage {}: ", session.place().stage + 1) : "", why, bytes / (1 << 20)));
 }
 
 /// Collective. `warn` hears what concerns this rank alone, `warn_once` what concerns all.
-Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
-                   const std::string& no_nccl, Communicator& communicator) {
-  RankZeroChoices choices(communicator);
-  CompileSurroundings surroundings{.choices = &choices, .warn = warn};
+Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once) {
+  Communicator& replicas = *session.replicas;
+  RankZeroChoices choices(replicas);  // other stages have other layers
+  CompileSurroundings surroundings{
+      .choices = &choices,
+      .warn = warn,
+      .parts = session.parts,
+      .split_ranks = {.communicator = &replicas, .activity = session.activity}};
   if (session.config.sync_batch_norm) {
-    surroundings.sum_over_ranks = sum_over_ranks(*session.replicas, session.activity);
+    surroundings.sum_over_ranks = sum_over_ranks(replicas, session.activity);
   }
   auto compiled = compile_model(session.config, session.graph, session.threads, surroundings);
   choices.attend();
   if (!compiled) return std::move(compiled).error();
   surroundings.choices = nullptr;
+  session.opened = std::move(compiled->opened);
   if (auto more = compile_for_flight(session, surroundings); !more) return more;
   session.backend = std::move(compiled->backend);
-  if (communicator.memory() == MemorySpace::gpu) {
+  if (replicas.memory() == MemorySpace::gpu) {
     std::string why = passes_host(session.config.runtime);
     if (!why.empty()) why += " needs gradients on the host";
     if (!compiled->gpu_memory) why = session.backend + " has its parameters on the host";
     if (!why.empty() && session.config.runtime.allreduce == "auto") {
-      communicator.use_host_memory();
+      replicas.use_host_memory();
     } else if (!why.empty()) {
-      return Error{
-          ErrorKind::bad_request,
-          fmt::format("communicator {} reduces memory of a GPU, {}", communicator.name(), why),
-          "use runtime.allreduce: auto"};
+      return Error{ErrorKind::bad_request,
+                   fmt::format("communicator {} reduces memory of a GPU, {}", replicas.name(), why),
+                   "use runtime.allreduce: auto"};
     }
   }
   session.passed_over = compiled->passed_over;
@@ -109,9 +115,8 @@ Result<Ok> compile(Session& session, const Say& warn, const Say& warn_once,
         fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
   if (!compiled->caution.empty()) warn_once(compiled->caution);
-  warn_of_host(session, *compiled->executable, no_nccl, warn_once, communicator);
+  if (replicas.rank() == 0) warn_of_host(session, *compiled->executable, warn);
   session.executable = std::move(compiled->executable);
-  session.opened = std::move(compiled->opened);
   return Ok{};
 }
 
@@ -169,8 +174,7 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const Say& warn = options.warn;
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled = compile(session, warn, communicator.rank() == 0 ? warn : unsaid, options.no_nccl,
-                          communicator);
+  auto compiled = compile(session, warn, communicator.rank() == 0 ? warn : unsaid);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   auto alike = check_same_backend(session, warn, communicator);
@@ -181,7 +185,9 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
   const std::string remark = session.executable->remark();
   if (communicator.rank() == 0 && !remark.empty()) warn(remark);
   const auto rows = table_rows(*session.executable);
-  auto same = check_same_table(*session.replicas, rows);
+  const StagePlace place = session.place();
+  auto same =
+      check_same_table(*session.replicas, rows, {.first_rank = place.stage * place.replicas});
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);
 
   ArenaOptions arenas = arena_options(config, passes_host(config.runtime).empty());
@@ -197,9 +203,9 @@ Result<Ok> open_training(Session& session, const PrepareOptions& options,
                                                      *find_optimizer(config.optimizer),
                                                      config.optimizer_options, arenas);
   if (session.pipeline) {
-    for (auto& other : session.pipeline->others) session.arenas->attach(*other);
+    for (const auto& other : session.pipeline->others()) session.arenas->attach(*other);
   }
-  if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
+  if (session.replicas->memory() == MemorySpace::gpu && !session.arenas->on_device()) {
     return Error{ErrorKind::bad_request,
                  fmt::format("optimizer {} does not run on a GPU", config.optimizer),
                  "use runtime.allreduce: auto"};
@@ -220,11 +226,13 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.activity = options.activity;
   session.fence = communicator.rank() == 0 ? options.fence : nullptr;
   session.replicas = &communicator;
-  session.shape = {.ranks = communicator.size() / options.config.runtime.pipeline.stages,
-                   .batch_size = options.config.batch_size,
-                   .accumulate = options.config.accumulate,
-                   .in_step = options.config.sync_batch_norm,
-                   .images = options.config.global_batch};
+  session.no_nccl = options.no_nccl;
+  session.shape = {
+      .ranks = communicator.size() / options.config.runtime.pipeline.stages,
+      .batch_size = options.config.batch_size,
+      .accumulate = options.config.accumulate,
+      .in_step = options.config.sync_batch_norm || splits(options.config, communicator.size()),
+      .images = options.config.global_batch};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   session.shape.same_batches = !session.graph.buffers.empty() && !options.config.sync_batch_norm;
@@ -240,6 +248,9 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
   if (auto piped = open_pipeline(session, options, communicator); !piped) {
     return std::move(piped).error();
+  }
+  if (auto split = open_split(session, options, communicator); !split) {
+    return std::move(split).error();
   }
   if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();

@@ -224,11 +224,14 @@ void broadcast_position(TrainPosition& position, Communicator& communicator) {
               .loss_scale = {.factor = std::bit_cast<double>(words[6]), .good_steps = words[7]}};
 }
 
-/// Collective. `now`: rank 0's.
-StartingPoint::From told_by_rank_0(StartingPoint::From now, Communicator& communicator) {
-  auto word = static_cast<std::int64_t>(now);
-  communicator.wait(communicator.broadcast(&word, 1, DType::i64, /*root=*/0));
-  return static_cast<StartingPoint::From>(word);
+/// Collective. All learn where rank 0 starts.
+void tell_start(StartingPoint& start, Communicator& communicator) {
+  std::array words{static_cast<std::int64_t>(start.from), std::ssize(start.path)};
+  communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
+  start.from = static_cast<StartingPoint::From>(words[0]);
+  start.path.resize(static_cast<std::size_t>(words[1]));
+  communicator.wait(
+      communicator.broadcast(start.path.data(), start.path.size(), DType::u8, /*root=*/0));
 }
 
 }  // namespace
@@ -239,10 +242,11 @@ Result<Ok> go_to_start(Session& session, std::chrono::milliseconds patience, con
   std::optional<Error> unfilled;
   if (communicator.rank() == 0) unfilled = error_of(choose_start(session, patience, warn, start));
   if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
-  start.from = told_by_rank_0(start.from, communicator);
+  tell_start(start, communicator);
 
   const bool leads = session.replica() == 0;  // the others get what their first replica has
-  if (leads && start.from != StartingPoint::From::checkpoint) {
+  const bool initialises = leads || session.arenas->split();
+  if (initialises && start.from != StartingPoint::From::checkpoint) {
     session.arenas->initialise(session.graph, session.config.seed);
     initialise_buffers(session.graph, *session.executable);
   }
@@ -253,6 +257,7 @@ Result<Ok> go_to_start(Session& session, std::chrono::milliseconds patience, con
   }
   if (leads && start.from != StartingPoint::From::seed) {
     misfit = error_of(deal_to_stages(session, start.weights, start.states));
+    if (misfit) misfit = std::move(*misfit).within(start.path);
     if (!misfit) misfit = error_of(load(session, start));
   }
   if (auto error = agree(communicator, std::move(misfit))) return *std::move(error);

@@ -104,14 +104,14 @@ class Training {
         buckets_(*session.replicas, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
-                 *session.replicas),
+                 communicator, session.pipeline != nullptr),
         stragglers_(communicator, activity, options.host, session.place().stage),
         gpus_(communicator, {.pci = session.opened->gpu(),
                              .host = options.host,
                              .libraries = options.gpu_libraries,
                              .period = options.gpu_period,
                              .alarm = options.on_gpu_alarm,
-                             .steps = [this] { return session_.executable->take_step_times(); }}),
+                             .steps = [this] { return session_.take_step_times(); }}),
         skipped_(options.prepare.warn),
         checkpointing_(
             session, communicator, reports,
@@ -327,7 +327,7 @@ void Training::run_backward(int micro_batch, StepWork& step) {
 /// the next loss. The host then runs ahead, by less than a step.
 ReducerStats Training::finish_reduction() {
   const bool host_looks = config_.precision == Precision::fp16 || session_.arenas->measures() ||
-                          config_.sync_batch_norm || buckets_.is_timing();
+                          config_.sync_batch_norm || buckets_.is_timing() || session_.shares();
   settles_ = !host_looks && session_.arenas->on_device() && reducer_.finish_on_gpu();
   const ReducerStats stats = settles_ ? ReducerStats{} : reducer_.finish();
   if (session_.pipeline) {

@@ -30,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-/// A plan, with what the ranks of a pipeline would hold.
+/// A plan, with what the ranks of a pipeline or of split layers would hold.
 struct Shown {
   Json document;
   std::string text;
@@ -39,10 +39,17 @@ struct Shown {
 Result<Shown> shown(System& system, const LaunchPlan& plan) {
   const auto stages = ask_stages(system, plan);
   if (!stages) return stages.error();
+  const auto split = ask_split(system, plan);
+  if (!split) return split.error();
   Shown shown{to_json(plan), render_plan(plan)};
-  if (!*stages) return shown;
-  shown.document["pipeline"] = to_json(**stages);
-  shown.text += render_stages(**stages);
+  if (*stages) {
+    shown.document["pipeline"] = to_json(**stages);
+    shown.text += render_stages(**stages);
+  }
+  if (*split) {
+    shown.document["split_dense"] = to_json(**split);
+    shown.text += render_split(**split);
+  }
   return shown;
 }
 

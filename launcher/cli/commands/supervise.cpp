@@ -1,7 +1,9 @@
 // In the batch script: owns the srun step; restarts it, requeues the job, or stops.
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/cli/command.hpp"
@@ -9,6 +11,7 @@
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/own_components.hpp"
 #include "launcher/supervise/rank_states.hpp"
 #include "launcher/supervise/script_watch.hpp"
@@ -29,6 +32,7 @@ struct SuperviseOptions {
   std::string run_dir;
   std::string run_id;
   bool states = false;
+  std::optional<std::int64_t> kill_ranks;
   bool components = false;
   std::string stage_holder;
   std::string watched;
@@ -57,6 +61,10 @@ void know_own_script(const SupervisedRun& run, System& system) {
 Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   if (options.states) {
     system.print(rank_states_here(system, options.run_dir));
+    return exit_code::success;
+  }
+  if (options.kill_ranks) {
+    kill_ranks_of_start(options.run_dir, *options.kill_ranks);
     return exit_code::success;
   }
   if (options.components) return own_components(system, options.run_dir);
@@ -90,6 +98,10 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("WORD")
       ->group("");
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
+      ->group("");
+  app.add_option("--kill-ranks", options->kill_ranks,
+                 "kill the ranks on this node that the start with this fencing token began")
+      ->type_name("N")
       ->group("");
   app.add_flag("--components", options->components,
                "own the components of a heterogeneous job: start their scripts, end them together")

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "launcher/base/table.hpp"
-#include "launcher/job/short_values.hpp"
+#include "launcher/plan/pipeline/rank_memory.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -36,33 +36,8 @@ int micro_batches_of(const Json& train, int replicas) {
   return static_cast<int>(std::min(most, 1e9));
 }
 
-/// Bytes of the node for each of its ranks; nullopt: not known, or a GPU's memory counts.
-std::optional<std::int64_t> rank_memory(const LaunchPlan& plan) {
-  const bool on_gpu = std::ranges::any_of(plan.placement.ranks,
-                                          [](const auto& rank) { return !rank.gpus.empty(); });
-  if (on_gpu || plan.ranks_per_node < 1) return std::nullopt;
-  constexpr double mib = 1 << 20;
-  double node = 0;
-  for (const NumaNode& numa : plan.topology.numa)
-    if (numa.kind == "dram") node += static_cast<double>(numa.memory_bytes);
-  for (const auto& [option, value] : plan.sbatch)
-    if (option == "--mem" && memory_of_short(value)) node = memory_mib(value) * mib;
-  if (!(node > 0)) return std::nullopt;
-  return static_cast<std::int64_t>(node / plan.ranks_per_node);
-}
-
-std::string amount(std::int64_t bytes) {
-  constexpr double mib = 1 << 20;
-  const double count = static_cast<double>(bytes) / mib;
-  return count < 1024 ? fmt::format("{:.1f} MiB", count) : fmt::format("{:.2f} GiB", count / 1024);
-}
-
 std::string percent(double part) {
   return fmt::format("{:.0f} %", 100 * part);
-}
-
-std::string micro_batches_words(int count) {
-  return count == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", count);
 }
 
 std::string ranks_of(const PipelinePlan& pipeline, int stage) {
@@ -132,7 +107,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(fmt::format(
         "{} and {} a step: ranks wait {} of it for other stages; train.accumulate: {} with a "
         "smaller train.batch_size makes that {}",
-        counted(pipeline.stages, "stage"), micro_batches_words(pipeline.micro_batches),
+        counted(pipeline.stages, "stage"), counted(pipeline.micro_batches, "micro-batch"),
         percent(even_idle(pipeline.stages, pipeline.micro_batches)), 4 * pipeline.stages,
         percent(even_idle(pipeline.stages, 4 * pipeline.stages))));
   }
@@ -144,7 +119,7 @@ std::vector<std::string> warnings_of(const PipelinePlan& pipeline) {
     warnings.push_back(
         fmt::format("stage {} needs about {} on each of its ranks, which have {}: use more "
                     "runtime.pipeline.stages, a smaller train.batch_size, or fewer ranks per node",
-                    stage, amount(held.bytes()), amount(*pipeline.memory_bytes)));
+                    stage + 1, bytes_words(held.bytes()), bytes_words(*pipeline.memory_bytes)));
   }
   return warnings;
 }
@@ -154,20 +129,20 @@ std::string render_stages(const PipelinePlan& pipeline) {
       {"stage", "ranks", "layers", "parameters", "weights", "activations", "together", "work"}};
   for (int stage = 0; stage < std::ssize(pipeline.holds); ++stage) {
     const RankStage& held = pipeline.holds[static_cast<std::size_t>(stage)];
-    rows.push_back({std::to_string(stage), ranks_of(pipeline, stage),
+    rows.push_back({std::to_string(stage + 1), ranks_of(pipeline, stage),
                     held.first + " to " + held.last,
                     fmt::format("{:.2f} M", static_cast<double>(held.parameters) * 1e-6),
-                    amount(held.held_bytes),
-                    fmt::format("{} x {}", held.in_flight, amount(held.activation_bytes)),
-                    amount(held.bytes()), percent(held.share)});
+                    bytes_words(held.held_bytes),
+                    fmt::format("{} x {}", held.in_flight, bytes_words(held.activation_bytes)),
+                    bytes_words(held.bytes()), percent(held.share)});
   }
   std::string text = fmt::format(
       "\n  pipeline: {}, {}, {} a step; ", counted(pipeline.stages, "stage"),
-      counted(pipeline.replicas(), "replica"), micro_batches_words(pipeline.micro_batches));
+      counted(pipeline.replicas(), "replica"), counted(pipeline.micro_batches, "micro-batch"));
   if (pipeline.holds.empty()) {
     text += "what a rank holds is not known: " + pipeline.unknown + "\n";
     for (int stage = 0; stage < pipeline.stages; ++stage)
-      text += fmt::format("    stage {}: {} {}\n", stage,
+      text += fmt::format("    stage {}: {} {}\n", stage + 1,
                           pipeline.replicas() == 1 ? "rank" : "ranks", ranks_of(pipeline, stage));
   } else {
     text += fmt::format("estimated, {}; ranks wait {} of a step\n\n",

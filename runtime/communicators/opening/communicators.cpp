@@ -38,6 +38,26 @@ constexpr std::array<CommunicatorEntry, 6> table = {{
      over_peers<open_parameter_server>},
 }};
 
+using Opened = Result<std::unique_ptr<Communicator>>;
+
+/// Collective over `host`, which is NCCL's if that opens.
+Opened open_over(Opened host, const RankEnv& env, bool on_gpu, std::string& why_not,
+                 decltype(&open_nccl_over) nccl) {
+  if (!host || (*host)->size() == 1) return host;
+  // Nodes may differ in their drivers, and ranks must agree which communicator they open.
+  std::array<std::int64_t, 2> some{on_gpu ? 1 : 0, on_gpu ? 0 : 1};
+  (*host)->wait((*host)->all_reduce(some.data(), some.size(), DType::i64, ReduceOp::max));
+  if (some[0] == 0) return host;
+  if (some[1] != 0) {
+    why_not = "not every rank has a GPU";
+    return host;
+  }
+  auto opened = nccl(*host, env);
+  if (opened) return opened;
+  why_not = opened.error().what;
+  return host;
+}
+
 }  // namespace
 
 std::span<const CommunicatorEntry> communicators() {
@@ -58,20 +78,14 @@ Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, c
 Result<std::unique_ptr<Communicator>> open_automatic(const RankEnv& env, bool on_gpu,
                                                      std::string& why_not,
                                                      decltype(&open_nccl_over) nccl) {
-  auto host = open_host_communicator(env);
-  if (!host || env.world_size == 1) return host;
-  // Nodes may differ in their drivers, and ranks must agree which communicator they open.
-  std::array<std::int64_t, 2> some{on_gpu ? 1 : 0, on_gpu ? 0 : 1};
-  (*host)->wait((*host)->all_reduce(some.data(), some.size(), DType::i64, ReduceOp::max));
-  if (some[0] == 0) return host;
-  if (some[1] != 0) {
-    why_not = "not every rank has a GPU";
-    return host;
-  }
-  auto opened = nccl(*host, env);
-  if (opened) return opened;
-  why_not = opened.error().what;
-  return host;
+  return open_over(open_host_communicator(env), env, on_gpu, why_not, nccl);
+}
+
+Result<std::unique_ptr<Communicator>> open_automatic_group(std::unique_ptr<Peers> group,
+                                                           const RankEnv& env, bool on_gpu,
+                                                           std::string& why_not,
+                                                           decltype(&open_nccl_over) nccl) {
+  return open_over(open_host_group(std::move(group)), env, on_gpu, why_not, nccl);
 }
 
 }  // namespace dllaunch

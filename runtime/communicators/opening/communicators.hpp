@@ -9,6 +9,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/nccl/nccl.hpp"
+#include "runtime/communicators/peers/peers.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "support/result.hpp"
 
@@ -32,6 +33,11 @@ Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, c
 /// true.
 Result<std::unique_ptr<Communicator>> open_automatic(
     const RankEnv& env, bool on_gpu, std::string& why_not,
+    decltype(&open_nccl_over) nccl = open_nccl_over);
+
+/// Collective among `group`, a part of the ranks: the same for it.
+Result<std::unique_ptr<Communicator>> open_automatic_group(
+    std::unique_ptr<Peers> group, const RankEnv& env, bool on_gpu, std::string& why_not,
     decltype(&open_nccl_over) nccl = open_nccl_over);
 
 }  // namespace dllaunch

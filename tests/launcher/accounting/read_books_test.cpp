@@ -86,6 +86,22 @@ TEST(ReadBooks, ReadTheRunsFiles) {
   EXPECT_EQ(books.wasted.core_hours, 0);
 }
 
+TEST(ReadBooks, NodesAreThoseThatTheRunHeld) {
+  const TemporaryFolder folder;
+  const RunDir dir{.path = folder.path()};
+  std::ofstream(dir.path + "/supervisor.jsonl")
+      << R"({"time":100,"event":"attempt","job":"7","allocation":0,"nodes":2,"held":2}
+{"time":200,"event":"attempt","job":"7","allocation":0,"nodes":1,"held":1}
+{"time":300,"event":"ended","job":"7","allocation":0,"cause":"requeued"}
+)";
+  RunOutline plan;
+  plan.nodes = 2;
+  plan.recovery.spare_nodes = 1;
+  EXPECT_EQ(nodes_held(plan, dir, 200), 3) << "spare ones are charged too";
+  plan.recovery = {.min_nodes = 1};
+  EXPECT_EQ(nodes_held(plan, dir, 200), 1.5);
+}
+
 TEST(ReadBooks, OfAnArrayAreThoseOfAllTasks) {
   const TemporaryFolder folder;
   RunOutline plan;

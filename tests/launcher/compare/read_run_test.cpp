@@ -74,6 +74,17 @@ TEST_F(ReadCompared, WhatIsDamagedIsNoted) {
   EXPECT_THAT(one->notes, Contains("provenance.json is damaged"));
 }
 
+TEST_F(ReadCompared, AnElasticRunHasTheRanksOfItsEnd) {
+  const auto dir =
+      place_.store({.folder = "a", .job_id = "7", .status = "completed", .elastic = true});
+  EXPECT_EQ(read(dir)->ranks, 4);
+  place_.append(dir, "supervisor.jsonl",
+                R"({"time":1,"event":"attempt","job":"7","allocation":0,"nodes":1,"held":1})"
+                "\n");
+  EXPECT_EQ(read(dir)->ranks, 2);
+  EXPECT_EQ(read(dir)->nodes, 1);
+}
+
 TEST_F(ReadCompared, TheNewestStartCounts) {
   const auto dir = run("a");
   place_.append(dir, "provenance.json", R"({"submissions":[{"host":"a"},{"host":"b"}]})");

@@ -82,5 +82,25 @@ TEST(AskStages, WarningsJoinThePlans) {
   EXPECT_THAT(warned->warnings.back(), HasSubstr("2 stages and 1 micro-batch a step"));
 }
 
+TEST(AskStages, AsksForSplitLayersToo) {
+  Job job = train_job();
+  job.runtime["split_dense"] = {"fc1"};
+  job.resources.ranks_per_node = 2;
+  const LaunchPlan plan = planned(job, one_machine("cores:2"));
+  auto system = answering({0, R"({"layers": [{"name": "fc1", "columns": 120, "of_rank": 60}],
+      "held_bytes": 10, "whole_bytes": 20, "activation_bytes": 5})",
+                           ""});
+  const auto split = ask_split(system, plan);
+  ASSERT_TRUE(split && *split);
+  EXPECT_EQ((*split)->held_bytes, 10);
+  EXPECT_EQ(system.ran[0][1], "--describe-stages");
+  auto refusing = answering({2, "", "dltrain: error: model lenet has no dense layer fc1\n"});
+  EXPECT_EQ(with_stage_warnings(refusing, plan).error().what, "model lenet has no dense layer fc1");
+  FakeSystem none;
+  const auto unknown = ask_split(none, plan);
+  ASSERT_TRUE(unknown && *unknown);
+  EXPECT_NE((*unknown)->unknown, "");
+}
+
 }  // namespace
 }  // namespace dllaunch

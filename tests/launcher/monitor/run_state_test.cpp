@@ -48,6 +48,24 @@ TEST_F(RunStateTest, ARunHasATimeFromItsStart) {
   EXPECT_EQ(seconds("7|RUNNING|N/A|0:05|n1|None\n"), 5);
 }
 
+TEST_F(RunStateTest, AnElasticRunHasTheNodesThatThereAre) {
+  const auto path = place_.store({.folder = "r", .job_id = "7", .elastic = true});
+  const auto seen = [&] {
+    return run_state_of(*read_stored_run(place_.system, path),
+                        queue("7|RUNNING|N/A|0:05|n1|None\n"), 1e10);
+  };
+  EXPECT_NE(render_runs({seen()}, 1000).find(" 2x2 "), std::string::npos);
+  EXPECT_FALSE(to_json(seen()).contains("ranks_now"));
+  for (const char* nodes : {"2", "1"})
+    place_.append(path, "supervisor.jsonl",
+                  std::string(R"({"time":1,"event":"attempt","job":"7","allocation":0,"nodes":)") +
+                      nodes + ",\"held\":2}\n");
+  EXPECT_NE(render_runs({seen()}, 1000).find(" 1x2 "), std::string::npos);
+  EXPECT_EQ(to_json(seen())["ranks"], 4) << "as planned";
+  EXPECT_EQ(to_json(seen())["ranks_now"], 2);
+  EXPECT_EQ(to_json(seen())["nodes_now"], 1);
+}
+
 TEST_F(RunStateTest, AnArrayIsAllItsTasks) {
   const auto seen = run_state({.folder = "r", .job_id = "74"},
                               queue("74_[2-3%2]|PENDING|N/A|0:00||JobArrayTaskLimit\n"

@@ -68,7 +68,7 @@ TEST_F(RunStatusTest, AnElasticRunSaysTheRanksThatThereAre) {
   };
   EXPECT_TRUE(says("  ranks       8 on 4 nodes, at least 2\n"));
   EXPECT_FALSE(to_json(status).contains("ranks_now"));
-  status.sizes = {4, 3};
+  status.run_state.sizes = {4, 3};
   EXPECT_TRUE(says("  ranks       6 on 3 of 4 nodes, at least 2\n"));
   EXPECT_EQ(to_json(status)["ranks_now"], 6);
   EXPECT_EQ(to_json(status)["nodes_now"], 3);

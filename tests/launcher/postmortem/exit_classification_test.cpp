@@ -51,6 +51,20 @@ TEST(ExitClassification, TheRankThatDiedIsNamed) {
   EXPECT_EQ(describe(classify_exit(command(5))), "the ranks exited with code 5");
 }
 
+/// srun may hear first of a trainer that lost it.
+TEST(ExitClassification, ATrainersVictimIsNamedAndNotWhoMissedIt) {
+  const std::string missed = "srun: error: n1: task 0: Exited with exit code 70\n";
+  const std::string killed = "srun: error: n2: task 1: Killed\n";
+  EXPECT_EQ(classify_exit(training(137, "", missed + killed)).dead.rank, 1);
+  EXPECT_EQ(classify_exit(command(137, missed + killed)).dead.rank, 0)
+      << "of a command Slurm may have killed the other, after KillWait";
+  const std::string wrong = "srun: error: n1: task 0: Exited with exit code 2\n";
+  EXPECT_EQ(classify_exit(training(137, "", wrong + killed)).dead.exit_code, 2);
+  auto end = training(137, "", missed + killed);
+  end.before_kill = missed;
+  EXPECT_EQ(classify_exit(end).dead.exit_code, 70) << "the other was killed for want of it";
+}
+
 TEST(ExitClassification, WithoutAControllerNoRankIsStarted) {
   constexpr const char* away =
       "srun: error: Unable to confirm allocation for job 3: Unable to contact slurm controller "

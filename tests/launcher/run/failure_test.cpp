@@ -170,6 +170,21 @@ TEST(Failure, ARankThatWroteToADeadOneIsAnEcho) {
             "rank 3 on n2 was killed by signal 13 (SIGPIPE): it wrote to a process that had ended");
 }
 
+TEST(Failure, WhoWasKilledIsToldFromWhoExited) {
+  const std::string exited = "srun: error: n1: task 0: Exited with exit code 70\n";
+  const std::string echoes =
+      "srun: error: n3: task 2: Aborted\n"
+      "srun: error: n4: task 3: Terminated\n";
+  EXPECT_FALSE(killed_rank_from_srun(exited + echoes));
+  for (const char* reason : {"Killed", "Segmentation fault (core dumped)", "Out Of Memory"}) {
+    const auto killed =
+        killed_rank_from_srun(exited + echoes + "srun: error: n2: task 1: " + reason +
+                              "\nsrun: error: n5: task 4: Killed\n");
+    ASSERT_TRUE(killed) << reason;
+    EXPECT_EQ(killed->rank, 1);
+  }
+}
+
 TEST(Failure, ExcerptKeepsErrorsAndTheEnd) {
   std::string log = "begin\nValueError: no such file\n";
   for (int i = 0; i < 100; ++i) log += "line " + std::to_string(i) + "\n";

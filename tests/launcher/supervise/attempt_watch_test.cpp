@@ -119,24 +119,41 @@ TEST_F(Attempting, AnEarlyWarningWaitsForItsTime) {
   }
 }
 
-/// Its peers have nothing to save: they would only wait. Of a command they may.
-TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
-  for (const bool trains : {true, false}) {
+/// Its peers have nothing to save: they would only wait, even through TERM. Of a command they may.
+TEST_F(Attempting, WhereARankOfATrainingIsGoneTheOthersAreKilled) {
+  constexpr const char* rank_left =
+      "' >&2; export DLLAUNCH_RUN_DIR=$PWD SLURM_JOB_ID=17; "
+      "bash -c \"trap '' TERM; sleep 20 & wait\"; "
+      "echo 'srun: error: n1: task 0: Killed' >&2; exit 137";
+  for (const char* gone :
+       {"srun: error: n2: task 1: Segmentation fault", "srun: error: Node failure on n2"}) {
     auto recovery = command_recovery(3);
-    recovery.trains = trains;
-    const auto run =
-        place_.run("echo 'srun: error: n2: task 1: Killed' >&2; sleep 4; exit 137", recovery);
-    const auto began = Clock::now();
+    recovery.trains = true;
+    auto run = place_.run(std::string("echo '") + gone + rank_left, recovery);
+    run.allocation.job = "17";
     const auto end = watch(run);
     ASSERT_TRUE(end);
-    EXPECT_EQ(classify_exit(*end).cause, Cause::failed);
-    EXPECT_GT(classify_exit(*end).dead_seen_s, 0);
-    EXPECT_EQ(Clock::now() - began < seconds(3), trains);
+    EXPECT_LT(end->seconds, 15) << "until rank 0 ends by itself";
+    EXPECT_THAT(end->output, HasSubstr("task 0: Killed"));
+    EXPECT_EQ(end->before_kill, std::string(gone) + "\n");
+    const auto attempt = classify_exit(*end);
+    const bool node = attempt.cause == Cause::lost_node;
+    EXPECT_EQ(describe(attempt),
+              node ? "lost node n2" : "rank 1 on n2 was killed by signal 11 (SIGSEGV)");
+    EXPECT_EQ(attempt.dead_seen_s > 0, !node);
   }
 }
 
-/// A rank that wrote to a dead one dies of SIGPIPE, and srun may name it first. The starter dies of
-/// TERM, and with it what it would have said later.
+TEST_F(Attempting, WhereARankOfACommandDiedTheOthersMaySave) {
+  const auto end = watch(place_.run("echo 'srun: error: n2: task 1: Killed' >&2; sleep 4; exit 137",
+                                    command_recovery(3)));
+  ASSERT_TRUE(end);
+  EXPECT_GT(end->seconds, 3.9);
+  EXPECT_EQ(end->before_kill, "");
+  EXPECT_GT(classify_exit(*end).dead_seen_s, 0);
+}
+
+/// A rank that wrote to a dead one dies of SIGPIPE, and srun may name it first.
 TEST_F(Attempting, AnEchoIsGivenTimeForItsCause) {
   auto recovery = command_recovery(3);
   recovery.trains = true;
@@ -144,13 +161,13 @@ TEST_F(Attempting, AnEchoIsGivenTimeForItsCause) {
   const std::string cause = "sleep 2; echo 'srun: error: n2: task 1: Killed' >&2; ";
   const auto named = watch(place_.run(echo + cause + "exec sleep 60", recovery));
   ASSERT_TRUE(named);
-  EXPECT_EQ(named->code, 128 + SIGTERM);
-  EXPECT_THAT(named->output, HasSubstr("task 1: Killed"));
+  EXPECT_THAT(named->before_kill, HasSubstr("task 1: Killed"));
   EXPECT_LT(named->seconds, 30);
   const auto alone = watch(place_.run(echo + "exec sleep 60", recovery));
   ASSERT_TRUE(alone);
-  EXPECT_EQ(alone->code, 128 + SIGTERM);
+  EXPECT_EQ(classify_exit(*alone).dead.signal, SIGPIPE);
   EXPECT_LT(alone->seconds, 30) << "a cause that does not come is not waited for";
+  EXPECT_EQ(alone->code, 128 + SIGKILL) << "nor a starter that does not end";
 }
 
 /// A command that may not handle the signal is not sent it: the default action is to terminate.

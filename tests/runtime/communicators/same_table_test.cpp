@@ -94,6 +94,11 @@ TEST(SameTable, UsesTheGivenWords) {
   EXPECT_EQ(same.error().what,
             fmt::format("data differs: class-2: rank {} has cat, rank 0 has no such class", last));
   EXPECT_EQ(same.error().hint, "look");
+  const auto of_a_stage = check_same_table(*communicator, rows, {.first_rank = 6});
+  EXPECT_EQ(of_a_stage.error().what,
+            fmt::format("parameter table differs: class-2: rank {} has cat, rank 6 has no such "
+                        "parameter",
+                        6 + last));
 }
 
 }  // namespace

@@ -94,13 +94,16 @@ inline ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-/// Like the real one, rejects two ranks on one device.
+/// Like the real one, rejects two ranks on one device. All ranks of the program call it, in groups
+/// of `ranks` that follow each other.
 inline ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, const ncclUniqueId& id,
                                            int rank, const ncclConfig_t* config) {
   if (id.internal[0] != 'd') return ncclInvalidUsage;
   auto comm = std::make_unique<HostComm>();
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm->calls);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm->sums);
+  int in_world = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &in_world);
+  MPI_Comm_split(MPI_COMM_WORLD, in_world / ranks, rank, &comm->calls);
+  MPI_Comm_dup(comm->calls, &comm->sums);
   comm->ranks = ranks;
   comm->rank = rank;
   comm->blocks = config->blocking != 0;

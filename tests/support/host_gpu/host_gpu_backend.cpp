@@ -2,6 +2,7 @@
 // program, next to `reference`: the tests of every backend run on it too.
 #include "tests/support/host_gpu/host_math.hpp"
 #include "trainer/backends/backend.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
 #include "trainer/backends/table/backends.hpp"
@@ -16,6 +17,9 @@ class HostGpuBackend final : public Backend {
     const auto& book = gpu::host_engines().book;
     const auto math = book ? gpu::make_host_engines(book) : gpu::make_host_math();
     return gpu::compile_for_gpu("host_gpu", graph, options, *math);
+  }
+  std::optional<std::int64_t> free_memory() const override {
+    return static_cast<std::int64_t>(gpu::free_bytes());
   }
 };
 

@@ -120,5 +120,34 @@ TEST(DescribeStages, ParsesItsQuestion) {
   }
 }
 
+std::string alexnet(const std::string& layers) {
+  return R"({"model": "alexnet_bn", "batch_size": 4, "optimizer": {"name": "adamw"},
+             "dataset": {"kind": "synthetic", "channels": 3, "image_size": 227, "classes": 1000},
+             "runtime": {"split_dense": )" +
+         layers + "}}";
+}
+
+TEST(DescribeStages, SaysWhatARankHoldsOfSplitLayers) {
+  const Json two = described(alexnet(R"(["fc6", "fc7"])"));
+  ASSERT_EQ(two["layers"].size(), 2u);
+  EXPECT_EQ(two["layers"][0], Json::parse(R"({"name": "fc6", "columns": 4096, "of_rank": 2048})"));
+  constexpr std::int64_t bytes = 16;  // a weight, its gradient and its two moments
+  EXPECT_EQ(two["whole_bytes"], bytes * 62'379'720);
+  constexpr std::int64_t split = 4096 * (9216 + 1) + 4096 * (4096 + 1);
+  EXPECT_EQ(two["held_bytes"], bytes * (62'379'720 - split / 2));
+  EXPECT_GT(two["activation_bytes"], 0);
+  EXPECT_EQ(described(alexnet(R"(["fc8"])"), 3)["layers"][0]["of_rank"], 334);
+  const Json one = described(alexnet(R"(["fc6"])"), 1);
+  EXPECT_TRUE(one["layers"].empty());
+  EXPECT_EQ(one["held_bytes"], one["whole_bytes"]);
+}
+
+TEST(DescribeStages, NamesTheDenseLayersThereAre) {
+  const auto text = describe_stages({.config = alexnet(R"(["fc9"])"), .ranks = 2});
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().what, "runtime.split_dense: model alexnet_bn has no dense layer fc9");
+  EXPECT_EQ(text.error().hint, "its dense layers: fc6, fc7, fc8");
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -52,8 +52,6 @@ TEST(PipelineKeys, RefuseWhatStagesCannotDo) {
     EXPECT_EQ(config.error().what, "runtime.pipeline with " + what);
     EXPECT_TRUE(parse(R"("pipeline": {"stages": 1})" + runtime, keys));
   };
-  refused("", R"("precision": "fp16",)",
-          "precision fp16: stages do not share a loss scale; use bf16, which needs none");
   refused("", R"("batch_size": "auto",)",
           "batch_size auto: its trials run the whole network on one rank; set batch_size to a "
           "number");
@@ -65,8 +63,8 @@ TEST(PipelineKeys, RefuseWhatStagesCannotDo) {
           "micro-batches; set it to 0");
   for (const char* other : {"ring", "mpi", "parameter-server"}) {
     refused(fmt::format(R"(, "allreduce": "{}")", other), "",
-            "runtime.allreduce: only hierarchical sums among the ranks of one stage; set it to "
-            "auto");
+            "runtime.allreduce: the ranks of one stage sum through hierarchical, or nccl where "
+            "auto takes it; set it to auto");
   }
   EXPECT_TRUE(parse(R"("pipeline": {"stages": 2}, "allreduce": "hierarchical")",
                     R"("sync_batch_norm": true,)"));

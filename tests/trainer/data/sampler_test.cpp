@@ -233,6 +233,26 @@ TEST(Sampler, ValidationTakesEveryImageOnce) {
   }
 }
 
+/// Also where micro-batches are those of the step, and in a validation.
+TEST(Sampler, InStepRanksHaveEquallyManyBatches) {
+  for (const bool same_batches : {false, true}) {
+    const StepShape shape{
+        .ranks = 3, .batch_size = 8, .in_step = true, .images = 32, .same_batches = same_batches};
+    for (const std::int64_t position : {0, 96}) {
+      for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(deal_step(100, shape, position, rank).size(),
+                  deal_step(100, shape, position, 0).size());
+      }
+    }
+    for (const std::int64_t images : {1, 16, 25, 26}) {
+      for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(deal_validation(images, shape, rank).size(),
+                  deal_validation(images, shape, 0).size());
+      }
+    }
+  }
+}
+
 TEST(Sampler, CountsBeyondThirtyTwoBits) {
   const std::int64_t images = std::int64_t{5} << 32;
   const StepShape shape{64, 1024, 1};

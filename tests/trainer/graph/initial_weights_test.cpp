@@ -51,6 +51,16 @@ TEST(InitialWeights, FollowFromSeedAndName) {
   EXPECT_NE(initial_weights(1, weight), initial_weights(1, other));
 }
 
+TEST(InitialWeights, APartHasTheValuesOfTheWhole) {
+  for (const Initial initial : {Initial::glorot_uniform, Initial::he_normal, Initial::ones}) {
+    const auto all = initial_weights(1, of(initial));
+    for (const auto& [first, count] : {std::pair(0, 5000), {1, 6}, {2, 7}, {4999, 1}, {7, 0}}) {
+      const std::vector<double> part(all.begin() + first, all.begin() + first + count);
+      EXPECT_EQ(initial_weights(1, of(initial), first, count), part) << first;
+    }
+  }
+}
+
 TEST(InitialWeights, AreZeroOrOneWhereTheGraphSaysSo) {
   EXPECT_EQ(initial_weights(1, of(Initial::zeros)), std::vector<double>(5000));
   EXPECT_EQ(initial_weights(1, of(Initial::ones)), std::vector<double>(5000, 1.0));

@@ -167,8 +167,7 @@ TEST(Stages, ComputeWhatTheNetworkDoes) {
     ASSERT_FALSE(points.empty());
     for (const auto& cut : {points, {points[points.size() / 2]}}) {
       const auto stages = cut_graph(whole, cut);
-      for (const BackendEntry& backend : usable_backends()) {
-        if (backend.device != "cpu") continue;
+      for (const BackendEntry& backend : compared(usable_backends())) {
         SCOPED_TRACE(backend.name);
         const Outcome got =
             run_stages(backend, stages, {.batch = batch}, weights, images.batch(batch - 1));
@@ -179,11 +178,13 @@ TEST(Stages, ComputeWhatTheNetworkDoes) {
   }
 }
 
-TEST(Stages, ComputeInBfloat16) {
-  for (const BackendEntry& backend : usable_backends()) {
+class StagesIn : public testing::TestWithParam<Precision> {};
+
+TEST_P(StagesIn, ComputeWhatTheNetworkDoes) {
+  for (const BackendEntry& backend : compared(usable_backends())) {
     const auto opened = backend.open();
-    const CompileOptions options{.batch = 4, .precision = Precision::bf16, .threads = 2};
-    if (backend.device != "cpu" || !(*opened)->compile(graph_of("lenet"), options)) continue;
+    const CompileOptions options{.batch = 4, .precision = GetParam(), .threads = 2};
+    if (!(*opened)->compile(graph_of("lenet"), options)) continue;
     for (const ModelEntry& model : small_models()) {
       SCOPED_TRACE(model.name);
       const Graph whole = graph_of(model);
@@ -201,18 +202,24 @@ TEST(Stages, ComputeInBfloat16) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Precisions, StagesIn,
+                         testing::Values(Precision::tf32, Precision::bf16, Precision::fp16),
+                         [](const auto& tested) { return std::string(to_string(tested.param)); });
+
 TEST(Stages, ANumberThatIsNoneInAnOutputIsSeen) {
   const Graph whole = graph_of("lenet");
   const auto stages = cut_graph(whole, std::vector{cut_points(whole).front()});
   Images images(whole, 2);
   for (const BackendEntry& backend : usable_backends()) {
-    if (backend.device != "cpu") continue;
+    SCOPED_TRACE(backend.name);
     Compiled first(backend, stages[0], {.batch = 2});
     first.set_weights(random_weights(stages[0]));
     EXPECT_EQ(first->forward(images.batch(), Phase::train).loss_sum, 0);
     Images bad = images;
     bad.pixels[3] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_TRUE(std::isnan(first->forward(bad.batch(), Phase::train).loss_sum));
+    EXPECT_EQ(first->first_non_finite(bad.batch()), "input");
+    EXPECT_EQ(first->forward(Batch{}, Phase::train).loss_sum, 0) << "nothing is in it";
   }
 }
 

@@ -164,7 +164,7 @@ TEST(Partition, SaysWhatTheSmallestNeeds) {
   ASSERT_FALSE(chosen);
   EXPECT_EQ(chosen.error().what,
             "no cut into 2 stages fits the 4.00 GiB of memory of a rank: the smallest needs 6.00 "
-            "GiB on the ranks of stage 1");
+            "GiB on the ranks of stage 2");
 }
 
 TEST(Partition, NeedsASegmentPerStage) {

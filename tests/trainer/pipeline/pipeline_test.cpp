@@ -65,7 +65,7 @@ TEST(Pipeline, HandsStatisticsFromExecutableToExecutable) {
   pipeline.connect({*std::move(net).finish()}, {.batch = 2});
   Compiled first(backend_named("reference"), pipeline.graph(), {.batch = 2});
   auto backend = backend_named("reference").open();
-  pipeline.others.push_back(*(*backend)->compile(pipeline.graph(), {.batch = 2}));
+  pipeline.add(*(*backend)->compile(pipeline.graph(), {.batch = 2}));
   for (int micro_batch = 0; micro_batch < 3; ++micro_batch) {
     Executable& now = pipeline.executable_for({true, micro_batch}, *first);
     EXPECT_EQ(&now == &*first, micro_batch % 2 == 0);

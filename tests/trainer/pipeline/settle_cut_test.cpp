@@ -151,10 +151,10 @@ TEST(CutLines, SayWhatEachRankHolds) {
                 .step_seconds = 0.015,
                 .idle = 0.3};
   EXPECT_THAT(cut_lines(cut),
-              ElementsAre("stage 0: conv1 to pool1, 1.50 M parameters, 24.0 MiB of weights, "
+              ElementsAre("stage 1: conv1 to pool1, 1.50 M parameters, 24.0 MiB of weights, "
                           "gradients and states, 6.0 MiB of activations for 2 micro-batches in "
                           "flight, 4.0 ms a micro-batch",
-                          "stage 1: fc1 to fc3, 0.50 M parameters, 8.0 MiB of weights, gradients "
+                          "stage 2: fc1 to fc3, 0.50 M parameters, 8.0 MiB of weights, gradients "
                           "and states, 1.0 MiB of activations for 1 micro-batch in flight, 3.0 ms "
                           "a micro-batch",
                           "2 stages and 3 micro-batches a step: ranks wait 30 % of it; more "

@@ -39,6 +39,13 @@ Json job_of(const Json& more) {
   return job;
 }
 
+Json small_network() {
+  return Json::parse(R"({"model": {"layers": [
+      {"kind": "conv2d", "channels": 8, "kernel": 3}, "relu", "global_avg_pool",
+      {"kind": "dense", "units": "classes"}]},
+    "dataset": {"image_size": 10}, "optimizer": {"lr": 0.05}})");
+}
+
 Json with_batch_norm() {
   return Json::parse(R"({"model": {"layers": [
       {"kind": "conv2d", "channels": 8, "kernel": 3, "padding": 1, "bias": false}, "batch_norm",
@@ -67,6 +74,7 @@ std::map<std::string, std::vector<float>> floats_in(const std::filesystem::path&
 
 struct Outcome {
   std::vector<double> losses;
+  Json state;                                         // of the last checkpoint
   std::map<std::string, std::vector<float>> tensors;  // of the last checkpoint
 };
 
@@ -74,19 +82,23 @@ struct Outcome {
 Outcome train(Json job, const std::vector<std::pair<int, int>>& parts) {
   const ScratchFolder folder;
   Outcome outcome;
+  const bool on_gpu = job["backend"] == "host_gpu";
+  const auto program =
+      std::string(DLLAUNCH_BIN_DIR) + (on_gpu ? "/every_loss_on_host_gpu" : "/every_loss");
   for (const auto& [ranks, until] : parts) {
     job["max_steps"] = until;
     write_text(folder / "train.json", job.dump());
     const auto ended = run_program(
-        on_ranks(ranks, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/every_loss",
-                         (folder / "train.json").string(), (folder / "losses").string()}));
+        on_ranks(ranks, {"env", "OMP_NUM_THREADS=1", program, (folder / "train.json").string(),
+                         (folder / "losses").string()}));
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
     std::ifstream in(folder / "losses");
     for (double loss = 0; in >> loss;) outcome.losses.push_back(loss);
   }
+  const auto newest = folder / "checkpoints" / "step-00000020";
+  outcome.state = Json::parse(read_text(newest / "state.json"));
   for (const char* file : {"model", "optimizer"})
-    outcome.tensors.merge(
-        floats_in(folder / "checkpoints" / "step-00000020" / (std::string(file) + ".safetensors")));
+    outcome.tensors.merge(floats_in(newest / (std::string(file) + ".safetensors")));
   return outcome;
 }
 
@@ -126,6 +138,22 @@ TEST(ElasticRanks, BringShardedStatesClippingAndTheAverageAlong) {
     "optimizer": {"name": "adamw", "lr": 0.0007, "momentum": null, "eps": 1e-3, "shard": true,
                   "clip_norm": 0.5}, "ema": {"decay": 0.9}})"),
                              1e-5);
+}
+
+/// With the number of steps since it changed last.
+TEST(ElasticRanks, BringTheLossScaleAlong) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  auto job = job_of(small_network());
+  patch(job, Json::parse(R"({"backend": "host_gpu", "precision": "fp16"})"));
+  const auto whole = train(job, {{3, 20}});
+  const auto changed = train(job, {{3, 7}, {2, 13}, {3, 20}});
+  ASSERT_EQ(whole.losses.size(), 20u);
+  ASSERT_EQ(changed.losses.size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_NEAR(changed.losses[i], whole.losses[i], 1e-3 * whole.losses[i]) << i;
+  }
+  EXPECT_EQ(changed.state["loss_scale"], whole.state["loss_scale"]);
+  EXPECT_GT(whole.state["loss_scale"]["good_steps"], 13) << "more than of any part";
 }
 
 /// The part of a gradient that rounding left for the next step is lost: far less than a gradient.

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   if (env->rank == 0) out.open(argv[2]);
   TrainOptions options;
   options.prepare.config = *config;
+  options.prepare.threads = 1;  // spinning threads are slow beside other ranks
   options.prepare.open_peers = [&env] { return open_peers(*env); };
   options.prepare.run_dir = std::filesystem::absolute(argv[1]).parent_path();
   options.on_step = [&](const StepReport& step) { out << fmt::format("{:.17g}\n", step.loss); };

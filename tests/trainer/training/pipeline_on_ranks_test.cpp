@@ -5,16 +5,12 @@
 #include <map>
 
 #include "support/json.hpp"
-#include "tests/trainer/training/run_program.hpp"
-#include "tests/trainer/training/small_training.hpp"
-#include "trainer/tensors/safetensors.hpp"
+#include "tests/trainer/training/curve.hpp"
 
 namespace dllaunch {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string bin = DLLAUNCH_BIN_DIR;
 
 /// 110 images in steps of 24, in micro-batches of 3; the last step of an epoch has 14.
 Json small_job(const std::string& model) {
@@ -43,68 +39,6 @@ Json small_job(const std::string& model) {
       {"kind": "add", "of": ["batch_norm3", "joined"]}, "relu",
       "flatten", {"kind": "dropout", "rate": 0.3}, {"kind": "dense", "units": 10}]})");
   return job;
-}
-
-struct Curve {
-  std::vector<double> losses;
-  Json last_epoch;
-  std::map<std::string, std::vector<std::byte>> tensors;  // of the last checkpoint
-};
-
-std::string newest_checkpoint(const std::filesystem::path& run_dir) {
-  std::string newest;
-  for (const auto& entry : std::filesystem::directory_iterator(run_dir / "checkpoints")) {
-    newest = std::max(newest, entry.path().string());
-  }
-  return newest;
-}
-
-Curve train_on(int ranks, const Json& job, const std::filesystem::path& run_dir) {
-  write_text(run_dir / "train.json", job.dump());
-  const std::vector<std::string> command{bin + "/every_loss", (run_dir / "train.json").string(),
-                                         (run_dir / "losses").string()};
-  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
-  EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  Curve curve;
-  std::ifstream in(run_dir / "losses");
-  for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
-  curve.last_epoch = events_of(run_dir, "epoch").back();
-  const std::filesystem::path newest = newest_checkpoint(run_dir);
-  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
-    auto read = read_safetensors(newest / file);
-    EXPECT_TRUE(read) << read.error().what;
-    for (Tensor& tensor : read->tensors) curve.tensors[tensor.name] = std::move(tensor.data);
-  }
-  return curve;
-}
-
-void expect_same(const Curve& curve, const Curve& expected, double tolerance) {
-  ASSERT_EQ(curve.losses.size(), expected.losses.size());
-  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
-    EXPECT_NEAR(curve.losses[i], expected.losses[i], tolerance * expected.losses[i])
-        << "step " << i + 1;
-  }
-  EXPECT_NEAR(curve.last_epoch["val_loss"], expected.last_epoch["val_loss"], tolerance);
-  EXPECT_EQ(curve.last_epoch["val_accuracy"], expected.last_epoch["val_accuracy"]);
-  ASSERT_EQ(curve.tensors.size(), expected.tensors.size());
-  for (const auto& [name, bytes] : expected.tensors) {
-    ASSERT_TRUE(curve.tensors.contains(name)) << name;
-    const auto& other = curve.tensors.at(name);
-    ASSERT_EQ(other.size(), bytes.size()) << name;
-    if (name.ends_with("num_batches_tracked")) {
-      EXPECT_EQ(other, bytes) << name;
-      continue;
-    }
-    const auto* const a = reinterpret_cast<const double*>(bytes.data());
-    const auto* const b = reinterpret_cast<const double*>(other.data());
-    double largest = 0;
-    double difference = 0;
-    for (std::size_t i = 0; i < bytes.size() / sizeof(double); ++i) {
-      largest = std::max(largest, std::abs(a[i]));
-      difference = std::max(difference, std::abs(a[i] - b[i]));
-    }
-    EXPECT_LE(difference, tolerance * (1e-3 + largest)) << name;
-  }
 }
 
 class InStages : public testing::TestWithParam<std::string> {};
@@ -156,6 +90,22 @@ TEST(Stages, ARunContinuesInOtherStages) {
   expect_same(part, whole, 1e-5);
 }
 
+TEST(Stages, AMisfitInALaterStageNamesTheCheckpoint) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job("lenet");
+  job["max_steps"] = 2;
+  job["runtime"]["pipeline"]["stages"] = 2;
+  train_on(2, job, folder / "run");
+  job["dataset"]["classes"] = 12;
+  write_text(folder / "run/train.json", job.dump());
+  const auto ended = run_program(on_ranks(2, {std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
+                                              "--config", (folder / "run/train.json").string()}));
+  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_THAT(ended.output,
+              testing::ContainsRegex("run/checkpoints/step-00000002/model.safetensors: .*fc3"));
+}
+
 TEST(Stages, WhatDoesNotFitIsRefusedByAllRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -163,8 +113,8 @@ TEST(Stages, WhatDoesNotFitIsRefusedByAllRanks) {
   job["runtime"]["pipeline"]["stages"] = 2;
   const auto refused = [&](int ranks) {
     write_text(folder / "train.json", job.dump());
-    const auto ended = run_program(
-        on_ranks(ranks, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+    const auto ended = run_program(on_ranks(ranks, {std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
+                                                    "--config", (folder / "train.json").string()}));
     EXPECT_NE(ended.exit_code, 0);
     return ended.output;
   };

@@ -77,6 +77,22 @@ TEST(PipelineOf, RanksShareTheMemoryThatTheJobAsksFor) {
   EXPECT_EQ(pipeline_for(job, small_cluster()).memory_bytes, std::int64_t{3} << 29);
 }
 
+/// One for each GPU, whose memory is not among the facts.
+TEST(PipelineOf, RanksOnGpusHaveUnknownMemory) {
+  Job job = pipeline_job(2, 4);
+  job.resources.ranks_per_node.reset();
+  job.resources.device = "cuda";
+  Paths paths = sample_paths();
+  paths.trainer_gpus = {"cuda"};
+  const auto made = plan(job, one_machine("numa:2 cores:4 gpus:4"), paths, false);
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->placement.ranks[3].gpus.size(), 1u);
+  const auto pipeline = pipeline_of(*made);
+  ASSERT_TRUE(pipeline && *pipeline);
+  EXPECT_EQ((*pipeline)->replicas(), 2);
+  EXPECT_FALSE((*pipeline)->memory_bytes);
+}
+
 TEST(RenderStages, SaysWhatEachRankHolds) {
   PipelinePlan pipeline{.stages = 2, .ranks = 4, .micro_batches = 8};
   pipeline.memory_bytes = std::int64_t{4} << 30;
@@ -86,8 +102,8 @@ TEST(RenderStages, SaysWhatEachRankHolds) {
                                      R"(the trainer cuts by measuring; ranks wait 14 % of a step
 
   stage  ranks  layers                  parameters  weights   activations    together  work
-  0      0-1    conv1 to layer2.3.relu  1.50 M      1.00 GiB  2 x 512.0 MiB  2.00 GiB  52 %
-  1      2-3    layer3.0.conv1 to fc    22.00 M     2.00 GiB  1 x 256.0 MiB  2.25 GiB  48 %
+  1      0-1    conv1 to layer2.3.relu  1.50 M      1.00 GiB  2 x 512.0 MiB  2.00 GiB  52 %
+  2      2-3    layer3.0.conv1 to fc    22.00 M     2.00 GiB  1 x 256.0 MiB  2.25 GiB  48 %
   weights: with gradients and optimiser state; activations: micro-batches in flight
 )");
   EXPECT_THAT(warnings_of(pipeline), IsEmpty());
@@ -102,7 +118,7 @@ TEST(RenderStages, WarnsOfWhatDoesNotFit) {
   pipeline.memory_bytes = std::int64_t{2} << 30;
   read_stages(two_stages, pipeline);
   EXPECT_THAT(warnings_of(pipeline),
-              ElementsAre("stage 1 needs about 2.25 GiB on each of its ranks, which have 2.00 GiB: "
+              ElementsAre("stage 2 needs about 2.25 GiB on each of its ranks, which have 2.00 GiB: "
                           "use more runtime.pipeline.stages, a smaller train.batch_size, or fewer "
                           "ranks per node"));
   pipeline.too_large = "no cut fits";
@@ -124,8 +140,8 @@ TEST(RenderStages, SaysWhatIsNotKnown) {
   EXPECT_EQ(render_stages(pipeline), R"(
   pipeline: 2 stages, 1 replica, 8 micro-batches a step; )"
                                      R"(what a rank holds is not known: no files in /data
-    stage 0: rank 0
-    stage 1: rank 1
+    stage 1: rank 0
+    stage 2: rank 1
 )");
 }
 

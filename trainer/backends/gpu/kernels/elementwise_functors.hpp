@@ -120,17 +120,19 @@ struct ToChannelsLast {
 };
 
 /// Channels last to channels first; `shape` has the order of `from`.
-template <typename T>
+template <typename From, typename To>
 struct ToChannelsFirst {
-  const T* from;
-  T* to;
+  const From* from;
+  To* to;
   Grid shape;
   constexpr void operator()(std::int64_t i) const { set(to[plain_index(shape, i)], get(from[i])); }
 };
 
 template <typename T>
 struct LayerKernels<Flatten, T> {
-  static ToChannelsFirst<T> forward(const Flatten&, const View<T>& v) { return {v.x, v.y, v.in}; }
+  static ToChannelsFirst<T, T> forward(const Flatten&, const View<T>& v) {
+    return {v.x, v.y, v.in};
+  }
   static ToChannelsLast<T, T> backward(const Flatten&, const View<T>& v) {
     return {v.dy, v.dx, v.in, v.add};
   }

@@ -60,8 +60,9 @@ using Kernels = decltype(
              Convert<Float16, Float16>, ToChannelsLast<float, float>,
              ToChannelsLast<float, BFloat16>, ToChannelsLast<float, Float16>,
              ToChannelsLast<BFloat16, BFloat16>, ToChannelsLast<Float16, Float16>,
-             JoinMoments<double>, TakeMoments<double>, TakeRunning<double>, JoinSums<double>,
-             TakeMeans<double>, LargestOutputs, FindOccurrences, SoftmaxRows, MultiplyGradients,
-             MoveTowards, SquareParts<double>, JoinSquares<double>>{});
+             ToChannelsFirst<BFloat16, float>, ToChannelsFirst<Float16, float>, JoinMoments<double>,
+             TakeMoments<double>, TakeRunning<double>, JoinSums<double>, TakeMeans<double>,
+             LargestOutputs, FindOccurrences, SoftmaxRows, MultiplyGradients, MoveTowards,
+             SquareParts<double>, JoinSquares<double>>{});
 
 }  // namespace dllaunch::gpu

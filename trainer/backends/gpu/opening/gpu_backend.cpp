@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/gpu/own_gpu.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 namespace dllaunch::gpu {
@@ -33,6 +34,9 @@ class GpuBackend final : public Backend {
     return compile_for_gpu(name_, graph, options, *math_);
   }
   std::string gpu() const override { return pci_; }
+  std::optional<std::int64_t> free_memory() const override {
+    return static_cast<std::int64_t>(free_bytes());
+  }
 
  private:
   std::string name_;

@@ -70,12 +70,6 @@ Window window_of(const Operation& op) {
 
 namespace {
 
-std::optional<Error> joint_error(const Graph& graph) {
-  if (!graph.joints.input && !graph.joints.output) return std::nullopt;
-  return Error{ErrorKind::bad_request, "GPUs do not compute stages of a pipeline yet",
-               "use resources.device: cpu, or runtime.pipeline.stages: 1"};
-}
-
 std::optional<Error> window_error(const Graph& graph) {
   constexpr std::int64_t most = std::int64_t{std::numeric_limits<std::uint16_t>::max()} + 1;
   for (const Node& node : graph.nodes) {
@@ -104,8 +98,7 @@ std::optional<Error> token_error(const Graph& graph) {
 }  // namespace
 
 std::optional<Error> graph_error(const Graph& graph) {
-  auto error = joint_error(graph);
-  if (!error) error = window_error(graph);
+  auto error = window_error(graph);
   return error ? error : token_error(graph);
 }
 

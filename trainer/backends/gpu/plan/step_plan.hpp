@@ -43,7 +43,6 @@ StepPlan plan_steps(const Graph& graph, int batch);
 ///   16 bits.
 /// - An embedding reads another node than the input. Activations of 16 bits hold no ids, so only
 ///   the input's are kept as floats.
-/// - It is a stage of a pipeline.
 std::optional<Error> graph_error(const Graph& graph);
 
 /// Returns the window of a convolution or pooling.

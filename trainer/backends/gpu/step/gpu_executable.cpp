@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "runtime/rank/rank_env.hpp"
@@ -19,16 +20,25 @@
 #include "trainer/backends/gpu/layers/library_layers.hpp"
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 #include "trainer/backends/gpu/layers/norm_layers.hpp"
+#include "trainer/backends/gpu/layers/stage_joints.hpp"
 #include "trainer/backends/gpu/layers/token_layers.hpp"
 #include "trainer/backends/gpu/layers/weight_copies.hpp"
 #include "trainer/backends/gpu/memory/parameter_memory.hpp"
 #include "trainer/backends/gpu/memory/pinned_pool.hpp"
 #include "trainer/backends/gpu/plan/backward_pieces.hpp"
 #include "trainer/backends/gpu/step/graph_capture.hpp"
+#include "trainer/backends/gpu/step/node_arrays.hpp"
 #include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
 namespace dllaunch::gpu {
 namespace {
+
+/// The input with a row per sample: sequences, of which each token is one, lie in memory as they
+/// are in a batch.
+Volume samples(const Volume& input, std::int64_t batch) {
+  if (input.rows == batch) return input;
+  return {.rows = batch, .channels = input.elements() / batch};
+}
 
 /// Always computes a full batch, since library plans are made for it. Absent images are zeros at
 /// the input and have no gradient; values there are NaN only if others are.
@@ -42,14 +52,18 @@ class GpuExecutable final : public Executable {
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
-        loss_(graph_.loss, options_.batch, graph_.classes(), memory_, graph_.labels()),
-        images_(shape(0), memory_),
+        joints_(graph_, plan_, options_.batch, memory_),
+        images_(samples(plan_.nodes.front().shape, options_.batch), memory_),
         masks_(graph_, memory_),
         weights_(graph_, dtype_of(T{}), parameters_, memory_),
         library_layers_(memory_),
         token_layers_(graph_, plan_, dtype_of(T{}), memory_),
         attention_layers_(graph_, plan_, memory_),
-        schedule_(graph_) {}
+        arrays_(graph_, plan_, activations_, parameters_, weights_),
+        schedule_(graph_) {
+    if (graph_.joints.output) return;
+    loss_.emplace(graph_.loss, options_.batch, graph_.classes(), memory_, graph_.labels());
+  }
 
   std::optional<Error> prepare(MathLibrary& library) {
     reserve();
@@ -88,8 +102,7 @@ class GpuExecutable final : public Executable {
 
   ForwardResult forward(const Batch& batch, Phase phase) override {
     take(batch, phase);
-    auto* const outputs = memory_.at<float>(outputs_);
-    loss_.set_batch(stream_, outputs, batch);
+    if (loss_) loss_->set_batch(stream_, memory_.at<float>(outputs_), batch);
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
     run({.kind = trains ? CaptureKey::Kind::train : CaptureKey::Kind::evaluate}, [&] {
@@ -97,11 +110,10 @@ class GpuExecutable final : public Executable {
       for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
         run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
       }
-      over(last(), Convert<T, float>{value(last()), outputs, false});
-      loss_.compute(stream_);
+      give_output();
     });
     if (before_waiting_) before_waiting_();
-    const ForwardResult result = loss_.result(stream_);
+    const ForwardResult result = loss_ ? loss_->result(stream_) : joints_.result(stream_);
     images_.prefetch(batch);  // overlaps with the rest of the step
     return result;
   }
@@ -111,7 +123,7 @@ class GpuExecutable final : public Executable {
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
     accumulate_ = accumulate;
-    loss_.set_scale(stream_, scale);
+    if (loss_) loss_->set_scale(stream_, scale);
     for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
       run({CaptureKey::Kind::backward, piece.first_node, piece.last_node, accumulate},
           [&] { run_backward(piece); });
@@ -130,11 +142,14 @@ class GpuExecutable final : public Executable {
   std::string first_non_finite(const Batch& batch) override {
     take(batch, Phase::train);
     weights_.template take<T>(stream_);
+    std::string first;
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (n > 0) run_forward(n, NormLayers::Statistics::unchanged);
-      if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
+      if (!first.empty() || plan_.nodes[n].absorbed || all_finite(n)) continue;
+      first = graph_.nodes[n].name;
     }
-    return {};
+    give_output();  // arrays share memory
+    return first;
   }
 
   DeviceArenas* device_arenas() override { return &arenas_; }
@@ -144,19 +159,28 @@ class GpuExecutable final : public Executable {
   }
   bool takes_bytes(const ImageRecipe& recipe) const override { return images_.supports(recipe); }
 
+  void read_output(std::span<float> plain) const override { joints_.read_output(plain); }
+  void set_output_gradient(std::span<const float> plain) override {
+    joints_.set_output_gradient(plain);
+  }
+  void read_input_gradient(std::span<float> plain) const override {
+    joints_.read_input_gradient(stream_, grad(0), plain);
+  }
+
   std::vector<double> logits() const override {
+    if (!loss_) return {};
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.labels() * graph_.classes()));
     check(gpu_copy(here.data(), memory_.at<float>(outputs_), here.size() * sizeof(float)), "copy");
     return {here.begin(), here.end()};
   }
 
  private:
-  T* value(int n) const { return activations_.template value<T>(n); }
+  T* value(int n) const { return arrays_.value(n); }
   /// nullptr: not needed.
-  T* grad(int n) const { return activations_.template grad<T>(n); }
-  const Volume& shape(int n) const { return plan_.nodes[at(n)].shape; }
+  T* grad(int n) const { return arrays_.grad(n); }
+  const Volume& shape(int n) const { return arrays_.shape(n); }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
-  int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
+  int input(std::size_t n, std::size_t i = 0) const { return arrays_.input(n, i); }
   Numerics numerics() const {
     return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
   }
@@ -184,11 +208,16 @@ class GpuExecutable final : public Executable {
     });
   }
   bool all_finite(std::size_t n);
+  void give_output();
 
   void run_forward(std::size_t n, NormLayers::Statistics statistics) {
     const NodePlan& plan = plan_.nodes[n];
     if (plan.absorbed) return;
-    if (plan.norm >= 0) return norms_.forward(stream_, norm_pass(n), statistics);
+    if (plan.norm >= 0) {
+      NormPass<T> pass = arrays_.norm_pass(n);
+      pass.rows = count_;
+      return norms_.forward(stream_, pass, statistics);
+    }
     std::visit([&](const auto& op) { forward_of(op, n); }, graph_.nodes[n].op);
   }
   void run_backward(const BackwardPiece& piece);
@@ -196,7 +225,6 @@ class GpuExecutable final : public Executable {
     if (plan_.nodes[n].norm >= 0) return run_norm_backward(n);
     std::visit([&](const auto& op) { backward_of(op, n); }, graph_.nodes[n].op);
   }
-  NormPass<T> norm_pass(std::size_t n) const;
   void run_norm_backward(std::size_t n);
 
   void forward_of(const Input&, std::size_t) {}
@@ -235,7 +263,7 @@ class GpuExecutable final : public Executable {
     const View<T> v = backward_view(n);
     if (v.dx != nullptr) attention_layers_.backward(stream_, n, v);
   }
-  View<T> view(std::size_t n) const;
+  View<T> view(std::size_t n) const { return arrays_.view(n); }
   /// Also marks the gradient of the input as written.
   View<T> backward_view(std::size_t n) {
     View<T> v = view(n);
@@ -265,7 +293,8 @@ class GpuExecutable final : public Executable {
   StepClock clock_;
   GpuArenas arenas_{stream_, clock_};
   NormLayers norms_;
-  LossLayer loss_;
+  std::optional<LossLayer> loss_;  // without joints.output
+  StageJoints joints_;
   ImageInput images_;
   DropoutMasks masks_;
   WeightCopies weights_;
@@ -273,7 +302,8 @@ class GpuExecutable final : public Executable {
   TokenLayers token_layers_;
   AttentionLayers attention_layers_;
   Activations activations_;
-  int outputs_ = -1;  // float [batch, labels, classes]
+  NodeArrays<T> arrays_;
+  int outputs_ = -1;  // float [batch, labels, classes]; of the loss
   int found_ = -1;    // int
   BackwardSchedule schedule_;
   GraphCapture graph_capture_;
@@ -287,17 +317,19 @@ class GpuExecutable final : public Executable {
 template <typename T>
 void GpuExecutable<T>::reserve() {
   activations_.reserve(graph_, plan_, dtype_of(T{}), memory_);
+  found_ = memory_.add(sizeof(int));
+  if (!loss_) return;
   const auto outputs = static_cast<std::size_t>(shape(last()).elements()) * sizeof(float);
   // Those of a sequence are large: they end with the gradient of the loss.
   outputs_ =
       graph_.labels() == 1 ? memory_.add(outputs) : memory_.add(outputs, last(), plan_.steps / 2);
-  found_ = memory_.add(sizeof(int));
 }
 
 template <typename T>
 void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   assert(batch.count >= 0 && batch.count <= options_.batch);
   count_ = batch.count;
+  joints_.set_count(count_);
   phase_ = phase;
   // Captured loss kernels have the kind of target built in.
   if (has_targets_ != !batch.targets.empty()) graph_capture_.clear();
@@ -314,7 +346,8 @@ template <typename T>
 void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
   schedule_.begin(piece);
   if (piece.first_node == last() && plan_.nodes.back().trains) {
-    loss_.backward(stream_, grad(last()));
+    loss_ ? loss_->backward(stream_, grad(last()))
+          : joints_.take_output_gradient(stream_, grad(last()));
     adds(last());
   }
   for (int n = piece.first_node; n >= piece.last_node; --n) {
@@ -322,6 +355,13 @@ void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
     if (plan.trains && !plan.absorbed) run_backward(at(n));
   }
   schedule_.end(piece);
+}
+
+template <typename T>
+void GpuExecutable<T>::give_output() {
+  if (!loss_) return joints_.give_output(stream_, value(last()));
+  over(last(), Convert<T, float>{value(last()), memory_.at<float>(outputs_), false});
+  loss_->compute(stream_);
 }
 
 template <typename T>
@@ -338,33 +378,11 @@ bool GpuExecutable<T>::all_finite(std::size_t n) {
 }
 
 template <typename T>
-NormPass<T> GpuExecutable<T>::norm_pass(std::size_t n) const {
-  const NodePlan& plan = plan_.nodes[n];
-  const Node& norm = graph_.nodes[at(plan.norm)];
-  return {.node = plan.norm,
-          .shape = plan.shape,
-          .rows = count_,
-          .x = value(norm.inputs.front()),
-          .other = plan.other >= 0 ? value(plan.other) : nullptr,
-          .y = value(static_cast<int>(n)),
-          .relu = plan.relu,
-          .weight = parameters_.weight(norm.parameters[0]),
-          .bias = parameters_.weight(norm.parameters[1])};
-}
-
-template <typename T>
 void GpuExecutable<T>::run_norm_backward(std::size_t n) {
-  const NodePlan& plan = plan_.nodes[n];
-  const Node& norm = graph_.nodes[at(plan.norm)];
-  const int x = norm.inputs.front();
-  NormPass<T> pass = norm_pass(n);
-  pass.dy = grad(static_cast<int>(n));
-  pass.dx = grad(x);
-  if (pass.dx != nullptr) pass.add = adds(x);
-  if (plan.other >= 0) pass.dother = grad(plan.other);
-  if (pass.dother != nullptr) pass.add_other = adds(plan.other);
-  if (trains(norm.parameters[0])) pass.dweight = parameters_.gradient(norm.parameters[0]);
-  if (trains(norm.parameters[1])) pass.dbias = parameters_.gradient(norm.parameters[1]);
+  NormPass<T> pass = arrays_.norm_backward(n);
+  pass.rows = count_;
+  if (pass.dx != nullptr) pass.add = adds(graph_.nodes[at(plan_.nodes[n].norm)].inputs.front());
+  if (pass.dother != nullptr) pass.add_other = adds(plan_.nodes[n].other);
   pass.add_weights = accumulate_;
   norms_.backward(stream_, pass);
 }
@@ -389,17 +407,10 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
 
 template <typename T>
 LibraryPass<T> GpuExecutable<T>::library_pass(std::size_t n) const {
-  const int x = input(n);
-  const int y = static_cast<int>(n);
-  const int parameter = graph_.nodes[n].parameters[0];
-  return {.stream = stream_,
-          .x = value(x),
-          .weight = weights_.template of<T>(parameter),
-          .y = value(y),
-          .dy = grad(y),
-          .dx = grad(x),
-          .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
-          .add_weights = adds_gradient(n, parameter)};
+  LibraryPass<T> pass = arrays_.library_pass(n);
+  pass.stream = stream_;
+  pass.add_weights = adds_gradient(n, graph_.nodes[n].parameters[0]);
+  return pass;
 }
 
 template <typename T>
@@ -417,28 +428,10 @@ void GpuExecutable<T>::library_backward(std::size_t n) {
 }
 
 template <typename T>
-View<T> GpuExecutable<T>::view(std::size_t n) const {
-  const int x = input(n);
-  const int y = static_cast<int>(n);
-  return {.in = shape(x),
-          .out = shape(y),
-          .x = value(x),
-          .y = value(y),
-          .dy = grad(y),
-          .dx = grad(x),
-          .argmax = activations_.argmax(n)};
-}
-
-template <typename T>
 TokenPass<T> GpuExecutable<T>::token_pass(std::size_t n, const View<T>& view) const {
-  const std::vector<int>& parameters = graph_.nodes[n].parameters;
-  TokenPass<T> pass{.stream = stream_, .at = view};
-  pass.weight = parameters_.weight(parameters[0]);
-  if (trains(parameters[0])) pass.dweight = parameters_.gradient(parameters[0]);
-  pass.add_weights = adds_gradient(n, parameters[0]);
-  if (parameters.size() < 2) return pass;
-  pass.bias = parameters_.weight(parameters[1]);
-  if (trains(parameters[1])) pass.dbias = parameters_.gradient(parameters[1]);
+  TokenPass<T> pass = arrays_.token_pass(n, view);
+  pass.stream = stream_;
+  pass.add_weights = adds_gradient(n, graph_.nodes[n].parameters[0]);
   return pass;
 }
 

@@ -1,0 +1,12 @@
+// Keys of the job file's `runtime:` block.
+#pragma once
+
+#include <vector>
+
+#include "launcher/job/job_keys.hpp"
+
+namespace dllaunch {
+
+std::vector<JobKey> runtime_keys();
+
+}  // namespace dllaunch

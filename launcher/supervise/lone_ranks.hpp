@@ -1,0 +1,34 @@
+// Ends the ranks of a start that has lost one, on all nodes, without waiting for Slurm. srun ends
+// their step with TERM, and KILL after KillWait, 30 s by default; until then Slurm's daemon on each
+// node answers no other request about that step, not even `scancel --signal=KILL` (22.05).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/supervise/supervised_run.hpp"
+
+namespace dllaunch {
+
+/// Whether a rank of that start is writing a checkpoint: killed now, it would be lost.
+bool saves_checkpoint(const std::string& run_dir, std::int64_t fencing_token);
+
+/// Kills the ranks on this machine that a start of the run began. `fencing_token`: of that start.
+void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token);
+
+/// Starts a step on the nodes of the ranks that Slurm still counts among the job's, except this
+/// one, whose tasks do the same there. nullopt: srun did not start the ranks, there is no such
+/// node, or Slurm does not answer.
+std::optional<OwnedProcess> kill_ranks_elsewhere(System& system, const SupervisedRun& run,
+                                                 std::int64_t fencing_token);
+
+/// The command line of that step. `nodes`: without this one.
+std::vector<std::string> killing_argv(const SupervisedRun& run,
+                                      const std::vector<std::string>& nodes,
+                                      const std::string& dllaunch, std::int64_t fencing_token);
+
+}  // namespace dllaunch

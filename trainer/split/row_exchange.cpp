@@ -1,0 +1,109 @@
+#include "trainer/split/row_exchange.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trainer/backends/backend.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Counts the time until its end as waiting for the other ranks.
+class Waiting {
+ public:
+  explicit Waiting(Activity* activity) : activity_(activity) {
+    if (activity == nullptr) return;
+    before_ = activity->phase();
+    micro_batch_ = activity->micro_batch();
+    activity->enter(RankPhase::reduce, micro_batch_);
+  }
+  ~Waiting() {
+    if (activity_ != nullptr) activity_->enter(before_, micro_batch_);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Activity* activity_;
+  RankPhase before_ = RankPhase::start;
+  int micro_batch_ = -1;
+};
+
+}  // namespace
+
+RowExchange::RowExchange(Communicator& communicator, Activity* activity)
+    : communicator_(communicator),
+      activity_(activity),
+      rows_(static_cast<std::size_t>(communicator.size())) {}
+
+void RowExchange::begin(int own_rows) {
+  const Waiting waiting(activity_);
+  rows_[rank()] = own_rows;
+  communicator_.wait(communicator_.all_gather(rows_.data(), 1, DType::i64));
+  most_ = *std::ranges::max_element(rows_);
+  const auto own = rows_.begin() + communicator_.rank();
+  first_ = std::accumulate(rows_.begin(), own, std::int64_t{0});
+  total_ = std::accumulate(own, rows_.end(), first_);
+}
+
+std::span<float> RowExchange::blocks(std::size_t each) {
+  wire_.resize(std::max(wire_.size(), ranks() * each));
+  return std::span(wire_).first(ranks() * each);
+}
+
+void RowExchange::gather_blocks(std::size_t each) {
+  if (each == 0) return;
+  const Waiting waiting(activity_);
+  communicator_.wait(communicator_.all_gather(wire_.data(), each, DType::f32));
+}
+
+void RowExchange::gather(std::span<const float> own, std::size_t width, std::span<float> all) {
+  const std::size_t each = static_cast<std::size_t>(most_) * width;
+  const std::span<float> wire = blocks(each);
+  std::copy_n(own.begin(), static_cast<std::size_t>(this->own()) * width,
+              wire.begin() + communicator_.rank() * static_cast<std::ptrdiff_t>(each));
+  gather_blocks(each);
+  auto to = all.begin();
+  for (std::size_t r = 0; r < ranks(); ++r) {
+    const std::size_t values = static_cast<std::size_t>(rows_[r]) * width;
+    to = std::copy_n(wire.subspan(r * each).begin(), values, to);
+  }
+}
+
+void RowExchange::sum(std::span<const float> all, std::size_t width, std::span<float> own) {
+  const std::size_t each = static_cast<std::size_t>(most_) * width;
+  const std::span<float> wire = blocks(each);
+  auto from = all.begin();
+  for (std::size_t r = 0; r < ranks(); ++r) {
+    const std::size_t values = static_cast<std::size_t>(rows_[r]) * width;
+    const auto block = wire.subspan(r * each, each);
+    std::fill(std::copy_n(from, values, block.begin()), block.end(), 0.F);
+    from += static_cast<std::ptrdiff_t>(values);
+  }
+  if (each > 0) {
+    const Waiting waiting(activity_);
+    communicator_.wait(communicator_.reduce_scatter(wire.data(), each, DType::f32, ReduceOp::sum));
+  }
+  std::copy_n(wire.subspan(rank() * each).begin(), static_cast<std::size_t>(this->own()) * width,
+              own.begin());
+}
+
+void RowExchange::join_units(std::span<const float> columns, std::int64_t units, std::int64_t times,
+                             std::span<float> own) {
+  const std::int64_t most = (units + communicator_.size() - 1) / communicator_.size();
+  const auto each = static_cast<std::size_t>(total_ * times * most);
+  const std::span<float> wire = blocks(each);
+  std::copy_n(columns.begin(), each,
+              wire.begin() + communicator_.rank() * static_cast<std::ptrdiff_t>(each));
+  gather_blocks(each);
+  for (int r = 0; r < communicator_.size(); ++r) {
+    const SlotRows theirs = rows_of_rank(units, r, communicator_.size());
+    const float* from = wire.data() + static_cast<std::size_t>(r) * each + first_ * times * most;
+    float* to = own.data() + theirs.first;
+    for (std::int64_t row = 0; row < this->own() * times; ++row, from += most, to += units) {
+      std::copy_n(from, theirs.count, to);
+    }
+  }
+}
+
+}  // namespace dllaunch
