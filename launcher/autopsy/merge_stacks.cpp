@@ -148,13 +148,14 @@ std::string stack_sentence(const StackReport& report) {
 }
 
 std::string render_stacks(const StackReport& report) {
-  std::string text;
-  for (const OddRank& odd : report.odd) {
+  std::string text = stack_sentence(report);
+  if (!text.empty()) text += "\n\n";
+  for (std::size_t i = 1; i < report.odd.size(); ++i) {
+    const OddRank& odd = report.odd[i];
     text += fmt::format("rank {} on {} {}", odd.rank, odd.host, odd.why);
     if (!odd.frame.function.empty()) text += fmt::format(": {}", frame_text(odd.frame));
-    text += '\n';
+    text += i + 1 < report.odd.size() ? "\n" : "\n\n";
   }
-  if (!report.odd.empty()) text += '\n';
   render(tree_of(report.groups), -1, text);
   for (const StackGroup& group : report.groups) {
     if (group.frames.empty()) text += fmt::format("[{}] {}\n", to_list(group.ranks), group.why_not);

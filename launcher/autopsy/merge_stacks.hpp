@@ -25,7 +25,8 @@ StackReport merge_stacks(std::vector<NodeStacks> nodes);
 /// Empty: no rank is odd.
 std::string stack_sentence(const StackReport& report);
 
-/// A tree of frames, each with the ranks that are in it: "0-62,64-127".
+/// The sentence, the other odd ranks, and a tree of frames, each with the ranks that are in it:
+/// "0-62,64-127".
 std::string render_stacks(const StackReport& report);
 
 /// See docs/how-to/stacks.md: `groups`, `odd`, `nodes`, `unanswered`.

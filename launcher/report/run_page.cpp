@@ -147,10 +147,8 @@ PageSection stacks(const RunForPage& record) {
   PageSection section{.id = "stacks", .title = "Where the ranks hung"};
   if (!record.stacks) return section;
   const auto& kept = *record.stacks;
-  section.content =
-      element("p", "",
-              markup(fmt::format("{}: {}. {}", moment(kept.time_s), kept.why, kept.sentence))) +
-      "\n" + element("pre", "", markup_lines(kept.text)) + "\n";
+  section.content = element("p", "", markup(moment(kept.time_s))) + "\n" +
+                    element("pre", "", markup_lines(kept.text)) + "\n";
   return section;
 }
 

@@ -85,7 +85,7 @@ class SlurmStacks : public testing::Test {
 std::unique_ptr<TestCluster> SlurmStacks::cluster_;
 
 TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
-  start(hang, 5, "runtime: {stall_abort_seconds: 12}\n");
+  start(hang, 5, "runtime: {stall_seconds: 1, stall_abort_seconds: 10}\n");
   ASSERT_TRUE(all_wait());
   const std::string odd =
       "rank 2 on n2 is in loader \\(hang.py:4\\): it does something else than the others; "
@@ -93,7 +93,8 @@ TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
   const auto shown = ask({"stacks", work_->run_dir()});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, ContainsRegex("^" + odd));
-  EXPECT_THAT(shown.out, HasSubstr("[0-1,3] <module> (hang.py:13)\n  barrier (hang.py:11)\n"));
+  EXPECT_THAT(shown.out,
+              HasSubstr("\n\n[0-3] <module> (hang.py:13)\n  [0-1,3] barrier (hang.py:11)\n"));
 
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;

@@ -35,12 +35,12 @@ TEST(MergeStacks, NamesTheOddRankInOneSentence) {
 
 TEST(MergeStacks, DrawsATreeThatForksWhereRanksDo) {
   EXPECT_EQ(render_stacks(large_report()),
-            "rank 63 on n1 is outside the collective in which the others wait: slow (train.py:2)\n"
-            "\n"
-            "[0-127] <module> (train.py:9)\n"
-            "step (train.py:4)\n"
-            "  [0-62,64-127] all_reduce (distributed_c10d.py:1322)\n"
-            "  [63] slow (train.py:2)\n");
+            stack_sentence(large_report()) +
+                "\n\n"
+                "[0-127] <module> (train.py:9)\n"
+                "step (train.py:4)\n"
+                "  [0-62,64-127] all_reduce (distributed_c10d.py:1322)\n"
+                "  [63] slow (train.py:2)\n");
 }
 
 TEST(MergeStacks, SaysWhatIsMissing) {

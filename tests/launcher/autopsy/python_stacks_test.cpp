@@ -127,7 +127,8 @@ TEST_F(PythonProgram, IsReadWithItsThreads) {
     ASSERT_TRUE(stacks) << stacks.error().what;
     ASSERT_EQ(stacks->size(), 2u);
     EXPECT_EQ((*stacks)[0].back().function, "waits_here");
-    EXPECT_EQ((*stacks)[0].back().line, 11);
+    EXPECT_GE((*stacks)[0].back().line, 10);  // it may not have come from print() to sleep() yet
+    EXPECT_LE((*stacks)[0].back().line, 11);
     EXPECT_EQ((*stacks)[1].back().function, "helper_thread");
   }
   EXPECT_EQ(kill(child.pid(), 0), 0);

@@ -74,8 +74,7 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
 
 std::string shown(const StackReport& report) {
   if (report.groups.empty() && report.unanswered.empty()) return "no rank runs yet\n";
-  const auto sentence = stack_sentence(report);
-  return (sentence.empty() ? "" : sentence + "\n\n") + render_stacks(report);
+  return render_stacks(report);
 }
 
 /// Returns nullopt when the run is over.
