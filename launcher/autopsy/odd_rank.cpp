@@ -231,7 +231,7 @@ StackFrame telling_frame(const Stack& frames) {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     if (python ? !is_of_waiting(*frame) : !is_of_runtime(*frame)) return *frame;
   }
-  return frames.empty() ? StackFrame{} : frames.back();
+  return frames.empty() || frames.back().function == "?" ? StackFrame{} : frames.back();
 }
 
 std::string frame_text(const StackFrame& frame) {

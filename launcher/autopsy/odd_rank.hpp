@@ -37,7 +37,7 @@ std::string collective_of(const ProcessStacks& program);
 /// Why the main thread has no frames.
 std::string why_not(const ProcessStacks& program);
 
-/// The innermost frame that the program's author would know.
+/// The innermost frame that the program's author would know; without a function: none has a name.
 StackFrame telling_frame(const Stack& frames);
 
 /// "_try_get_data (dataloader.py:1132)"; a long name is cut.

@@ -185,6 +185,7 @@ TEST(OddRank, FramesAreShort) {
   EXPECT_EQ(frame_text(native_frame("f", "liba.so")), "f (liba.so)");
   EXPECT_EQ(frame_text({.function = "0x12"}), "0x12");
   EXPECT_EQ(frame_text({.function = "\x1b[31mf", .file = "a\n.so"}), "f (a\\n.so)");
+  EXPECT_EQ(telling_frame({native_frame("?", "memfd:made-at-run-time")}), StackFrame{});
   EXPECT_EQ(frame_text({.function = std::string(500, 'x')}), std::string(120, 'x') + "...");
 }
 
