@@ -422,6 +422,11 @@ std::vector<JobKey> recovery_keys() {
               "`dllaunch retry` (docs/how-to/fix-and-go-on.md); it is charged meanwhile; null: not "
               "at all",
        .example = "30m"},
+      {.path = "recovery.autopsy",
+       .rules = flag(),
+       .initial = true,
+       .doc = "keep the stacks of all ranks in RUN/autopsy before ranks that hang are ended "
+              "(docs/how-to/stacks.md); prepares the Python of ranks for that"},
   };
 }
 

@@ -90,6 +90,7 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
   field("spare_nodes", recovery.spare_nodes);
   field("min_nodes", recovery.min_nodes);
   field.unless_empty("hold_seconds", recovery.hold_seconds);
+  field("autopsy", recovery.autopsy);
   if constexpr (Field::reads) {
     recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
     recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);

@@ -72,6 +72,9 @@ constexpr RunDirFile file_table[] = {
     {"timeline/", "a file per rank, with `runtime.timeline` or SIGUSR1", trainer,
      Keep::to_look_back},
 
+    {"autopsy/", "the stacks of all ranks, when some hung: by time; python/ makes Python answer",
+     "dllaunch run, supervise", Keep::to_look_back},
+
     {"timeline.json", "the timelines of all ranks as one trace", "dllaunch report",
      Keep::while_it_runs},
     {"metrics.csv", "a row per epoch", trainer, Keep::while_it_runs},

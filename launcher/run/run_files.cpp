@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
@@ -93,6 +94,7 @@ Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& 
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }
+  if (done) done = prepare_autopsy(run.path, plan.recovery.autopsy);
   return done;
 }
 
@@ -130,6 +132,7 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
     done = write_file(made->train_json(), own.train_json, readers);
   if (done) done = write_file(made->plan_json(), json_text(to_json(own)), readers);
   if (done) done = write_file(dir + "/component.sh", render_component(plan, number), readers);
+  if (done) done = prepare_autopsy(dir, own.recovery.autopsy);
   return done;
 }
 

@@ -30,6 +30,8 @@ constexpr milliseconds ranks_here_first(150);  // the step that kills the others
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
+constexpr double first_silence_s = 600;  // of a command that says nothing of stalls
+constexpr double last_look_s = 20;       // before the time limit
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
@@ -84,6 +86,8 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       grace_s_(run.recovery.grace_seconds),
       liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
                 ownership.fencing_token()),
+      autopsy_(system, run),
+      silence_to_look_s_(first_silence_s),
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
@@ -116,6 +120,7 @@ Result<StarterExit> AttemptWatch::run() {
       look_at_ownership(now);
       look_at_clock(now, *starter);
       look_at_liveness(now);
+      look_at_stacks(now);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
@@ -135,7 +140,7 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ ? milliseconds(100) : milliseconds(1000);
+  const milliseconds limit = end_at_ || stalled_ ? milliseconds(100) : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -218,7 +223,28 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_.stall.empty()) return;
   system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
-  end_by(Clock::now());
+  autopsy_.begin(end_.stall, KeepStacks::always, Clock::now());
+  stalled_ = true;
+}
+
+/// Reads the ranks' stacks before stalled ranks are ended, before the time limit ends them, and
+/// when a command has written nothing for long, which alone is no reason to end it.
+void AttemptWatch::look_at_stacks(Time now) {
+  const bool reads = autopsy_.runs(now);
+  if (stalled_ && !reads && !end_at_) end_by(now);
+  if (end_at_ || reads) return;
+  const auto left = allocation_end_.seconds_left();
+  if (!last_look_ && left && *left <= last_look_s) {
+    last_look_ = true;
+    autopsy_.begin("the time limit is near", KeepStacks::always, now);
+  }
+  if (run_.recovery.trains || now < next_silence_look_) return;
+  next_silence_look_ = now + seconds(60);
+  const double silent_s = liveness_.silent_s(now);
+  if (silent_s < first_silence_s) silence_to_look_s_ = first_silence_s;
+  if (silent_s < silence_to_look_s_) return;
+  silence_to_look_s_ *= 2;
+  autopsy_.begin(fmt::format("no output for {:.0f} s", silent_s), KeepStacks::of_standstill, now);
 }
 
 /// Ends a training whose rank or node is gone: the other ranks can no longer end a step. Slurm
