@@ -34,7 +34,7 @@ std::string name_of(const RunDir& run, std::int64_t fencing_token) {
   return fmt::format("{}/{}", folder_of(run), fencing_token);
 }
 std::string bell_of(const RunDir& run) {
-  return folder_of(run) + "/bell";
+  return run.path + "/.retry/bell";
 }
 
 Error refused(const RunDir& run, const char* what, int why) {

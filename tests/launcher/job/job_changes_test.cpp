@@ -15,7 +15,7 @@ const Json job = Json::parse(R"({
   "train": {"model": "cnn", "dataset": {"kind": "mnist", "path": null, "workers": 2},
             "batch_size": 64, "epochs": 1, "seed": 1,
             "optimizer": {"name": "sgd", "lr": 0.1}, "checkpoint": {"keep": 3}},
-  "run": null,
+  "run": null, "environment": {"variables": {}}, "recovery": {"signal": "USR2"},
   "runtime": {"overlap": true, "compression": "none", "gradient_lag": 0}})");
 
 /// With another value at "/train/epochs".
