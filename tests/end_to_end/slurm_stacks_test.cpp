@@ -98,7 +98,8 @@ TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
 
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
-  EXPECT_THAT(ended.err, ContainsRegex("dllaunch: " + odd + "; autopsy/.*txt has the stacks"));
+  EXPECT_THAT(work_->text_of("run/slurm-" + work_->job_id() + ".out"),
+              ContainsRegex("dllaunch: " + odd + "; autopsy/.*txt has the stacks"));
   const auto status = ask({"status", work_->run_dir()});
   EXPECT_THAT(status.out,
               ContainsRegex("stacks +" + odd + " \\(no progress for .* s\\): autopsy/"));
