@@ -43,7 +43,7 @@ int frames_in(const NodeStacks& node) {
   return static_cast<int>(count);
 }
 
-/// This process apart: one that is locked in the kernel holds up whoever looks at it.
+/// In a child process: reading /proc of a process that is stuck in the kernel may block.
 Result<Json> node_document(System& system, const std::string& run_dir, int most_frames) {
   const auto text =
       isolated_calls({{.work = [&]() -> Result<std::string> {

@@ -93,7 +93,7 @@ ProcessStacks outline_of(const std::string& host, int rank, int pid, int parent)
   return process;
 }
 
-/// The rest of it, by which this process may be held up.
+/// Reads the rest, which may block this process.
 void look_closely(ProcessStacks& process) {
   process.command = shown_line(command_in(text_of(fmt::format("/proc/{}/cmdline", process.pid))));
   process.threads.clear();

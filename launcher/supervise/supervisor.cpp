@@ -122,7 +122,7 @@ class Supervisor {
       decision = decide(this_try(), run_.recovery, allocation_end_.seconds_left());
       write(decision);
     }
-    // Nobody has waited since the supervisor was killed.
+    // The hold ended with the supervisor that was killed.
     if (decision.next == Next::hold) return stop_after_hold(decision);
     if (decision.next == Next::restart) return std::nullopt;
     return decision.next == Next::requeue ? requeue(decision) : decision.exit_code;

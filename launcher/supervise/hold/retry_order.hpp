@@ -1,7 +1,7 @@
-// What `dllaunch retry` tells the supervisor that keeps an allocation after an error: one file,
-// RUN/.retry/N, where N is the fencing token of the start that is held. Whoever makes that name
-// first decides how the hold ends: one retry of several, or the supervisor itself, when its time is
-// over. So no start is asked for twice, and none is asked for in vain. See docs/decisions/0033.
+// What `dllaunch retry` sends to the supervisor that holds an allocation after an error: one file,
+// RUN/.retry/N, where N is the fencing token of the attempt that is held. Whoever creates that name
+// first decides how the hold ends: the first of several retries, or the supervisor when the hold
+// expires. So the ranks start once, and a late retry is refused. See docs/decisions/0033.
 #pragma once
 
 #include <cstdint>
