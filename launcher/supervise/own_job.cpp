@@ -6,11 +6,28 @@
 #include <thread>
 
 namespace dllaunch {
+namespace {
+
+/// Slurm ends the job while the ranks end: srun may see it before the supervisor is told to stop.
+void look_at_whole_job(System& system, const JobAllocation& allocation, Attempt& attempt) {
+  if (attempt.cause == Cause::time_limit) return;
+  constexpr std::chrono::seconds limit(3);
+  auto record = ask_of_job(system, allocation, limit);
+  // The TERM that ends the job's script ends an scontrol that runs in it, too.
+  if (!record) record = ask_of_job(system, allocation, limit);
+  if (!record || record->restarts > allocation.restarts) return;
+  if (!record->state.starts_with("COMPLETING")) return;
+  if (record->reason == "TimeLimit") attempt.cause = Cause::time_limit;
+  if (record->reason.empty()) attempt.cause = Cause::cancelled;
+}
+
+}  // namespace
 
 void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt) {
   const bool ended = attempt.cause == Cause::failed || attempt.cause == Cause::unproven ||
                      attempt.cause == Cause::time_limit;
-  if (allocation.group.empty() || !ended) return;
+  if (allocation.job.empty() || !ended) return;
+  if (allocation.group.empty()) return look_at_whole_job(system, allocation, attempt);
   const auto name = "its Slurm job, " + allocation.leader + "+" + allocation.group;
   constexpr int looks = 12;
   for (int i = 0; i < looks; ++i) {

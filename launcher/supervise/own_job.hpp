@@ -1,4 +1,4 @@
-// What Slurm did to the job of one component.
+// What Slurm did to the job while its ranks ended.
 #pragma once
 
 #include "launcher/os/system.hpp"
@@ -7,9 +7,10 @@
 
 namespace dllaunch {
 
-/// Slurm may end the job of one component of a heterogeneous job and leave the others; it signals
-/// only its ranks. Corrects the cause of an attempt whose ranks died of that, and says so in
-/// its detail; other jobs' attempts stay. Takes at most some seconds.
+/// Corrects the cause of an attempt whose ranks died because Slurm ended their job. A job that is
+/// cancelled as it starts ends srun with an error before the supervisor hears of it. Slurm may end
+/// the job of one component of a heterogeneous job and leave the others; it signals only its
+/// ranks, and the attempt's detail says so. Takes at most some seconds.
 void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt);
 
 }  // namespace dllaunch

@@ -346,8 +346,8 @@ class Supervisor {
       attempt.detail = trouble;
       return;
     }
-    if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
     look_at_own_job(system_, run_.allocation, attempt);
+    if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
     if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm reports it.

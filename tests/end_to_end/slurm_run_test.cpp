@@ -195,6 +195,25 @@ TEST_F(SlurmRun, CancelledByOthersIsSaidSo) {
   EXPECT_EQ(summary()["status"], "cancelled");
 }
 
+// srun finds its job expired before the supervisor is told to stop. That is no error to requeue.
+TEST_F(SlurmRun, CancelledAsItStartsItStaysCancelled) {
+  for (int round = 0; round < 8; ++round) {
+    Workplace work{work_.path() + fmt::format("/{}", round)};
+    work.before = work_.before;
+    work.environment = work_.environment;
+    const auto begun = work.run(
+        {"run", work.file("job.yaml", job_text), "--run-dir", work.run_dir(), "--detach"});
+    ASSERT_EQ(begun.exit_code, 0) << begun.err;
+    ASSERT_TRUE(happens_within(30s, [] {
+      return on_head({"squeue", "--noheader", "--format=%T"}).starts_with("RUNNING");
+    }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * round));
+    on_head({"scancel", "--me"});
+    ASSERT_TRUE(happens_within(30s, [] { return on_head({"squeue", "--noheader"}).empty(); }))
+        << round << ": " << work.text_of("run/supervisor.jsonl");
+  }
+}
+
 TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
   auto argv = args(long_run_);
   argv.push_back("--detach");

@@ -30,6 +30,16 @@ TEST(OwnJob, TellsWhatSlurmDidToOneComponent) {
   EXPECT_EQ(looked("COMPLETING", "TimeLimit").cause, Cause::time_limit);
 }
 
+// srun says "Slurm job 13 has expired" and exits with 1 before the supervisor gets its TERM.
+TEST(OwnJob, TellsThatTheWholeJobIsBeingEnded) {
+  const JobAllocation whole = {.job = "13"};
+  EXPECT_EQ(looked("COMPLETING", "None", whole).cause, Cause::cancelled);
+  EXPECT_EQ(looked("COMPLETING", "TimeLimit", whole).cause, Cause::time_limit);
+  EXPECT_EQ(looked("COMPLETING", "NodeDown", whole).cause, Cause::failed) << "a lost node's";
+  EXPECT_EQ(looked("COMPLETING", "None", whole, 1).cause, Cause::failed) << "already requeued";
+  EXPECT_EQ(looked("RUNNING", "None", whole).cause, Cause::failed);
+}
+
 TEST(OwnJob, ARankThatDiedByItselfStaysFailed) {
   EXPECT_EQ(looked("RUNNING").cause, Cause::failed);
   EXPECT_EQ(looked("CANCELLED", "None", second, 1).cause, Cause::failed) << "the next start's";
