@@ -131,9 +131,19 @@ NodeStacks list_processes(const std::string& host, const std::vector<RankProgram
   return node;
 }
 
-/// Runs read(process) for each in a child and keeps what it changed.
+/// Its memory map may be locked: nothing more is asked of it.
+void give_up(ProcessStacks& process, const std::string& why) {
+  process.why_not = "its stacks cannot be read: " + why;
+  process.threads.front().why_not = process.why_not;
+}
+bool is_given_up(const ProcessStacks& process) {
+  return process.threads.empty() || !process.threads.front().why_not.empty();
+}
+
+/// Runs read(process) for each in a child and keeps what it changed, or tells failed() why not.
 void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadline,
-                const std::function<void(ProcessStacks&)>& read) {
+                const std::function<void(ProcessStacks&)>& read,
+                void (*failed)(ProcessStacks&, const std::string&) = give_up) {
   for (std::size_t from = 0; from < processes.size(); from += at_once) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -157,11 +167,26 @@ void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadlin
       if (document.is_object()) {
         process = read_what_fits<ProcessStacks>(document);
       } else {
-        process.why_not = "its stacks cannot be read: " +
-                          (answers[i] ? "a damaged answer" : answers[i].error().what);
+        failed(process, answers[i] ? "a damaged answer" : answers[i].error().what);
       }
     }
   }
+}
+
+/// The symbols of a library of some hundred MB, as JAX's, take a second and more.
+void read_native(std::vector<ProcessStacks>& processes, Clock::time_point deadline) {
+  std::vector<ProcessStacks*> readable;
+  for (ProcessStacks& process : processes) {
+    if (!is_given_up(process)) readable.push_back(&process);
+  }
+  const auto lack = [](ProcessStacks& process, const std::string& why) {
+    for (ThreadStack& thread : process.threads) thread.why_not = why;
+  };
+  const auto until = deadline - std::chrono::milliseconds(300);
+  read_apart(
+      std::move(readable), deadline,
+      [&](ProcessStacks& process) { read_native_stacks(process.pid, process.threads, until); },
+      lack);
 }
 
 /// One after the other within a rank: forked processes write into one memory file.
@@ -174,22 +199,25 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
     if (std::exchange(rank, process.rank) != process.rank) turn = 0;
     const std::string_view state = process.main_state();
     if (state == "T" || state == "t") continue;  // it would answer when it runs on
-    if (!process.why_not.empty()) continue;      // its memory map may be locked
+    if (is_given_up(process)) continue;
     if (turn == turns.size()) turns.emplace_back();
     turns[turn++].push_back(&process);
   }
   for (auto& together : turns) {
     // One that does not answer must not take all the time from those after it.
     const auto until = std::min(deadline, Clock::now() + patience_with_python);
-    read_apart(std::move(together), until + patience_with_python / 2, [&](ProcessStacks& process) {
-      if (!is_python(process.pid)) return;
-      auto stacks = read_python_stacks(system, process.pid, until);
-      if (stacks) {
-        process.python = *std::move(stacks);
-      } else {
-        process.why_not = stacks.error().what;
-      }
-    });
+    read_apart(
+        std::move(together), until + patience_with_python / 2,
+        [&](ProcessStacks& process) {
+          if (!is_python(process.pid)) return;
+          auto stacks = read_python_stacks(system, process.pid, until);
+          if (stacks) {
+            process.python = *std::move(stacks);
+          } else {
+            process.why_not = stacks.error().what;
+          }
+        },
+        [](ProcessStacks& process, const std::string& why) { process.why_not = why; });
   }
 }
 
@@ -201,12 +229,10 @@ NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
   NodeStacks node = list_processes(system.host_name(), ranks);
   std::vector<ProcessStacks*> all;
   for (ProcessStacks& process : node.processes) all.push_back(&process);
-  const auto deadline = start + limit;
-  read_apart(all, start + limit / 2, [&](ProcessStacks& process) {
-    look_closely(process);
-    read_native_stacks(process.pid, process.threads, start + limit * 2 / 5);
-  });
-  read_python(system, node.processes, deadline);
+  // Python's first: they say more, and take less time.
+  read_apart(all, start + limit / 4, look_closely);
+  read_python(system, node.processes, start + limit / 2);
+  read_native(node.processes, start + limit);
   const double observed_s = std::chrono::duration<double>(Clock::now() - start).count();
   for (ProcessStacks& process : node.processes) {
     const double used_s = cpu_seconds(fields_of_stat(process.pid)) - process.cpu_s;

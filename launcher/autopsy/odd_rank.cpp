@@ -27,14 +27,15 @@ bool is_of_collectives(const StackFrame& frame) {
 
 /// JAX and TensorFlow run collectives on threads of their own, for whose results the main one
 /// waits.
-bool waits_for_result(const StackFrame& frame) {
-  return frame.function == "block_until_ready" || frame.function == "quick_execute";
+std::string result_waited_for(const StackFrame& frame) {
+  if (frame.function == "quick_execute") return "a TensorFlow function (quick_execute)";
+  return frame.function == "block_until_ready" ? frame.function : "";
 }
 
 /// The name by which a user knows what this frame waits in; empty: nothing.
 std::string collective_in(const StackFrame& frame) {
   if (is_of_collectives(frame)) return frame.function;
-  if (frame.language == Language::python) return waits_for_result(frame) ? frame.function : "";
+  if (frame.language == Language::python) return result_waited_for(frame);
   const std::string_view name = frame.function;
   for (const std::string_view prefix : {"MPI_", "PMPI_", "nccl", "gloo::", "horovod::"}) {
     if (name.starts_with(prefix)) return frame.function.substr(prefix == "PMPI_" ? 1 : 0);
@@ -176,7 +177,7 @@ std::map<int, std::string> different_ranks(std::vector<StackGroup> groups) {
                                                [](const auto& each) { return each.second.size(); });
     for (const auto& [collective, ranks] : of_collective) {
       if (collective != most->first) {
-        all(ranks, fmt::format("waits in {}, but the others in {}", collective, most->first));
+        all(ranks, "waits in another collective, " + collective);
       }
     }
     return odd;

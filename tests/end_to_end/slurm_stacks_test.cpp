@@ -34,6 +34,89 @@ def barrier():
 loader() if os.environ["RANK"] == "2" else barrier()
 )";
 
+constexpr const char* mpi_hang = R"(#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void __attribute__((noinline)) compute_forces(void) {
+  sleep(1000);
+}
+
+int main(int argc, char** argv) {
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int step = 0; step < 8; ++step) {
+    double one = 1, sum = 0;
+    if (rank == 2 && step == 6) {
+      puts("hangs");
+      fflush(stdout);
+      compute_forces();
+    }
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+}
+)";
+
+constexpr const char* jax_hang = R"(import os, time
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(
+    f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}",
+    int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+mesh = Mesh(np.array(jax.devices()), ("ranks",))
+
+
+def next_batch(step):
+    if step == 6 and jax.process_index() == 2:
+        print("hangs", flush=True)
+        time.sleep(1000)
+    return np.ones((4, 8), np.float32)
+
+
+for step in range(8):
+    shards = NamedSharding(mesh, PartitionSpec("ranks"))
+    batch = jax.make_array_from_process_local_data(shards, next_batch(step))
+    print(float(jax.jit(jnp.sum)(batch)), flush=True)
+)";
+
+constexpr const char* tensorflow_hang = R"(import os, time
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    weight = tf.Variable(1.0)
+
+
+def next_batch(step):
+    if step == 6 and os.environ["RANK"] == "2":
+        print("hangs", flush=True)
+        time.sleep(1000)
+    return tf.ones((8,))
+
+
+@tf.function
+def train_step(batch):
+    def on_replica(batch):
+        mean = tf.reduce_mean(weight * batch)
+        total = tf.distribute.get_replica_context().all_reduce("SUM", mean)
+        weight.assign_sub(0.1 * total)
+        return total
+
+    return strategy.run(on_replica, args=(batch,))
+
+
+for step in range(8):
+    print(float(strategy.reduce("MEAN", train_step(next_batch(step)), axis=None)), flush=True)
+)";
+
+const std::string outside = "is outside the collective in which the others wait; 3 others wait in ";
+
 /// As an ordinary user, to whom no process of others is readable.
 class SlurmStacks : public testing::Test {
  protected:
@@ -56,11 +139,31 @@ class SlurmStacks : public testing::Test {
   /// Four ranks of a Python program on two nodes.
   void start(const std::string& program, int minutes, const std::string& more = "") {
     work_->file("hang.py", program);
+    start_command("/usr/bin/python3, hang.py", minutes, more);
+  }
+  void start_command(const std::string& command, int minutes, const std::string& more) {
     const auto job = work_->file(
         "job.yaml", fmt::format("name: hang\nresources: {{nodes: 2, ranks_per_node: 2, device: "
-                                "cpu, time: {}}}\n{}run: [/usr/bin/python3, hang.py]\n",
-                                minutes, more));
+                                "cpu, time: {}}}\n{}run: [{}]\n",
+                                minutes, more, command));
     work_->start({"run", job, "--run-dir", work_->run_dir()});
+  }
+  /// Of a program of which rank 2 hangs in its sixth step, outside the others' collective.
+  void expect_named(const std::string& frame, const std::string& why) {
+    const auto hangs = [&] {
+      return work_->text_of("run/out/rank-0002-n2.log").find("hangs\n") != std::string::npos;
+    };
+    ASSERT_TRUE(happens_within(120s, [&] { return hangs() || !work_->running(); }) && hangs());
+    const std::string odd = "^rank 2 on n2 is in " + frame + ": it " + why;
+    // The others reach their collective soon after.
+    Ended shown;
+    happens_within(60s, [&] {
+      shown = ask({"stacks", work_->run_dir()});
+      return testing::Matches(ContainsRegex(odd))(shown.out);
+    });
+    EXPECT_THAT(shown.out, ContainsRegex(odd));
+    EXPECT_EQ(ask({"cancel", work_->run_dir(), "--now"}).exit_code, 0);
+    work_->wait(60s);
   }
   bool all_wait() {
     return happens_within(60s, [&] {
@@ -114,6 +217,41 @@ TEST_F(SlurmStacks, OfARankThatDiesOfASignalAreInItsLog) {
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, HasSubstr("hang.py\", line 4 in breaks"));
+}
+
+TEST_F(SlurmStacks, OfAnMpiProgramInC) {
+  const auto source = work_->file("hang.c", mpi_hang);
+  if (std::system(fmt::format("mpicc -O1 -g {} -o {}/hang", source, work_->path()).c_str()) != 0)
+    GTEST_SKIP() << "no mpicc";
+  start_command("./hang", 5, "framework: mpi\n");
+  expect_named("compute_forces \\(hang.c:6\\)", outside + "MPI_Allreduce");
+}
+
+/// The environment of scripts/framework-venvs; empty: there is none.
+std::string python_of(const std::string& name) {
+  const std::string path = DLLAUNCH_SOURCE_DIR "/build/frameworks/" + name;
+  return fs::exists(path + "/complete") ? path + "/bin/python3" : "";
+}
+
+TEST_F(SlurmStacks, OfJax) {
+  if (!full_tier()) GTEST_SKIP() << "needs an environment of 600 MB: scripts/test --full";
+  const auto python = python_of("jax");
+  if (python.empty()) GTEST_SKIP() << "no JAX: scripts/framework-venvs build/frameworks jax";
+  work_->file("hang.py", jax_hang);
+  start_command("'" + python + "', hang.py", 5, "framework: jax\n");
+  // Gloo's functions are found in libraries of some hundred MB, for which a busy node has no time.
+  expect_named("next_batch \\(hang.py:17\\)",
+               "(" + outside + "gloo::allreduce|does something else than the others; 3 others)");
+}
+
+TEST_F(SlurmStacks, OfTensorFlow) {
+  if (!full_tier()) GTEST_SKIP() << "needs an environment of 1.6 GB: scripts/test --full";
+  const auto python = python_of("tensorflow");
+  if (python.empty())
+    GTEST_SKIP() << "no TensorFlow: scripts/framework-venvs build/frameworks tensorflow";
+  work_->file("hang.py", tensorflow_hang);
+  start_command("'" + python + "', hang.py", 5, "framework: tensorflow\n");
+  expect_named("next_batch \\(hang.py:12\\)", outside + "a TensorFlow function");
 }
 
 TEST_F(SlurmStacks, AreKeptBeforeTheTimeLimit) {

@@ -48,7 +48,7 @@ TEST(OddRank, IsNamedByWhatItsAuthorKnows) {
 
 TEST(OddRank, IsInAnotherCollective) {
   expect_second(odd_beside(program_of(2, {python_frame("barrier", "distributed_c10d.py")})),
-                "waits in barrier, but the others in all_reduce", "barrier");
+                "waits in another collective, barrier", "barrier");
 }
 
 TEST(OddRank, IsAloneInACollective) {
@@ -168,6 +168,8 @@ TEST(OddRank, KnowsCollectivesByTheirFrames) {
             "broadcast");
   EXPECT_EQ(collective_of(program_of(0, {python_frame("block_until_ready", "array.py")})),
             "block_until_ready");
+  EXPECT_EQ(collective_of(program_of(0, {python_frame("quick_execute", "execute.py")})),
+            "a TensorFlow function (quick_execute)");
   EXPECT_EQ(collective_of(ProcessStacks{}), "");
 }
 
