@@ -26,6 +26,12 @@ using Clock = std::chrono::steady_clock;
   _exit(2);  // so that the call above is none to jump to
 }
 
+[[gnu::noinline]] int deep_frame(int depth, int ready) {
+  if (depth > 0) return 1 + deep_frame(depth - 1, ready);
+  innermost_known_frame(ready);
+  return 0;
+}
+
 ThreadStack read_main_thread(int pid) {
   std::vector<ThreadStack> threads = {{.id = pid}};
   read_native_stacks(pid, threads, Clock::now() + std::chrono::seconds(20));
@@ -73,6 +79,15 @@ TEST_F(NativeStacks, AreThoseOfAKnownProgramOutermostFirst) {
   EXPECT_NE(frame.file, "");
   EXPECT_EQ(frame.file.find('/'), std::string::npos);
   EXPECT_NE(state_of(child.pid()), 't');  // it was let go
+}
+
+TEST_F(NativeStacks, OfADeepRecursionAreItsInnermostFrames) {
+  const ChildProgram child([](int ready) { _exit(deep_frame(50'000, ready) == 0 ? 1 : 2); });
+  ASSERT_TRUE(child.ready());
+  const ThreadStack thread = read_main_thread(child.pid());
+  if (are_off(thread)) GTEST_SKIP() << thread.why_not;
+  EXPECT_EQ(thread.frames.size(), 128u);
+  EXPECT_GE(place_of(thread, "innermost_known_frame"), 100);
 }
 
 TEST_F(NativeStacks, LeaveAStoppedProgramStopped) {

@@ -99,6 +99,24 @@ TEST_F(ObserveStacks, FindTheStoppedOneOfPythons) {
   EXPECT_EQ(node.processes.at(0).main_stack().back().function, "all_of_them");
 }
 
+// The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.
+TEST_F(ObserveStacks, OfARankThatIsStuckInTheKernelSaySo) {
+  const ChildProgram stuck([](int ready) {
+    if (vfork() == 0) {
+      if (write(ready, "r", 1) != 1) _exit(1);
+      while (true) pause();
+    }
+  });
+  ASSERT_TRUE(stuck.ready());
+  const auto node = observe({{.rank = 0, .pid = stuck.pid()}});
+  ASSERT_EQ(node.processes.size(), 2u);
+  EXPECT_EQ(node.processes[0].main_state(), "D");
+  EXPECT_TRUE(node.processes[0].threads.front().frames.empty());
+  EXPECT_NE(node.processes[0].threads.front().why_not, "");
+  EXPECT_EQ(node.processes[1].main_state(), "S");
+  kill(node.processes[1].pid, SIGKILL);
+}
+
 /// More threads and processes than are shown cost no more time.
 TEST_F(ObserveStacks, AreBounded) {
   const ChildProgram shell(
