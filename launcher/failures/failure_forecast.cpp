@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 #include "support/random.hpp"
 
@@ -44,10 +46,10 @@ void try_spares(FailureForecast& forecast, const RecoveryRules& rules) {
   for (int spares = 0; spares <= most_spares; ++spares) {
     auto other = rules;
     other.spare_nodes = spares;
-    forecast.spares.push_back(other == forecast.run.rules
-                                  ? forecast.run
-                                  : forecast_run(forecast.rates, other, forecast.costs,
-                                                 forecast.work_s));
+    forecast.spares.push_back(
+        other == forecast.run.rules
+            ? forecast.run
+            : forecast_run(forecast.rates, other, forecast.costs, forecast.work_s));
     const auto& best = forecast.spares[static_cast<std::size_t>(forecast.best_spares)];
     const auto& last = forecast.spares.back();
     const bool ends = last.finished > 0 && (best.finished <= 0 || price(last) < price(best));
@@ -61,8 +63,8 @@ void try_spares(FailureForecast& forecast, const RecoveryRules& rules) {
 double daly_interval_s(double save_s, double mtbf_s) {
   if (save_s >= 2 * mtbf_s) return std::max(save_s, mtbf_s);
   const double part = save_s / (2 * mtbf_s);
-  return std::max(save_s, std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(part) / 3 + part / 9) -
-                              save_s);
+  return std::max(save_s,
+                  std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(part) / 3 + part / 9) - save_s);
 }
 
 RunForecast forecast_run(const FailureRates& rates, const RecoveryRules& rules,
@@ -103,6 +105,9 @@ FailureForecast forecast_failures(const FailureRates& rates, RecoveryRules rules
   forecast.run = forecast_run(rates, rules, costs, work_s);
   forecast.plain = forecast_run(rates, plain_requeueing(rules), costs, work_s);
   forecast.best = best == rules ? forecast.run : forecast_run(rates, best, costs, work_s);
+  auto unlimited = rules;
+  unlimited.max_restarts = std::numeric_limits<int>::max();
+  forecast.unlimited = forecast_run(rates, unlimited, costs, work_s);
   try_spares(forecast, rules);
   return forecast;
 }

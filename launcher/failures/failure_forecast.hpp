@@ -36,6 +36,7 @@ struct FailureForecast {
   RunForecast run = {};        // as the job is
   RunForecast plain = {};      // requeued as a whole, with the same checkpoints
   RunForecast best = {};       // as the job is, with the best interval; equal to `run` if it is
+  RunForecast unlimited = {};  // as the job is, with any number of restarts
   std::vector<RunForecast> spares = {};  // with 0, 1, 2, ... spare nodes
   int best_spares = 0;                   // index of `spares`
 };
@@ -45,8 +46,8 @@ struct FailureForecast {
 /// least save_s.
 double daly_interval_s(double save_s, double mtbf_s);
 
-/// `rules.interval_s` 0: the best one. `seed`: the same for each alternative, so that they differ by
-/// what they are alone.
+/// `rules.interval_s` 0: the best one. `seed`: the same for each alternative, so that they differ
+/// by what they are alone.
 RunForecast forecast_run(const FailureRates& rates, const RecoveryRules& rules,
                          const FailureCosts& costs, double work_s, std::uint64_t seed = 1);
 

@@ -24,7 +24,7 @@ double beyond_poisson(const std::vector<double>& counts) {
 }
 
 /// Shares of groups by size, and the moments at which groups begin.
-std::pair<std::vector<double>, std::vector<double>> groups_of(const Outages& seen) {
+std::pair<std::vector<double>, std::vector<double>> groups_of(const NodeOutages& seen) {
   std::vector<double> moments;
   for (const auto& outage : seen.all) moments.push_back(outage.failed_s);
   std::ranges::sort(moments);
@@ -49,13 +49,12 @@ struct Exposure {
   double failures = 0;
   double up_s = 0;
 };
-Exposure exposure_of(const Outages& seen) {
+Exposure exposure_of(const NodeOutages& seen) {
   const double horizon_s = std::min(rate_period_s, (seen.until_s - seen.from_s) / 2);
   constexpr int most_moments = 400;
   constexpr double most_steps = 2e7;
-  const int moments =
-      std::clamp(static_cast<int>(most_steps / static_cast<double>(seen.all.size())), 2,
-                 most_moments);
+  const int moments = std::clamp(
+      static_cast<int>(most_steps / static_cast<double>(seen.all.size())), 2, most_moments);
   const double step_s = (seen.until_s - seen.from_s - horizon_s) / (moments - 1);
   Exposure sum;
   for (int i = 0; i < moments; ++i) {
@@ -78,8 +77,7 @@ Exposure exposure_of(const Outages& seen) {
 
 double mean_size(const std::vector<double>& groups) {
   double mean = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    mean += groups[i] * static_cast<double>(i + 1);
+  for (std::size_t i = 0; i < groups.size(); ++i) mean += groups[i] * static_cast<double>(i + 1);
   return groups.empty() ? 1 : mean;
 }
 
@@ -96,9 +94,10 @@ double share_hit(int fleet, int nodes, int size, int hit) {
 
 }  // namespace
 
-Result<FailureRates> fit_failure_rates(const Outages& seen, std::string source) {
+Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source) {
   if (seen.all.empty())
-    return Error{ErrorKind::unsatisfiable, "no node failed in it: there is nothing to forecast from",
+    return Error{ErrorKind::unsatisfiable,
+                 "no node failed in it: there is nothing to forecast from",
                  "give the rate that you expect in a cluster profile: failures.node_mtbf"};
   const double period_s = seen.until_s - seen.from_s;
   double down_s = 0;

@@ -33,7 +33,7 @@ constexpr double group_gap_s = 600;
 /// again soon after their repair, since a job does not get a node back. Unevenness is what the
 /// variance of counts has beyond Poisson's, which equals their mean: cv^2 = (variance - mean) /
 /// mean^2, of groups by fortnight and of failures by node. unsatisfiable: nothing failed.
-Result<FailureRates> fit_failure_rates(const Outages& seen, std::string source);
+Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source);
 
 /// How the groups hit a job on `nodes` of the fleet.
 struct HitRates {

@@ -62,14 +62,15 @@ std::optional<double> number_in(std::string_view text) {
 bool looks_like_date(std::string_view text) {
   constexpr std::size_t year = 4;
   return text.size() > year && (text[year] == '-' || text[year] == '/') &&
-         std::all_of(text.begin(), text.begin() + year, [](char c) { return c >= '0' && c <= '9'; });
+         std::all_of(text.begin(), text.begin() + year,
+                     [](char c) { return c >= '0' && c <= '9'; });
 }
 
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) {}
 
-  Result<Outages> read(std::string_view text) {
+  Result<NodeOutages> read(std::string_view text) {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
     for (const auto line : split_lines(text)) {
       ++line_;
@@ -115,8 +116,8 @@ class Reader {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto found = std::ranges::find(fields, columns[i]);
       if (found == fields.end())
-        return problem(fmt::format("no column '{}' in the first line, which names the columns",
-                                   columns[i]));
+        return problem(
+            fmt::format("no column '{}' in the first line, which names the columns", columns[i]));
       places_[i] = static_cast<std::size_t>(found - fields.begin());
     }
     has_header_ = true;
@@ -146,8 +147,10 @@ class Reader {
     const auto days = number_in(text);
     const auto date = days || !looks_like_date(text) ? std::nullopt : moment_in(text, 0);
     if (!days && !date)
-      return problem(fmt::format("'{}' is neither a date such as 2026-11-23 08:30 nor a number of "
-                                 "days", shown_line(text)));
+      return problem(
+          fmt::format("'{}' is neither a date such as 2026-11-23 08:30 nor a number of "
+                      "days",
+                      shown_line(text)));
     if (days && std::abs(*days) > most_days)
       return problem(fmt::format("'{}' is more than a million days", shown_line(text)));
     if (in_days_ && *in_days_ != days.has_value())
@@ -156,8 +159,8 @@ class Reader {
     return days ? *days * day_s : *date;
   }
 
-  Result<Outages> complete() const {
-    Outages outages{.nodes_given = nodes_.has_value()};
+  Result<NodeOutages> complete() const {
+    NodeOutages outages{.nodes_given = nodes_.has_value()};
     std::set<std::string> names;
     double first = 0;
     double last = 0;
@@ -180,18 +183,19 @@ class Reader {
     return outages;
   }
 
-  std::vector<Outage> merged(const Outages& period) const {
-    std::vector<Outage> all;
+  std::vector<NodeOutage> merged(const NodeOutages& period) const {
+    std::vector<NodeOutage> all;
     for (const auto& row : rows_) {
       const double begin = row.failed_s;
       const double end = std::min(row.repaired_s.value_or(period.until_s), period.until_s);
       if (begin < period.from_s || begin >= period.until_s) continue;
       all.push_back({.node = row.node, .failed_s = begin, .repaired_s = std::max(begin, end)});
     }
-    std::ranges::sort(all, [](const Outage& a, const Outage& b) {
-      return std::tie(a.node, a.failed_s, a.repaired_s) < std::tie(b.node, b.failed_s, b.repaired_s);
+    std::ranges::sort(all, [](const NodeOutage& a, const NodeOutage& b) {
+      return std::tie(a.node, a.failed_s, a.repaired_s) <
+             std::tie(b.node, b.failed_s, b.repaired_s);
     });
-    std::vector<Outage> apart;
+    std::vector<NodeOutage> apart;
     for (auto& outage : all) {
       const bool within = !apart.empty() && apart.back().node == outage.node &&
                           outage.failed_s <= apart.back().repaired_s;
@@ -223,7 +227,7 @@ class Reader {
 
 }  // namespace
 
-Result<Outages> parse_outages(std::string_view text, const std::string& file) {
+Result<NodeOutages> parse_outages(std::string_view text, const std::string& file) {
   return Reader(file).read(text);
 }
 

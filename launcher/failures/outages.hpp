@@ -18,16 +18,16 @@
 
 namespace dllaunch {
 
-struct Outage {
+struct NodeOutage {
   std::string node = {};
   double failed_s = 0;
   double repaired_s = 0;  // of a node that is still out: the end of the period
 };
 
-struct Outages {
-  std::vector<Outage> all = {};  // by node and time; those of one node do not overlap
-  int nodes = 0;                 // watched, with those that never failed
-  double from_s = 0;             // the period in which they were watched
+struct NodeOutages {
+  std::vector<NodeOutage> all = {};  // by node and time; those of one node do not overlap
+  int nodes = 0;                     // watched, with those that never failed
+  double from_s = 0;                 // the period in which they were watched
   double until_s = 0;
   bool nodes_given = false;  // else those that appear
 };
@@ -35,6 +35,6 @@ struct Outages {
 /// Overlapping outages of a node are one; what lies outside the period is cut off. Without the
 /// comments the nodes are those that appear, and the period is from the first moment to the last.
 /// bad_request: the first mistake, as "FILE:LINE: ...".
-Result<Outages> parse_outages(std::string_view text, const std::string& file);
+Result<NodeOutages> parse_outages(std::string_view text, const std::string& file);
 
 }  // namespace dllaunch

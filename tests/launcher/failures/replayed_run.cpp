@@ -31,9 +31,8 @@ class Replay {
         now_s_(begin_s),
         random_(seed) {
     settings_.plan.max_restarts = rules.max_restarts;
-    settings_.plan.requeue_on = {.timeout = rules.requeue_timeout,
-                                 .preempted = true,
-                                 .node_fail = rules.requeue_node_fail};
+    settings_.plan.requeue_on = {
+        .timeout = rules.requeue_timeout, .preempted = true, .node_fail = rules.requeue_node_fail};
     settings_.plan.spare_nodes = rules.spare_nodes;
     settings_.plan.min_nodes = rules.min_nodes;
     settings_.trains = rules.trains;
@@ -158,8 +157,7 @@ class Replay {
 
   /// Those that failed since then are known to be down now.
   void drop_failed(double since_s) {
-    std::erase_if(held_,
-                  [&](int node) { return fleet_.next_failure(node, since_s) <= now_s_; });
+    std::erase_if(held_, [&](int node) { return fleet_.next_failure(node, since_s) <= now_s_; });
   }
 
   const TracedFleet& fleet_;
@@ -182,7 +180,7 @@ class Replay {
 
 }  // namespace
 
-TracedFleet::TracedFleet(const Outages& trace) : until_s_(trace.until_s) {
+TracedFleet::TracedFleet(const NodeOutages& trace) : until_s_(trace.until_s) {
   std::map<std::string, std::vector<std::pair<double, double>>> by_node;
   for (const auto& outage : trace.all)
     by_node[outage.node].emplace_back(outage.failed_s, outage.repaired_s);
@@ -209,8 +207,7 @@ SimulatedRun replay_run(const TracedFleet& fleet, const RecoveryRules& rules,
 }
 
 std::string published_trace_csv() {
-  std::ifstream in(DLLAUNCH_SOURCE_DIR
-                   "/../shared/data/failures/infinitehbd-fault_trace.json");
+  std::ifstream in(DLLAUNCH_SOURCE_DIR "/../shared/data/failures/infinitehbd-fault_trace.json");
   std::ostringstream text;
   text << in.rdbuf();
   const Json events = Json::parse(text.str(), nullptr, false);

@@ -17,7 +17,7 @@ namespace dllaunch {
 /// The nodes of a trace, with those that never failed.
 class TracedFleet {
  public:
-  explicit TracedFleet(const Outages& trace);
+  explicit TracedFleet(const NodeOutages& trace);
 
   int size() const { return static_cast<int>(nodes_.size()); }
   bool is_up(int node, double time_s) const;
