@@ -98,6 +98,7 @@ FailureForecast forecast_failures(const FailureRates& rates, RecoveryRules rules
                                   const FailureCosts& costs, double work_s) {
   FailureForecast forecast{.rates = rates, .costs = costs, .work_s = work_s};
   forecast.mtbf_s = 1 / hit_rates(rates, rules.nodes).per_s;
+  forecast.interval_known = rules.interval_s > 0;
   forecast.best_interval_s = daly_interval_s(costs.save_s, forecast.mtbf_s);
   auto best = rules;
   best.interval_s = forecast.best_interval_s;

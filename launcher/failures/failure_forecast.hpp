@@ -31,12 +31,13 @@ struct FailureForecast {
   FailureRates rates = {};
   FailureCosts costs = {};
   double work_s = 0;
-  double mtbf_s = 0;           // between failures that hit one of the job's nodes
-  double best_interval_s = 0;  // daly_interval_s()
-  RunForecast run = {};        // as the job is
-  RunForecast plain = {};      // requeued as a whole, with the same checkpoints
-  RunForecast best = {};       // as the job is, with the best interval; equal to `run` if it is
-  RunForecast unlimited = {};  // as the job is, with any number of restarts
+  double mtbf_s = 0;            // between failures that hit one of the job's nodes
+  double best_interval_s = 0;   // daly_interval_s()
+  bool interval_known = false;  // else the job is taken to save at the best one
+  RunForecast run = {};         // as the job is
+  RunForecast plain = {};       // requeued as a whole, with the same checkpoints
+  RunForecast best = {};        // as the job is, with the best interval; equal to `run` if it is
+  RunForecast unlimited = {};   // as the job is, with any number of restarts
   std::vector<RunForecast> spares = {};  // with 0, 1, 2, ... spare nodes
   int best_spares = 0;                   // index of `spares`
 };

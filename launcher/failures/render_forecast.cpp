@@ -52,6 +52,10 @@ std::string table(const FailureForecast& forecast, double now_s) {
 
 std::string interval_line(const FailureForecast& forecast) {
   const auto& run = forecast.run;
+  if (!forecast.interval_known)
+    return fmt::format(
+        "  checkpoints  best is each {}; taken for granted, since the job does not say\n",
+        time_span(run.rules.interval_s));
   if (run.rules.interval_s == forecast.best.rules.interval_s)
     return fmt::format("  checkpoints  each {}, which is best\n", time_span(run.rules.interval_s));
   return fmt::format("  checkpoints  each {}; best is each {}: {}\n",
@@ -174,6 +178,7 @@ Json to_json(const FailureForecast& forecast, double now_s) {
             {"restart_s", costs.restart_s},
             {"queue_s", costs.queue_s}}},
           {"job_mtbf_s", forecast.mtbf_s},
+          {"interval_known", forecast.interval_known},
           {"best_interval_s", forecast.best.rules.interval_s},
           {"best_spare_nodes", forecast.best_spares},
           {"this_job", to_json(forecast.run, now_s)},

@@ -24,7 +24,7 @@ TEST(RenderForecast, SaysWhatIsExpectedAndAssumed) {
   EXPECT_THAT(text, HasSubstr("failures: 14 d of training on 64 nodes + 1 spare, 2000 simulated"));
   EXPECT_THAT(text, HasSubstr("  seen\n  a node fails every 300 d, one of the job's every 4 d 17"));
   EXPECT_THAT(text, HasSubstr("requeued whole"));
-  EXPECT_THAT(text, HasSubstr("which is best"));
+  EXPECT_THAT(text, HasSubstr("taken for granted, since the job does not say"));
   EXPECT_THAT(text, HasSubstr("% of the nodes are out at a time"));
   EXPECT_THAT(text, HasSubstr("assumed      save 30 s, detect 60 s, node_down 5 min, restart"));
   for (const auto line : split_lines(text)) EXPECT_LE(line.size(), 110U) << line;
