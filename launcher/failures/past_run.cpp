@@ -66,8 +66,12 @@ std::optional<double> PastRun::effective() const {
 PastRun read_past_run(const StoredRun& run) {
   PastRun past;
   // A run without Slurm has attempts without a job.
-  for (const auto& attempt : read_journal(run.dir).history)
-    if (attempt.job == run.job_id && is_failure(attempt)) ++past.interruptions;
+  const auto attempts = read_journal(run.dir).history;
+  for (const auto& attempt : attempts) {
+    // The newest may still run; another that is cut short ended with the script's node.
+    const bool cut = attempt.cause == Cause::cut_short && &attempt != &attempts.back();
+    if (attempt.job == run.job_id && (cut || is_failure(attempt))) ++past.interruptions;
+  }
   if (!run.trains) return past;
   const auto history = read_history(run);
   if (history.step_seconds() <= 0) return past;

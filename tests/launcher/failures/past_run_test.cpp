@@ -56,6 +56,24 @@ TEST(PastRun, IsWhatItsRecordsTell) {
   EXPECT_THAT(text, HasSubstr("interrupted it 1 time; effective training time 66.7 %: lost 40 s"));
 }
 
+/// The attempt on a node that was lost with the script has no end in the journal.
+TEST(PastRun, WhatEndedWithTheScriptsNodeCounts) {
+  RunPlace place;
+  const auto path = place.store({.folder = "r", .job_id = "7"});
+  const auto run = read_stored_run(place.system, path);
+  ASSERT_TRUE(run);
+  const auto begin = [&](int allocation) {
+    place.append(path, "supervisor.jsonl",
+                 fmt::format("{{\"time\": {}, \"event\": \"attempt\", \"job\": \"7\", "
+                             "\"allocation\": {}, \"attempt\": 1}}\n",
+                             100 + allocation, allocation));
+  };
+  begin(0);
+  EXPECT_EQ(read_past_run(*run).interruptions, 0) << "it runs";
+  begin(1);
+  EXPECT_EQ(read_past_run(*run).interruptions, 1);
+}
+
 TEST(PastRun, IsComparedWithAForecast) {
   const PastRun past{.interruptions = 1, .work_s = 200, .elapsed_s = 300, .lost_s = 40};
   const auto forecast =
