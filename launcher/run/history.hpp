@@ -72,6 +72,8 @@ class History {
   /// Returns the time from a last event before a restart to the beginning of the first step after
   /// it, minus the queue, of all restarts; starts in between that came to no step included.
   double interrupted_seconds() const { return interrupted_seconds_; }
+  /// Returns the accounted time in Slurm's queue between incarnations.
+  double queue_seconds() const { return queue_seconds_; }
   /// Returns whether a restart has reached no step yet. A submission that continues from a
   /// checkpoint was not interrupted before.
   bool is_down() const { return idle_since_ > 0; }

@@ -1,9 +1,13 @@
 // Prints the plan; starts and submits nothing.
 #include <memory>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/experiments/failure_options.hpp"
+#include "launcher/failures/assumptions.hpp"
+#include "launcher/failures/render_forecast.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/ask_stages.hpp"
 #include "launcher/launch/prepare_components.hpp"
@@ -21,11 +25,13 @@ constexpr std::string_view examples =
   dllaunch plan train.yaml --set resources.nodes=4
   dllaunch plan train.yaml --facts lumi.json     for another cluster
   dllaunch plan train.yaml --check               also check files, limits and accounts
+  dllaunch plan train.yaml --failures outages.csv   what failing nodes will cost
   dllaunch plan train.yaml --json
 )";
 
 struct Options {
   PlanOptions plan;
+  FailureQuestion failures;
   bool check = false;
   bool json = false;
 };
@@ -53,6 +59,21 @@ Result<Shown> shown(System& system, const LaunchPlan& plan) {
   return shown;
 }
 
+Result<Ok> add_forecast(System& system, const Options& options, const LaunchPlan& plan,
+                        Shown& shown) {
+  if (!options.failures.asked()) return Ok{};
+  const auto forecast = forecast_of(system, options.failures,
+                                    {.plan = plan,
+                                     .trains = !plan.train_json.empty(),
+                                     .train_json = plan.train_json,
+                                     .work_s = time_limit_s(plan)});
+  if (!forecast) return forecast.error();
+  const double now_s = unix_seconds();
+  shown.document["forecast"] = to_json(*forecast, now_s);
+  shown.text += "\n" + render_forecast(*forecast, now_s);
+  return Ok{};
+}
+
 /// The plan, if there is one, and every problem of the job.
 Result<int> show_checked(System& system, const Options& options) {
   const auto checked = check_job(system, options.plan);
@@ -62,6 +83,10 @@ Result<int> show_checked(System& system, const Options& options) {
   if (!made && report.findings.empty()) return made.error();
   auto found = made ? shown(system, *made) : Result<Shown>(Shown{Json::object(), ""});
   if (!found) return std::move(found).error();
+  if (made) {
+    if (auto added = add_forecast(system, options, *made, *found); !added)
+      return std::move(added).error();
+  }
   if (options.json) {
     found->document["checks"] = to_json(report);
     system.print(json_text(found->document));
@@ -90,14 +115,22 @@ Result<int> show_modular(System& system, const Options& options, const Job& job)
   return report.passed() ? exit_code::success : exit_code_of(as_error(report).kind);
 }
 
+Result<int> no_forecast_of_components() {
+  return Error{ErrorKind::bad_request, "--failures does not know jobs with components",
+               "forecast each component's job file by itself"};
+}
+
 Result<int> show_plan(System& system, const Options& options) {
   if (const auto job = modular_job(system, options.plan.job, options.plan.sets))
-    return show_modular(system, options, *job);
+    return options.failures.asked() ? no_forecast_of_components()
+                                    : show_modular(system, options, *job);
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  const auto found = shown(system, *made);
+  auto found = shown(system, *made);
   if (!found) return found.error();
+  if (auto added = add_forecast(system, options, *made, *found); !added)
+    return std::move(added).error();
   system.print(options.json ? json_text(found->document) : found->text);
   return exit_code::success;
 }
@@ -112,6 +145,7 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("FILE");
   app.add_flag("--local", options->plan.local, "this machine only, even if it has Slurm");
   app.add_flag("--check", options->check, "check for what would fail in the queue or after it");
+  add_failure_options(app, options->failures);
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return show_plan(system, *options); };
 }

@@ -1,0 +1,42 @@
+#include "launcher/cli/commands/experiments/failure_options.hpp"
+
+#include <utility>
+
+#include "launcher/failures/assumptions.hpp"
+#include "launcher/failures/read_failures.hpp"
+
+namespace dllaunch {
+
+void add_failure_options(CommandOptions& app, FailureQuestion& question) {
+  auto* source =
+      app.add_option("--failures", question.source,
+                     "forecast what failing nodes cost, at a cluster profile's rates or those of a "
+                     "CSV file of outages")
+          ->type_name("PROFILE");
+  app.add_option("--assume", question.assumed,
+                 "for the forecast; may be repeated: " + assumption_keys())
+      ->type_name("KEY=TIME")
+      ->allow_extra_args(false)
+      ->needs(source);
+}
+
+Result<FailureForecast> forecast_of(System& system, const FailureQuestion& question,
+                                    const ForecastJob& job) {
+  if (job.plan.launcher != Launcher::slurm)
+    return Error{ErrorKind::unsatisfiable,
+                 "--failures forecasts jobs on Slurm, and this one runs "
+                 "on this machine",
+                 "pass --facts, or name the cluster in the job file"};
+  const auto assumed = parse_assumptions(question.assumed);
+  if (!assumed) return assumed.error();
+  const auto work_s = assumed->work_s ? assumed->work_s : job.work_s;
+  if (!work_s)
+    return Error{ErrorKind::bad_request, "the forecast needs to know how long the job trains",
+                 "pass --assume work=14d, or set resources.time"};
+  const auto rates = read_failure_rates(system, question.source);
+  if (!rates) return rates.error();
+  const auto rules = rules_of(job.plan, job.trains, job.train_json, *assumed);
+  return forecast_failures(*rates, rules, assumed->costs, *work_s);
+}
+
+}  // namespace dllaunch

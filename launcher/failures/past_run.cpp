@@ -1,0 +1,117 @@
+#include "launcher/failures/past_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/time_span.hpp"
+#include "launcher/failures/render_forecast.hpp"
+#include "launcher/os/line_tail.hpp"
+#include "launcher/run/history.hpp"
+#include "launcher/run/journal.hpp"
+#include "support/counted.hpp"
+#include "support/json_fields.hpp"
+
+namespace dllaunch {
+namespace {
+
+bool is_failure(const Attempt& attempt) {
+  switch (attempt.cause) {
+    case Cause::lost_node:
+    case Cause::failed:
+    case Cause::stalled:
+    case Cause::unproven:
+    case Cause::storage:
+      return true;
+    default:
+      return false;
+  }
+}
+
+History read_history(const StoredRun& run) {
+  History history;
+  const auto take = [&](const std::string& line) {
+    const auto event = parse_event(line);
+    if (!event) return;
+    if (time_of(*event) < run.began_at_s)
+      history.recall(*event);
+    else
+      history.take(*event);
+  };
+  LineTail events(run.dir.events());
+  do {
+    for (const auto& line : events.read()) take(line);
+  } while (events.behind());
+  take(events.take_rest());
+  return history;
+}
+
+/// Whether it is as was to be expected.
+std::string verdict(const PastRun& run, const RunForecast& expected) {
+  const auto effective = run.effective();
+  if (!effective) return "";
+  if (*effective < expected.effective.p10) return "; it was worse than 9 of 10 simulated runs";
+  if (*effective > expected.effective.p90) return "; it was better than 9 of 10 simulated runs";
+  return "; it was as 8 of 10 simulated runs";
+}
+
+}  // namespace
+
+std::optional<double> PastRun::effective() const {
+  if (!work_s || !elapsed_s || *elapsed_s <= 0) return std::nullopt;
+  return std::min(1.0, *work_s / *elapsed_s);
+}
+
+PastRun read_past_run(const StoredRun& run) {
+  PastRun past;
+  // A run without Slurm has attempts without a job.
+  const auto attempts = read_journal(run.dir).history;
+  for (const auto& attempt : attempts) {
+    // The newest may still run; another that is cut short ended with the script's node.
+    const bool cut = attempt.cause == Cause::cut_short && &attempt != &attempts.back();
+    if (attempt.job == run.job_id && (cut || is_failure(attempt))) ++past.interruptions;
+  }
+  if (!run.trains) return past;
+  const auto history = read_history(run);
+  if (history.step_seconds() <= 0) return past;
+  past.work_s = history.step_seconds();
+  // What ran before the first event is in the summary alone.
+  past.elapsed_s = std::max(history.span_seconds(), value_at<double>(run.summary, "seconds")) +
+                   history.queue_seconds();
+  past.lost_s = history.lost_seconds();
+  past.down_s = history.interrupted_seconds();
+  return past;
+}
+
+std::string render_past_run(const PastRun& run, const FailureForecast* forecast) {
+  if (run.interruptions == 0 && forecast == nullptr) return "";
+  std::string text =
+      fmt::format("  failures interrupted it {}", counted(run.interruptions, "time"));
+  if (const auto effective = run.effective())
+    text += fmt::format("; effective training time {:.1f} %: lost {}, down {}", 100 * *effective,
+                        time_span(run.lost_s), time_span(run.down_s));
+  text += "\n";
+  if (forecast == nullptr) return text;
+  const auto& expected = forecast->run;
+  text += fmt::format("  forecast     {} interruptions, effective training time {}{}\n",
+                      counts(expected.interruptions), percent(expected.effective),
+                      verdict(run, expected));
+  text += fmt::format("  requeued as a whole it would have been {}\n  rates: {}\n",
+                      percent(forecast->plain.effective), shown_line(forecast->rates.source));
+  return text;
+}
+
+Json to_json(const PastRun& run, const FailureForecast* forecast) {
+  if (run.interruptions == 0 && forecast == nullptr) return nullptr;
+  Json json = {{"interruptions", run.interruptions},
+               {"effective_training_time", json_of(run.effective())},
+               {"work_s", json_of(run.work_s)},
+               {"elapsed_s", json_of(run.elapsed_s)},
+               {"lost_s", run.lost_s},
+               {"down_s", run.down_s}};
+  if (forecast != nullptr) json["forecast"] = to_json(*forecast, 0);
+  return json;
+}
+
+}  // namespace dllaunch
