@@ -295,6 +295,10 @@ Result<bool> Driver::start_next() {
     if (auto started = start(unfinished->number); !started) return std::move(started).error();
     return true;
   }
+  // A trial that a killed driver left at work keeps its place: what comes next depends on its end.
+  const auto held = std::ranges::count_if(
+      held_, [this](const auto& one) { return trial(one.first).state == TrialState::running; });
+  if (running_.size() + static_cast<std::size_t>(held) >= prepared_.slots.size()) return false;
   const auto step = next_step(sweep_);
   if (!step) return false;
   if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
