@@ -1,6 +1,6 @@
-// A rank is killed, and another, on a node of its own, hears nothing of it and does not follow
-// TERM, as one that waits in MPI, on the real test Slurm: nobody waits an hour for Slurm to kill
-// it.
+// On the real test Slurm, with a KillWait of an hour: a rank is killed, and a rank on another node
+// neither notices nor follows TERM, like one that waits in MPI. The supervisor does not wait for
+// Slurm to kill it.
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 

@@ -30,8 +30,7 @@ std::vector<std::string> check_split(const TrainConfig& config) {
   refuse(config.shard, "optimizer.shard",
          "a split layer's optimiser state is divided among the ranks already; leave it out");
   refuse(config.device == "cuda" || config.device == "hip", "device",
-         "GPUs do not compute parts "
-         "of a network yet; use resources.device: cpu");
+         "GPUs do not compute split layers yet; use resources.device: cpu");
   refuse(config.precision == Precision::fp16, "precision fp16",
          "ranks do not share a loss scale; use bf16, which needs none");
   refuse(config.find.batch_size, "batch_size auto",

@@ -34,7 +34,7 @@ TEST(SplitKeys, RefuseWhatSplitLayersCannotDo) {
   };
   refused(R"(, "pipeline": {"stages": 2})", "", "runtime.pipeline: ranks of other stages");
   refused("", R"("optimizer": {"shard": true},)", "optimizer.shard: ");
-  refused("", R"("device": "cuda",)", "device: GPUs do not compute parts");
+  refused("", R"("device": "cuda",)", "device: GPUs do not compute split layers yet");
   refused("", R"("precision": "fp16",)", "precision fp16: ");
   refused("", R"("batch_size": "auto",)", "batch_size auto: ");
   refused("", R"("optimizer": {"lr": "auto"},)", "optimizer.lr auto: ");

@@ -33,7 +33,8 @@ inline std::string newest_checkpoint(const std::filesystem::path& run_dir) {
   return newest;
 }
 
-inline Curve train_on(int ranks, const Json& job, const std::filesystem::path& run_dir) {
+/// Trains this job; without tensors.
+inline Curve losses_on(int ranks, const Json& job, const std::filesystem::path& run_dir) {
   write_text(run_dir / "train.json", job.dump());
   const std::vector<std::string> command{std::string(DLLAUNCH_BIN_DIR) + "/every_loss",
                                          (run_dir / "train.json").string(),
@@ -44,6 +45,11 @@ inline Curve train_on(int ranks, const Json& job, const std::filesystem::path& r
   std::ifstream in(run_dir / "losses");
   for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
   curve.last_epoch = events_of(run_dir, "epoch").back();
+  return curve;
+}
+
+inline Curve train_on(int ranks, const Json& job, const std::filesystem::path& run_dir) {
+  Curve curve = losses_on(ranks, job, run_dir);
   const std::filesystem::path newest = newest_checkpoint(run_dir);
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     auto read = read_safetensors(newest / file);

@@ -7,6 +7,7 @@
 
 #include "runtime/rank/run_ownership.hpp"
 #include "support/json.hpp"
+#include "tests/trainer/training/curve.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -26,33 +27,19 @@ Json small_job() {
     "runtime": {"bucket_mb": 0.05}})");
 }
 
-struct Curve {
-  std::vector<double> losses;
-  Json last_epoch;
-};
-
-Curve losses_on(int ranks, Json job, const std::filesystem::path& run_dir) {
+Curve losses_of(int ranks, Json job, const std::filesystem::path& run_dir) {
   job["batch_size"] = 24 / ranks;
-  write_text(run_dir / "train.json", job.dump());
-  const std::vector<std::string> command{bin + "/every_loss", (run_dir / "train.json").string(),
-                                         (run_dir / "losses").string()};
-  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
-  EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  Curve curve;
-  std::ifstream in(run_dir / "losses");
-  for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
-  curve.last_epoch = events_of(run_dir, "epoch").back();
-  return curve;
+  return losses_on(ranks, job, run_dir);
 }
 
 TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
-  const Curve one = losses_on(1, small_job(), folder / "1");
+  const Curve one = losses_of(1, small_job(), folder / "1");
   ASSERT_EQ(one.losses.size(), 20u);
   EXPECT_LT(one.losses.back(), one.losses.front());
   for (const int ranks : {2, 4}) {
-    const Curve several = losses_on(ranks, small_job(), folder / std::to_string(ranks));
+    const Curve several = losses_of(ranks, small_job(), folder / std::to_string(ranks));
     ASSERT_EQ(several.losses.size(), 20u);
     for (std::size_t i = 0; i < 20; ++i) {
       EXPECT_NEAR(several.losses[i], one.losses[i], 1e-9 * one.losses[i])
@@ -67,13 +54,13 @@ TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
 TEST(Ranks, ARunContinuesOnAnotherNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
-  const Curve whole = losses_on(1, small_job(), folder / "whole");
+  const Curve whole = losses_of(1, small_job(), folder / "whole");
   std::vector<double> losses;
   auto job = small_job();
   // With 5 steps per epoch: within the first, the second and the fourth.
   for (const auto& [ranks, until] : {std::pair(2, 3), {4, 8}, {1, 17}, {3, 20}}) {
     job["max_steps"] = until;
-    const Curve part = losses_on(ranks, job, folder / "parts");
+    const Curve part = losses_of(ranks, job, folder / "parts");
     losses.insert(losses.end(), part.losses.begin(), part.losses.end());
   }
   ASSERT_EQ(losses.size(), 20u);
@@ -89,12 +76,12 @@ TEST(Ranks, ReportsDoNotDependOnTheNumberOfRanks) {
   auto job = small_job();
   job["max_steps"] = 10;
   job["dataset"]["images"] = 470;  // 47 for validation
-  losses_on(1, job, folder / "1");
+  losses_of(1, job, folder / "1");
   const std::string confusion = read_text(folder / "1" / "confusion.csv");
   EXPECT_THAT(confusion, HasSubstr("class 9"));
   for (const int ranks : {2, 4}) {
     const auto run_dir = folder / std::to_string(ranks);
-    losses_on(ranks, job, run_dir);
+    losses_of(ranks, job, run_dir);
     EXPECT_EQ(read_text(run_dir / "confusion.csv"), confusion) << ranks << " ranks";
     EXPECT_EQ(read_text(run_dir / "classes.csv"), read_text(folder / "1" / "classes.csv"));
     const std::string rows = read_text(run_dir / "metrics.csv");
@@ -107,7 +94,7 @@ TEST(Ranks, AccumulatingOnTwoEqualsFour) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
-  const Curve one = losses_on(1, job, folder / "1");
+  const Curve one = losses_of(1, job, folder / "1");
   job["accumulate"] = 2;
   job["batch_size"] = 6;
   write_text(folder / "train.json", job.dump());
