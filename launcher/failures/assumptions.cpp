@@ -46,8 +46,9 @@ std::string assumption_keys() {
   return text;
 }
 
-Result<Assumptions> parse_assumptions(const std::vector<std::string>& words) {
-  Assumptions assumed;
+Result<Assumptions> parse_assumptions(const std::vector<std::string>& words,
+                                      const FailureCosts& costs) {
+  Assumptions assumed{.costs = costs};
   for (const auto& word : words) {
     const auto equals = word.find('=');
     const auto name = std::string_view(word).substr(0, equals);

@@ -17,9 +17,10 @@ struct Assumptions {
   std::optional<double> interval_s = {};  // between checkpoints; nullopt: the job's, or the best
 };
 
-/// "KEY=TIME" each, the last of a key: work, interval, save, detect, node_down, restart, queue.
-/// bad_request: another key, or not a time.
-Result<Assumptions> parse_assumptions(const std::vector<std::string>& words);
+/// "KEY=TIME" each, the last of a key: work, interval, save, detect, node_down, restart, queue. The
+/// other costs are `costs`. bad_request: another key, or not a time.
+Result<Assumptions> parse_assumptions(const std::vector<std::string>& words,
+                                      const FailureCosts& costs = {});
 
 /// "work|interval|save|...", for the help.
 std::string assumption_keys();

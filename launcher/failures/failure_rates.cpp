@@ -97,7 +97,7 @@ double share_hit(int fleet, int nodes, int size, int hit) {
 Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source) {
   if (seen.all.empty())
     return Error{ErrorKind::unsatisfiable,
-                 "no node failed in it: there is nothing to forecast from",
+                 "no node failed in the period that it covers: there is nothing to forecast from",
                  "give the rate that you expect in a cluster profile: failures.node_mtbf"};
   const double period_s = seen.until_s - seen.from_s;
   double down_s = 0;

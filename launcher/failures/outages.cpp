@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -14,6 +13,8 @@
 #include "launcher/base/moment.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/split.hpp"
+#include "launcher/base/trimmed.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -21,13 +22,6 @@ namespace {
 constexpr double day_s = 86400;
 constexpr int most_nodes = 10'000'000;
 constexpr double most_days = 1e6;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r";
-  const auto begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
 
 /// The fields of a line of CSV; quotes keep commas together, and "" is a quote.
 std::vector<std::string> fields_of(std::string_view line) {
@@ -51,11 +45,8 @@ std::vector<std::string> fields_of(std::string_view line) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = end.ec == std::errc() && end.ptr == text.data() + text.size();
-  if (!whole || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const auto number = parse_number<double>(text);  // which reads "inf" and "nan", too
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 /// "2026-11-24"; not an age such as "10m" or a time of today, which moment_in() reads too.
@@ -116,8 +107,8 @@ class Reader {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto found = std::ranges::find(fields, columns[i]);
       if (found == fields.end())
-        return problem(
-            fmt::format("no column '{}' in the first line, which names the columns", columns[i]));
+        return problem(fmt::format(
+            "no column '{}' in the first line, which names them between commas", columns[i]));
       places_[i] = static_cast<std::size_t>(found - fields.begin());
     }
     has_header_ = true;

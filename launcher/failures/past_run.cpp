@@ -47,13 +47,39 @@ History read_history(const StoredRun& run) {
   return history;
 }
 
+void add_mean_costs(const std::vector<Restart>& restarts, PastRun& past) {
+  double here_s = 0;
+  double requeued_s = 0;
+  int here = 0;
+  int requeued = 0;
+  for (const auto& restart : restarts) {
+    if (!restart.down_seconds) continue;
+    const double seconds = *restart.down_seconds + restart.queue_seconds;
+    const bool in_queue = restart.queue_seconds > 0;
+    (in_queue ? requeued_s : here_s) += seconds;
+    ++(in_queue ? requeued : here);
+  }
+  if (here > 0) past.restart_s = here_s / here;
+  if (requeued > 0)
+    past.requeue_s = std::max(0.0, requeued_s / requeued - past.restart_s.value_or(0));
+}
+
 /// Whether it is as was to be expected.
 std::string verdict(const PastRun& run, const RunForecast& expected) {
   const auto effective = run.effective();
   if (!effective) return "";
-  if (*effective < expected.effective.p10) return "; it was worse than 9 of 10 simulated runs";
-  if (*effective > expected.effective.p90) return "; it was better than 9 of 10 simulated runs";
-  return "; it was as 8 of 10 simulated runs";
+  if (*effective < expected.effective.p10) return ": it was worse than 9 of 10 simulated runs";
+  if (*effective > expected.effective.p90) return ": it was better than 9 of 10 simulated runs";
+  return ": it was like 8 of 10 simulated runs";
+}
+
+std::string outcome_words(const PastRun& run) {
+  auto text = counted(run.interruptions, "interruption");
+  if (const auto effective = run.effective())
+    text += fmt::format(", effective training time {:.1f} %: lost {}, down {}, in the queue {}",
+                        100 * *effective, time_span(run.lost_s), time_span(run.down_s),
+                        time_span(run.queue_s));
+  return text;
 }
 
 }  // namespace
@@ -70,7 +96,9 @@ PastRun read_past_run(const StoredRun& run) {
   for (const auto& attempt : attempts) {
     // The newest may still run; another that is cut short ended with the script's node.
     const bool cut = attempt.cause == Cause::cut_short && &attempt != &attempts.back();
-    if (attempt.job == run.job_id && (cut || is_failure(attempt))) ++past.interruptions;
+    if (attempt.job != run.job_id) continue;
+    if (cut || is_failure(attempt)) ++past.interruptions;
+    past.requeues = std::max(past.requeues, attempt.allocation);
   }
   if (!run.trains) return past;
   const auto history = read_history(run);
@@ -81,24 +109,30 @@ PastRun read_past_run(const StoredRun& run) {
                    history.queue_seconds();
   past.lost_s = history.lost_seconds();
   past.down_s = history.interrupted_seconds();
+  past.queue_s = history.queue_seconds();
+  add_mean_costs(history.restarts(), past);
   return past;
+}
+
+FailureCosts costs_met(const PastRun& run, FailureCosts otherwise) {
+  if (run.restart_s) {
+    otherwise.restart_s = *run.restart_s;
+    otherwise.detect_s = otherwise.node_down_s = 0;
+  }
+  if (run.requeue_s) otherwise.queue_s = *run.requeue_s;
+  return otherwise;
 }
 
 std::string render_past_run(const PastRun& run, const FailureForecast* forecast) {
   if (run.interruptions == 0 && forecast == nullptr) return "";
-  std::string text =
-      fmt::format("  failures interrupted it {}", counted(run.interruptions, "time"));
-  if (const auto effective = run.effective())
-    text += fmt::format("; effective training time {:.1f} %: lost {}, down {}", 100 * *effective,
-                        time_span(run.lost_s), time_span(run.down_s));
-  text += "\n";
+  auto text = labelled("failures", outcome_words(run));
   if (forecast == nullptr) return text;
   const auto& expected = forecast->run;
-  text += fmt::format("  forecast     {} interruptions, effective training time {}{}\n",
-                      counts(expected.interruptions), percent(expected.effective),
-                      verdict(run, expected));
-  text += fmt::format("  requeued as a whole it would have been {}\n  rates: {}\n",
-                      percent(forecast->plain.effective), shown_line(forecast->rates.source));
+  text += labelled("forecast", counts(expected.interruptions) + " interruptions, " +
+                                   percent(expected.effective) + verdict(run, expected));
+  text += labelled("", "with plain requeueing " + percent(forecast->plain.effective));
+  text += labelled("", "rates of " + shown_line(forecast->rates.source));
+  text += labelled("", "costs met by the run, or assumed: " + costs_words(forecast->costs));
   return text;
 }
 
@@ -109,8 +143,12 @@ Json to_json(const PastRun& run, const FailureForecast* forecast) {
                {"work_s", json_of(run.work_s)},
                {"elapsed_s", json_of(run.elapsed_s)},
                {"lost_s", run.lost_s},
-               {"down_s", run.down_s}};
-  if (forecast != nullptr) json["forecast"] = to_json(*forecast, 0);
+               {"down_s", run.down_s},
+               {"queue_s", run.queue_s},
+               {"requeues", run.requeues},
+               {"restart_s", json_of(run.restart_s)},
+               {"requeue_s", json_of(run.requeue_s)}};
+  if (forecast != nullptr) json["forecast"] = to_json(*forecast, std::nullopt);
   return json;
 }
 

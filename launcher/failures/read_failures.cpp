@@ -14,7 +14,11 @@ namespace {
 
 Result<FailureRates> rates_of_file(System& system, const std::string& path) {
   auto text = system.read_file(path);
-  if (!text) return std::move(text).error();
+  if (!text) {
+    auto error = std::move(text).error();
+    error.hint = "give a CSV file of outages (docs/how-to/forecast.md), or a cluster profile";
+    return error;
+  }
   const auto seen = parse_outages(*text, path);
   if (!seen) return seen.error();
   constexpr double day_s = 86400;
@@ -28,8 +32,12 @@ Result<FailureRates> rates_of_file(System& system, const std::string& path) {
 }
 
 Result<FailureRates> rates_of_profile(System& system, const std::string& name) {
-  const auto profile = find_profile(system, name);
-  if (!profile) return profile.error();
+  auto profile = find_profile(system, name);
+  if (!profile) {
+    auto error = std::move(profile).error();
+    error.hint += "; a file of outages ends in .csv";
+    return error;
+  }
   if (!profile->failures)
     return Error{
         ErrorKind::bad_request,

@@ -46,6 +46,7 @@ struct Restart {
   std::int64_t lost_steps = 0;
   double lost_seconds = 0;                  // step time lost
   std::optional<double> down_seconds = {};  // absent: no step yet
+  double queue_seconds = 0;                 // in Slurm's queue; not in down_seconds
 };
 
 class History {

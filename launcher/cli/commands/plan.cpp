@@ -6,7 +6,6 @@
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/cli/commands/experiments/failure_options.hpp"
-#include "launcher/failures/assumptions.hpp"
 #include "launcher/failures/render_forecast.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/ask_stages.hpp"
@@ -36,13 +35,25 @@ struct Options {
   bool json = false;
 };
 
-/// A plan, with what the ranks of a pipeline or of split layers would hold.
+/// A plan, with what the ranks of a pipeline or of split layers would hold, and what failures cost.
 struct Shown {
   Json document;
   std::string text;
 };
 
-Result<Shown> shown(System& system, const LaunchPlan& plan) {
+Result<Ok> add_forecast(System& system, const FailureQuestion& question, const LaunchPlan& plan,
+                        Shown& shown) {
+  const auto forecast = forecast_of(
+      system, question,
+      {.plan = plan, .trains = !plan.train_json.empty(), .train_json = plan.train_json});
+  if (!forecast) return forecast.error();
+  const double now_s = unix_seconds();
+  shown.document["forecast"] = to_json(*forecast, now_s);
+  shown.text += "\n" + render_forecast(*forecast, now_s);
+  return Ok{};
+}
+
+Result<Shown> shown(System& system, const LaunchPlan& plan, const FailureQuestion& failures) {
   const auto stages = ask_stages(system, plan);
   if (!stages) return stages.error();
   const auto split = ask_split(system, plan);
@@ -56,22 +67,11 @@ Result<Shown> shown(System& system, const LaunchPlan& plan) {
     shown.document["split_dense"] = to_json(**split);
     shown.text += render_split(**split);
   }
+  if (failures.asked()) {
+    if (auto added = add_forecast(system, failures, plan, shown); !added)
+      return std::move(added).error();
+  }
   return shown;
-}
-
-Result<Ok> add_forecast(System& system, const Options& options, const LaunchPlan& plan,
-                        Shown& shown) {
-  if (!options.failures.asked()) return Ok{};
-  const auto forecast = forecast_of(system, options.failures,
-                                    {.plan = plan,
-                                     .trains = !plan.train_json.empty(),
-                                     .train_json = plan.train_json,
-                                     .work_s = time_limit_s(plan)});
-  if (!forecast) return forecast.error();
-  const double now_s = unix_seconds();
-  shown.document["forecast"] = to_json(*forecast, now_s);
-  shown.text += "\n" + render_forecast(*forecast, now_s);
-  return Ok{};
 }
 
 /// The plan, if there is one, and every problem of the job.
@@ -81,12 +81,9 @@ Result<int> show_checked(System& system, const Options& options) {
   const auto& made = checked->plan;
   const auto& report = checked->report;
   if (!made && report.findings.empty()) return made.error();
-  auto found = made ? shown(system, *made) : Result<Shown>(Shown{Json::object(), ""});
+  auto found =
+      made ? shown(system, *made, options.failures) : Result<Shown>(Shown{Json::object(), ""});
   if (!found) return std::move(found).error();
-  if (made) {
-    if (auto added = add_forecast(system, options, *made, *found); !added)
-      return std::move(added).error();
-  }
   if (options.json) {
     found->document["checks"] = to_json(report);
     system.print(json_text(found->document));
@@ -127,10 +124,8 @@ Result<int> show_plan(System& system, const Options& options) {
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  auto found = shown(system, *made);
+  const auto found = shown(system, *made, options.failures);
   if (!found) return found.error();
-  if (auto added = add_forecast(system, options, *made, *found); !added)
-    return std::move(added).error();
   system.print(options.json ? json_text(found->document) : found->text);
   return exit_code::success;
 }

@@ -97,7 +97,8 @@ Result<std::optional<FailureForecast>> forecast_if_asked(System& system, const O
                               {.plan = run.plan,
                                .trains = run.trains,
                                .train_json = train ? *train : std::string(),
-                               .work_s = past.work_s});
+                               .work_s = past.work_s,
+                               .costs = costs_met(past)});
   if (!forecast) return std::move(forecast).error();
   return std::optional(*std::move(forecast));
 }

@@ -60,7 +60,7 @@ TEST(NodeOutages, MistakesAreNamedWithTheirLine) {
   const std::string head = "node,failed,repaired\n";
   EXPECT_EQ(problem_in(""), "o.csv:1: no line 'node,failed,repaired'");
   EXPECT_EQ(problem_in("a,b\n"),
-            "o.csv:1: no column 'node' in the first line, which names the columns");
+            "o.csv:1: no column 'node' in the first line, which names them between commas");
   EXPECT_EQ(problem_in(head + "\nn1,2,1\n"), "o.csv:3: it was repaired before it failed");
   EXPECT_EQ(problem_in(head + ",1,2\n"), "o.csv:2: no name of a node");
   EXPECT_EQ(problem_in(head + "n1,10m,\n"),

@@ -51,9 +51,25 @@ TEST(PastRun, IsWhatItsRecordsTell) {
   EXPECT_DOUBLE_EQ(past.work_s.value(), 200) << "20 steps";
   EXPECT_NEAR(past.elapsed_s.value(), 300, 0.2) << "with the queue";
   EXPECT_DOUBLE_EQ(past.lost_s, 40);
+  EXPECT_EQ(past.requeues, 1);
+  EXPECT_DOUBLE_EQ(past.queue_s, 20);
+  EXPECT_FALSE(past.restart_s) << "none in the same allocation";
+  EXPECT_DOUBLE_EQ(past.requeue_s.value(), 70) << "from step 10 to the next step";
   EXPECT_NEAR(past.effective().value(), 2.0 / 3, 0.001);
   const auto text = render_past_run(past, nullptr);
-  EXPECT_THAT(text, HasSubstr("interrupted it 1 time; effective training time 66.7 %: lost 40 s"));
+  EXPECT_THAT(text,
+              HasSubstr("failures     1 interruption, effective training time 66.7 %: lost 40 s,"));
+}
+
+TEST(PastRun, WhatItMetIsWhatFailuresCost) {
+  const FailureCosts otherwise{.save_s = 7, .detect_s = 1, .restart_s = 2, .queue_s = 3};
+  const auto met = costs_met({.restart_s = 25, .requeue_s = 1500}, otherwise);
+  EXPECT_EQ(met.save_s, 7) << "no record tells it";
+  EXPECT_EQ(met.restart_s, 25);
+  EXPECT_EQ(met.detect_s + met.node_down_s, 0) << "in the restart";
+  EXPECT_EQ(met.queue_s, 1500);
+  EXPECT_EQ(costs_met({}, otherwise).restart_s, 2);
+  EXPECT_EQ(costs_met({}, otherwise).queue_s, 3);
 }
 
 /// The attempt on a node that was lost with the script has no end in the journal.
@@ -81,10 +97,10 @@ TEST(PastRun, IsComparedWithAForecast) {
                         {.save_s = 0, .restart_s = 5, .queue_s = 20}, 200);
   const auto text = render_past_run(past, &forecast);
   EXPECT_THAT(text, HasSubstr("forecast "));
-  EXPECT_THAT(text, HasSubstr("it was worse than 9 of 10 simulated runs"));
+  EXPECT_THAT(text, HasSubstr(": it was worse\n               than 9 of 10 simulated runs"));
   const auto json = to_json(past, &forecast);
   EXPECT_EQ(json.at("interruptions"), 1);
-  EXPECT_TRUE(json.at("forecast").is_object());
+  EXPECT_TRUE(json.at("forecast").at("this_job").at("finish").is_null()) << "it is over";
 }
 
 TEST(PastRun, OfACommandTheTimesAreUnknown) {
@@ -98,7 +114,7 @@ TEST(PastRun, OfACommandTheTimesAreUnknown) {
   const auto past = read_past_run(*run);
   EXPECT_EQ(past.interruptions, 1);
   EXPECT_FALSE(past.effective());
-  EXPECT_EQ(render_past_run(past, nullptr), "  failures interrupted it 1 time\n");
+  EXPECT_EQ(render_past_run(past, nullptr), "  failures     1 interruption\n");
 }
 
 }  // namespace

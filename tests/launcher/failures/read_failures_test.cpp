@@ -24,7 +24,7 @@ TEST(ReadFailures, AProfileWithoutThemIsNoSource) {
   const auto rates = read_failure_rates(system, "lumi-g");
   ASSERT_FALSE(rates);
   EXPECT_EQ(rates.error().what, "cluster profile lumi-g does not say how often nodes fail");
-  EXPECT_FALSE(read_failure_rates(system, "atlantis"));
+  EXPECT_THAT(read_failure_rates(system, "atlantis").error().hint, HasSubstr("ends in .csv"));
 }
 
 TEST(ReadFailures, OfAFileOfOutages) {
@@ -39,7 +39,7 @@ TEST(ReadFailures, OfAFileOfOutages) {
   EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("o.csv:2: "));
   system.files["o.csv"] = "node,failed,repaired\n";
   EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("o.csv: no node failed"));
-  EXPECT_FALSE(read_failure_rates(system, "missing.csv"));
+  EXPECT_THAT(read_failure_rates(system, "missing.csv").error().hint, HasSubstr("forecast.md"));
 }
 
 }  // namespace

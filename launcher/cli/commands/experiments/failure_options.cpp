@@ -12,7 +12,10 @@ void add_failure_options(CommandOptions& app, FailureQuestion& question) {
       app.add_option("--failures", question.source,
                      "forecast what failing nodes cost, at a cluster profile's rates or those of a "
                      "CSV file of outages")
-          ->type_name("PROFILE");
+          ->type_name("PROFILE")
+          ->check([](const std::string& value) {
+            return value.empty() ? "names a cluster profile or a CSV file of outages" : "";
+          });
   app.add_option("--assume", question.assumed,
                  "for the forecast; may be repeated: " + assumption_keys())
       ->type_name("KEY=TIME")
@@ -27,15 +30,20 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
                  "--failures forecasts jobs on Slurm, and this one runs "
                  "on this machine",
                  "pass --facts, or name the cluster in the job file"};
-  const auto assumed = parse_assumptions(question.assumed);
+  const auto assumed = parse_assumptions(question.assumed, job.costs);
   if (!assumed) return assumed.error();
-  const auto work_s = assumed->work_s ? assumed->work_s : job.work_s;
+  auto rules = rules_of(job.plan, job.trains, job.train_json, *assumed);
+  auto work_s = assumed->work_s ? assumed->work_s : job.work_s;
+  if (!work_s) {
+    work_s = time_limit_s(job.plan);
+    // Work as long as the limit does not end within it.
+    if (!rules.requeue_timeout) rules.limit_s = 0;
+  }
   if (!work_s)
     return Error{ErrorKind::bad_request, "the forecast needs to know how long the job trains",
                  "pass --assume work=14d, or set resources.time"};
   const auto rates = read_failure_rates(system, question.source);
   if (!rates) return rates.error();
-  const auto rules = rules_of(job.plan, job.trains, job.train_json, *assumed);
   return forecast_failures(*rates, rules, assumed->costs, *work_s);
 }
 

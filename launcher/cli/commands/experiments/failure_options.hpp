@@ -26,7 +26,8 @@ struct ForecastJob {
   const RunOutline& plan;
   bool trains = false;
   std::string train_json = {};        // what the built-in trainer gets
-  std::optional<double> work_s = {};  // if `work` is not assumed
+  std::optional<double> work_s = {};  // if `work` is not assumed; nullopt: the time limit
+  FailureCosts costs = {};            // if they are not assumed
 };
 
 /// unsatisfiable: it does not run through Slurm. bad_request: the rates or an assumption, or

@@ -12,6 +12,7 @@ namespace dllaunch {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Result<int> plan_with(FakeSystem& system, const std::vector<std::string>& more) {
   system.node = *synthetic_topology("cores:2");
@@ -28,7 +29,8 @@ Result<int> plan_with(FakeSystem& system, const std::vector<std::string>& more) 
 TEST(FailureOptions, ForecastBehindThePlan) {
   FakeSystem system;
   ASSERT_TRUE(plan_with(system, {"--facts", "lumi.json", "--failures", "generic-nvidia"}));
-  EXPECT_THAT(system.printed, HasSubstr("\nfailures: 2 d of training on 4 nodes, 2000 simulated"));
+  EXPECT_THAT(system.printed, HasSubstr("\nfailures: 2 d of training on 4 nodes\n"));
+  EXPECT_THAT(system.printed, Not(HasSubstr("never"))) << "the time limit is not in its way";
   system.printed.clear();
   ASSERT_TRUE(plan_with(system, {"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume",
                                  "work=5d", "--assume", "queue=3h", "--json"}));
@@ -46,6 +48,7 @@ TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
   EXPECT_THAT(problem({"--local", "--set", "resources.nodes=1", "--failures", "generic-nvidia"}),
               HasSubstr("jobs on Slurm"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", ""}), HasSubstr("--failures"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--assume", "work=1d"}),
               HasSubstr("--assume requires --failures"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume", "x"}),
