@@ -63,6 +63,30 @@ else()
   dllaunch_capability(DLLAUNCH_MPI off "no mpicc: dllaunch build-mpi-module makes the module later")
 endif()
 
+# Native stacks of ranks (launcher/autopsy): the library is opened by name, where there is one.
+find_path(LIBDW_INCLUDE_DIR elfutils/libdwfl.h)
+set(DLLAUNCH_LIBDW_CPU "")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(DLLAUNCH_LIBDW_CPU x86)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(DLLAUNCH_LIBDW_CPU arm)
+endif()
+if(LIBDW_INCLUDE_DIR AND DLLAUNCH_LIBDW_CPU)
+  option(DLLAUNCH_LIBDW "native stacks of ranks" ON)
+  if(DLLAUNCH_LIBDW)
+    dllaunch_capability(DLLAUNCH_LIBDW on "${LIBDW_INCLUDE_DIR}/elfutils")
+  else()
+    dllaunch_capability(DLLAUNCH_LIBDW off "as asked")
+  endif()
+else()
+  set(DLLAUNCH_LIBDW OFF)
+  if(NOT LIBDW_INCLUDE_DIR)
+    dllaunch_capability(DLLAUNCH_LIBDW off "no elfutils/libdwfl.h: apt-get install libdw-dev")
+  else()
+    dllaunch_capability(DLLAUNCH_LIBDW off "no register numbers for ${CMAKE_SYSTEM_PROCESSOR}")
+  endif()
+endif()
+
 # oneDNN 2 or 3, without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
 # must be the compiler's, which libdnnl is linked with. DNNL_DIR, in CMake or the environment, is the
 # prefix of a oneDNN outside the system's folders.

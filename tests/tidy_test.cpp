@@ -81,6 +81,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
     {"sodium", {"support/network/proof.cpp"}},
+    {"elfutils/", {"launcher/autopsy/native_stacks.cpp"}},
 };
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.
@@ -139,11 +140,16 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"trainer/models/resnet152v2.cpp", "resnet_v2_test.cpp"},
     {"trainer/commands/main.cpp",
      "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
+    {"launcher/supervise/decision_record.cpp", "supervisor_test.cpp: decisions carried out later"},
+    {"launcher/supervise/incarnations.cpp", "supervisor_test.cpp: starts that take over"},
     {"launcher/cli/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/cli/commands/",
      "run as a program by commands_test.cpp, program_test.cpp and tests/end_to_end"},
     {"topology/diagnosis/diagnosis_context.cpp",
      "what all rules share: topology/diagnosis_*_test.cpp"},
+    {"launcher/autopsy/native_stacks_off.cpp", "one sentence, where elfutils is missing"},
+    {"launcher/autopsy/registers_arm.cpp", "native_stacks_test.cpp, on Arm"},
+    {"launcher/autopsy/registers_x86.cpp", "native_stacks_test.cpp: without them no frame but one"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/cli/command_options.cpp", "command_line_test.cpp and commands_test.cpp"},
     {"launcher/cli/command_help.cpp", "the golden help texts of commands_test.cpp"},

@@ -145,6 +145,11 @@ Books books_of(const RunReadings& readings, const RunOutline& plan) {
   books.wasted = {.seconds = wasted,
                   .core_hours = hours_of(&NodeShare::cores, wasted),
                   .gpu_hours = hours_of(&NodeShare::gpus, wasted)};
+  const double held = readings.held_seconds;
+  if (held > 0)
+    books.held = {.seconds = held,
+                  .core_hours = hours_of(&NodeShare::cores, held),
+                  .gpu_hours = hours_of(&NodeShare::gpus, held)};
   return books;
 }
 
@@ -162,7 +167,10 @@ Books sum_of(const Books& earlier, const Books& later) {
       .energy_seconds = known(earlier.energy_seconds, later.energy_seconds),
       .wasted = {.seconds = both(earlier.wasted.seconds, later.wasted.seconds),
                  .core_hours = both(earlier.wasted.core_hours, later.wasted.core_hours),
-                 .gpu_hours = both(earlier.wasted.gpu_hours, later.wasted.gpu_hours)}};
+                 .gpu_hours = both(earlier.wasted.gpu_hours, later.wasted.gpu_hours)},
+      .held = {.seconds = known(earlier.held.seconds, later.held.seconds),
+               .core_hours = known(earlier.held.core_hours, later.held.core_hours),
+               .gpu_hours = known(earlier.held.gpu_hours, later.held.gpu_hours)}};
 }
 
 std::vector<std::pair<std::string, std::string>> hour_words(const Json& summary) {
@@ -182,6 +190,8 @@ std::vector<std::pair<std::string, std::string>> book_words(const Json& summary)
   words.emplace_back("energy", energy_words(summary));
   const auto wasted = wasted_words(value_at<Json>(summary, "wasted"));
   if (!wasted.empty()) words.emplace_back("wasted by interruptions", wasted);
+  if (const auto held = value_at<Json>(summary, "held"); held.is_object())
+    words.emplace_back("held after errors", wasted_words(held));
   return words;
 }
 

@@ -19,6 +19,7 @@ struct RunReadings {
   std::optional<double> seconds = {};         // in its allocations; of an array all tasks
   std::optional<double> nodes = {};           // that it had on average; nullopt: as planned
   std::optional<double> wasted_seconds = {};  // by interruptions
+  double held_seconds = 0;                    // after errors, for `dllaunch retry`
   EventReadings events = {};
   std::vector<std::optional<std::int64_t>> kernel_peaks = {};  // by rank; empty: unknown
   JobUsage slurm = {};

@@ -76,6 +76,10 @@ Books read_books(System& system, const RunOutline& plan, const RunDir& dir, cons
   // Neither events nor Slurm tell how long it ran: as of a `run:` whose dllaunch was killed.
   if (readings.seconds == 0.0 && !outcome.queue_seconds) readings.seconds.reset();
   if (!plan.array) readings.nodes = nodes_of(plan, dir, readings.seconds);
+  const auto held = held_time(file_end(dir.path + "/supervisor.jsonl", most_bytes), began_s);
+  readings.held_seconds = held.all;
+  // Events tell of what a start followed.
+  if (readings.wasted_seconds) *readings.wasted_seconds += held.in_vain;
   // Restarts of an array's tasks are in their own directories.
   if (plan.array) readings.wasted_seconds.reset();
   if (plan.launcher == Launcher::slurm) {

@@ -12,7 +12,7 @@ namespace dllaunch {
 
 /// Seconds that interruptions cost, as goodput counts them (history.hpp): the step time that was
 /// lost, and the down times up to the first step's beginning. 0 without a restart; nullopt if there
-/// was one of which events tell nothing, as with `run:`.
+/// was one of which events tell nothing, as with `run:`. A hold without a retry is not in it.
 std::optional<double> wasted_seconds(const History& history, int restarts);
 
 /// The hours of the newest submission so far. `seconds`: how long it has been running, if known,

@@ -60,7 +60,8 @@ std::vector<HelpRow> example_rows(std::string_view text) {
 }
 
 /// Groups of commands that few people type, listed on one line each.
-constexpr std::string_view on_one_line[] = {"Experiments", "Inside a job", "Set-up and help"};
+constexpr std::string_view on_one_line[] = {"Experiments and hangs", "Inside a job",
+                                            "Set-up and help"};
 
 std::string names_of(const CommandGroup& group) {
   std::vector<std::string_view> names;

@@ -79,8 +79,10 @@ struct Recovery {
   int max_restarts = 3;
   RequeueOn requeue_on = {};
   PreflightWhen preflight = PreflightWhen::restarts;
-  int spare_nodes = 0;   // requested from Slurm in addition to resources.nodes
-  int min_nodes = 0;     // enough to go on with; 0: all of resources.nodes
+  int spare_nodes = 0;  // requested from Slurm in addition to resources.nodes
+  int min_nodes = 0;    // enough to go on with; 0: all of resources.nodes
+  bool autopsy = true;
+  std::optional<std::string> hold_on_error = {};  // a time in Slurm's form
   bool written = false;  // set by the user: with `run:`, the command handles the signal
 };
 

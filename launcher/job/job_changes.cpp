@@ -68,8 +68,25 @@ constexpr std::array<std::string_view, 52> free_keys = {
     "runtime.stall_abort_seconds",
 };
 
+/// What the ranks read when they start: neither the allocation nor its script has used it.
+/// With runtime.*, but for what srun's options follow.
+constexpr std::array<std::string_view, 6> keys_of_ranks = {
+    "run",
+    "train",
+    "environment.variables",
+    "recovery.max_restarts",
+    "recovery.preflight",
+    "recovery.hold_on_error",
+};
+
 bool may_change(const std::string& key) {
   return std::ranges::find(free_keys, key) != free_keys.end();
+}
+
+bool is_of_ranks(const std::string& key) {
+  if (key == "runtime.transport" || key == "runtime.allreduce") return false;
+  return key.starts_with("runtime.") ||
+         std::ranges::find(keys_of_ranks, key) != keys_of_ranks.end();
 }
 
 const Json& at(const Json& object, const std::string& key) {
@@ -84,27 +101,41 @@ std::string shown(const std::string& path, const Json& value) {
   return shell_join(value.get<std::vector<std::string>>());
 }
 
+/// `skips`: whether differences at a path and below do not count.
 void compare(const std::string& path, const Json& before, const Json& now,
-             std::vector<std::string>& changes) {
-  if (may_change(path) || before == now) return;
+             bool (*skips)(const std::string& path), std::vector<std::string>& changes) {
+  if (skips(path) || before == now) return;
   if (!before.is_object() || !now.is_object()) {
     changes.push_back(path + ": " + shown(path, before) + " -> " + shown(path, now));
     return;
   }
   const std::string prefix = path.empty() ? "" : path + ".";
   for (const auto& [key, value] : now.items())
-    compare(prefix + key, at(before, key), value, changes);
+    compare(prefix + key, at(before, key), value, skips, changes);
   for (const auto& [key, value] : before.items()) {
-    if (!now.contains(key)) compare(prefix + key, value, Json(), changes);
+    if (!now.contains(key)) compare(prefix + key, value, Json(), skips, changes);
   }
+}
+
+std::vector<std::string> compared(const Json& before, const Json& now,
+                                  bool (*skips)(const std::string& path)) {
+  std::vector<std::string> changes;
+  compare("", before, now, skips, changes);
+  return changes;
 }
 
 }  // namespace
 
 std::vector<std::string> changes_that_matter(const Json& before, const Json& now) {
-  std::vector<std::string> changes;
-  compare("", before, now, changes);
-  return changes;
+  return compared(before, now, may_change);
+}
+
+std::vector<std::string> all_changes(const Json& before, const Json& now) {
+  return compared(before, now, [](const std::string&) { return false; });
+}
+
+std::vector<std::string> changes_beyond_ranks(const Json& before, const Json& now) {
+  return compared(before, now, is_of_ranks);
 }
 
 }  // namespace dllaunch

@@ -13,4 +13,11 @@ namespace dllaunch {
 /// between runs in one directory. Pure.
 std::vector<std::string> changes_that_matter(const Json& before, const Json& now);
 
+/// All differences, in the same form.
+std::vector<std::string> all_changes(const Json& before, const Json& now);
+
+/// The differences that another start of the ranks in the same allocation cannot take up, in the
+/// same form: those in what the allocation, its script or the ranks' starter has used already.
+std::vector<std::string> changes_beyond_ranks(const Json& before, const Json& now);
+
 }  // namespace dllaunch

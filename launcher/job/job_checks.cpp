@@ -355,6 +355,14 @@ void check_min_nodes(const YamlNode& root, std::vector<YamlProblem>& problems) {
                         "train.batch_size: auto it is not known: set train.global_batch"});
 }
 
+void check_hold(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* hold = key_at(root, "recovery.hold_on_error");
+  if (text_at(root, "recovery.hold_on_error").empty() || text_at(root, "array").empty()) return;
+  problems.push_back({hold->value->mark,
+                      "recovery.hold_on_error does not go with array: each task would keep its "
+                      "own nodes, and dllaunch retry starts one run"});
+}
+
 }  // namespace
 
 std::vector<YamlProblem> check_together(const YamlNode& root) {
@@ -373,6 +381,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_stalls(root, problems);
   check_spare_nodes(root, problems);
   check_min_nodes(root, problems);
+  check_hold(root, problems);
   check_memory(root, problems);
   check_spread(root, problems);
   check_switches(root, problems);

@@ -79,6 +79,16 @@ struct ReadJob {
   bool unknown_keys = false;
 };
 
+/// Whether the job file has the block, which says that a command can be restarted and signalled. An
+/// autopsy alone asks nothing of it.
+bool declares_recovery(const YamlNode& root) {
+  const YamlNode* block = entry_of(root, "recovery");
+  if (block == nullptr) return false;
+  return block->entries.empty() || std::ranges::any_of(block->entries, [](const YamlEntry& entry) {
+           return entry.key != "autopsy";
+         });
+}
+
 ReadJob read_job(YamlNode& root) {
   ReadJob read;
   read.problems = correct_keys(job_schema(), root);
@@ -94,7 +104,7 @@ ReadJob read_job(YamlNode& root) {
   if (!read.problems.empty()) return read;
   resolved.erase("components");
   read.job = job_from_json(std::move(resolved));
-  read.job->recovery.written = entry_of(root, "recovery") != nullptr;
+  read.job->recovery.written = declares_recovery(root);
   const auto* runtime = entry_of(root, "runtime");
   read.job->stall_abort_written =
       runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
@@ -202,7 +212,10 @@ Json stored_json(const Job& job) {
     return stored;
   }
   // The key's presence means that the user set it: do not write defaults.
-  if (!job.recovery.written) stored.erase("recovery");
+  if (!job.recovery.written) {
+    stored.erase("recovery");
+    if (!job.recovery.autopsy) stored["recovery"] = {{"autopsy", false}};
+  }
   if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
     stored["runtime"].erase("stall_abort_seconds");
   return stored;

@@ -188,7 +188,10 @@ Job job_from_json(Json resolved) {
                   .requeue_on = requeue_on(resolved["recovery"]["requeue_on"]),
                   .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>()),
                   .spare_nodes = resolved["recovery"]["spare_nodes"],
-                  .min_nodes = resolved["recovery"]["min_nodes"]};
+                  .min_nodes = resolved["recovery"]["min_nodes"],
+                  .autopsy = resolved["recovery"]["autopsy"]};
+  const Json& hold = resolved["recovery"]["hold_on_error"];
+  if (!hold.is_null()) job.recovery.hold_on_error = text_of(hold);
   const Json& study = resolved["study"];
   if (!study["value"].is_null()) job.study.value = study["value"];
   if (!study["step"].is_null()) job.study.step = study["step"];

@@ -415,6 +415,18 @@ std::vector<JobKey> recovery_keys() {
        .initial = 0,
        .doc = "fewest nodes to start on and to go on with when nodes fail, with the same global "
               "batch; resources.nodes: 2-4 sets both; 0: as many as resources.nodes"},
+      {.path = "recovery.hold_on_error",
+       .rules = slurm_duration(),
+       .initial = nullptr,
+       .doc = "how long the allocation is kept after an error of the program itself, for "
+              "`dllaunch retry` (docs/how-to/fix-and-go-on.md); it is charged meanwhile; null: not "
+              "at all",
+       .example = "30m"},
+      {.path = "recovery.autopsy",
+       .rules = flag(),
+       .initial = true,
+       .doc = "keep the stacks of all ranks in RUN/autopsy before ranks that hang are ended "
+              "(docs/how-to/stacks.md); prepares the Python of ranks for that"},
   };
 }
 

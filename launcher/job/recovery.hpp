@@ -40,6 +40,10 @@ struct RecoveryPlan {
   int spare_nodes = 0;
   /// Nodes on which the ranks start at least, of those that the plan has; 0: all of them.
   int min_nodes = 0;
+  /// Seconds that the allocation is kept after an error of the program; 0: not at all.
+  double hold_seconds = 0;
+  /// Whether the stacks of all ranks are kept before ranks that hang are ended.
+  bool autopsy = false;
 
   bool elastic() const { return min_nodes > 0; }
 };

@@ -109,7 +109,8 @@ std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) 
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
   expand_node_range(root, problems);
-  for (const char* key : {"resources.time", "resources.switches.wait", "sweep.time"})
+  for (const char* key :
+       {"resources.time", "resources.switches.wait", "sweep.time", "recovery.hold_on_error"})
     expand_value(root, key, time_of_short);
   for (const char* key : {"per_node", "per_rank", "per_gpu"})
     expand_value(root, fmt::format("resources.memory.{}", key), memory_of_short);

@@ -146,6 +146,9 @@ Result<Ok> fit_into(JobAllocation& allocation, LaunchPlan& plan) {
                  "false, cpus_per_rank: N}"};
   auto& recovery = plan.recovery;
   recovery.requeue_on = {.timeout = false, .preempted = false, .node_fail = false};
+  if (std::exchange(recovery.hold_seconds, 0) > 0)
+    plan.warnings.push_back(
+        "recovery.hold_on_error has no effect with --allocated: the allocation stays anyway");
   recovery.spare_nodes =
       std::min(recovery.spare_nodes, static_cast<int>(hosts->size()) - plan.nodes);
   hosts->resize(needed + static_cast<std::size_t>(recovery.spare_nodes));

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/shown_line.hpp"
@@ -119,12 +120,23 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
 }
 
 /// For the current job; omitted if all went well.
-std::string supervisor_words(const StoredRun& run, const Journal& journal) {
+std::string supervisor_words(const StoredRun& run, const Journal& journal, bool over) {
   const auto& last = journal.last;
   if (!last || last->status == RunStatus::completed) return "";
   const bool ours = last->job == run.job_id || last->time >= run.began_at_s - 1;
   if (!ours) return "";
-  return words_of(*last);
+  if (last->next != Next::hold) return words_of(*last);
+  if (journal.retry && journal.retry->time >= last->time) return words_of(*journal.retry);
+  return over ? words_of(*last) : hold_words(*last, run.dir);
+}
+
+/// Of stacks that were kept since the run was submitted.
+std::string stack_words(const StoredRun& run) {
+  const auto stacks = newest_stacks(run.dir.path);
+  if (!stacks || stacks->time_s < run.began_at_s - 1) return "";
+  const std::string words =
+      stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence;
+  return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
 }
 
 /// Returns the commands to type next.
@@ -199,7 +211,8 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
-  status.supervisor = supervisor_words(status.run_state.run, journal);
+  status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
+  status.stacks = stack_words(status.run_state.run);
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
   status.restarts =
@@ -234,6 +247,7 @@ std::string render_status(const RunStatusView& status) {
   for (const auto& refused : status.totals.refused())
     text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
   text += line_of("supervisor", status.supervisor);
+  text += line_of("stacks", status.stacks);
   text += goodput_words(status);
   text += restart_lines(status);
   const auto components = lines_of(status.components);
@@ -258,6 +272,7 @@ Json to_json(const RunStatusView& status) {
   document["lost_seconds"] = history.lost_seconds();
   document["restart_list"] = json_of(history.restarts());
   document["supervisor"] = or_null(status.supervisor);
+  if (!status.stacks.empty()) document["stacks"] = status.stacks;
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

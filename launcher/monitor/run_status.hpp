@@ -27,6 +27,7 @@ struct RunStatusView {
   std::string checkpoint = {};  // newest; empty: none
   std::optional<double> checkpoint_age_s = {};
   std::string supervisor = {};                  // last action and reason; empty: none
+  std::string stacks = {};                      // of ranks that hung; empty: none were kept
   int restarts = 0;                             // of the ranks
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run

@@ -41,7 +41,14 @@ std::optional<Descendant> read_process(pid_t pid) {
   return process;
 }
 
-std::vector<Descendant> all_processes() {
+void reap_orphans() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+}  // namespace
+
+std::vector<Descendant> processes_here() {
   std::vector<Descendant> all;
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return all;
@@ -54,15 +61,11 @@ std::vector<Descendant> all_processes() {
   return all;
 }
 
-void reap_orphans() {
-  while (waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
+std::vector<Descendant> descendants_of(pid_t root) {
+  return descendants_of(root, processes_here());
 }
 
-}  // namespace
-
-std::vector<Descendant> descendants_of(pid_t root) {
-  const auto all = all_processes();
+std::vector<Descendant> descendants_of(pid_t root, const std::vector<Descendant>& all) {
   std::vector<Descendant> below;
   std::set<pid_t> known = {root};
   // A child may have a smaller pid than its parent: repeat until nothing is added.

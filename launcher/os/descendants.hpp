@@ -17,8 +17,14 @@ struct Descendant {
   bool zombie = false;
 };
 
+/// All processes of this machine.
+std::vector<Descendant> processes_here();
+
 /// All descendants of process `root`, parents before children.
 std::vector<Descendant> descendants_of(pid_t root);
+
+/// The same among `all`, for several roots: reading thousands of processes takes a while.
+std::vector<Descendant> descendants_of(pid_t root, const std::vector<Descendant>& all);
 
 /// A variable from the environment a process had at exec; nullopt if the process is gone or not
 /// readable.

@@ -36,6 +36,10 @@ Result<Ok> check_component(const std::string& name, const LaunchPlan& plan) {
     return Error{ErrorKind::bad_request,
                  within(name, "recovery.spare_nodes does not combine with components"),
                  "remove it: a job that loses a node is requeued as a whole"};
+  if (plan.recovery.hold_seconds > 0)
+    return Error{ErrorKind::bad_request,
+                 within(name, "recovery.hold_on_error does not combine with components"),
+                 "remove it: the other components would wait, and be charged, too"};
   if (plan.recovery.elastic())
     return Error{ErrorKind::bad_request,
                  within(name, "recovery.min_nodes does not combine with components"),

@@ -17,6 +17,7 @@
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/plan/transport_plan.hpp"
+#include "launcher/slurm/slurm_time.hpp"
 #include "runtime/rank/transport.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
@@ -128,13 +129,15 @@ void fix_global_batch(LaunchPlan& plan) {
 /// Commands not declared restartable are left to Slurm. Commands without a declared stall limit
 /// never count as stalled.
 RecoveryPlan recovery_of(const Job& job) {
-  RecoveryPlan recovery;
+  RecoveryPlan recovery{.autopsy = job.recovery.autopsy};
   if (trains(job) || job.recovery.written) {
     recovery.max_restarts = job.recovery.max_restarts;
     recovery.requeue_on = job.recovery.requeue_on;
     recovery.preflight = job.recovery.preflight;
     recovery.spare_nodes = job.recovery.spare_nodes;
     recovery.min_nodes = std::min(job.recovery.min_nodes, job.resources.nodes);
+    const auto hold = parse_slurm_seconds(job.recovery.hold_on_error.value_or(""));
+    recovery.hold_seconds = static_cast<double>(hold.value_or(0));
   }
   const auto limit = job.runtime.find("stall_abort_seconds");
   const bool looks = trains(job) || job.stall_abort_written;
@@ -245,6 +248,11 @@ void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan) {
   };
   leave_out(plan.recovery.spare_nodes, "spare_nodes");
   leave_out(plan.recovery.min_nodes, "min_nodes");
+}
+
+void leave_out_hold(std::string_view why, LaunchPlan& plan) {
+  if (std::exchange(plan.recovery.hold_seconds, 0) != 0)
+    plan.warnings.push_back(fmt::format("recovery.hold_on_error has no effect: {}", why));
 }
 
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {

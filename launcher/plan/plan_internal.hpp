@@ -46,6 +46,9 @@ std::string idle_words(const Placement& placement);
 /// Removes spare nodes; a warning says `why`.
 void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan);
 
+/// Keeps no allocation after an error; a warning says `why`.
+void leave_out_hold(std::string_view why, LaunchPlan& plan);
+
 /// Whether another scheduler's starter gives a rank no means to identify itself to the shim.
 bool tells_ranks_nothing(const LaunchPlan& plan);
 

@@ -15,6 +15,7 @@ constexpr std::string_view launchers[] = {"local", "slurm"};
 constexpr std::string_view mode_names[] = {"cores", "core", "numa"};
 constexpr std::string_view order_names[] = {"gpu", "numa"};
 constexpr int most_nodes = 99'999'999;
+constexpr double most_hold_seconds = 366 * 86400.0;
 
 /// Null for the built-in trainer: its ranks find each other through MPI and need no rendezvous.
 Json framework_of(const LaunchPlan& plan) {
@@ -88,11 +89,14 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
             recovery.preflight, [](PreflightWhen when) { return to_string(when); }, known));
   field("spare_nodes", recovery.spare_nodes);
   field("min_nodes", recovery.min_nodes);
+  field.unless_empty("hold_seconds", recovery.hold_seconds);
+  field("autopsy", recovery.autopsy);
   if constexpr (Field::reads) {
     recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
     recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);
     recovery.spare_nodes = std::clamp(recovery.spare_nodes, 0, 100);
     recovery.min_nodes = std::clamp(recovery.min_nodes, 0, 1'000'000);
+    recovery.hold_seconds = std::clamp(recovery.hold_seconds, 0.0, most_hold_seconds);
   }
 }
 

@@ -143,6 +143,15 @@ PageSection history(const RunForPage& record) {
   return section;
 }
 
+PageSection stacks(const RunForPage& record) {
+  PageSection section{.id = "stacks", .title = "Where the ranks hung"};
+  if (!record.stacks) return section;
+  const auto& kept = *record.stacks;
+  section.content = element("p", "", markup(moment(kept.time_s))) + "\n" +
+                    element("pre", "", markup_lines(kept.text)) + "\n";
+  return section;
+}
+
 PageSection files(const RunForPage& record) {
   PageSection section{.id = "job", .title = "The job, and how to run it again"};
   section.content =
@@ -188,6 +197,7 @@ RunForPage read_run_for_page(System& system, StoredRun run) {
     record.stored = stored_placement(json_object_in(*plan));
   if (auto job = read_run_file(system, dir.job_yaml(), most_bytes))
     record.job_file = *std::move(job);
+  record.stacks = newest_stacks(dir.path);
   return record;
 }
 
@@ -201,6 +211,7 @@ Page run_page(const RunForPage& record) {
       node(record),
       {.id = "gpus", .title = "GPUs", .content = gpus.empty() ? "" : figures(gpus)},
       history(record),
+      stacks(record),
       files(record)};
   std::erase_if(sections, [](const PageSection& one) { return one.content.empty(); });
   return {.title = record.run.plan.name.empty() ? "A run" : record.run.plan.name,

@@ -1,8 +1,10 @@
 // A run as one HTML page.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/drawing/page.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/report/rank_times.hpp"
@@ -19,8 +21,9 @@ struct RunForPage {
   RunSeries series;
   RankTimes times;
   StoredPlacement stored;
-  std::string job_file;  // as resolved; empty: unreadable
-  Json so_far;           // cost_so_far(); null: it is not running
+  std::string job_file;                // as resolved; empty: unreadable
+  std::optional<StoredStacks> stacks;  // the newest
+  Json so_far;                         // cost_so_far(); null: it is not running
 };
 
 /// Without `so_far`.

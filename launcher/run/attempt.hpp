@@ -55,8 +55,8 @@ std::string describe(const Attempt& attempt);
 bool is_final(int code);
 
 /// What follows an attempt.
-enum class Next { restart, requeue, stop };
-inline constexpr std::string_view next_names[] = {"restart", "requeue", "stop"};
+enum class Next { restart, requeue, stop, hold };
+inline constexpr std::string_view next_names[] = {"restart", "requeue", "stop", "hold"};
 std::string_view to_string(Next next);
 
 }  // namespace dllaunch

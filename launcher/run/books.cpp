@@ -9,6 +9,19 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
+Json json_of(const Books::Wasted& wasted) {
+  return {{"seconds", or_null(wasted.seconds)},
+          {"core_hours", or_null(wasted.core_hours)},
+          {"gpu_hours", or_null(wasted.gpu_hours)}};
+}
+
+Books::Wasted wasted_from(const Json& wasted) {
+  using Number = std::optional<double>;
+  return {.seconds = value_at<Number>(wasted, "seconds"),
+          .core_hours = value_at<Number>(wasted, "core_hours"),
+          .gpu_hours = value_at<Number>(wasted, "gpu_hours")};
+}
+
 }  // namespace
 
 void add_json(const Books& books, Json& summary) {
@@ -22,10 +35,8 @@ void add_json(const Books& books, Json& summary) {
   summary["energy_joules"] = or_null(books.energy_joules);
   summary["energy_source"] = text_or_null(books.energy_source);
   summary["energy_seconds"] = or_null(books.energy_seconds);
-  const auto& wasted = books.wasted;
-  summary["wasted"] = {{"seconds", or_null(wasted.seconds)},
-                       {"core_hours", or_null(wasted.core_hours)},
-                       {"gpu_hours", or_null(wasted.gpu_hours)}};
+  summary["wasted"] = json_of(books.wasted);
+  if (books.held.seconds) summary["held"] = json_of(books.held);
 }
 
 Books books_from(const Json& summary) {
@@ -42,10 +53,8 @@ Books books_from(const Json& summary) {
   for (std::size_t rank = 0; peaks.is_array() && rank < peaks.size(); ++rank)
     books.peak_memory_by_rank.push_back(
         peaks[rank].is_number_integer() ? Bytes(peaks[rank].get<std::int64_t>()) : std::nullopt);
-  const auto wasted = value_at<Json>(summary, "wasted");
-  books.wasted = {.seconds = value_at<Number>(wasted, "seconds"),
-                  .core_hours = value_at<Number>(wasted, "core_hours"),
-                  .gpu_hours = value_at<Number>(wasted, "gpu_hours")};
+  books.wasted = wasted_from(value_at<Json>(summary, "wasted"));
+  books.held = wasted_from(value_at<Json>(summary, "held"));
   return books;
 }
 

@@ -27,6 +27,7 @@ struct Books {
     std::optional<double> gpu_hours = {};
   };
   Wasted wasted = {};
+  Wasted held = {};  // of these, after errors (recovery.hold_on_error); unknown: nothing
 };
 
 /// Adds the keys to the object of summary.json; null: unknown.

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <utility>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/os/atomic_file.hpp"
@@ -113,16 +114,24 @@ void visit_fields(Field& field, JournalNodes& nodes) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, JournalRetry& retry) {
+  field("generation", retry.fencing_token);
+  field.unless_empty("by", as_short(retry.by));
+  field.unless_empty("changes", as_short(retry.changes));
+}
+
+template <typename Field>
 void visit_fields(Field& field, JournalDecision& decision) {
   constexpr int most_code = 128;  // higher codes denote signals
   auto wanted = decision.wanted_requeue ? std::string(to_string(Next::requeue)) : "";
   field.required("next", as_word(decision.next, next_names));
   field("status", as_word(decision.status, run_status_names));
-  if (Field::reads || decision.next == Next::stop)
-    field("exit_code", within(decision.exit_code, 0, most_code));
+  const bool ends = decision.next == Next::stop || decision.next == Next::hold;
+  if (Field::reads || ends) field("exit_code", within(decision.exit_code, 0, most_code));
   field.unless_empty("wanted", wanted);
   field("reason", as_short(decision.reason));
   field.unless_empty("exclude", decision.exclude);
+  field.unless_empty("until", decision.until);
   if constexpr (Field::reads) decision.wanted_requeue = wanted == to_string(Next::requeue);
 }
 
@@ -140,7 +149,8 @@ void take(const Json& line, Journal& journal) {
   const auto head = read_what_fits<JournalHead>(line);
   auto& history = journal.history;
   journal.last_time = std::max(journal.last_time, head.time);
-  if (head.event == "attempt" || head.event == "ended") journal.decided = false;
+  if (head.event == "attempt" || head.event == "ended" || head.event == "retry")
+    journal.decided = false;
   if (head.event == "attempt") {
     journal.put_back_for_nodes = 0;
     auto begun = read_what_fits<JournalAttempt>(line);
@@ -162,6 +172,10 @@ void take(const Json& line, Journal& journal) {
   } else if (head.event == "nodes") {
     journal.nodes = part_of<JournalNodes>(line, head);
     journal.nodes->time = head.time;
+  } else if (head.event == "retry") {
+    journal.retry = part_of<JournalRetry>(line, head);
+    journal.retry->time = head.time;
+    journal.before_retry = history.size();
   } else if (head.event == "decision") {
     auto decision = part_of<JournalDecision>(line, head);
     std::string next;
@@ -273,6 +287,12 @@ std::string line_of(const JournalNodes& nodes) {
   return text_of(std::move(line));
 }
 
+std::string line_of(const JournalRetry& retry) {
+  auto line = head_of(retry, "retry", retry.time);
+  add(line, retry);
+  return text_of(std::move(line));
+}
+
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s) {
   auto line = head_of(decision, "decision", decision.time);
   add(line, decision);
@@ -314,15 +334,35 @@ std::string words_of(const JournalNodes& nodes) {
   return words.empty() ? "" : words + "; " + nodes.network;
 }
 
-std::string words_of(const JournalDecision& decision) {
-  const auto when = static_cast<std::time_t>(decision.time);
+namespace {
+
+std::string clock_at(double unix_s, const char* form) {
+  const auto when = static_cast<std::time_t>(unix_s);
   std::tm local{};
   localtime_r(&when, &local);
   std::array<char, 32> clock{};
-  std::strftime(clock.data(), clock.size(), "%H:%M:%S", &local);
+  std::strftime(clock.data(), clock.size(), form, &local);
+  return clock.data();
+}
+
+}  // namespace
+
+std::string words_of(const JournalDecision& decision) {
+  if (decision.next == Next::hold)
+    return fmt::format("held until {}: {}", clock_at(decision.until, "%H:%M"), decision.reason);
   constexpr std::array<std::string_view, 3> verbs = {"restarted", "requeued", "stopped"};
-  return fmt::format("{} at {}: {}", verbs[static_cast<std::size_t>(decision.next)], clock.data(),
-                     decision.reason);
+  return fmt::format("{} at {}: {}", verbs[static_cast<std::size_t>(decision.next)],
+                     clock_at(decision.time, "%H:%M:%S"), decision.reason);
+}
+
+std::string words_of(const JournalRetry& retry) {
+  return fmt::format("retried at {} by {}{}", clock_at(retry.time, "%H:%M:%S"), retry.by,
+                     retry.changes.empty() ? "" : ": " + retry.changes);
+}
+
+std::string hold_words(const JournalDecision& hold, const RunDir& run) {
+  return fmt::format("{}; fix it and run: dllaunch retry {}", words_of(hold),
+                     shell_quote(run.path));
 }
 
 }  // namespace dllaunch

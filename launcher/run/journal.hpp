@@ -39,6 +39,17 @@ struct JournalDecision {
   /// A stop because Slurm did not requeue the job. The daemon may resubmit the run.
   bool wanted_requeue = false;
   std::string exclude = {};  // for a requeue: nodes to avoid
+  double until = 0;          // for a hold, which is a stop then: Unix seconds
+};
+
+/// `dllaunch retry` of a hold.
+struct JournalRetry {
+  double time = 0;
+  std::string job = {};
+  int allocation = 0;
+  std::int64_t fencing_token = 0;  // of the start that was held; names the order (retry_order.hpp)
+  std::string by = {};             // "process 4711 on login1"
+  std::string changes = {};        // of the job file; empty: none
 };
 
 /// A pre-flight before a start.
@@ -71,6 +82,9 @@ struct Journal {
   /// Consecutive requeues for unfit nodes since ranks last started.
   int put_back_for_nodes = 0;
   std::optional<JournalNodes> nodes = {};  // of the newest start that chose an order
+  std::optional<JournalRetry> retry = {};  // the newest
+  /// Attempts before it. What a person has mended is no sign of what comes next.
+  std::size_t before_retry = 0;
 };
 
 /// Names this start of the run, where its job's number does not: see SupervisedRun::start_name.
@@ -96,6 +110,7 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
 std::string line_of(const Attempt& ended, double time);
 std::string line_of(const JournalPreflight& look);
 std::string line_of(const JournalNodes& nodes);
+std::string line_of(const JournalRetry& retry);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
 /// Preallocates space for some hundred lines where possible: the reason for stopping on a full disk
@@ -113,6 +128,13 @@ Result<Ok> mark_finished(const RunDir& run, const std::string& job);
 std::string words_of(const JournalNodes& nodes);
 
 /// "restarted at 12:03:04: rank 1 on n2 was killed by signal 9 (SIGKILL); restart 1 of 3"
+/// "held until 12:03: rank 1 on n2 exited with code 1 (ImportError: no module named x)"
 std::string words_of(const JournalDecision& decision);
+
+/// "retried at 12:03:04 by process 4711 on login1: train.epochs: 1 -> 2"
+std::string words_of(const JournalRetry& retry);
+
+/// The same of a hold that goes on, with what to do: "...; fix it and run: dllaunch retry RUN".
+std::string hold_words(const JournalDecision& hold, const RunDir& run);
 
 }  // namespace dllaunch

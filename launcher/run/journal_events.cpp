@@ -59,13 +59,20 @@ constexpr EventField nodes_fields[] = {
 };
 
 constexpr EventField decision_fields[] = {
-    {"next", "restart, requeue or stop"},
+    {"next", "restart, requeue, stop, or hold: wait for `dllaunch retry`, else stop"},
     {"status", "the end of the run if it stops here (`dllaunch explain STATUS`)"},
-    {"exit_code", "for stop"},
+    {"exit_code", "for stop and hold"},
     {"wanted", "requeue: Slurm did not do it, so the run stopped; absent otherwise"},
     {"reason", "why"},
     {"exclude", "the nodes that a requeued job avoids; absent: none"},
+    {"until", "for hold: when it ends, in Unix seconds"},
     {"backoff", "seconds until the restart; absent: at once"},
+};
+
+constexpr EventField retry_fields[] = {
+    {"generation", "of the start that was held"},
+    {"by", "the process that asked for it, and its host"},
+    {"changes", "of the job file; absent: none"},
 };
 
 constexpr EventKind journal_table[] = {
@@ -74,6 +81,7 @@ constexpr EventKind journal_table[] = {
     {"preflight", "after the nodes were checked", preflight_fields},
     {"nodes", "where ranks are numbered along the network, before they start", nodes_fields},
     {"decision", "what happens next, before it happens", decision_fields},
+    {"retry", "when `dllaunch retry` ends a hold, before the ranks start", retry_fields},
 };
 
 }  // namespace

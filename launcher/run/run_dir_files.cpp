@@ -40,6 +40,8 @@ constexpr RunDirFile file_table[] = {
     {".run-id", "tells this run from another in the same place", run_command, Keep::to_continue},
     {".lease/", "one name per start of the run: the highest may write",
      "dllaunch run, supervise, lease", Keep::to_continue},
+    {".retry/", "one name per hold that has ended, with what `dllaunch retry` asked for",
+     "dllaunch retry, supervise", Keep::to_continue},
     {".share", "marks a run that its group may read, with `share: group`", command_or_script,
      Keep::to_continue},
     {"task-*/", "a directory like this one for each task of a job array", "the batch script",
@@ -69,6 +71,9 @@ constexpr RunDirFile file_table[] = {
      supervisor, Keep::to_look_back},
     {"timeline/", "a file per rank, with `runtime.timeline` or SIGUSR1", trainer,
      Keep::to_look_back},
+
+    {"autopsy/", "the stacks of all ranks, when some hung: by time; python/ makes Python answer",
+     "dllaunch run, supervise", Keep::to_look_back},
 
     {"timeline.json", "the timelines of all ranks as one trace", "dllaunch report",
      Keep::while_it_runs},

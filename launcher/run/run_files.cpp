@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
@@ -80,15 +81,20 @@ Readers readers_of(const std::string& job_file) {
   return open ? Readers::as_the_run : Readers::none;
 }
 
+std::string job_text(const Job& job) {
+  return to_yaml(stored_json(job));
+}
+
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers) {
-  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
+  auto done = write_file(run.job_yaml(), job_text(job), readers);
   if (done && !plan.train_json.empty())
     done = write_file(run.train_json(), plan.train_json, readers);
   if (done) done = write_file(run.plan_json(), json_text(to_json(plan)), readers);
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }
+  if (done) done = prepare_autopsy(run.path, plan.recovery.autopsy);
   return done;
 }
 
@@ -113,7 +119,7 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
   const auto& own = plan.components[number].plan;
   const auto dir = component_dir(run.path, part.name);
   if (plan.whole.launcher == Launcher::local)
-    return write_file(dir + ".yaml", to_yaml(stored_json(part.job)), readers);
+    return write_file(dir + ".yaml", job_text(part.job), readers);
   auto made = make_run_dir(dir);
   if (!made) return std::move(made).error();
   forget_summary(*made);
@@ -121,11 +127,12 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
   std::error_code ignored;
   std::filesystem::remove(made->job_id(), ignored);
   if (auto shared = share_run_dir(*made, plan.whole.share); !shared) return shared;
-  auto done = write_file(made->job_yaml(), to_yaml(stored_json(part.job)), readers);
+  auto done = write_file(made->job_yaml(), job_text(part.job), readers);
   if (done && !own.train_json.empty())
     done = write_file(made->train_json(), own.train_json, readers);
   if (done) done = write_file(made->plan_json(), json_text(to_json(own)), readers);
   if (done) done = write_file(dir + "/component.sh", render_component(plan, number), readers);
+  if (done) done = prepare_autopsy(dir, own.recovery.autopsy);
   return done;
 }
 
@@ -133,7 +140,7 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
 
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const ModularPlan& plan,
                            Readers readers) {
-  auto done = write_file(run.job_yaml(), to_yaml(stored_json(job)), readers);
+  auto done = write_file(run.job_yaml(), job_text(job), readers);
   if (done) done = write_file(run.plan_json(), json_text(to_json(plan.whole)), readers);
   if (done) done = make_components_folder(run, plan.whole.share);
   for (std::size_t i = 0; done && i < job.components.size(); ++i)

@@ -1,6 +1,8 @@
 // Prepares a run directory for a job, new or resumed.
 #pragma once
 
+#include <string>
+
 #include "launcher/job/job.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/system.hpp"
@@ -18,6 +20,9 @@ Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
 
 /// Returns who may read copies of a job file: no more users than may read the file itself.
 Readers readers_of(const std::string& job_file);
+
+/// The text of RUN/job.yaml.
+std::string job_text(const Job& job);
 
 /// Writes job.yaml, train.json, plan.json, and job.sbatch for Slurm.
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,

@@ -23,17 +23,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;            // Slurm may signal this much early
-constexpr seconds deaf(20);               // the ranks may not have installed their handlers yet
-constexpr seconds kill_after(10);         // after TERM, on which srun ends the step
-constexpr milliseconds last_words(500);   // of ranks that notice that one was killed
-constexpr seconds words_of_watchdogs(3);  // where one exited, its peers may have reports to write;
-                                          // and for a checkpoint that is being written
-constexpr seconds wait_for_cause(5);      // srun may name a rank that wrote to a dead one first
+constexpr double early_s = 60;     // Slurm may signal this much early
+constexpr seconds deaf(20);        // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);  // after TERM, on which srun ends the step
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
+constexpr double first_silence_s = 600;  // of a command that says nothing of stalls
+constexpr double last_look_s = 20;       // before the time limit
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
@@ -88,6 +86,8 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       grace_s_(run.recovery.grace_seconds),
       liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
                 ownership.fencing_token()),
+      autopsy_(system, run),
+      silence_to_look_s_(first_silence_s),
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
@@ -99,7 +99,8 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
 AttemptWatch::Variables AttemptWatch::variables() const {
   Variables all = {{fencing_token_variable, std::to_string(ownership_.fencing_token())}};
   if (!run_.recovery.trains) all.emplace_back(heartbeat_variable, heartbeat_file(run_.dir));
-  all.insert(all.end(), run_.variables.begin(), run_.variables.end());
+  for (const auto* more : {&run_.retry_variables, &run_.variables})
+    all.insert(all.end(), more->begin(), more->end());
   return all;
 }
 
@@ -119,6 +120,7 @@ Result<StarterExit> AttemptWatch::run() {
       look_at_ownership(now);
       look_at_clock(now, *starter);
       look_at_liveness(now);
+      look_at_stacks(now);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
@@ -138,7 +140,7 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ ? milliseconds(100) : milliseconds(1000);
+  const milliseconds limit = end_at_ || stalled_ ? milliseconds(100) : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -221,7 +223,28 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_.stall.empty()) return;
   system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
-  end_by(Clock::now());
+  autopsy_.begin(end_.stall, KeepStacks::always, Clock::now());
+  stalled_ = true;
+}
+
+/// Reads the ranks' stacks before stalled ranks are ended, before the time limit ends them, and
+/// when a command has written nothing for long, which alone is no reason to end it.
+void AttemptWatch::look_at_stacks(Time now) {
+  const bool reads = autopsy_.runs(now);
+  if (stalled_ && !reads && !end_at_) end_by(now);
+  if (end_at_ || reads) return;
+  const auto left = allocation_end_.seconds_left();
+  if (!last_look_ && left && *left <= last_look_s) {
+    last_look_ = true;
+    autopsy_.begin("the time limit is near", KeepStacks::always, now);
+  }
+  if (run_.recovery.trains || now < next_silence_look_) return;
+  next_silence_look_ = now + seconds(60);
+  const double silent_s = liveness_.silent_s(now);
+  if (silent_s < first_silence_s) silence_to_look_s_ = first_silence_s;
+  if (silent_s < silence_to_look_s_) return;
+  silence_to_look_s_ *= 2;
+  autopsy_.begin(fmt::format("no output for {:.0f} s", silent_s), KeepStacks::of_standstill, now);
 }
 
 /// Ends a training whose rank or node is gone: the other ranks can no longer end a step. Slurm
@@ -236,11 +259,12 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   if (!dead && !killed) return;
   rank_is_gone_ = true;
   if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
-  const bool echo = dead && dead->signal == SIGPIPE;
   if (!end_.trains) return;
-  const bool saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token());
-  const bool soon = killed && !saves;
-  end_by(now + (soon ? last_words : echo ? wait_for_cause : words_of_watchdogs));
+  end_by(now + patience_with_survivors(
+                   {.killed = killed,
+                    .echo = dead && dead->signal == SIGPIPE,
+                    .saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token()),
+                    .stalled = liveness_.stalled()}));
 }
 
 void AttemptWatch::end_by(Time when) {

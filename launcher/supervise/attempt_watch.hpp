@@ -13,6 +13,7 @@
 #include "launcher/os/system.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/autopsy_step.hpp"
 #include "launcher/supervise/liveness.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/supervised_run.hpp"
@@ -74,6 +75,7 @@ class AttemptWatch {
   void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_liveness(Time now);
   void look_at_output(Time now, const StarterProcess& starter);
+  void look_at_stacks(Time now);
   void end_by(Time when);
   bool survivors_only() const;
   bool press(Time now, const StarterProcess& starter);
@@ -87,6 +89,11 @@ class AttemptWatch {
   double grace_s_ = 0;
 
   Liveness liveness_;
+  AutopsyStep autopsy_;
+  bool stalled_ = false;    // the ranks are ended when their stacks have been read
+  bool last_look_ = false;  // at the stacks, before the time limit
+  Time next_silence_look_ = {};
+  double silence_to_look_s_ = 0;  // of a command: when its stacks are read next
   StarterExit end_;
   bool asked_ = false;
   bool warned_ = false;  // Slurm announced the time limit

@@ -90,6 +90,9 @@ void Liveness::take(const Event& event) {
   } else if (const auto* step = std::get_if<StepEvent>(&event)) {
     stride_ = step->step > step_ ? step->step - step_ : 0;
     step_ = step->step;
+  } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
+    // Who tells of a death has nothing more to say.
+    if (stall->state != "died") stalled_ = stall->state != "over";
   } else if (const auto* end = std::get_if<EndEvent>(&event)) {
     training_end_ = end->status;
   } else if (std::holds_alternative<EpochEvent>(event)) {

@@ -29,6 +29,9 @@ class Liveness {
   /// Returns the status in the attempt's `end` event; empty: none.
   const std::string& training_end() const { return training_end_; }
 
+  /// Whether the attempt has reported a stall that is not over.
+  bool stalled() const { return stalled_; }
+
   /// Returns the seconds since the last progress, after another check. Slurm's own messages are not
   /// progress.
   double silent_s(Time now);
@@ -51,6 +54,7 @@ class Liveness {
   Time next_look_;
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;
+  bool stalled_ = false;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t step_ = 0;
   std::int64_t stride_ = 0;  // steps between the last two events

@@ -1,7 +1,6 @@
 #include "launcher/supervise/lone_ranks.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 
@@ -28,6 +27,18 @@ bool saves_checkpoint(const std::string& run_dir, std::int64_t fencing_token) {
   for (const auto& entry : std::filesystem::directory_iterator(run_dir + "/checkpoints", error))
     if (entry.path().filename().string().starts_with(being_written)) return true;
   return false;
+}
+
+std::chrono::milliseconds patience_with_survivors(const RankGone& gone) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds last_words(500);
+  // srun may name a rank that missed a killed one first.
+  constexpr milliseconds name_of_the_cause(1000);
+  constexpr milliseconds reports_and_checkpoints(3000);
+  constexpr milliseconds cause_of_an_echo(5000);
+  if (gone.killed && !gone.saves) return last_words;
+  if (gone.echo) return cause_of_an_echo;
+  return gone.saves || gone.stalled ? reports_and_checkpoints : name_of_the_cause;
 }
 
 void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token) {

@@ -3,6 +3,7 @@
 // node answers no other request about that step, not even `scancel --signal=KILL` (22.05).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,17 @@ namespace dllaunch {
 
 /// Whether a rank of that start is writing a checkpoint: killed now, it would be lost.
 bool saves_checkpoint(const std::string& run_dir, std::int64_t fencing_token);
+
+/// What is known when srun says that a rank or a node of a training is gone.
+struct RankGone {
+  bool killed = false;   // by a signal, or with its node
+  bool echo = false;     // by SIGPIPE: it wrote to a rank that srun has not named yet
+  bool saves = false;    // another rank is writing a checkpoint
+  bool stalled = false;  // the ranks were in a stall and may have reports of it to write
+};
+
+/// How long the ranks that are left may go on.
+std::chrono::milliseconds patience_with_survivors(const RankGone& gone);
 
 /// Kills the ranks on this machine that a start of the run began. `fencing_token`: of that start.
 void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token);

@@ -266,6 +266,30 @@ Decision restart_here(const Situation& now) {
           .exit_code = exit_code_of(now.last)};
 }
 
+/// Whether the program ended by an error of its own, and did not ask never to be started again. A
+/// rank that is killed from outside says nothing about it.
+bool is_of_program(const Situation& now) {
+  const auto& dead = now.last.dead;
+  const bool from_outside = dead.signal != 0 && !is_crash(dead.signal) && !dead.out_of_memory;
+  return now.is(Cause::stalled) ||
+         (now.is(Cause::failed) && !from_outside && !now.left_with(exit_code::do_not_requeue));
+}
+
+/// Keeps the allocation before a stop that a person may mend, as long as ranks could still be
+/// started and asked to save.
+Decision hold_first(const Situation& now, Decision decision) {
+  double seconds = now.settings.plan.hold_seconds;
+  const double reserve = least_seconds + (now.settings.asks_ranks ? now.settings.grace_seconds : 0);
+  if (now.seconds_left) seconds = std::min(seconds, *now.seconds_left - reserve);
+  if (decision.next != Next::stop || seconds <= 0 || !is_of_program(now)) return decision;
+  decision.next = Next::hold;
+  decision.hold = std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
+  decision.reason = describe(now.last);
+  if (const auto& error = now.last.first_error; !error.empty())
+    decision.reason += fmt::format(" ({})", error);
+  return decision;
+}
+
 struct Rule {
   bool (*applies)(const Situation& now);
   Decision (*decision)(const Situation& now);
@@ -414,7 +438,7 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
                 std::optional<double> seconds_left) {
   const Situation now(history, settings, seconds_left);
   const auto rule = std::ranges::find_if(rules, [&](const Rule& one) { return one.applies(now); });
-  return rule->decision(now);
+  return hold_first(now, rule->decision(now));
 }
 
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,

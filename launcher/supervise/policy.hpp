@@ -1,5 +1,5 @@
-// Decides what follows when the ranks have ended: restart here, requeue the job, or stop. A pure
-// function of the history; supervisor.cpp carries it out.
+// Decides what follows when the ranks have ended: restart here, requeue the job, stop, or wait for
+// a person first. A pure function of the history; supervisor.cpp carries it out.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,9 @@ struct Decision {
   std::chrono::milliseconds backoff{0};  // restart
   bool ask_slurm = false;                // requeue: Slurm does not do it on its own
   RunStatus status = RunStatus::failed;  // stop; also the status of a requeued run until it starts
-  int exit_code = 1;                     // stop
+  int exit_code = 1;                     // stop, and the end of a hold
   std::string exclude = {};              // requeue: host list of nodes to avoid
+  std::chrono::milliseconds hold{0};     // hold: at most; then it is a stop
 };
 
 /// Returns what to do next. `history`: the run's attempts in order; the last has just ended.

@@ -5,6 +5,7 @@
 
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
+#include "launcher/supervise/hold/retry_order.hpp"
 #include "launcher/supervise/signals.hpp"
 
 namespace dllaunch {
@@ -18,20 +19,22 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
     return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
                  "load it in environment.modules"};
   const auto& plan = stored->plan;
-  return SupervisedRun{.dir = stored->dir,
-                       .recovery = {.plan = plan.recovery,
-                                    .trains = stored->trains,
-                                    .asks_ranks = plan.asks_ranks,
-                                    .grace_seconds = plan.grace_seconds},
-                       .signal = signal_of_name(plan.signal),
-                       .start = start_command_of(start),
-                       .program = *program,
-                       .allocation = read_allocation(system),
-                       .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
-                       .network_order = plan.network_order,
-                       .network = plan.network,
-                       .ranks_per_node = plan.ranks_per_node,
-                       .start_name = system.environment(start_name_variable).value_or("")};
+  SupervisedRun run{.dir = stored->dir,
+                    .recovery = {.plan = plan.recovery,
+                                 .trains = stored->trains,
+                                 .asks_ranks = plan.asks_ranks,
+                                 .grace_seconds = plan.grace_seconds},
+                    .signal = signal_of_name(plan.signal),
+                    .start = start_command_of(start),
+                    .program = *program,
+                    .allocation = read_allocation(system),
+                    .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
+                    .network_order = plan.network_order,
+                    .network = plan.network,
+                    .ranks_per_node = plan.ranks_per_node,
+                    .start_name = system.environment(start_name_variable).value_or("")};
+  follow_retry(system, run);
+  return run;
 }
 
 }  // namespace dllaunch

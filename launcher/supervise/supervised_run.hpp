@@ -36,6 +36,8 @@ struct SupervisedRun {
   std::string start_name = {};
 
   std::vector<std::pair<std::string, std::string>> variables = {};  // set before the ranks start
+  /// Likewise: those of the job file, where `dllaunch retry` may have changed them.
+  std::vector<std::pair<std::string, std::string>> retry_variables = {};
 
   /// Fewest nodes on which the ranks start.
   std::size_t fewest_nodes() const {

@@ -18,6 +18,10 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_ownership.hpp"
 #include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/decision_record.hpp"
+#include "launcher/supervise/hold/hold.hpp"
+#include "launcher/supervise/hold/retry_order.hpp"
+#include "launcher/supervise/incarnations.hpp"
 #include "launcher/supervise/node_numbering.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/own_job.hpp"
@@ -56,10 +60,15 @@ class Supervisor {
     last_written_s_ = journal.last_time;
     put_back_for_nodes_ = journal.put_back_for_nodes;
     numberer_.remember(journal);
+    before_retry_ = journal.before_retry;
     if (const auto stop = settle_the_past(journal)) return *stop;
     while (true) {
       const auto decision = attempt();
       if (decision.next == Next::requeue) return requeue(decision);
+      if (decision.next == Next::hold) {
+        if (const auto ended = hold(decision)) return *ended;
+        continue;
+      }
       if (decision.next == Next::stop) return decision.exit_code;
       if (const auto ended = pause(decision.backoff)) return *ended;
     }
@@ -79,7 +88,7 @@ class Supervisor {
   /// Handles what a killed supervisor left: an attempt without an end, or a decision not carried
   /// out.
   std::optional<int> settle_the_past(const Journal& journal) {
-    if (history_.empty()) return std::nullopt;
+    if (history_.size() <= before_retry_) return std::nullopt;
     auto& last = history_.back();
     if (last.job != run_.job()) return std::nullopt;
     const bool same_allocation = last.allocation == run_.allocation.restarts;
@@ -97,7 +106,7 @@ class Supervisor {
         append(line_of(last, unix_seconds()));  // `status` reads it there
       }
     }
-    const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
+    const auto stop = decide_at_start(this_try(), run_.recovery, same_allocation);
     if (!stop) return std::nullopt;
     write(*stop);
     return stop->exit_code;
@@ -108,18 +117,47 @@ class Supervisor {
   std::optional<int> carry_out(const Journal& journal) {
     Decision decision;
     if (journal.decided) {
-      decision = {.next = journal.last->next,
-                  .reason = journal.last->reason,
-                  .ask_slurm = run_.recovery.asks_ranks,
-                  .status = journal.last->status,
-                  .exit_code = journal.last->exit_code,
-                  .exclude = journal.last->exclude};
+      decision = decision_of(*journal.last, run_);
     } else {
-      decision = decide(history_, run_.recovery, allocation_end_.seconds_left());
+      decision = decide(this_try(), run_.recovery, allocation_end_.seconds_left());
       write(decision);
     }
+    // The hold ended with the supervisor that was killed.
+    if (decision.next == Next::hold) return stop_after_hold(decision);
     if (decision.next == Next::restart) return std::nullopt;
     return decision.next == Next::requeue ? requeue(decision) : decision.exit_code;
+  }
+
+  /// A retry is a new try by the user, as a new job is.
+  std::vector<Attempt> this_try() const {
+    return {history_.begin() + static_cast<std::ptrdiff_t>(before_retry_), history_.end()};
+  }
+
+  /// Keeps the allocation for `dllaunch retry`. Returns the exit code if the hold ends otherwise.
+  std::optional<int> hold(const Decision& decision) {
+    const auto end = hold_for_retry(run_.dir, *ownership_, Clock::now() + decision.hold,
+                                    [this](milliseconds pause) {
+                                      watchdog_step_.keep(Clock::now());
+                                      return wait(pause);
+                                    });
+    if (!end.lost.empty()) return give_way(end.lost).exit_code;
+    const bool cancelled = end.signal && cause_of_signal(*end.signal) == Cause::cancelled;
+    if (cancelled) return end_by(*end.signal);
+    if (!end.order || end.order->over) return stop_after_hold(decision);
+    const auto token = ownership_->fencing_token();
+    const auto retry = storage_.write([&] { return take_up(*end.order, token, run_); });
+    if (!retry) return cannot_start(retry.error()).exit_code;
+    append(line_of(*retry));
+    system_.log(fmt::format("dllaunch: {}\n", words_of(*retry)));
+    before_retry_ = history_.size();
+    return std::nullopt;
+  }
+
+  int stop_after_hold(Decision decision) {
+    decision.next = Next::stop;
+    decision.reason += "; the allocation was held, and nobody retried";
+    write(decision);
+    return decision.exit_code;
   }
 
   /// Prevents further starts of the run, however often Slurm starts the job.
@@ -172,50 +210,13 @@ class Supervisor {
     return true;
   }
 
-  /// Returns what took over the run; empty: nothing. An orphan of a dead slurmd that took the next
-  /// fencing token would end its successor.
-  std::string taken_over() const {
-    if (auto reason = ownership_ ? ownership_lost() : lost_to_holder(); !reason.empty())
-      return reason;
-    // The job that takes over may still be pending.
-    const auto& ours = run_.allocation;
-    if (ours.job.empty() || !started_here_before()) return "";
-    const auto record = ask_of_job(system_, ours);
-    const bool elsewhere = record && record->restarts > ours.restarts;
-    return elsewhere ? fmt::format("Slurm has requeued job {}", ours.job) : "";
-  }
-
-  std::string ownership_lost() const {
-    const auto ours = ownership_->check();
-    const bool lost = !ours && ours.error().kind == ErrorKind::unsatisfiable;
-    return lost ? ours.error().what : "";
-  }
-
-  /// Returns the current owner's description if this supervisor never owned the run.
-  std::string lost_to_holder() const {
-    const auto found = run_owner(run_.dir.path);
-    if (!found || !*found || (*found)->second.host.empty()) return "";
-    const auto& holder = (*found)->second;
-    const bool ours = holder.job == run_.allocation.job;
-    const bool lost = ours ? holder.restart > run_.allocation.restarts : started_here_before();
-    return lost ? "run directory was taken over by " + to_string(holder) : "";
-  }
-
-  /// events.jsonl tells why one incarnation of the run follows another, before it begins
-  /// (recovery.md). Commands have no such file.
+  /// Before an incarnation of the run begins (recovery.md).
   void announce(const RunOwnership& ownership) {
     const auto* before = last_incarnation(history_);
-    // A new job is a new try by the user.
-    if (!run_.recovery.trains || before == nullptr || before->job != run_.job()) return;
-    std::optional<double> queued = 0;
-    if (before->allocation != run_.allocation.restarts) {
-      const auto record = ask_of_job(system_, run_.allocation);
-      queued = record ? queue_seconds(*record, last_written_s_) : std::nullopt;
-    }
-    const auto line = restart_line({.time = unix_seconds(),
-                                    .reason = describe(*before),
-                                    .queue_seconds = queued,
-                                    .fencing_token = ownership.fencing_token()});
+    const auto line = before == nullptr
+                          ? ""
+                          : told_of_restart(system_, run_, *before, last_written_s_, ownership);
+    if (line.empty()) return;
     auto done = storage_.write([&] { return append_lines(run_.dir.events(), line); });
     if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
@@ -239,7 +240,7 @@ class Supervisor {
     if (attempt.cause != Cause::storage) return std::nullopt;
     if (interrupted_by_) {
       attempt.cause = cause_of_signal(*std::exchange(interrupted_by_, std::nullopt));
-      return decide(history_, run_.recovery, seconds_left());
+      return decide(this_try(), run_.recovery, seconds_left());
     }
     if (unusable_.empty()) return std::nullopt;
     const auto patience =
@@ -257,7 +258,7 @@ class Supervisor {
   /// Checks the nodes before a start. Returns a decision if too few are fit.
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
-    const bool preflight = is_preflight_due(history_, run_.recovery, continues_here());
+    const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
     const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before(),
                                           {numberer_.network(), numberer_.before()});
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
@@ -282,7 +283,9 @@ class Supervisor {
   }
 
   Decision attempt() {
-    if (const auto reason = taken_over(); !reason.empty()) return give_way(reason);
+    if (const auto reason = taken_over(system_, run_, ownership_, started_here_before());
+        !reason.empty())
+      return give_way(reason);
     auto ownership = take_ownership();
     if (!ownership) return cannot_start(ownership.error());
     ownership_ = *ownership;
@@ -313,11 +316,11 @@ class Supervisor {
     end_descendants(milliseconds(500), watchdog_step_.pid());
     judge(*end, here.allocation, begun, logs, attempt);
     const auto of_storage = decide_of_storage(attempt);
-    auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
+    auto decision = of_storage ? *of_storage : decide(this_try(), run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->output);
     // The query to Slurm may have taken long.
-    if (auto reason = ownership_lost(); !reason.empty()) return give_way(reason);
+    if (auto reason = ownership_lost(*ownership_); !reason.empty()) return give_way(reason);
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
@@ -411,9 +414,12 @@ class Supervisor {
   /// Returns the exit code if the run was ended meanwhile.
   std::optional<int> pause(milliseconds backoff) {
     const auto came = wait(backoff);
-    if (!came) return std::nullopt;
-    history_.back().cause = cause_of_signal(*came);
-    const auto decision = decide(history_, run_.recovery, seconds_left());
+    return came ? std::optional(end_by(*came)) : std::nullopt;
+  }
+
+  int end_by(int signal) {
+    history_.back().cause = cause_of_signal(signal);
+    const auto decision = decide(this_try(), run_.recovery, seconds_left());
     write(decision);
     return decision.next == Next::requeue ? requeue(decision) : exit_code::job_failed;
   }
@@ -452,30 +458,27 @@ class Supervisor {
 
   void write(const Decision& decision, bool wanted_requeue = false) {
     const bool restarts = decision.next == Next::restart;
-    append(line_of(JournalDecision{.time = unix_seconds(),
-                                   .job = run_.job(),
-                                   .allocation = run_.allocation.restarts,
-                                   .next = decision.next,
-                                   .reason = decision.reason,
-                                   .status = decision.status,
-                                   .exit_code = decision.exit_code,
-                                   .wanted_requeue = wanted_requeue,
-                                   .exclude = decision.exclude},
+    const auto line = record_of(decision, run_, unix_seconds(), wanted_requeue);
+    append(line_of(line,
                    restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
                             : std::nullopt));
     const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
     if (completed) return;
-    system_.log(fmt::format("dllaunch: {}: {}\n", to_string(decision.next), decision.reason));
+    const auto words = decision.next == Next::hold
+                           ? hold_words(line, run_.dir)
+                           : fmt::format("{}: {}", to_string(decision.next), decision.reason);
+    system_.log(fmt::format("dllaunch: {}\n", words));
   }
 
   System& system_;
-  const SupervisedRun& run_;
+  SupervisedRun run_;  // a retry changes it
   const SupervisorSignals signals_;
   const RunStorage storage_;
   AllocationEnd allocation_end_;
   WatchdogStep watchdog_step_;
   NodeNumberer numberer_;
   std::vector<Attempt> history_;
+  std::size_t before_retry_ = 0;            // attempts before the newest retry
   int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
   int held_ = 0;                            // nodes of an elastic job

@@ -34,6 +34,7 @@ class Dllaunch(CMakePackage):
     depends_on("nlohmann-json", type="build")
     depends_on("mustache", type="build")
 
+    depends_on("elfutils")  # opened by name, for stacks of ranks that hang
     depends_on("fmt@9:")
     depends_on("hwloc@2:")
     depends_on("libjpeg-turbo")

@@ -53,10 +53,17 @@ inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
 
 /// Each fault once in CI; what shows it again in another light has five rounds with --full.
 inline bool runs_here(const std::string& cell, int round) {
-  static const std::set<std::string> only_full = {
-      "OneRunAndItsGoodput",    "ARankOfAScriptIsStopped",    "AScriptNearsItsTimeLimit",
-      "AUserRequeuesAScript",   "ANodeOfAScriptIsPoweredOff", "ARequeuedJobHasAllNodesAgain",
-      "ARankOfAStageIsStopped", "ARankOfAStageIsSlow",        "ARankOfAStageIsStoppedInAGather"};
+  static const std::set<std::string> only_full = {"OneRunAndItsGoodput",
+                                                  "ARankOfAScriptIsStopped",
+                                                  "AScriptNearsItsTimeLimit",
+                                                  "AUserRequeuesAScript",
+                                                  "ANodeOfAScriptIsPoweredOff",
+                                                  "ARequeuedJobHasAllNodesAgain",
+                                                  "ARankOfAStageIsStopped",
+                                                  "ARankOfAStageIsSlow",
+                                                  "ARankOfAStageIsStoppedInAGather",
+                                                  "ARankOfSplitLayersIsStopped",
+                                                  "ARankOfSplitLayersIsSlow"};
   return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 
@@ -75,6 +82,19 @@ inline std::string weights_of(const std::string& run_dir) {
   const fs::path newest = newest_checkpoint({.path = run_dir});
   return newest.empty() ? "" : newest.filename().string() + bytes_of(newest / "model.safetensors");
 }
+
+/// Of each epoch, over all of its steps.
+inline std::map<std::int64_t, double> losses_of_epochs(const std::string& run_dir) {
+  std::map<std::int64_t, double> all;
+  for (const auto& epoch : events_of(run_dir, "epoch")) all[epoch["epoch"]] = epoch["loss"];
+  return all;
+}
+
+/// What a training has come to; its files go with its cluster.
+struct FinishedTraining {
+  std::string weights = {};
+  std::map<std::int64_t, double> losses = {};
+};
 
 /// As a reader of the run counts them: each step once, in order.
 inline std::int64_t steps_in_history(const std::string& run_dir) {
@@ -174,25 +194,29 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   void start_training(const std::vector<std::string>& sets = {},
                       const std::string& text = training) {
     started_ = unix_seconds();
-    work_->start(argv(*work_, text, sets));
+    std::vector<std::string> all = sets_;
+    all.insert(all.end(), sets.begin(), sets.end());
+    work_->start(argv(*work_, text, all));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
     }));
     ASSERT_TRUE(work_->running()) << work_->text_of("stderr");
   }
 
-  /// Of a training that nothing was done to: run once for each length.
-  static const std::string& undisturbed(int epochs) {
-    static std::map<int, std::string> known;
-    auto& weights = known[epochs];
-    if (!weights.empty()) return weights;
-    const auto work = place(fmt::format("undisturbed-{}", epochs));
-    work->start(argv(*work, training, {fmt::format("train.epochs={}", epochs)}));
-    const auto ended = work->wait(std::chrono::seconds(90 + 3 * epochs));
+  /// A training that nothing was done to: run once for each length and `sets_`.
+  const FinishedTraining& undisturbed() const {
+    static std::map<std::vector<std::string>, FinishedTraining> known;
+    auto sets = sets_;
+    sets.push_back(fmt::format("train.epochs={}", epochs_));
+    auto& trained = known[sets];
+    if (!trained.weights.empty()) return trained;
+    const auto work = place(fmt::format("undisturbed-{}", known.size()));
+    work->start(argv(*work, training, sets));
+    const auto ended = work->wait(std::chrono::seconds(90 + 3 * epochs_));
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
-    weights = weights_of(work->run_dir());
-    EXPECT_FALSE(weights.empty());
-    return weights;
+    trained = {.weights = weights_of(work->run_dir()), .losses = losses_of_epochs(work->run_dir())};
+    EXPECT_FALSE(trained.weights.empty());
+    return trained;
   }
 
   /// The run completes, as if nothing had been, and tells of its restarts and why the last was.
@@ -201,7 +225,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
                      std::chrono::seconds limit = std::chrono::seconds(90)) {
     const auto ended = work_->wait(limit);
     EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
-    const auto& expected = undisturbed(epochs_);
+    const std::string& expected = undisturbed().weights;
     EXPECT_TRUE(weights_of(work_->run_dir()) == expected) << journal();
     const auto last = fmt::format("step-{:08}", steps_in_history(work_->run_dir()));
     EXPECT_EQ(expected.substr(0, last.size()), last);
@@ -280,7 +304,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   static inline std::unique_ptr<TestCluster> cluster_;
   static inline TemporaryFolder small_disk_;  // of its own, which can be full
   std::unique_ptr<Workplace> work_;
-  int epochs_ = 5;                 // of the training
+  std::vector<std::string> sets_;  // of the training, disturbed or not
+  int epochs_ = 5;                 // likewise
   double started_ = 0;             // unix time of `dllaunch run`
   std::vector<std::string> lost_;  // nodes to be revived at the end
 };

@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace dllaunch;
   const auto journal = parse_journal(text_of(data, size));
   if (journal.last) must_hold(!words_of(*journal.last).empty(), "a decision is told in words");
+  must_hold(journal.before_retry <= journal.history.size(), "a retry comes after its attempts");
   if (journal.history.empty()) return 0;
 
   const auto here = attempts_here(journal.history);

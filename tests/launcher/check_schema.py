@@ -33,6 +33,7 @@ BEYOND_THE_SCHEMA = {
     "masks-without-policy",
     "memory-twice",
     "policy-without-masks",
+    "hold-array",
     "min-nodes",
     "node-range",
     "spare-nodes-without-restarts",

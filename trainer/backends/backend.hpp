@@ -113,6 +113,8 @@ struct Batch {
   const ByteImages* bytes = nullptr;
   /// Byte images of the next batch, if already loaded, to prefetch. A hint.
   const ByteImages* ahead = nullptr;
+  /// Replaces `images`, without their rounding. Only for dtype() f64.
+  std::span<const double> doubles = {};
 };
 
 struct ForwardResult {
@@ -188,6 +190,10 @@ class Executable {
   virtual void set_output_gradient(std::span<const float>) {}
   /// joints.input: copies d(loss)/d(input) after backward().
   virtual void read_input_gradient(std::span<float>) const {}
+  /// The same without rounding. Only for dtype() f64.
+  virtual void read_output_f64(std::span<double>) const {}
+  virtual void set_output_gradient_f64(std::span<const double>) {}
+  virtual void read_input_gradient_f64(std::span<double>) const {}
 
   /// Returns the allocator and optimiser for parameters in device memory; nullptr: host memory
   /// only.

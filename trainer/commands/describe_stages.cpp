@@ -70,7 +70,8 @@ Result<Json> describe_split(const TrainConfig& config, const Graph& graph, int r
                       {"columns", part.rows->all},
                       {"of_rank", part.graph.nodes[1].shape.back()}});
   }
-  activations += exchange_bytes(parts, config.batch_size, ranks);
+  const auto type = config.precision == Precision::fp64 ? DType::f64 : DType::f32;
+  activations += exchange_bytes(parts, config.batch_size, ranks, type);
   document["layers"] = std::move(layers);
   document["held_bytes"] = held;
   document["activation_bytes"] = activations;

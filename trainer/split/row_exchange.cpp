@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "trainer/backends/backend.hpp"
 
@@ -29,14 +30,19 @@ class Waiting {
   int micro_batch_ = -1;
 };
 
+template <typename Value>
+constexpr DType type_of = std::is_same_v<Value, double> ? DType::f64 : DType::f32;
+
 }  // namespace
 
-RowExchange::RowExchange(Communicator& communicator, Activity* activity)
+template <typename Value>
+RowExchange<Value>::RowExchange(Communicator& communicator, Activity* activity)
     : communicator_(communicator),
       activity_(activity),
       rows_(static_cast<std::size_t>(communicator.size())) {}
 
-void RowExchange::begin(int own_rows) {
+template <typename Value>
+void RowExchange<Value>::begin(int own_rows) {
   const Waiting waiting(activity_);
   rows_[rank()] = own_rows;
   communicator_.wait(communicator_.all_gather(rows_.data(), 1, DType::i64));
@@ -46,20 +52,24 @@ void RowExchange::begin(int own_rows) {
   total_ = std::accumulate(own, rows_.end(), first_);
 }
 
-std::span<float> RowExchange::blocks(std::size_t each) {
+template <typename Value>
+std::span<Value> RowExchange<Value>::blocks(std::size_t each) {
   wire_.resize(std::max(wire_.size(), ranks() * each));
-  return std::span(wire_).first(ranks() * each);
+  return std::span<Value>(wire_).first(ranks() * each);
 }
 
-void RowExchange::gather_blocks(std::size_t each) {
+template <typename Value>
+void RowExchange<Value>::gather_blocks(std::size_t each) {
   if (each == 0) return;
   const Waiting waiting(activity_);
-  communicator_.wait(communicator_.all_gather(wire_.data(), each, DType::f32));
+  communicator_.wait(communicator_.all_gather(wire_.data(), each, type_of<Value>));
 }
 
-void RowExchange::gather(std::span<const float> own, std::size_t width, std::span<float> all) {
+template <typename Value>
+void RowExchange<Value>::gather(std::span<const Value> own, std::size_t width,
+                                std::span<Value> all) {
   const std::size_t each = static_cast<std::size_t>(most_) * width;
-  const std::span<float> wire = blocks(each);
+  const std::span<Value> wire = blocks(each);
   std::copy_n(own.begin(), static_cast<std::size_t>(this->own()) * width,
               wire.begin() + communicator_.rank() * static_cast<std::ptrdiff_t>(each));
   gather_blocks(each);
@@ -70,40 +80,46 @@ void RowExchange::gather(std::span<const float> own, std::size_t width, std::spa
   }
 }
 
-void RowExchange::sum(std::span<const float> all, std::size_t width, std::span<float> own) {
+template <typename Value>
+void RowExchange<Value>::sum(std::span<const Value> all, std::size_t width, std::span<Value> own) {
   const std::size_t each = static_cast<std::size_t>(most_) * width;
-  const std::span<float> wire = blocks(each);
+  const std::span<Value> wire = blocks(each);
   auto from = all.begin();
   for (std::size_t r = 0; r < ranks(); ++r) {
     const std::size_t values = static_cast<std::size_t>(rows_[r]) * width;
     const auto block = wire.subspan(r * each, each);
-    std::fill(std::copy_n(from, values, block.begin()), block.end(), 0.F);
+    std::fill(std::copy_n(from, values, block.begin()), block.end(), Value{0});
     from += static_cast<std::ptrdiff_t>(values);
   }
   if (each > 0) {
     const Waiting waiting(activity_);
-    communicator_.wait(communicator_.reduce_scatter(wire.data(), each, DType::f32, ReduceOp::sum));
+    communicator_.wait(
+        communicator_.reduce_scatter(wire.data(), each, type_of<Value>, ReduceOp::sum));
   }
   std::copy_n(wire.subspan(rank() * each).begin(), static_cast<std::size_t>(this->own()) * width,
               own.begin());
 }
 
-void RowExchange::join_units(std::span<const float> columns, std::int64_t units, std::int64_t times,
-                             std::span<float> own) {
+template <typename Value>
+void RowExchange<Value>::join_units(std::span<const Value> columns, std::int64_t units,
+                                    std::int64_t times, std::span<Value> own) {
   const std::int64_t most = (units + communicator_.size() - 1) / communicator_.size();
   const auto each = static_cast<std::size_t>(total_ * times * most);
-  const std::span<float> wire = blocks(each);
+  const std::span<Value> wire = blocks(each);
   std::copy_n(columns.begin(), each,
               wire.begin() + communicator_.rank() * static_cast<std::ptrdiff_t>(each));
   gather_blocks(each);
   for (int r = 0; r < communicator_.size(); ++r) {
     const SlotRows theirs = rows_of_rank(units, r, communicator_.size());
-    const float* from = wire.data() + static_cast<std::size_t>(r) * each + first_ * times * most;
-    float* to = own.data() + theirs.first;
+    const Value* from = wire.data() + static_cast<std::size_t>(r) * each + first_ * times * most;
+    Value* to = own.data() + theirs.first;
     for (std::int64_t row = 0; row < this->own() * times; ++row, from += most, to += units) {
       std::copy_n(from, theirs.count, to);
     }
   }
 }
+
+template class RowExchange<float>;
+template class RowExchange<double>;
 
 }  // namespace dllaunch

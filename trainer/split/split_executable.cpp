@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,34 @@
 namespace dllaunch {
 namespace {
 
-/// A part, compiled, and its values as plain f32.
+// Values between parts in either type.
+void copy_output(const Executable& from, std::span<float> to) {
+  from.read_output(to);
+}
+void copy_output(const Executable& from, std::span<double> to) {
+  from.read_output_f64(to);
+}
+void give_gradient(Executable& to, std::span<const float> from) {
+  to.set_output_gradient(from);
+}
+void give_gradient(Executable& to, std::span<const double> from) {
+  to.set_output_gradient_f64(from);
+}
+void copy_input_gradient(const Executable& from, std::span<float> to) {
+  from.read_input_gradient(to);
+}
+void copy_input_gradient(const Executable& from, std::span<double> to) {
+  from.read_input_gradient_f64(to);
+}
+void set_input(Batch& batch, std::span<const float> values) {
+  batch.images = values;
+}
+void set_input(Batch& batch, std::span<const double> values) {
+  batch.doubles = values;
+}
+
+/// A part, compiled, and its values, plain.
+template <typename Value>
 struct Part {
   std::unique_ptr<Executable> executable = nullptr;
   std::optional<SlotRows> units = {};  // of a split layer: this rank's
@@ -24,13 +52,14 @@ struct Part {
   std::size_t width = 0;               // likewise, of the executable's units
   int buffers = 0;
   std::vector<int> slots = {};    // the network's number of each
-  std::vector<float> all_x = {};  // of a split layer: input of all ranks' samples
-  std::vector<float> y = {};      // [batch, output], of this rank's samples; not of the last part
+  std::vector<Value> all_x = {};  // of a split layer: input of all ranks' samples
+  std::vector<Value> y = {};      // [batch, output], of this rank's samples; not of the last part
 };
 
-Part part_of(const SplitPart& split, std::unique_ptr<Executable> executable) {
+template <typename Value>
+Part<Value> part_of(const SplitPart& split, std::unique_ptr<Executable> executable) {
   const Graph& graph = split.graph;
-  Part part{.executable = std::move(executable), .units = split.rows};
+  Part<Value> part{.executable = std::move(executable), .units = split.rows};
   part.last = graph.nodes.back().name;
   part.input = static_cast<std::size_t>(elements_of(graph.input_shape()));
   part.width = static_cast<std::size_t>(elements_of(graph.nodes.back().shape));
@@ -42,7 +71,11 @@ Part part_of(const SplitPart& split, std::unique_ptr<Executable> executable) {
   return part;
 }
 
+/// Value: double if the parts compute in it, else float.
+template <typename Value>
 class SplitExecutable final : public Executable {
+  using Part = dllaunch::Part<Value>;
+
  public:
   SplitExecutable(const Graph& graph, std::vector<Part> parts, int first_trained, int batch,
                   const SplitRanks& ranks)
@@ -94,14 +127,14 @@ class SplitExecutable final : public Executable {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
       const Batch own = own_batch(i, batch);
-      if (part.units) exchange_.gather(own.images, part.input, part.all_x);
+      if (part.units) exchange_.gather(input_of(own), part.input, part.all_x);
       result = part.executable->forward(part.units ? all_batch(part) : own, phase);
       finite = finite && std::isfinite(result.loss_sum);
       if (part.units) {
-        part.executable->read_output(columns_);
+        copy_output(*part.executable, columns_);
         exchange_.join_units(columns_, part.units->all, part.tokens, part.y);
       } else if (i + 1 < parts_.size()) {
-        part.executable->read_output(part.y);
+        copy_output(*part.executable, part.y);
       }
     }
     // A fused activation may have hidden it from the parts that follow.
@@ -213,46 +246,70 @@ class SplitExecutable final : public Executable {
   Batch own_batch(std::size_t i, const Batch& batch) const {
     if (i == 0) return batch;
     Batch own = batch;
-    own.images = parts_[i - 1].y;
+    set_input(own, parts_[i - 1].y);
     own.bytes = nullptr;
     own.ahead = nullptr;
     return own;
   }
   Batch all_batch(const Part& part) const {
-    return {.images = part.all_x, .labels = {}, .count = exchange_.total()};
+    Batch all{.images = {}, .labels = {}, .count = exchange_.total()};
+    set_input(all, part.all_x);
+    return all;
+  }
+
+  std::span<const Value> input_of(const Batch& own) {
+    if constexpr (std::is_same_v<Value, float>) {
+      return own.images;
+    } else {
+      if (!own.doubles.empty()) return own.doubles;
+      images_.assign(own.images.begin(), own.images.end());
+      return images_;
+    }
   }
 
   /// gradient_ is that of this rank's samples; a split layer needs its units of all samples.
   void give_output_gradient(Part& part) {
-    if (!part.units) return part.executable->set_output_gradient(gradient_);
+    if (!part.units) return give_gradient(*part.executable, gradient_);
     exchange_.gather(gradient_, part.output, all_);
     const auto rows = static_cast<std::size_t>(exchange_.total() * part.tokens);
     const std::size_t most = part.width / static_cast<std::size_t>(part.tokens);
-    std::ranges::fill(columns_, 0.F);
+    std::ranges::fill(columns_, Value{0});
     for (std::size_t row = 0; row < rows; ++row) {
       const auto from = row * static_cast<std::size_t>(part.units->all);
       std::copy_n(all_.data() + from + part.units->first, part.units->count,
                   columns_.data() + row * most);
     }
-    part.executable->set_output_gradient(columns_);
+    give_gradient(*part.executable, columns_);
   }
 
   /// The gradient of a split layer's input is the sum over all units.
   void take_input_gradient(Part& part) {
-    if (!part.units) return part.executable->read_input_gradient(gradient_);
-    part.executable->read_input_gradient(all_);
+    if (!part.units) return copy_input_gradient(*part.executable, gradient_);
+    copy_input_gradient(*part.executable, all_);
     exchange_.sum(all_, part.input, gradient_);
   }
 
   std::vector<Part> parts_;
   int first_trained_;
-  RowExchange exchange_;
+  RowExchange<Value> exchange_;
   std::vector<ParameterSlot> slots_;
   std::vector<Place> places_;    // of the slots
-  std::vector<float> columns_;   // of a split layer: this rank's units of all samples
-  std::vector<float> all_;       // of a split layer: gradients of all samples
-  std::vector<float> gradient_;  // of this rank's samples, between parts
+  std::vector<Value> columns_;   // of a split layer: this rank's units of all samples
+  std::vector<Value> all_;       // of a split layer: gradients of all samples
+  std::vector<Value> gradient_;  // of this rank's samples, between parts
+  std::vector<Value> images_;    // a copy where they are no Value
 };
+
+template <typename Value>
+std::unique_ptr<Executable> join_parts(const Graph& graph, std::span<const SplitPart> parts,
+                                       std::vector<std::unique_ptr<Executable>> compiled, int batch,
+                                       const SplitRanks& ranks) {
+  std::vector<Part<Value>> joined;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    joined.push_back(part_of<Value>(parts[i], std::move(compiled[i])));
+  return std::make_unique<SplitExecutable<Value>>(graph, std::move(joined), first_trained(parts),
+                                                  batch, ranks);
+}
 
 }  // namespace
 
@@ -265,16 +322,17 @@ Result<std::unique_ptr<Executable>> compile_split(Backend& backend, const Graph&
     return Error{ErrorKind::bad_request, "GPUs do not compute split dense layers yet",
                  "use resources.device: cpu, or no runtime.split_dense"};
   }
-  std::vector<Part> compiled;
+  std::vector<std::unique_ptr<Executable>> compiled;
   for (const SplitPart& part : parts) {
     CompileOptions its = options;
     if (part.is_split()) its.batch *= ranks.communicator->size();
     auto executable = backend.compile(part.graph, its);
     if (!executable) return std::move(executable).error();
-    compiled.push_back(part_of(part, *std::move(executable)));
+    compiled.push_back(*std::move(executable));
   }
-  return std::unique_ptr<Executable>(std::make_unique<SplitExecutable>(
-      graph, std::move(compiled), first_trained(parts), options.batch, ranks));
+  const auto join =
+      compiled.front()->dtype() == DType::f64 ? join_parts<double> : join_parts<float>;
+  return join(graph, parts, std::move(compiled), options.batch, ranks);
 }
 
 }  // namespace dllaunch

@@ -131,7 +131,7 @@ int first_trained(std::span<const SplitPart> parts) {
 }
 
 /// See SplitExecutable::reserve() and RowExchange.
-std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks) {
+std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks, DType type) {
   std::int64_t between = 0;  // each part's output, and a split one's input, of all samples
   std::int64_t widest = 0;   // of a sample
   std::int64_t widest_split = 0;
@@ -149,7 +149,7 @@ std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ran
   // Gradients and blocks of all samples; units of all samples, of one rank.
   const std::int64_t together =
       std::int64_t{batch} * ranks * 2 * widest_split + batch * widest_split;
-  return static_cast<std::int64_t>(sizeof(float)) * (between + together + batch * widest);
+  return static_cast<std::int64_t>(bytes_of(type)) * (between + together + batch * widest);
 }
 
 Result<std::vector<SplitPart>> split_network(const Graph& graph,

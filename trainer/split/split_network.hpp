@@ -34,8 +34,9 @@ Result<std::vector<SplitPart>> split_network(const Graph& graph,
                                              int ranks);
 
 /// Returns the bytes in which a rank's values wait between the parts, on the way to other ranks or
-/// from them, with batches of this many samples.
-std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks);
+/// from them, with batches of this many samples. `type`: of a value, f64 with Precision::fp64.
+std::int64_t exchange_bytes(std::span<const SplitPart> parts, int batch, int ranks,
+                            DType type = DType::f32);
 
 /// Returns the first part with a parameter that is trained.
 int first_trained(std::span<const SplitPart> parts);

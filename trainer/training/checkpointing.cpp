@@ -90,14 +90,16 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
 }
 
 Result<Ok> Checkpointing::save(bool last) {
-  std::optional<Error> error;
+  const auto start = Clock::now();
+  std::int64_t ready = wait_for_earlier(last) ? 1 : 0;
   std::optional<GatheredTensors> gathered;
   if (session_.in_step()) {
-    // Not beside those of the checkpoint that is still being written.
-    if (writer_) writer_->wait(last ? std::nullopt : config_.wait_seconds);
-    gathered = checkpoint_tensors(session_);
+    // Not beside those of a checkpoint that is still being written.
+    communicator_.wait(communicator_.broadcast(&ready, 1, DType::i64, /*root=*/0));
+    if (ready != 0) gathered = checkpoint_tensors(session_);
   }
-  if (writer_) error = begin(last, std::move(gathered));
+  std::optional<Error> error;
+  if (writer_ && ready != 0) error = begin(last, start, std::move(gathered));
   last_save_ = Clock::now();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   return Ok{};
@@ -115,17 +117,18 @@ void Checkpointing::finish() {
   look();
 }
 
-std::optional<Error> Checkpointing::begin(bool last, std::optional<GatheredTensors> tensors) {
-  const auto start = Clock::now();
-  const TrainPosition& at = session_.position;
-  if (!writer_->wait(last ? std::nullopt : config_.wait_seconds)) {
-    const Error late{ErrorKind::timeout,
-                     fmt::format("skipped: the previous one is still being written after {} s",
-                                 *config_.wait_seconds),
-                     ""};
-    tell_failure(at.epoch, at.step, late, /*goes_on=*/true);
-    return std::nullopt;
-  }
+bool Checkpointing::wait_for_earlier(bool last) {
+  if (!writer_ || writer_->wait(last ? std::nullopt : config_.wait_seconds)) return true;
+  const Error late{ErrorKind::timeout,
+                   fmt::format("skipped: the previous one is still being written after {} s",
+                               *config_.wait_seconds),
+                   ""};
+  tell_failure(session_.position.epoch, session_.position.step, late, /*goes_on=*/true);
+  return false;
+}
+
+std::optional<Error> Checkpointing::begin(bool last, Clock::time_point start,
+                                          std::optional<GatheredTensors> tensors) {
   auto earlier = look();
   if (earlier && !last) return earlier;
   writer_->begin(snapshot_with_metrics(std::move(tensors)), start);

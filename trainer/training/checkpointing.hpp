@@ -50,7 +50,10 @@ class Checkpointing {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<Error> begin(bool last, std::optional<GatheredTensors> tensors);
+  /// Returns false, and reports that this checkpoint is skipped, if the one before takes too long.
+  bool wait_for_earlier(bool last);
+  std::optional<Error> begin(bool last, Clock::time_point start,
+                             std::optional<GatheredTensors> tensors);
   std::optional<Error> tell(FinishedWrite finished, bool last = false);
   void tell_failure(std::int64_t epoch, std::int64_t step, const Error& error, bool goes_on);
   void choose_interval(double save_s);

@@ -1,6 +1,7 @@
 // The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
@@ -253,12 +255,27 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   return folder;
 }
 
+bool is_trainer(const std::vector<std::string>& command) {
+  return std::filesystem::path(command.front()).filename() == "dltrain";
+}
+
 /// The built-in trainer toggles its timeline on SIGUSR1 once it is up. Until then, the signal,
 /// which all ranks get at once, would terminate the rank.
 void survive_the_timeline_signal(const std::vector<std::string>& command) {
-  if (std::filesystem::path(command.front()).filename() == "dltrain") {
-    std::signal(SIGUSR1, SIG_IGN);
-  }
+  if (is_trainer(command)) std::signal(SIGUSR1, SIG_IGN);
+}
+
+/// Lets `dllaunch stacks` read this rank: where Yama allows that to ancestors only, a program must
+/// agree; and Python answers by its faulthandler. Not with `recovery.autopsy: false`, by which the
+/// file is missing.
+void allow_autopsy(const std::string& run_dir, const std::vector<std::string>& command) {
+  const std::string folder = python_start_folder(run_dir);
+  if (run_dir.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  if (is_trainer(command)) return;
+  const char* before = std::getenv("PYTHONPATH");
+  const bool some = before != nullptr && *before != '\0';
+  setenv("PYTHONPATH", (some ? folder + ":" + before : folder).c_str(), 1);
 }
 
 Result<int> exec(const ExecOptions& options, System& system) {
@@ -306,6 +323,7 @@ Result<int> exec(const ExecOptions& options, System& system) {
   framework.workers = rendezvous->workers;
   set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
   set_node_folders(planned.site, *rank, lookup, system);
+  allow_autopsy(run_dir, command);
   return become(command, rank->rank, host, other_stderr);
 }
 

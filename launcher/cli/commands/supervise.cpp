@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/run/job_record.hpp"
@@ -77,6 +78,8 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   if (!run) return std::move(run).error();
   run->dir.id = options.run_id;
   know_own_script(*run, system);
+  // A script may have been written elsewhere. The run does without if its folder refuses.
+  if (!run->recovery.trains) (void)prepare_autopsy(run->dir.path, run->recovery.plan.autopsy);
   const SupervisorSignals signals(run->signal);
   const int code = run_under_parent(signals, [&] {
     stage_holder->close_input();

@@ -26,6 +26,21 @@ TEST(AllocatedTime, LeavesOutEarlierRuns) {
   EXPECT_EQ(allocated_seconds(R"({"time":9e99})", 0), 0);
 }
 
+TEST(AllocatedTime, HeldAfterAnErrorIsUntilTheNextLine) {
+  constexpr std::string_view held =
+      R"({"time":100,"event":"decision","job":"7","allocation":0,"next":"hold","until":900}
+{"time":130,"event":"retry","job":"7","allocation":0}
+{"time":131,"event":"attempt","job":"7","allocation":0}
+{"time":200,"event":"decision","job":"7","allocation":0,"next":"hold","until":210}
+{"time":210,"event":"decision","job":"7","allocation":0,"next":"stop"}
+{"time":300,"event":"decision","job":"8","allocation":0,"next":"hold","until":400}
+{"time":999,"event":"attempt","job":"9","allocation":0}
+)";
+  EXPECT_EQ(held_time(held, 0).all, 30 + 10);
+  EXPECT_EQ(held_time(held, 0).in_vain, 10);
+  EXPECT_EQ(held_time(held, 150).all, 10);
+}
+
 /// Four nodes until one is lost, and after a requeue.
 TEST(AllocatedTime, OfAnElasticJobCountsTheNodesThatItHad) {
   constexpr std::string_view elastic =

@@ -33,9 +33,9 @@ std::vector<std::string> words(const std::vector<std::string>& typed) {
 TEST(Completion, BeginsWithCommandsAndJobFiles) {
   EXPECT_THAT(words({""}), Contains("run"));
   EXPECT_THAT(words({""}), Contains("train.yaml"));
-  EXPECT_THAT(words({"sta"}), ElementsAre("status", "stage"));
+  EXPECT_THAT(words({"sta"}), ElementsAre("status", "stacks", "stage"));
   EXPECT_THAT(words({"t"}), ElementsAre("topo", "train.yaml"));
-  EXPECT_THAT(words({"-v", "sta"}), ElementsAre("status", "stage"));
+  EXPECT_THAT(words({"-v", "sta"}), ElementsAre("status", "stacks", "stage"));
   EXPECT_THAT(words({"--color", "a"}), ElementsAre("auto", "always"));
   EXPECT_THAT(words({"--ver"}), ElementsAre("--verbose", "--version"));
   EXPECT_THAT(words({"--color=n"}), ElementsAre("--color=never"));

@@ -15,7 +15,7 @@ const Json job = Json::parse(R"({
   "train": {"model": "cnn", "dataset": {"kind": "mnist", "path": null, "workers": 2},
             "batch_size": 64, "epochs": 1, "seed": 1,
             "optimizer": {"name": "sgd", "lr": 0.1}, "checkpoint": {"keep": 3}},
-  "run": null,
+  "run": null, "environment": {"variables": {}}, "recovery": {"signal": "USR2"},
   "runtime": {"overlap": true, "compression": "none", "gradient_lag": 0}})");
 
 /// With another value at "/train/epochs".
@@ -71,6 +71,18 @@ TEST(JobChanges, ACommandIsShownAsOneTypesIt) {
   const Json before = with("/run", {"python3", "a b.py"});
   EXPECT_EQ(changes_that_matter(before, with("/run", "python3 c.py")),
             std::vector<std::string>{"run: python3 'a b.py' -> \"python3 c.py\""});
+}
+
+/// What a retry in the same allocation can take up.
+TEST(JobChanges, OnlyWhatRanksReadIsOfTheRanks) {
+  for (const char* pointer : {"/train/batch_size", "/run", "/runtime/overlap",
+                              "/environment/variables/A", "/recovery/max_restarts"})
+    EXPECT_TRUE(changes_beyond_ranks(job, with(pointer, 7)).empty()) << pointer;
+  for (const char* pointer :
+       {"/resources/nodes", "/resources/time", "/runtime/transport", "/runtime/allreduce",
+        "/environment/setup", "/recovery/signal", "/recovery/spare_nodes", "/stage", "/name"})
+    EXPECT_EQ(changes_beyond_ranks(job, with(pointer, 7)).size(), 1u) << pointer;
+  EXPECT_EQ(all_changes(job, with("/name", "b")), std::vector<std::string>{R"(name: "a" -> "b")"});
 }
 
 }  // namespace

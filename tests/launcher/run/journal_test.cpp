@@ -79,16 +79,23 @@ TEST(Journal, LinesAreThoseOfTheTable) {
   stopped.next = Next::stop;
   stopped.wanted_requeue = true;
   stopped.exclude = "n2";
+  stopped.until = 20;
   auto smaller = begun;
   smaller.nodes = 3;
   smaller.held = 4;
-  const std::string lines[] = {line_of(smaller), line_of(begun, ended, 11),
+  const std::string lines[] = {line_of(smaller),
+                               line_of(begun, ended, 11),
                                line_of(JournalPreflight{.time = 12, .unfit = "n2", .why = "dark"}),
                                line_of(JournalNodes{.time = 12,
                                                     .order = "n[1,3,2]",
                                                     .network = "topology.conf",
                                                     .levels = {{"leaf switches", 3, 2}}}),
-                               line_of(stopped, 1.0)};
+                               line_of(stopped, 1.0),
+                               line_of(JournalRetry{.time = 30,
+                                                    .job = "17",
+                                                    .fencing_token = 3,
+                                                    .by = "process 7 on login1",
+                                                    .changes = "train.epochs: 1 -> 2"})};
   ASSERT_EQ(std::size(lines), journal_events().size());
   for (std::size_t i = 0; i < std::size(lines); ++i) {
     const EventKind& kind = journal_events()[i];

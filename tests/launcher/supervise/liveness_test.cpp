@@ -56,6 +56,30 @@ TEST_F(LivenessTest, WhoTouchesTheHeartbeatIsJudgedByItAlone) {
   EXPECT_EQ(liveness.wedged(start_ + seconds(40)), "");
 }
 
+TEST_F(LivenessTest, AStallLastsUntilItIsOver) {
+  const auto stall = [this](const std::string& state, int generation) {
+    write("events.jsonl", "{\"time\": 1, \"event\": \"stall\", \"state\": \"" + state +
+                              "\", \"generation\": " + std::to_string(generation) + "}\n");
+  };
+  stall("late", 3);
+  Liveness liveness(run_, /*trains=*/true, 20, start_, /*fencing_token=*/3);
+  const auto stalled = [&] {
+    liveness.look(start_);
+    return liveness.stalled();
+  };
+  EXPECT_FALSE(stalled()) << "before this attempt";
+  stall("late", 2);
+  EXPECT_FALSE(stalled()) << "of an earlier one that still lives";
+  stall("died", 3);
+  EXPECT_FALSE(stalled());
+  stall("late", 3);
+  EXPECT_TRUE(stalled());
+  stall("over", 3);
+  EXPECT_FALSE(stalled());
+  stall("gave up", 3);
+  EXPECT_TRUE(stalled());
+}
+
 TEST_F(LivenessTest, AnEarlierAttemptsHeartbeatDoesNotCount) {
   write(".heartbeat", "1");
   const Liveness liveness(run_, /*trains=*/false, 20, start_);

@@ -56,6 +56,18 @@ TEST(LoneRanks, ACheckpointOfThatStartIsBeingWritten) {
   EXPECT_TRUE(saves_checkpoint(folder.path(), 3));
 }
 
+TEST(LoneRanks, TheyHaveTimeForWhatOneOfThemHasToSay) {
+  const auto ms = [](const RankGone& gone) { return patience_with_survivors(gone).count(); };
+  EXPECT_EQ(ms({}), 1000) << "it exited: maybe for want of a killed one";
+  EXPECT_EQ(ms({.stalled = true}), 3000);
+  EXPECT_EQ(ms({.saves = true}), 3000);
+  EXPECT_EQ(ms({.killed = true}), 500);
+  EXPECT_EQ(ms({.killed = true, .stalled = true}), 500);
+  EXPECT_EQ(ms({.killed = true, .saves = true}), 3000);
+  EXPECT_EQ(ms({.echo = true}), 5000);
+  EXPECT_EQ(ms({.killed = true, .echo = true}), 500) << "by now srun has named the cause";
+}
+
 TEST(LoneRanks, AStepKillsThoseOnOtherNodes) {
   std::string words;
   for (const auto& word : killing_argv(run_on("n[1-3]"), {"n2", "n3"}, "/bin/dllaunch", 3))

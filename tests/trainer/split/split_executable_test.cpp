@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/trainer/backends/compiled.hpp"
@@ -31,20 +32,24 @@ Graph network() {
 }
 
 /// The executable of a backend with memory and weights of its own.
-struct Split {
-  Graph graph = network();
+template <typename Real>
+struct SplitOf {
+  Graph graph;
   std::unique_ptr<Communicator> communicator = all_ranks();
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Executable> executable;
-  std::vector<std::vector<float>> weights;
-  std::vector<std::vector<float>> gradients;
+  std::vector<std::vector<Real>> weights;
+  std::vector<std::vector<Real>> gradients;
 
-  explicit Split(const BackendEntry& entry) : backend(*entry.open()) {
-    const std::vector<std::string> layers{"fc1", "fc3"};
+  SplitOf(const BackendEntry& entry, Graph whole, const std::vector<std::string>& layers)
+      : graph(std::move(whole)), backend(*entry.open()) {
+    constexpr bool exact = std::is_same_v<Real, double>;
     const auto parts = split_network(graph, layers, communicator->rank(), communicator->size());
-    executable =
-        or_throw(compile_split(*backend, graph, *parts, {.batch = most_images, .threads = 1},
-                               {.communicator = communicator.get()}));
+    executable = or_throw(compile_split(*backend, graph, *parts,
+                                        {.batch = most_images,
+                                         .precision = exact ? Precision::fp64 : Precision::fp32,
+                                         .threads = 1},
+                                        {.communicator = communicator.get()}));
     std::vector<void*> w;
     std::vector<void*> g;
     for (const ParameterSlot& slot : executable->slots()) {
@@ -57,15 +62,15 @@ struct Split {
     executable->attach(w, g);
     const Tensors values = random_weights(graph);
     for (int i = 0; i < std::ssize(executable->slots()); ++i) {
-      const std::vector<float> plain = rows_of(i, values);
+      const std::vector<Real> plain = rows_of(i, values);
       executable->from_plain(i, plain.data(), aligned(weights[static_cast<std::size_t>(i)]));
     }
   }
 
-  static float* aligned(std::vector<float>& memory) {
+  static Real* aligned(std::vector<Real>& memory) {
     void* at = memory.data();
-    std::size_t space = memory.size() * sizeof(float);
-    return static_cast<float*>(std::align(64, sizeof(float), at, space));
+    std::size_t space = memory.size() * sizeof(Real);
+    return static_cast<Real*>(std::align(64, sizeof(Real), at, space));
   }
 
   const ParameterSlot& slot(int i) const {
@@ -73,22 +78,26 @@ struct Split {
   }
 
   /// A slot's values of whole parameters, with its padding.
-  std::vector<float> rows_of(int i, const Tensors& whole) const {
+  std::vector<Real> rows_of(int i, const Tensors& whole) const {
     const auto& all = whole[static_cast<std::size_t>(slot(i).parameter)];
     if (!slot(i).rows) return {all.begin(), all.end()};
     const SlotRows rows = *slot(i).rows;
     const std::ptrdiff_t row = std::ssize(all) / rows.all;
-    std::vector<float> plain(all.begin() + row * rows.first,
-                             all.begin() + row * (rows.first + rows.count));
+    std::vector<Real> plain(all.begin() + row * rows.first,
+                            all.begin() + row * (rows.first + rows.count));
     plain.resize(static_cast<std::size_t>(elements_of(slot(i).shape)));
     return plain;
   }
 
-  std::vector<float> gradient(int i) {
-    std::vector<float> plain(static_cast<std::size_t>(elements_of(slot(i).shape)));
+  std::vector<Real> gradient(int i) {
+    std::vector<Real> plain(static_cast<std::size_t>(elements_of(slot(i).shape)));
     executable->to_plain(i, aligned(gradients[static_cast<std::size_t>(i)]), plain.data());
     return plain;
   }
+};
+
+struct Split : SplitOf<float> {
+  explicit Split(const BackendEntry& entry) : SplitOf(entry, network(), {"fc1", "fc3"}) {}
 };
 
 class SplitOnBackend : public testing::TestWithParam<BackendEntry> {};
@@ -98,8 +107,8 @@ int count_on(int rank, int ranks) {
   return rank + 1 == ranks ? most_images - 1 : most_images;
 }
 
-TEST_P(SplitOnBackend, GradientsAreThoseOfTheWholeNetwork) {
-  Split split(GetParam());
+template <typename Real>
+void expect_gradients_of_the_whole(SplitOf<Real>& split, double tolerance) {
   const int rank = split.communicator->rank();
   const int ranks = split.communicator->size();
   Compiled whole(backend_named("reference"), split.graph,
@@ -132,9 +141,27 @@ TEST_P(SplitOnBackend, GradientsAreThoseOfTheWholeNetwork) {
     // What is split is summed over the samples of all ranks.
     const auto theirs = split.rows_of(slot, split.slot(slot).rows ? expected : own);
     const auto ours = split.gradient(slot);
-    EXPECT_LT(relative_error({ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}), 1e-5)
+    EXPECT_LT(relative_error({ours.begin(), ours.end()}, {theirs.begin(), theirs.end()}), tolerance)
         << split.slot(slot).name;
   }
+}
+
+TEST_P(SplitOnBackend, GradientsAreThoseOfTheWholeNetwork) {
+  Split split(GetParam());
+  expect_gradients_of_the_whole(split, 1e-5);
+}
+
+TEST(SplitInDouble, NothingIsRounded) {
+  SplitOf<double> split(backend_named("reference"), network(), {"fc1", "fc3"});
+  expect_gradients_of_the_whole(split, 1e-12);
+}
+
+TEST(SplitInDouble, TheFirstLayerMayBeSplit) {
+  GraphBuilder net("m", {6});
+  net.add("fc1", Dense{.units = 7});
+  net.add("fc2", Dense{.units = 5});
+  SplitOf<double> split(backend_named("reference"), *std::move(net).finish(), {"fc1"});
+  expect_gradients_of_the_whole(split, 1e-12);
 }
 
 TEST_P(SplitOnBackend, ARankMayHaveNoImages) {

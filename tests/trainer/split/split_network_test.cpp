@@ -56,6 +56,7 @@ TEST(SplitNetwork, WhatWaitsBetweenThePartsIsCounted) {
   const std::int64_t columns_and_gradient = own * (784 + 784);
   EXPECT_EQ(exchange_bytes(parts, 8, 2),
             4 * (outputs + inputs_and_gradients_of_all + wire + columns_and_gradient));
+  EXPECT_EQ(exchange_bytes(parts, 8, 2, DType::f64), 2 * exchange_bytes(parts, 8, 2));
   EXPECT_EQ(exchange_bytes(parts_of(graph_of("mlp"), {}), 8, 2), 0);
 }
 

@@ -75,6 +75,7 @@ template <std::size_t lanes, std::size_t terms, typename Value>
   V sums[sums_at_once][terms] = {};
   std::size_t i = 0;
   for (; i + sums_at_once <= run.count; i += sums_at_once) {
+#pragma GCC unroll 4
     for (std::size_t k = 0; k < sums_at_once; ++k) value(run.first + (i + k) * run.step, sums[k]);
   }
   for (; i < run.count; ++i) value(run.first + i * run.step, sums[0]);

@@ -22,6 +22,14 @@ constexpr DType dtype_of(double) {
   return DType::f64;
 }
 
+/// Copies the first `count` values, rounded if `to` has fewer bits.
+template <typename From, typename To>
+void copy_as(const From& from, std::size_t count, To&& to) {
+  std::transform(
+      from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count), to.begin(),
+      [](auto value) { return static_cast<typename std::decay_t<To>::value_type>(value); });
+}
+
 /// Processes images in order, so a weight's gradient is a sum in row order: it depends on the
 /// images, not on CompileOptions::batch.
 template <typename Real>
@@ -81,16 +89,17 @@ class ReferenceExecutable final : public Executable {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
     random_ = batch.random;
-    const auto rows = static_cast<std::size_t>(count_);
-    const auto pixels = rows * static_cast<std::size_t>(elements_of(graph_.input_shape()));
-    assert(batch.images.size() >= pixels);
-    std::transform(batch.images.data(), batch.images.data() + pixels, outputs_.front().begin(),
-                   [](float pixel) { return static_cast<Real>(pixel); });
+    assert(std::max(batch.images.size(), batch.doubles.size()) >= inputs());
+    if (batch.doubles.empty()) {
+      copy_as(batch.images, inputs(), outputs_.front());
+    } else {
+      copy_as(batch.doubles, inputs(), outputs_.front());
+    }
 
     for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
       std::visit([&](const auto& op) { run_forward(op, n, phase); }, graph_.nodes[n].op);
     }
-    const auto logits = rows * static_cast<std::size_t>(outputs_per_row_);
+    const std::size_t logits = outputs();
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
     if (graph_.joints.output) return {.loss_sum = zero_if_finite(logits)};
     return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
@@ -129,20 +138,30 @@ class ReferenceExecutable final : public Executable {
     return {logits_.begin(), logits_.begin() + count_ * outputs_per_row_};
   }
 
-  void read_output(std::span<float> plain) const override {
-    std::transform(logits_.begin(), logits_.begin() + count_ * outputs_per_row_, plain.begin(),
-                   [](double value) { return static_cast<float>(value); });
-  }
+  void read_output(std::span<float> plain) const override { copy_as(logits_, outputs(), plain); }
   void set_output_gradient(std::span<const float> plain) override {
-    std::copy_n(plain.begin(), count_ * outputs_per_row_, logit_grads_.begin());
+    copy_as(plain, outputs(), logit_grads_);
   }
   void read_input_gradient(std::span<float> plain) const override {
-    std::transform(output_grads_.front().begin(),
-                   output_grads_.front().begin() + count_ * elements_of(graph_.input_shape()),
-                   plain.begin(), [](Real value) { return static_cast<float>(value); });
+    copy_as(output_grads_.front(), inputs(), plain);
+  }
+  void read_output_f64(std::span<double> plain) const override {
+    copy_as(logits_, outputs(), plain);
+  }
+  void set_output_gradient_f64(std::span<const double> plain) override {
+    copy_as(plain, outputs(), logit_grads_);
+  }
+  void read_input_gradient_f64(std::span<double> plain) const override {
+    copy_as(output_grads_.front(), inputs(), plain);
   }
 
  private:
+  /// Elements of the latest forward().
+  std::size_t inputs() const {
+    return static_cast<std::size_t>(count_ * elements_of(graph_.input_shape()));
+  }
+  std::size_t outputs() const { return static_cast<std::size_t>(count_ * outputs_per_row_); }
+
   double zero_if_finite(std::size_t outputs) const {
     double sum = 0;
     for (std::size_t i = 0; i < outputs; ++i) sum += 0 * logits_[i];

@@ -1,0 +1,218 @@
+#include "launcher/autopsy/observe_stacks.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "launcher/autopsy/native_stacks.hpp"
+#include "launcher/autopsy/python_stacks.hpp"
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/utf8.hpp"
+#include "launcher/doctor/proc_text.hpp"
+#include "launcher/os/descendants.hpp"
+#include "support/isolated_call.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_processes = 256;
+constexpr std::size_t most_of_rank = 64;
+constexpr std::size_t most_threads = 32;
+constexpr std::size_t at_once = 32;
+constexpr auto patience_with_python = std::chrono::milliseconds(1000);
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+/// Fields of /proc/PID/stat, from the third on: the second, a name, may contain anything.
+std::vector<std::string> fields_of_stat(int pid) {
+  const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
+  std::istringstream rest(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  return {std::istream_iterator<std::string>(rest), {}};
+}
+
+double number_in(const std::vector<std::string>& fields, std::size_t i) {
+  return i < fields.size() ? std::strtod(fields[i].c_str(), nullptr) : 0;
+}
+
+/// User and system time, fields 14 and 15 of proc(5).
+double cpu_seconds(const std::vector<std::string>& fields) {
+  return (number_in(fields, 11) + number_in(fields, 12)) /
+         static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+ThreadStack look_at_thread(int pid, int id) {
+  const std::string folder = fmt::format("/proc/{}/task/{}", pid, id);
+  ThreadStack thread{.id = id, .kernel = text_of(folder + "/wchan")};
+  if (const auto status = parse_proc_status(text_of(folder + "/status"))) {
+    thread.name = shown_line(status->name);
+    thread.state = std::string(1, status->state);
+  }
+  if (thread.kernel == "0") thread.kernel.clear();
+  return thread;
+}
+
+std::vector<int> threads_of(int pid) {
+  std::vector<int> ids = {pid};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    const int id = std::atoi(entry.path().filename().c_str());
+    if (id > 0 && id != pid && ids.size() < most_threads) ids.push_back(id);
+  }
+  return ids;
+}
+
+/// What can be read even of a process whose memory map is locked: a thread that is stuck in a page
+/// fault of a dead file system keeps that lock.
+ProcessStacks outline_of(const std::string& host, int rank, int pid, int parent) {
+  const auto fields = fields_of_stat(pid);
+  ProcessStacks process{.rank = rank, .host = host, .pid = pid, .parent = parent};
+  process.cpu_s = cpu_seconds(fields);
+  process.resident_bytes = static_cast<std::uint64_t>(number_in(fields, 21)) *
+                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  process.threads.push_back({.id = pid});
+  if (!fields.empty()) process.threads.front().state = printable(fields.front());
+  return process;
+}
+
+/// Reads the rest, which may block this process.
+void look_closely(ProcessStacks& process) {
+  process.command = shown_line(command_in(text_of(fmt::format("/proc/{}/cmdline", process.pid))));
+  process.threads.clear();
+  for (const int id : threads_of(process.pid)) {
+    process.threads.push_back(look_at_thread(process.pid, id));
+  }
+}
+
+/// Root could read everybody's processes: a job's are its user's.
+bool is_of_others(int pid) {
+  struct stat info {};
+  return stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 && info.st_uid != geteuid();
+}
+
+NodeStacks list_processes(const std::string& host, const std::vector<RankProgram>& ranks) {
+  NodeStacks node{.host = host};
+  const auto of_machine = processes_here();
+  for (const RankProgram& rank : ranks) {
+    std::vector<Descendant> all = descendants_of(rank.pid, of_machine);
+    all.insert(all.begin(), {.pid = rank.pid, .parent = 0});
+    std::size_t taken = 0;
+    for (const Descendant& each : all) {
+      const bool full = taken == most_of_rank || node.processes.size() == most_processes;
+      if (!each.zombie && (full || is_of_others(each.pid))) {
+        ++node.left_out;
+        continue;
+      }
+      auto process = outline_of(host, rank.rank, each.pid, each.parent);
+      const bool ended = process.main_state() == "?" || process.main_state() == "Z";
+      if (each.zombie || ended) continue;
+      ++taken;
+      node.processes.push_back(std::move(process));
+    }
+  }
+  return node;
+}
+
+/// Runs read(process) for each in a child and keeps what it changed.
+void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadline,
+                const std::function<void(ProcessStacks&)>& read) {
+  for (std::size_t from = 0; from < processes.size(); from += at_once) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    const std::size_t count = std::min(at_once, processes.size() - from);
+    std::vector<IsolatedCall> calls;
+    for (std::size_t i = 0; i < count; ++i) {
+      calls.push_back({.work = [&, i]() -> Result<std::string> {
+                         ProcessStacks& process = *processes[from + i];
+                         read(process);
+                         return write_fields(process).dump(-1, ' ', /*ensure_ascii=*/false,
+                                                           Json::error_handler_t::replace);
+                       },
+                       .deadline = std::max(left, std::chrono::milliseconds(1)),
+                       .bounded_memory = false});
+    }
+    const auto answers = isolated_calls(calls);
+    for (std::size_t i = 0; i < count; ++i) {
+      ProcessStacks& process = *processes[from + i];
+      const Json document =
+          answers[i] ? Json::parse(*answers[i], nullptr, /*allow_exceptions=*/false) : Json();
+      if (document.is_object()) {
+        process = read_what_fits<ProcessStacks>(document);
+      } else {
+        process.why_not = "its stacks cannot be read: " +
+                          (answers[i] ? "a damaged answer" : answers[i].error().what);
+      }
+    }
+  }
+}
+
+/// One after the other within a rank: forked processes write into one memory file.
+void read_python(System& system, std::vector<ProcessStacks>& processes,
+                 Clock::time_point deadline) {
+  std::vector<std::vector<ProcessStacks*>> turns;  // the n-th Python of each rank
+  std::size_t turn = 0;
+  int rank = -1;
+  for (ProcessStacks& process : processes) {
+    if (std::exchange(rank, process.rank) != process.rank) turn = 0;
+    const std::string_view state = process.main_state();
+    if (state == "T" || state == "t") continue;  // it would answer when it runs on
+    if (!process.why_not.empty()) continue;      // its memory map may be locked
+    if (turn == turns.size()) turns.emplace_back();
+    turns[turn++].push_back(&process);
+  }
+  for (auto& together : turns) {
+    // One that does not answer must not take all the time from those after it.
+    const auto until = std::min(deadline, Clock::now() + patience_with_python);
+    read_apart(std::move(together), until + patience_with_python / 2, [&](ProcessStacks& process) {
+      if (!is_python(process.pid)) return;
+      auto stacks = read_python_stacks(system, process.pid, until);
+      if (stacks) {
+        process.python = *std::move(stacks);
+      } else {
+        process.why_not = stacks.error().what;
+      }
+    });
+  }
+}
+
+}  // namespace
+
+NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
+                          std::chrono::milliseconds limit) {
+  const auto start = Clock::now();
+  NodeStacks node = list_processes(system.host_name(), ranks);
+  std::vector<ProcessStacks*> all;
+  for (ProcessStacks& process : node.processes) all.push_back(&process);
+  const auto deadline = start + limit;
+  read_apart(all, start + limit / 2, [&](ProcessStacks& process) {
+    look_closely(process);
+    read_native_stacks(process.pid, process.threads, start + limit * 2 / 5);
+  });
+  read_python(system, node.processes, deadline);
+  const double observed_s = std::chrono::duration<double>(Clock::now() - start).count();
+  for (ProcessStacks& process : node.processes) {
+    const double used_s = cpu_seconds(fields_of_stat(process.pid)) - process.cpu_s;
+    process.busy = std::max(0.0, used_s / observed_s);
+  }
+  return node;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,123 @@
+#include "launcher/autopsy/stored_stacks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include "launcher/autopsy/python_stacks.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "support/file_text.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_kept = 20;
+constexpr double idle = 0.05;  // CPUs in use
+
+std::string folder_of(const std::string& run_dir) {
+  return run_dir + "/autopsy";
+}
+
+/// The names of those kept, oldest first.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".json") names.push_back(at->path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+std::string python_start_folder(const std::string& run_dir) {
+  return folder_of(run_dir) + "/python";
+}
+
+Result<Ok> prepare_autopsy(const std::string& run_dir, bool on) {
+  const std::string folder = python_start_folder(run_dir);
+  const std::string file = folder + "/sitecustomize.py";
+  if (!on) {
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    return Ok{};
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", folder, error.message()),
+                 "recovery: {autopsy: false} does without"};
+  return write_file(file, std::string(python_start_file()));
+}
+
+Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& report,
+                                const std::string& why, double now_s) {
+  const std::string folder = folder_of(run_dir);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const std::string name =
+      fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(static_cast<std::time_t>(now_s)));
+  const std::string text = why + "\n" + render_stacks(report);
+  Json document = {{"time", now_s}, {"reason", why}};
+  document.update(to_json(report));
+  auto written = write_file(folder + "/" + name + ".txt", text);
+  if (written) {
+    written =
+        write_file(folder + "/" + name + ".json",
+                   document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  }
+  if (!written) return std::move(written).error();
+  auto names = names_in(folder);
+  const std::size_t surplus = names.size() - std::min(names.size(), most_kept);
+  for (const std::string& old :
+       std::vector(names.begin(), names.begin() + std::ptrdiff_t(surplus))) {
+    for (const char* end : {".json", ".txt"}) fs::remove(folder + "/" + old + end, error);
+  }
+  return name;
+}
+
+std::optional<StoredStacks> newest_stacks(const std::string& run_dir) {
+  const auto names = names_in(folder_of(run_dir));
+  if (names.empty()) return std::nullopt;
+  const std::string path = folder_of(run_dir) + "/" + names.back();
+  const auto json = read_file_text(path + ".json");
+  const auto text = read_file_text(path + ".txt");
+  if (!json || !text) return std::nullopt;
+  const Json document = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return std::nullopt;
+  return StoredStacks{.name = names.back(),
+                      .time_s = value_at<double>(document, "time"),
+                      .why = value_at<std::string>(document, "reason"),
+                      .sentence = value_at<std::string>(document, "sentence"),
+                      .text = *text};
+}
+
+bool is_standstill(const StackReport& report) {
+  std::set<int> odd;
+  for (const OddRank& each : report.odd) odd.insert(each.rank);
+  bool any = false;
+  for (const NodeStacks& node : report.nodes) {
+    for (const ProcessStacks& process : node.processes) {
+      // Those that wait may spin.
+      if (!odd.empty() && !odd.contains(process.rank)) continue;
+      if (process.busy > idle) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace dllaunch

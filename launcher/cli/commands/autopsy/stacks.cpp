@@ -1,0 +1,150 @@
+// What every process of a run is doing, merged, and which rank holds up the others.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "launcher/autopsy/gather_stacks.hpp"
+#include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/observe_runs.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/node_survey.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch stacks resnet50          where the ranks of a run are, and who is late
+  dllaunch stacks 4711 --watch      again and again, until it ends
+  dllaunch stacks runs/x --json     for programs
+)";
+
+struct Options {
+  std::string run;
+  bool watch = false;
+  bool json = false;
+  std::string node;        // a run's directory; set by gather_stacks() on each node
+  int most_frames = 1000;  // likewise
+  // Set by the supervisor.
+  std::string keep;  // why
+  std::string job;
+  std::string hosts;
+  std::string group;
+  bool standstill = false;
+};
+
+Error not_running(const RunState& run_state) {
+  return {ErrorKind::bad_request,
+          fmt::format("{} has no ranks: it is {}", run_state.run.dir.path, run_state.state),
+          "`dllaunch ps` lists the runs that are under way"};
+}
+
+Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
+  const auto& run = run_state.run;
+  if (!run.plan.components.empty())
+    return Error{ErrorKind::bad_request, "this run has several components",
+                 fmt::format("dllaunch stacks {}/components/{}", run.dir.path,
+                             run.plan.components.front().name)};
+  if (is_over(run_state) || run_state.state == "pending") return not_running(run_state);
+  RunningRanks ranks{.run_dir = run.dir.path};
+  if (run_state.jobs.empty()) {
+    const auto& owner = run_state.owner;
+    if (owner && !owner->host.empty() && owner->host != system.host_name())
+      return Error{ErrorKind::bad_request, "the run is on " + owner->host, "call dllaunch there"};
+    return ranks;
+  }
+  auto hosts = expand_hosts(run_state.where);
+  if (!hosts) return std::move(hosts).error();
+  if (hosts->empty()) return not_running(run_state);
+  ranks.job = run_state.jobs.front().id;
+  ranks.hosts = *std::move(hosts);
+  return ranks;
+}
+
+std::string shown(const StackReport& report) {
+  if (report.groups.empty() && report.unanswered.empty()) return "no rank runs yet\n";
+  return render_stacks(report);
+}
+
+/// Returns nullopt when the run is over.
+Result<std::optional<StackReport>> look(System& system, const std::string& path, bool first) {
+  auto run_state = observe_end(system, path);
+  if (!run_state) return std::move(run_state).error();
+  if (!first && is_over(*run_state)) return std::optional<StackReport>();
+  const auto ranks = ranks_of_run(system, *run_state);
+  if (!ranks) return ranks.error();
+  auto report = gather_stacks(system, *ranks);
+  if (!report) return std::move(report).error();
+  return std::optional(*std::move(report));
+}
+
+/// Looks at the ranks as the supervisor knows them, without asking Slurm's controller.
+Result<int> keep(const Options& options, System& system) {
+  RunningRanks ranks{.run_dir = options.run, .job = options.job, .group = options.group};
+  auto hosts = expand_hosts(options.hosts);
+  if (!hosts) return std::move(hosts).error();
+  ranks.hosts = *std::move(hosts);
+  const auto report = gather_stacks(system, ranks);
+  if (!report) return report.error();
+  if (report->groups.empty() || (options.standstill && !is_standstill(*report)))
+    return exit_code::success;
+  const auto kept = keep_stacks(options.run, *report, options.keep, unix_seconds());
+  if (!kept) return kept.error();
+  return exit_code::success;
+}
+
+Result<int> show_stacks(const Options& options, System& system) {
+  if (!options.keep.empty()) return keep(options, system);
+  if (!options.node.empty()) {
+    const auto node = stacks_here(system, options.node, options.most_frames);
+    system.print(answer_lines(node.host, write_fields(node)));
+    return exit_code::success;
+  }
+  const auto path = find_run_to_read(system, options.run);
+  if (!path) return path.error();
+  for (bool first = true;; first = false) {
+    auto report = look(system, *path, first);
+    if (!report) return std::move(report).error();
+    if (!*report) return exit_code::success;
+    system.print(options.json ? json_text(to_json(**report))
+                              : (first ? "" : "\n") + shown(**report));
+    if (!options.watch) return exit_code::success;
+    std::fflush(stdout);
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+  }
+}
+
+CommandBody declare(CommandOptions& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run's directory, a name, a job id [the newest run]");
+  auto* json = app.add_flag("--json", options->json, "one JSON document");
+  app.add_flag("-w,--watch", options->watch, "again every 10 s, until the run ends")
+      ->excludes(json);
+  app.add_option("--node", options->node)->group("");                // hidden
+  app.add_option("--most-frames", options->most_frames)->group("");  // hidden
+  app.add_option("--keep", options->keep)->group("");                // hidden
+  app.add_option("--job", options->job)->group("");                  // hidden
+  app.add_option("--hosts", options->hosts)->group("");              // hidden
+  app.add_option("--group", options->group)->group("");              // hidden
+  app.add_flag("--standstill", options->standstill, "")->group("");  // hidden
+  return [options](System& system) { return show_stacks(*options, system); };
+}
+
+}  // namespace
+
+extern const Command stacks_command;
+const Command stacks_command{"stacks", "where each rank is, and who holds up the others", examples,
+                             declare, /*pages=*/true};
+
+}  // namespace dllaunch

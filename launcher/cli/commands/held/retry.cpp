@@ -1,0 +1,202 @@
+// Starts the ranks of a run again in the allocation that is held for it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/job/job_changes.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
+#include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/observe_runs.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/postmortem/finalize.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/run_files.hpp"
+#include "launcher/supervise/hold/retry_order.hpp"
+#include "runtime/rank/run_ownership.hpp"
+#include "support/json.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch retry train                              with the script as it is now
+  dllaunch retry 4711 --set train.optimizer.lr=0.01  and with one key changed
+  dllaunch retry train --set 'run=[python3, train.py, --lr, "0.01"]'
+)";
+
+struct Options {
+  std::string run;
+  std::vector<std::string> sets;
+};
+
+/// Why there is nothing to retry, and what to do instead.
+Error not_held(const RunState& run_state) {
+  const auto& run = run_state.run;
+  if (run_state.state == "unknown")
+    return {ErrorKind::unavailable, "Slurm does not answer", "try again"};
+  if (is_over(run_state))
+    return {ErrorKind::bad_request,
+            fmt::format("{} has no allocation any more: it has ended ({})", run.dir.path,
+                        run_state.state),
+            command_to_go_on(run)};
+  if (run_state.state == "pending")
+    return {ErrorKind::bad_request, run.dir.path + " is not held: it waits in the queue",
+            "dllaunch cancel, then dllaunch run with the changes"};
+  return {ErrorKind::bad_request, run.dir.path + " is not held: it is " + run_state.state,
+          "dllaunch status shows what it does; recovery.hold_on_error keeps the allocation of a "
+          "program that fails"};
+}
+
+/// The fencing token of the start that is held.
+Result<std::int64_t> held_start(const RunState& run_state) {
+  const auto journal = read_journal(run_state.run.dir);
+  const bool held = journal.decided && journal.last->next == Next::hold &&
+                    run_state.state == "running" && journal.last->job == run_state.run.job_id;
+  if (!held) return not_held(run_state);
+  const auto owner = run_owner(run_state.run.dir.path);
+  if (!owner) return owner.error();
+  if (!*owner) return not_held(run_state);
+  return (*owner)->first;
+}
+
+Error beyond(const std::vector<std::string>& changes, std::string_view why, const StoredRun& run) {
+  return {ErrorKind::bad_request, fmt::format("{}: {}", fmt::join(changes, "; "), why),
+          fmt::format("dllaunch cancel {0}, then dllaunch run {0} with them", run.dir.path)};
+}
+
+/// The run's job file, with the changes.
+Result<Job> changed_job(const Options& options, const StoredRun& run, std::string& changes,
+                        System& system) {
+  auto job = load_job(system, run.dir.job_yaml(), options.sets);
+  if (!job || options.sets.empty()) return job;
+  const auto before = load_job(system, run.dir.job_yaml(), {});
+  if (!before) return before.error();
+  if (const auto all = changes_beyond_ranks(before->resolved, job->resolved); !all.empty())
+    return beyond(all, "the allocation, its script or srun's options follow this already", run);
+  const bool continues = run.trains && !newest_checkpoint(run.dir).empty();
+  const auto other =
+      continues ? changes_that_matter(before->resolved, job->resolved) : std::vector<std::string>();
+  if (!other.empty()) return beyond(other, "the run's checkpoints are of another training", run);
+  changes = fmt::format("{}", fmt::join(all_changes(before->resolved, job->resolved), "; "));
+  return job;
+}
+
+/// The plan stays what it was, but for what the ranks read.
+Result<Json> changed_plan(const LaunchPlan& plan, const StoredRun& run, std::int64_t token,
+                          System& system) {
+  const auto text = system.read_file(run.dir.plan_json());
+  if (!text) return text.error();
+  auto document = json_object_in(*text);
+  for (const auto& [name, value] : plan_from_json(document).environment) {
+    const bool kept = std::ranges::any_of(
+        plan.environment, [&name](const auto& variable) { return variable.first == name; });
+    if (!kept)
+      return beyond({"environment.variables." + name}, "the job's script has exported it", run);
+  }
+  const Json now = to_json(plan);
+  for (const char* key : {"environment", "recovery", "srun", "mpirun"})
+    if (now.contains(key)) document[key] = now[key];
+  document[std::string(retry_key)] = token;
+  return document;
+}
+
+Result<RetryOrder> make_order(const Options& options, const StoredRun& run, std::int64_t token,
+                              System& system) {
+  RetryOrder order{.by = fmt::format("process {} on {}", getpid(), system.host_name())};
+  const auto job = changed_job(options, run, order.changes, system);
+  if (!job) return job.error();
+  auto facts = find_facts(system, {}, job->cluster, job->resources.partition);
+  if (!facts) return std::move(facts).error();
+  const auto paths = program_paths(run.dir.path);
+  if (!paths) return paths.error();
+  const auto planned = plan_loaded(system, {}, *job, *paths, *std::move(facts));
+  if (!planned) return planned.error();
+  if (!planned->plan) return planned->plan.error();
+  const auto& plan = *planned->plan;
+  if (plan.ranks() != run.plan.ranks())
+    return Error{ErrorKind::bad_request,
+                 fmt::format("the job file asks for {} ranks, and the allocation was made for {}",
+                             plan.ranks(), run.plan.ranks()),
+                 "undo the changes in " + run.dir.job_yaml()};
+  const auto document = changed_plan(plan, run, token, system);
+  if (!document) return document.error();
+  if (plan.train_json.empty())
+    order.program = plan.start.program;
+  else
+    order.files.emplace_back("train.json", plan.train_json);
+  order.variables = plan.environment;
+  order.files.emplace_back("job.yaml", job_text(planned->job));
+  order.files.emplace_back("plan.json", json_text(*document));
+  return order;
+}
+
+/// Waits until the supervisor has started the ranks.
+Result<Ok> wait_for_start(const RunDir& run, std::int64_t token) {
+  using Clock = std::chrono::steady_clock;
+  const auto give_up_at = Clock::now() + std::chrono::seconds(60);
+  while (Clock::now() < give_up_at) {
+    const auto journal = read_journal(run);
+    const bool heard = journal.retry && journal.retry->fencing_token == token;
+    if (heard && journal.history.size() > journal.before_retry) return Ok{};
+    if (journal.decided && journal.last->next == Next::stop)
+      return Error{ErrorKind::unavailable, "the run has ended: " + journal.last->reason, ""};
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return Error{ErrorKind::timeout, "the job's supervisor has not answered within 60 s",
+               "dllaunch status " + run.path};
+}
+
+Result<int> retry(const Options& options, System& system) {
+  const auto path = find_run(system, options.run);
+  if (!path) return path.error();
+  auto stored = read_stored_run(system, *path);
+  if (!stored) return std::move(stored).error();
+  const auto run_state = observe_run(system, *std::move(stored));
+  const auto& run = run_state.run;
+  const auto token = held_start(run_state);
+  if (!token) return token.error();
+  const auto order = make_order(options, run, *token, system);
+  if (!order) return order.error();
+  if (auto asked = end_hold(run.dir, *token, *order); !asked) {
+    if (asked.error().kind != ErrorKind::unsatisfiable) return std::move(asked).error();
+    const auto end = end_of_hold(run.dir, *token);
+    if (!end || end->over)
+      return Error{ErrorKind::bad_request, "the hold has ended meanwhile", command_to_go_on(run)};
+    return Error{ErrorKind::bad_request, end->by + " has started the ranks again already",
+                 "dllaunch status " + run.dir.path};
+  }
+  if (auto started = wait_for_start(run.dir, *token); !started) return std::move(started).error();
+  system.print(fmt::format("{}: the ranks start again in job {}{}\n", run.dir.path, run.job_id,
+                           order->changes.empty() ? "" : ", with " + order->changes));
+  return exit_code::success;
+}
+
+CommandBody declare(CommandOptions& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
+      ->required();
+  app.add_option("--set", options->sets,
+                 "change one key of the run's job file, RUN/job.yaml; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+  return [options](System& system) { return retry(*options, system); };
+}
+
+}  // namespace
+
+extern const Command retry_command;
+const Command retry_command{"retry", "after an error: start the ranks again in the held allocation",
+                            examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,80 @@
+#include "launcher/supervise/autopsy_step.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "launcher/autopsy/gather_stacks.hpp"
+#include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/os/own_executable.hpp"
+#include "launcher/slurm/host_list.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr int most = 10;  // of one attempt
+
+/// Of an answer: gather_stacks() has its own limits, which may not hold for a node that is ill.
+std::chrono::seconds longest_reading(const JobAllocation& allocation) {
+  const auto hosts = expand_hosts(allocation.nodes);
+  return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
+}
+
+}  // namespace
+
+std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::string& why,
+                                      KeepStacks which, const std::string& dllaunch) {
+  // Processes with the variable count as ranks, and are ended with them.
+  std::vector<std::string> argv = {"env",    "-u", "DLLAUNCH_RUN_DIR", dllaunch, "stacks",
+                                   "--keep", why};
+  if (which == KeepStacks::of_standstill) argv.emplace_back("--standstill");
+  const auto& allocation = run.allocation;
+  if (!allocation.job.empty()) {
+    argv.insert(argv.end(), {"--job", allocation.job, "--hosts", allocation.nodes});
+    if (!allocation.group.empty()) argv.insert(argv.end(), {"--group", allocation.group});
+  }
+  argv.push_back(run.dir.path);
+  return argv;
+}
+
+void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now) {
+  if (process_ || count_ == most || !run_.recovery.plan.autopsy) return;
+  const auto dllaunch = own_executable();
+  const auto env = system_.find_program("env");
+  if (!dllaunch || !env) return;
+  auto process = OwnedProcess::start({.program = *env,
+                                      .argv = autopsy_argv(run_, why, which, *dllaunch),
+                                      .environment = {},
+                                      .error_fd = STDERR_FILENO});
+  if (!process) return;
+  process_.emplace(*std::move(process));
+  give_up_at_ = now + longest_reading(run_.allocation);
+  began_at_s_ = unix_seconds();
+  ++count_;
+}
+
+bool AutopsyStep::runs(Time now) {
+  if (!process_) return false;
+  const auto code = process_->poll();
+  if (!code && now < give_up_at_) return true;
+  process_.reset();  // kills it, if it still runs
+  if (code && *code == 0) {
+    say_result();
+  } else {
+    system_.log(fmt::format("dllaunch: the stacks of the ranks could not be read: {}\n",
+                            code ? fmt::format("exit code {}", *code) : "no answer in time"));
+  }
+  return false;
+}
+
+void AutopsyStep::say_result() const {
+  const auto stored = newest_stacks(run_.dir.path);
+  if (!stored || stored->time_s < began_at_s_ - 1) return;
+  system_.log(fmt::format("dllaunch: {}{}autopsy/{}.txt has the stacks of all ranks\n",
+                          stored->sentence, stored->sentence.empty() ? "" : "; ", stored->name));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,47 @@
+// Reads the stacks of the supervisor's ranks before they are ended, in a process of its own: one
+// that hangs or dies holds nothing up.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/supervise/supervised_run.hpp"
+
+namespace dllaunch {
+
+/// Whose stacks are kept.
+enum class KeepStacks { always, of_standstill };
+
+/// The command of the process: `dllaunch stacks --keep`.
+std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::string& why,
+                                      KeepStacks which, const std::string& dllaunch);
+
+class AutopsyStep {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  AutopsyStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}
+
+  /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`.
+  void begin(const std::string& why, KeepStacks which, Time now);
+
+  /// Whether one runs; it is ended after 10 s, on many nodes some more. When it has ended, its
+  /// sentence goes to the log.
+  bool runs(Time now);
+
+ private:
+  void say_result() const;
+
+  System& system_;
+  const SupervisedRun& run_;
+  std::optional<OwnedProcess> process_ = {};
+  Time give_up_at_ = {};
+  double began_at_s_ = 0;
+  int count_ = 0;
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,39 @@
+#include "launcher/supervise/hold/hold.hpp"
+
+#include <algorithm>
+
+#include "launcher/supervise/incarnations.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds look(250);
+
+}  // namespace
+
+HoldEnd hold_for_retry(const RunDir& run, const RunOwnership& ownership, Clock::time_point until,
+                       const std::function<std::optional<int>(milliseconds)>& wait) {
+  const auto token = ownership.fencing_token();
+  HoldEnd end;
+  // Of earlier holds too.
+  auto heard = holds_ended(run);
+  for (auto now = Clock::now(); now < until && !end.signal; now = Clock::now()) {
+    if (const auto ended = holds_ended(run); ended != heard) {
+      heard = ended;
+      if ((end.order = end_of_hold(run, token))) return end;
+    }
+    if (!(end.lost = ownership_lost(ownership)).empty()) return end;
+    end.signal = wait(
+        std::clamp(std::chrono::duration_cast<milliseconds>(until - now), milliseconds(1), look));
+  }
+  // A directory that is away has no retry either.
+  const auto closed = end_hold(run, token, {.over = true});
+  const bool taken = !closed && closed.error().kind == ErrorKind::unsatisfiable;
+  if (taken && !end.signal) end.order = end_of_hold(run, token);
+  return end;
+}
+
+}  // namespace dllaunch

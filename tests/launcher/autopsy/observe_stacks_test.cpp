@@ -1,0 +1,117 @@
+#include "launcher/autopsy/observe_stacks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "launcher/autopsy/merge_stacks.hpp"
+#include "launcher/autopsy/python_stacks.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/launcher/autopsy/child_program.hpp"
+#include "tests/support/emulator.hpp"
+#include "tests/support/other_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ObserveStacks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (under_an_emulator()) GTEST_SKIP() << "qemu-user has no ptrace";
+  }
+  NodeStacks observe(const std::vector<RankProgram>& ranks) {
+    return observe_stacks(system_, ranks, 20s);
+  }
+
+  PosixSystem system_{Console{}};
+};
+
+TEST_F(ObserveStacks, OfAShellAndItsChild) {
+  const ChildProgram shell(
+      program({"bash", "-c", "exec 2>/dev/null; sleep 1000 & echo ready; wait"}));
+  ASSERT_TRUE(shell.ready());
+  const auto node = observe({{.rank = 4, .pid = shell.pid()}});
+  EXPECT_EQ(node.host, system_.host_name());
+  ASSERT_EQ(node.processes.size(), 2u);
+  EXPECT_EQ(node.processes[0].parent, 0);
+  EXPECT_EQ(node.processes[0].rank, 4);
+  EXPECT_TRUE(node.processes[0].command.starts_with("bash")) << node.processes[0].command;
+  EXPECT_EQ(node.processes[1].parent, shell.pid());
+  EXPECT_EQ(node.processes[1].command, "sleep");
+  EXPECT_GT(node.processes[0].resident_bytes, 0u);
+  EXPECT_EQ(node.processes[0].main_state(), "S");
+  EXPECT_EQ(node.processes[0].why_not, "");
+  kill(node.processes[1].pid, SIGKILL);
+}
+
+TEST_F(ObserveStacks, OfProcessesThatHaveEndedAreNone) {
+  ChildProgram child([](int) {});
+  const int pid = child.pid();
+  child.end();
+  EXPECT_TRUE(observe({{.rank = 0, .pid = pid}}).processes.empty());
+  EXPECT_TRUE(observe({}).processes.empty());
+}
+
+TEST_F(ObserveStacks, NeverReadAnotherUser) {
+  if (!can_be_others()) GTEST_SKIP() << "only root has processes of another user";
+  const OtherProcess other(other_user, [] { return true; });
+  ASSERT_TRUE(other.ready());
+  const ChildProgram child([](int ready) {
+    if (write(ready, "r", 1) != 1) _exit(1);
+    while (true) pause();
+  });
+  // As a child of the test, the other's process is found below this one.
+  const auto node = observe({{.rank = 0, .pid = getpid()}});
+  const auto is_ours = [&](const ProcessStacks& each) { return each.pid == child.pid(); };
+  EXPECT_TRUE(std::ranges::any_of(node.processes, is_ours));
+  for (const ProcessStacks& each : node.processes) {
+    EXPECT_TRUE(each.pid == getpid() || each.pid == child.pid()) << each.command;
+  }
+  EXPECT_EQ(node.left_out, 1);
+}
+
+TEST_F(ObserveStacks, FindTheStoppedOneOfPythons) {
+  if (std::system("python3 -c 'import os; os.memfd_create' 2>/dev/null") != 0)
+    GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  const auto python = program({"python3", "-uc",
+                               "import time\ndef all_of_them():\n  print('ready')\n"
+                               "  time.sleep(1000)\nall_of_them()"},
+                              {{"PYTHONPATH", folder.path()}});
+  const ChildProgram first(python);
+  const ChildProgram second(python);
+  const ChildProgram third(python);
+  ASSERT_TRUE(first.ready() && second.ready() && third.ready());
+  second.stop();
+  const auto node = observe({{0, first.pid()}, {1, second.pid()}, {2, third.pid()}});
+  const auto report = merge_stacks({node});
+  ASSERT_EQ(report.odd.size(), 1u) << render_stacks(report);
+  EXPECT_EQ(report.odd[0].rank, 1);
+  EXPECT_EQ(report.odd[0].why, "is stopped (by a signal or a debugger)");
+  EXPECT_EQ(node.processes.at(0).main_stack().back().function, "all_of_them");
+}
+
+/// More threads and processes than are shown cost no more time.
+TEST_F(ObserveStacks, AreBounded) {
+  const ChildProgram shell(
+      program({"bash", "-c",
+               "exec 2>/dev/null; for i in $(seq 80); do sleep 1000 & done; echo ready; wait"}));
+  ASSERT_TRUE(shell.ready());
+  const auto node = observe({{.rank = 0, .pid = shell.pid()}});
+  EXPECT_EQ(node.processes.size(), 64u);
+  EXPECT_EQ(node.left_out, 17);
+  for (const ProcessStacks& each : node.processes) {
+    if (each.parent != 0) kill(each.pid, SIGKILL);
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

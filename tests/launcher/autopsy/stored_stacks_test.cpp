@@ -1,0 +1,89 @@
+#include "launcher/autopsy/stored_stacks.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "launcher/autopsy/python_stacks.hpp"
+#include "tests/launcher/autopsy/sample_stacks.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+StackReport hung_report() {
+  return merge_stacks(on_two_nodes(
+      {program_of(0, in_all_reduce()), program_of(1, in_all_reduce()), program_of(2, in_code())}));
+}
+
+TEST(StoredStacks, AreTheNewest) {
+  const TemporaryFolder run;
+  EXPECT_FALSE(newest_stacks(run.path()));
+  ASSERT_TRUE(keep_stacks(run.path(), merge_stacks({}), "before", 1'795'000'000));
+  const auto name = keep_stacks(run.path(), hung_report(), "no progress for 30 s", 1'795'766'400);
+  ASSERT_TRUE(name);
+  EXPECT_EQ(*name, "20261127-080000");
+  const auto kept = newest_stacks(run.path());
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->name, *name);
+  EXPECT_EQ(kept->time_s, 1'795'766'400);
+  EXPECT_EQ(kept->why, "no progress for 30 s");
+  EXPECT_EQ(kept->sentence, stack_sentence(hung_report()));
+  EXPECT_TRUE(kept->text.ends_with(render_stacks(hung_report()))) << kept->text;
+}
+
+TEST(StoredStacks, AreAtMostTwenty) {
+  const TemporaryFolder run;
+  for (int i = 0; i < 25; ++i) {
+    ASSERT_TRUE(keep_stacks(run.path(), hung_report(), "x", 1'795'766'400 + 60 * i));
+  }
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(run.path() + "/autopsy"))
+    files += entry.is_regular_file() ? 1 : 0;
+  EXPECT_EQ(files, 40);
+  EXPECT_EQ(newest_stacks(run.path())->name, "20261127-082400");
+}
+
+TEST(StoredStacks, OfADamagedFileAreNone) {
+  const TemporaryFolder run;
+  fs::create_directories(run.path() + "/autopsy");
+  for (const char* text : {"", "[]", "{\"time\": \"x\"", "7"}) {
+    std::ofstream(run.path() + "/autopsy/1.json") << text;
+    std::ofstream(run.path() + "/autopsy/1.txt") << text;
+    EXPECT_FALSE(newest_stacks(run.path())) << text;
+  }
+}
+
+TEST(StoredStacks, PythonIsPreparedUnlessTheJobSaysNo) {
+  const TemporaryFolder run;
+  const std::string file = python_start_folder(run.path()) + "/sitecustomize.py";
+  ASSERT_TRUE(prepare_autopsy(run.path(), true));
+  EXPECT_EQ(fs::file_size(file), python_start_file().size());
+  ASSERT_TRUE(prepare_autopsy(run.path(), true));
+  ASSERT_TRUE(prepare_autopsy(run.path(), false));
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_TRUE(prepare_autopsy(run.path(), false));
+}
+
+TEST(StoredStacks, AStandstillIsOneOfTheOddRank) {
+  StackReport report = hung_report();
+  EXPECT_TRUE(is_standstill(report));
+  const auto busy = [](StackReport& in, int rank) {
+    for (auto& node : in.nodes)
+      for (auto& process : node.processes)
+        if (process.rank == rank) process.busy = 0.9;
+  };
+  busy(report, 0);
+  EXPECT_TRUE(is_standstill(report));  // it spins while it waits
+  busy(report, 2);
+  EXPECT_FALSE(is_standstill(report));
+  EXPECT_FALSE(is_standstill(merge_stacks({})));
+}
+
+}  // namespace
+}  // namespace dllaunch

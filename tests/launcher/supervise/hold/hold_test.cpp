@@ -1,0 +1,136 @@
+// The real supervisor over real processes, which fail; it waits then.
+#include "launcher/supervise/hold/hold.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "launcher/supervise/supervisor_parent.hpp"
+#include "tests/launcher/supervise/supervised.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+RecoverySettings held(double seconds) {
+  auto recovery = command_recovery(0);
+  recovery.plan.hold_seconds = seconds;
+  return recovery;
+}
+
+const char* const fails_until_fixed = "if [ -e fixed ]; then exit 0; fi; exit 7";
+
+bool within_a_minute(const auto& condition) {
+  for (int i = 0; i < 6000 && !condition(); ++i) usleep(10'000);
+  return condition();
+}
+
+bool is_held(const Supervised& place) {
+  const auto journal = read_journal(place.dir());
+  return journal.decided && journal.last->next == Next::hold;
+}
+
+std::int64_t token_of(const Supervised& place) {
+  return (*run_owner(place.dir().path))->first;
+}
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// A supervisor in a process of its own, with its parent.
+pid_t start(Supervised& place, const SupervisedRun& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const SupervisorSignals signals(SIGUSR2);
+    _exit(run_under_parent(signals, [&] { return supervise(place.system, run); }));
+  }
+  return child;
+}
+
+TEST(Hold, ARetryStartsTheRanksAgain) {
+  Supervised place;
+  std::thread person([&] {
+    ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+    place.file("fixed", "");
+    EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me", .changes = "fixed"}));
+  });
+  EXPECT_EQ(supervise(place.system, place.run(fails_until_fixed, held(60))), 0);
+  person.join();
+  EXPECT_EQ(place.starts(), 2);
+  const auto journal = read_journal(place.dir());
+  ASSERT_TRUE(journal.retry);
+  EXPECT_EQ(journal.retry->changes, "fixed");
+  EXPECT_EQ(journal.before_retry, 1u);
+}
+
+/// No retry of one's own counts as a restart that did not help.
+TEST(Hold, ARetryThatFailsIsHeldAgain) {
+  Supervised place;
+  std::thread person([&] {
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(within_a_minute([&] { return is_held(place) && place.starts() == i + 1; }));
+      if (i == 1) place.file("fixed", "");
+      EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me"}));
+      ASSERT_TRUE(within_a_minute([&] { return place.starts() == i + 2; }));
+    }
+  });
+  EXPECT_EQ(supervise(place.system, place.run(fails_until_fixed, held(60))), 0);
+  person.join();
+  EXPECT_EQ(place.starts(), 3);
+}
+
+TEST(Hold, EndsWithTheProgramsCodeIfNobodyComes) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.system, place.run(fails_until_fixed, held(0.3))), 7);
+  EXPECT_EQ(place.starts(), 1);
+  const auto last = read_journal(place.dir()).last.value();
+  EXPECT_EQ(last.next, Next::stop);
+  EXPECT_EQ(last.exit_code, 7);
+  EXPECT_THAT(last.reason, HasSubstr("code 7; the allocation was held, and nobody retried"));
+  const auto late = end_hold(place.dir(), token_of(place), {.by = "me"});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, ErrorKind::unsatisfiable);
+  EXPECT_TRUE(end_of_hold(place.dir(), token_of(place))->over);
+}
+
+TEST(Hold, ACancellationEndsItAtOnce) {
+  Supervised place;
+  const auto child = start(place, place.run(fails_until_fixed, held(300)));
+  ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+  kill(child, SIGTERM);
+  EXPECT_EQ(exit_code_of(child), 1);
+  EXPECT_EQ(read_journal(place.dir()).last->status, RunStatus::cancelled);
+}
+
+TEST(Hold, EndsWithItsSupervisor) {
+  Supervised place;
+  auto run = place.run(fails_until_fixed, held(300));
+  run.allocation.job = "17";
+  const auto child = start(place, run);
+  ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+  kill(static_cast<pid_t>((*run_owner(place.dir().path))->second.pid), SIGKILL);
+  EXPECT_EQ(exit_code_of(child), 7);
+  EXPECT_EQ(read_journal(place.dir()).last->next, Next::stop);
+  EXPECT_EQ(place.starts(), 1);
+}
+
+TEST(Hold, EndsWhenAnotherStartOwnsTheRun) {
+  Supervised place;
+  const auto child = start(place, place.run(fails_until_fixed, held(300)));
+  ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+  ASSERT_TRUE(RunOwnership::take(place.dir().path, {.host = "n9"}));
+  EXPECT_EQ(exit_code_of(child), 1);
+  EXPECT_EQ(read_journal(place.dir()).last->next, Next::hold) << "it writes nothing more";
+}
+
+}  // namespace
+}  // namespace dllaunch

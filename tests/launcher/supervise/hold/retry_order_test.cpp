@@ -1,0 +1,113 @@
+#include "launcher/supervise/hold/retry_order.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/fake_system.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+const RetryOrder order{.by = "process 7 on login1",
+                       .changes = "run: a -> b",
+                       .program = {"python3", "b c.py"},
+                       .variables = {{"COLOUR", "red"}},
+                       .files = {{"job.yaml", "name: a\n"}, {"plan.json", R"({"retry": 4})"}}};
+
+struct Place {
+  TemporaryFolder folder;
+  RunDir run{.path = folder.path()};
+  SupervisedRun supervised{
+      .dir = run,
+      .start = start_command_of({"srun", "dllaunch", "exec", "--run-dir", "x", "--", "a"})};
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(RetryOrder, IsReadAsItWasGiven) {
+  const Place place;
+  EXPECT_FALSE(end_of_hold(place.run, 4));
+  const auto before = holds_ended(place.run);
+  ASSERT_TRUE(end_hold(place.run, 4, order));
+  EXPECT_NE(holds_ended(place.run), before);
+  const auto read = end_of_hold(place.run, 4);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->by, order.by);
+  EXPECT_EQ(read->changes, order.changes);
+  EXPECT_EQ(read->program, order.program);
+  EXPECT_EQ(read->variables, order.variables);
+  EXPECT_EQ(read->files, order.files);
+  EXPECT_FALSE(read->over);
+  EXPECT_FALSE(end_of_hold(place.run, 5)) << "another start's";
+}
+
+TEST(RetryOrder, OfManyAtOnceOneEndsTheHold) {
+  const Place place;
+  for (int token = 1; token <= 20; ++token) {
+    std::atomic<int> won = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&, i] {
+        const auto done = end_hold(place.run, token, {.by = std::to_string(i)});
+        if (done) ++won;
+        if (!done) {
+          EXPECT_EQ(done.error().kind, ErrorKind::unsatisfiable) << done.error().what;
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(won, 1);
+    EXPECT_TRUE(end_of_hold(place.run, token));
+  }
+}
+
+TEST(RetryOrder, WritesOnlyFilesOfTheRun) {
+  EXPECT_TRUE(parse_order(R"({"files": {"train.json": "{}"}})"));
+  EXPECT_FALSE(parse_order(R"({"files": {"../../.bashrc": "x"}})"));
+  EXPECT_FALSE(parse_order(R"({"files": {"job.sbatch": "x"}})"));
+  EXPECT_FALSE(parse_order(R"({"program": "x"})"));
+  EXPECT_FALSE(parse_order(R"({"by": "torn)"));
+  EXPECT_FALSE(parse_order(""));
+}
+
+TEST(RetryOrder, ChangesWhatTheRanksAre) {
+  Place place;
+  const auto told = take_up(order, 4, place.supervised);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->fencing_token, 4);
+  EXPECT_EQ(told->changes, order.changes);
+  EXPECT_EQ(text_of(place.run.job_yaml()), "name: a\n");
+  EXPECT_THAT(place.supervised.start.argv(),
+              ElementsAre("srun", "dllaunch", "exec", "--run-dir", "x", "--", "python3", "b c.py"));
+  EXPECT_THAT(place.supervised.retry_variables, ElementsAre(Pair("COLOUR", "red")));
+}
+
+/// Slurm requeues the job with the script from before.
+TEST(RetryOrder, IsFollowedByLaterSupervisors) {
+  Place place;
+  FakeSystem system;
+  system.files[place.run.plan_json()] = R"({"retry": 4})";
+  follow_retry(system, place.supervised);
+  EXPECT_THAT(place.supervised.start.program, ElementsAre("a")) << "no such order";
+  ASSERT_TRUE(end_hold(place.run, 4, order));
+  follow_retry(system, place.supervised);
+  EXPECT_THAT(place.supervised.start.program, ElementsAre("python3", "b c.py"));
+  system.files[place.run.plan_json()] = "{}";
+  Place other;
+  follow_retry(system, other.supervised);
+  EXPECT_THAT(other.supervised.start.program, ElementsAre("a")) << "dllaunch run planned anew";
+}
+
+}  // namespace
+}  // namespace dllaunch
