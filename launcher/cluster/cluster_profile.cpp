@@ -130,9 +130,13 @@ class Reader {
       if (child(root_, "failures") != nullptr) report({"failures"}, "node_mtbf is missing");
       return;
     }
-    profile_.failures = {.node_mtbf_s = span_of("node_mtbf"), .uneven = known["uneven"]};
-    if (!known["repair"].is_null()) profile_.failures->repair_s = span_of("repair");
-    if (profile_.failures->node_mtbf_s < 1) report({"failures", "node_mtbf"}, "less than a second");
+    auto& failures = profile_.failures;
+    failures = {.node_mtbf_s = span_of("node_mtbf"), .uneven = known["uneven"]};
+    if (!known["repair"].is_null()) failures->repair_s = span_of("repair");
+    if (failures->node_mtbf_s < least_node_mtbf_s)
+      report({"failures", "node_mtbf"}, "a node that fails more than once an hour; write 300d");
+    else if (failures->repair_s > failures->node_mtbf_s)
+      report({"failures", "repair"}, "longer than node_mtbf: most nodes would be out");
   }
 
   void read_nodes() {

@@ -44,10 +44,13 @@ struct ProfilePartition {
   bool by_constraint = false;  // not a Slurm partition: the node's constraint is requested instead
 };
 
+/// No node that is worth a forecast fails more often.
+constexpr double least_node_mtbf_s = 3600;
+
 /// How often nodes fail.
 struct ProfileFailures {
   double node_mtbf_s = 0;
-  double repair_s = 0;  // mean; 0: unknown
+  double repair_s = 0;  // mean, at most node_mtbf_s; 0: unknown
   double uneven = 0;    // coefficient of variation of the rate between fortnights
 };
 

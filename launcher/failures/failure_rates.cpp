@@ -34,7 +34,7 @@ std::pair<std::vector<double>, std::vector<double>> groups_of(const NodeOutages&
   for (std::size_t i = 0; i < moments.size(); ++i) {
     if (size == 0) begins.push_back(moments[i]);
     ++size;
-    if (i + 1 < moments.size() && moments[i + 1] - moments[i] <= group_gap_s) continue;
+    if (i + 1 < moments.size() && moments[i + 1] - begins.back() <= group_span_s) continue;
     if (sizes.size() < static_cast<std::size_t>(size)) sizes.resize(static_cast<std::size_t>(size));
     sizes[static_cast<std::size_t>(size) - 1] += 1;
     size = 0;
@@ -137,11 +137,12 @@ HitRates hit_rates(const FailureRates& rates, int nodes) {
   HitRates hits{.nodes = nodes,
                 .uneven_times = rates.uneven_times,
                 .uneven_run = rates.uneven_nodes / std::sqrt(nodes)};
-  for (int hit = 1; hit <= std::min(most, nodes); ++hit) {
-    double share = 0;
-    for (int size = hit; size <= most; ++size)
-      share += groups[static_cast<std::size_t>(size) - 1] * share_hit(fleet, nodes, size, hit);
-    hits.shares.push_back(share);
+  hits.shares.resize(static_cast<std::size_t>(std::min(most, nodes)));
+  for (int size = 1; size <= most; ++size) {
+    const double share = groups[static_cast<std::size_t>(size) - 1];
+    if (share <= 0) continue;  // nearly all, where a whole cluster failed at once
+    for (int hit = 1; hit <= std::min(size, nodes); ++hit)
+      hits.shares[static_cast<std::size_t>(hit) - 1] += share * share_hit(fleet, nodes, size, hit);
   }
   double any = 0;
   for (const double share : hits.shares) any += share;

@@ -25,8 +25,8 @@ struct FailureRates {
 
 /// The period for which a rate holds.
 constexpr double rate_period_s = 14 * 86400.0;
-/// Nodes that fail no further apart than this, one after the other, are a group.
-constexpr double group_gap_s = 600;
+/// Nodes that fail within this time of the first of them are a group.
+constexpr double group_span_s = 600;
 
 /// The time between failures is that of nodes as a job has them: time up over first failures in the
 /// fortnight after a moment. It is longer than the plain time between failures where nodes fail

@@ -22,6 +22,7 @@ namespace {
 constexpr double day_s = 86400;
 constexpr int most_nodes = 10'000'000;
 constexpr double most_days = 1e6;
+constexpr std::size_t most_rows = 100'000;  // 10,000 nodes for 8 years; half a second
 
 /// The fields of a line of CSV; quotes keep commas together, and "" is a quote.
 std::vector<std::string> fields_of(std::string_view line) {
@@ -121,6 +122,8 @@ class Reader {
       return place < fields.size() ? std::string_view(fields[place]) : std::string_view();
     };
     if (field(0).empty()) return problem("no name of a node");
+    if (rows_.size() == most_rows)
+      return problem(fmt::format("more than {} outages: give the newest ones", most_rows));
     auto failed = moment_of(field(1));
     if (!failed) return std::move(failed).error();
     Row row{.node = std::string(field(0)), .failed_s = *failed};
@@ -144,6 +147,9 @@ class Reader {
                       shown_line(text)));
     if (days && std::abs(*days) > most_days)
       return problem(fmt::format("'{}' is more than a million days", shown_line(text)));
+    if (days && *days < 0)
+      return problem(fmt::format("'{}' is negative: days count from a first one, which is 0",
+                                 shown_line(text)));
     if (in_days_ && *in_days_ != days.has_value())
       return problem("times are dates in one line and numbers of days in another");
     in_days_ = days.has_value();

@@ -7,7 +7,8 @@
 //   n12,2026-01-03 04:00,2026-01-04 12:30
 //   n13,2026-11-20T08:00:00Z,
 //
-// Other columns are skipped. Times are dates, or in the whole file days as plain numbers.
+// Other columns are skipped. Times are dates, or in the whole file days as plain numbers from 0 on.
+// At most 100,000 rows.
 #pragma once
 
 #include <string>

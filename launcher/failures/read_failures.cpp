@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
+#include "launcher/base/time_span.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/failures/outages.hpp"
 #include "support/counted.hpp"
@@ -28,6 +29,11 @@ Result<FailureRates> rates_of_file(System& system, const std::string& path) {
                             (seen->until_s - seen->from_s) / day_s);
   auto rates = fit_failure_rates(*seen, std::move(source));
   if (!rates) return std::move(rates).error().within(path);
+  if (rates->node_mtbf_s < least_node_mtbf_s)
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("{}: a node would fail every {}", path, time_span(rates->node_mtbf_s)),
+        "numbers are days; say with '# nodes:', '# from:' and '# until:' what was watched"};
   return rates;
 }
 

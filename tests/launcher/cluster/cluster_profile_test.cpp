@@ -84,7 +84,11 @@ TEST(ClusterProfile, FailuresNeedTheTimeBetweenThem) {
   EXPECT_EQ(problem("{node_mtbf: 36h}"), "");
   EXPECT_THAT(problem("{repair: 1d}"), HasSubstr("failures: node_mtbf is missing"));
   EXPECT_THAT(problem("{node_mtbf: soon}"), HasSubstr("a time such as 300d or 36h"));
-  EXPECT_THAT(problem("{node_mtbf: 0s}"), HasSubstr("less than a second"));
+  EXPECT_EQ(problem("{node_mtbf: 1h, repair: 60min}"), "");
+  for (const auto* senseless : {"{node_mtbf: 0s}", "{node_mtbf: 1s}", "{node_mtbf: 59min}"}) {
+    EXPECT_THAT(problem(senseless), HasSubstr("fails more than once an hour; write 300d"));
+  }
+  EXPECT_THAT(problem("{node_mtbf: 20d, repair: 21d}"), HasSubstr("longer than node_mtbf"));
   EXPECT_THAT(problem("{node_mtbf: 9999999d}"), HasSubstr("more than a million days"));
 }
 

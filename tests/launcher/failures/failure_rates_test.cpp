@@ -51,11 +51,22 @@ TEST(FailureRates, UnevenNodesAreFound) {
 TEST(FailureRates, GroupsAreFound) {
   NodeOutages seen{.nodes = 10, .until_s = 100 * day_s};
   for (int node = 0; node < 4; ++node)
-    seen.all.push_back({fmt::format("n{}", node), 10 * day_s + node * 500.0, 11 * day_s});
+    seen.all.push_back({fmt::format("n{}", node), 10 * day_s + node * 200.0, 11 * day_s});
   seen.all.push_back({"n8", 50 * day_s, 51 * day_s});
   const auto rates = fit_failure_rates(seen, "");
   ASSERT_TRUE(rates);
   EXPECT_EQ(rates->groups, (std::vector<double>{0.5, 0, 0, 0.5}));
+}
+
+/// In a large fleet the next node always fails soon.
+TEST(FailureRates, AGroupEnds) {
+  NodeOutages seen{.nodes = 1000, .until_s = 100 * day_s};
+  for (int node = 0; node < 1000; ++node)
+    seen.all.push_back({fmt::format("n{:03}", node), node * 250.0, 11 * day_s});
+  const auto rates = fit_failure_rates(seen, "");
+  ASSERT_TRUE(rates);
+  ASSERT_EQ(rates->groups.size(), 3U);
+  EXPECT_GT(rates->groups[2], 0.99);
 }
 
 TEST(FailureRates, WithoutAFailureThereAreNone) {

@@ -68,6 +68,10 @@ TEST(NodeOutages, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(problem_in(head + "n1\n"),
             "o.csv:2: '' is neither a date such as 2026-11-23 08:30 nor a number of days");
   EXPECT_EQ(problem_in(head + "n1,1e9,\n"), "o.csv:2: '1e9' is more than a million days");
+  EXPECT_EQ(problem_in(head + "n1,-1,\n"),
+            "o.csv:2: '-1' is negative: days count from a first one, which is 0");
+  EXPECT_EQ(problem_in("# from: -5\n" + head),
+            "o.csv:1: '-5' is negative: days count from a first one, which is 0");
   EXPECT_EQ(problem_in(head + "n1,1,2026-01-01\n"),
             "o.csv:2: times are dates in one line and numbers of days in another");
   EXPECT_EQ(problem_in("# nodes: 1\n" + head + "n1,1,2\nn2,1,2\n"),
@@ -75,6 +79,15 @@ TEST(NodeOutages, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(problem_in("# nodes: many\n" + head), "o.csv:1: 'many' is not a number of nodes");
   EXPECT_EQ(problem_in("# from: 5\n# until: 5\n" + head + "n1,1,2\n"),
             "o.csv:4: the nodes were watched for no time: '# until:' is not after '# from:'");
+}
+
+TEST(NodeOutages, MoreThanAFleetHasAreRefused) {
+  std::string text = "node,failed,repaired\n";
+  constexpr int most = 100'000;
+  for (int i = 0; i < most; ++i) text += "n,1,2\n";
+  EXPECT_EQ(problem_in(text), "");
+  EXPECT_EQ(problem_in(text + "n,1,2\n"),
+            "o.csv:100002: more than 100000 outages: give the newest ones");
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ TEST(ReadFailures, OfAFileOfOutages) {
   EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("o.csv:2: "));
   system.files["o.csv"] = "node,failed,repaired\n";
   EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("o.csv: no node failed"));
+  system.files["o.csv"] = "node,failed,repaired\nn1,1,1.001\nn1,1.002,1.003\nn1,1.01,1.02\n";
+  EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("would fail every "));
   EXPECT_THAT(read_failure_rates(system, "missing.csv").error().hint, HasSubstr("forecast.md"));
 }
 
