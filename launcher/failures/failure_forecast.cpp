@@ -12,7 +12,7 @@ namespace dllaunch {
 namespace {
 
 constexpr int most_runs = 2000;
-constexpr int least_runs = 50;
+constexpr int least_runs = 20;
 /// Failures in all runs of an alternative together: some 10 ms.
 constexpr double most_failures = 60'000;
 constexpr int most_spares = 8;
@@ -61,10 +61,11 @@ void try_spares(FailureForecast& forecast, const RecoveryRules& rules) {
 }  // namespace
 
 double daly_interval_s(double save_s, double mtbf_s) {
-  if (save_s >= 2 * mtbf_s) return std::max(save_s, mtbf_s);
+  constexpr double least_s = 1;  // where a checkpoint costs nothing
+  if (save_s >= 2 * mtbf_s) return std::max({least_s, save_s, mtbf_s});
   const double part = save_s / (2 * mtbf_s);
-  return std::max(save_s,
-                  std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(part) / 3 + part / 9) - save_s);
+  return std::max({least_s, save_s,
+                   std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(part) / 3 + part / 9) - save_s});
 }
 
 RunForecast forecast_run(const FailureRates& rates, const RecoveryRules& rules,

@@ -44,8 +44,11 @@ struct FailureForecast {
 
 /// The interval between checkpoints that costs least, of saving and of lost work: Daly 2006,
 /// equation 37, for save_s < 2 mtbf_s: sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18M) - C; else M. At
-/// least save_s.
+/// least save_s and a second.
 double daly_interval_s(double save_s, double mtbf_s);
+
+/// Failures that a run may be expected to meet: with more, a forecast takes longer than 0.2 s.
+constexpr double most_failures_of_run = 10'000;
 
 /// `rules.interval_s` 0: the best one. `seed`: the same for each alternative, so that they differ
 /// by what they are alone.

@@ -19,8 +19,10 @@ double backoff_s(int fruitless) {
   return fruitless <= 1 ? 0 : std::min(longest, std::pow(2.0, fruitless - 1));
 }
 
-/// A run that takes so much longer than its work does not come to an end.
+/// A run that takes so much longer than its work, or fails so often in a row without a checkpoint,
+/// does not come to an end.
 constexpr double hopeless = 10;
+constexpr int hopelessly_often = 1000;
 
 class Run {
  public:
@@ -148,7 +150,8 @@ class Run {
 
   bool recover(double failure_s) {
     // A checkpoint at the attempt before counts from there: policy.cpp, without_checkpoint().
-    if (rules_.trains && fruitless_ >= most_without_checkpoint) return false;
+    const int most = rules_.trains ? most_without_checkpoint : hopelessly_often;
+    if (fruitless_ >= most) return false;
     const double backoff = backoff_s(fruitless_);
     const bool too_late = ends_s_ - now_s_ < least_seconds + backoff + rules_.grace_s;
     const int needed = rules_.min_nodes > 0 ? rules_.min_nodes : rules_.nodes;

@@ -13,7 +13,7 @@ TEST(FailureForecast, DalysIntervalIsYoungsForCheapCheckpoints) {
   // sqrt(2 60 3600) (1 + sqrt(1/120) / 3 + 1/1080) - 60
   EXPECT_NEAR(daly_interval_s(60, 3600), 617.88, 0.01);
   EXPECT_EQ(daly_interval_s(100, 40), 100) << "saving takes longer than nodes live";
-  EXPECT_EQ(daly_interval_s(0, 3600), 0);
+  EXPECT_EQ(daly_interval_s(0, 3600), 1) << "checkpoints cost nothing";
 }
 
 TEST(FailureForecast, NoIntervalIsBetterThanTheBest) {
@@ -59,7 +59,7 @@ TEST(FailureForecast, RecoveryHereBeatsTheQueue) {
 /// Expected failures: enough runs for a spread, not more than a moment's worth.
 TEST(FailureForecast, AHugeJobIsSimulatedLessOften) {
   EXPECT_EQ(forecast_run(often, {.nodes = 1}, {}, day_s).runs, 2000);
-  EXPECT_EQ(forecast_run(often, {.nodes = 8192}, {}, 54 * day_s).runs, 50);
+  EXPECT_EQ(forecast_run(often, {.nodes = 8192}, {}, 54 * day_s).runs, 20);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "launcher/cli/commands/experiments/failure_options.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "launcher/base/time_span.hpp"
 #include "launcher/failures/assumptions.hpp"
 #include "launcher/failures/read_failures.hpp"
 
@@ -44,6 +47,13 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
                  "pass --assume work=14d, or set resources.time"};
   const auto rates = read_failure_rates(system, question.source);
   if (!rates) return rates.error();
+  const double failures = hit_rates(*rates, rules.nodes + rules.spare_nodes).per_s * *work_s;
+  if (failures > most_failures_of_run)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("{} of training would meet {:.0f} failures, and at most {:.0f} are "
+                             "simulated",
+                             time_span(*work_s), failures, most_failures_of_run),
+                 "forecast a part of it: --assume work=90d"};
   return forecast_failures(*rates, rules, assumed->costs, *work_s);
 }
 

@@ -56,6 +56,9 @@ TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--set",
                        "resources.time=null"}),
               HasSubstr("how long the job trains"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume",
+                       "work=1000000d"}),
+              HasSubstr("failures, and at most 10000 are simulated"));
 }
 
 }  // namespace
