@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "launcher/base/time_span.hpp"
@@ -53,7 +54,8 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
                  fmt::format("{} of training would meet {:.0f} failures, and at most {:.0f} are "
                              "simulated",
                              time_span(*work_s), failures, most_failures_of_run),
-                 "forecast a part of it: --assume work=90d"};
+                 fmt::format("forecast a part of it: --assume work={:.0f}min",
+                             std::floor(*work_s / 60 * most_failures_of_run / failures))};
   return forecast_failures(*rates, rules, assumed->costs, *work_s);
 }
 
