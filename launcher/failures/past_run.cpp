@@ -11,7 +11,6 @@
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "support/counted.hpp"
-#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -104,9 +103,8 @@ PastRun read_past_run(const StoredRun& run) {
   const auto history = read_history(run);
   if (history.step_seconds() <= 0) return past;
   past.work_s = history.step_seconds();
-  // What ran before the first event is in the summary alone.
-  past.elapsed_s = std::max(history.span_seconds(), value_at<double>(run.summary, "seconds")) +
-                   history.queue_seconds();
+  // Not the summary's time, which includes Slurm's after the end: a minute after a node was lost.
+  past.elapsed_s = history.span_seconds() + history.queue_seconds();
   past.lost_s = history.lost_seconds();
   past.down_s = history.interrupted_seconds();
   past.queue_s = history.queue_seconds();
