@@ -6,6 +6,7 @@
 #include <set>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/base/time_span.hpp"
 #include "launcher/cluster/profile_topology.hpp"
 #include "launcher/config/key_names.hpp"
 #include "launcher/config/schema_walk.hpp"
@@ -92,6 +93,7 @@ class Reader {
     profile_.srun_extra = texts("srun_extra");
     profile_.network_block = document_["network"];
     profile_.network = network_of_profile(document_["network"], "the profile of " + profile_.name);
+    read_failures();
     profile_.unverified = pairs("unverified");
     check_folders();
     return std::move(profile_);
@@ -114,6 +116,27 @@ class Reader {
     for (const auto& [name, value] : document_[key].items())
       all.emplace_back(name, value.get<std::string>());
     return all;
+  }
+
+  double span_of(const char* key) {
+    const auto seconds = seconds_in(document_["failures"][key].get<std::string>());
+    if (!seconds) report({"failures", key}, "more than a million days");
+    return seconds.value_or(1);
+  }
+
+  void read_failures() {
+    const Json& known = document_["failures"];
+    if (known["node_mtbf"].is_null()) {
+      if (child(root_, "failures") != nullptr) report({"failures"}, "node_mtbf is missing");
+      return;
+    }
+    auto& failures = profile_.failures;
+    failures = {.node_mtbf_s = span_of("node_mtbf"), .uneven = known["uneven"]};
+    if (!known["repair"].is_null()) failures->repair_s = span_of("repair");
+    if (failures->node_mtbf_s < least_node_mtbf_s)
+      report({"failures", "node_mtbf"}, "a node that fails more than once an hour; write 300d");
+    else if (failures->repair_s > failures->node_mtbf_s)
+      report({"failures", "repair"}, "longer than node_mtbf: most nodes would be out");
   }
 
   void read_nodes() {

@@ -44,6 +44,16 @@ struct ProfilePartition {
   bool by_constraint = false;  // not a Slurm partition: the node's constraint is requested instead
 };
 
+/// No node that is worth a forecast fails more often.
+constexpr double least_node_mtbf_s = 3600;
+
+/// How often nodes fail.
+struct ProfileFailures {
+  double node_mtbf_s = 0;
+  double repair_s = 0;  // mean, at most node_mtbf_s; 0: unknown
+  double uneven = 0;    // coefficient of variation of the rate between fortnights
+};
+
 struct ProfileContainer {
   std::string runtime = {};              // empty: as in the job
   std::vector<std::string> mounts = {};  // placed before the job's
@@ -74,6 +84,7 @@ struct ClusterProfile {
   std::vector<std::string> srun_extra = {};
   Network network = {};     // between the nodes; for clusters whose Slurm knows none
   Json network_block = {};  // as the profile describes it; null: not at all
+  std::optional<ProfileFailures> failures = {};
   std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
 };
 

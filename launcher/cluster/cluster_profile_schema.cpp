@@ -1,4 +1,5 @@
 
+#include "launcher/base/time_span.hpp"
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/network/profile_network.hpp"
 #include "support/json.hpp"
@@ -139,6 +140,18 @@ Json partition() {
                Json::array({"name", "node", "nodes"}));
 }
 
+/// How often nodes fail.
+Json failures() {
+  const Json span = {{"type", Json::array({"string", "null"})},
+                     {"maxLength", 100},
+                     {"pattern", time_span_pattern},
+                     {"x-expected", "a time such as 300d or 36h"},
+                     {"default", nullptr}};
+  return block({{"node_mtbf", span},
+                {"repair", span},
+                {"uneven", {{"type", "number"}, {"minimum", 0}, {"maximum", 10}, {"default", 0}}}});
+}
+
 Json make_schema() {
   const Json recognise = block({{"clusters", list(line(), "a list of patterns")},
                                 {"hosts", list(line(), "a list of patterns")},
@@ -172,7 +185,8 @@ Json make_schema() {
        {"container", container},
        {"sbatch_extra", list(argument, "a list of options")},
        {"srun_extra", list(argument, "a list of options")},
-       {"network", profile_network_schema()}},
+       {"network", profile_network_schema()},
+       {"failures", failures()}},
       Json::array({"name"}));
 }
 

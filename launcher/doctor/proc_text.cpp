@@ -5,16 +5,11 @@
 #include <set>
 
 #include "launcher/base/split.hpp"
+#include "launcher/base/trimmed.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 /// Returns the next word of `text` and removes it from `text`.
 std::string_view take_word(std::string_view& text) {

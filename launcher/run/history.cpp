@@ -122,6 +122,7 @@ bool History::take_step(const StepEvent& event) {
   note_.clear();
   if (restart_is_open_ && !restarts_.back().down_seconds && down_since_ > 0) {
     restarts_.back().down_seconds = std::max(0.0, event.time - down_since_ - queue_note_);
+    restarts_.back().queue_seconds = queue_note_;
   }
   queue_note_ = 0;
   if (idle_since_ > 0) {

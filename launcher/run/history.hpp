@@ -46,6 +46,7 @@ struct Restart {
   std::int64_t lost_steps = 0;
   double lost_seconds = 0;                  // step time lost
   std::optional<double> down_seconds = {};  // absent: no step yet
+  double queue_seconds = 0;                 // in Slurm's queue; not in down_seconds
 };
 
 class History {
@@ -72,6 +73,8 @@ class History {
   /// Returns the time from a last event before a restart to the beginning of the first step after
   /// it, minus the queue, of all restarts; starts in between that came to no step included.
   double interrupted_seconds() const { return interrupted_seconds_; }
+  /// Returns the accounted time in Slurm's queue between incarnations.
+  double queue_seconds() const { return queue_seconds_; }
   /// Returns whether a restart has reached no step yet. A submission that continues from a
   /// checkpoint was not interrupted before.
   bool is_down() const { return idle_since_ > 0; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/base/trimmed.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/parse_number.hpp"
 
@@ -13,12 +14,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 /// Slurm has many words for an empty value.
 bool says_nothing(std::string_view value) {

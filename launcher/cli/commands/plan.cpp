@@ -1,9 +1,12 @@
 // Prints the plan; starts and submits nothing.
 #include <memory>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/experiments/failure_options.hpp"
+#include "launcher/failures/render_forecast.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/ask_stages.hpp"
 #include "launcher/launch/prepare_components.hpp"
@@ -21,22 +24,36 @@ constexpr std::string_view examples =
   dllaunch plan train.yaml --set resources.nodes=4
   dllaunch plan train.yaml --facts lumi.json     for another cluster
   dllaunch plan train.yaml --check               also check files, limits and accounts
+  dllaunch plan train.yaml --failures outages.csv   what failing nodes will cost
   dllaunch plan train.yaml --json
 )";
 
 struct Options {
   PlanOptions plan;
+  FailureQuestion failures;
   bool check = false;
   bool json = false;
 };
 
-/// A plan, with what the ranks of a pipeline or of split layers would hold.
+/// A plan, with what the ranks of a pipeline or of split layers would hold, and what failures cost.
 struct Shown {
   Json document;
   std::string text;
 };
 
-Result<Shown> shown(System& system, const LaunchPlan& plan) {
+Result<Ok> add_forecast(System& system, const FailureQuestion& question, const LaunchPlan& plan,
+                        Shown& shown) {
+  const auto forecast = forecast_of(
+      system, question,
+      {.plan = plan, .trains = !plan.train_json.empty(), .train_json = plan.train_json});
+  if (!forecast) return forecast.error();
+  const double now_s = unix_seconds();
+  shown.document["forecast"] = to_json(*forecast, now_s);
+  shown.text += "\n" + render_forecast(*forecast, now_s);
+  return Ok{};
+}
+
+Result<Shown> shown(System& system, const LaunchPlan& plan, const FailureQuestion& failures) {
   const auto stages = ask_stages(system, plan);
   if (!stages) return stages.error();
   const auto split = ask_split(system, plan);
@@ -50,6 +67,10 @@ Result<Shown> shown(System& system, const LaunchPlan& plan) {
     shown.document["split_dense"] = to_json(**split);
     shown.text += render_split(**split);
   }
+  if (failures.asked()) {
+    if (auto added = add_forecast(system, failures, plan, shown); !added)
+      return std::move(added).error();
+  }
   return shown;
 }
 
@@ -60,7 +81,8 @@ Result<int> show_checked(System& system, const Options& options) {
   const auto& made = checked->plan;
   const auto& report = checked->report;
   if (!made && report.findings.empty()) return made.error();
-  auto found = made ? shown(system, *made) : Result<Shown>(Shown{Json::object(), ""});
+  auto found =
+      made ? shown(system, *made, options.failures) : Result<Shown>(Shown{Json::object(), ""});
   if (!found) return std::move(found).error();
   if (options.json) {
     found->document["checks"] = to_json(report);
@@ -90,13 +112,19 @@ Result<int> show_modular(System& system, const Options& options, const Job& job)
   return report.passed() ? exit_code::success : exit_code_of(as_error(report).kind);
 }
 
+Result<int> no_forecast_of_components() {
+  return Error{ErrorKind::bad_request, "--failures does not know jobs with components",
+               "forecast each component's job file by itself"};
+}
+
 Result<int> show_plan(System& system, const Options& options) {
   if (const auto job = modular_job(system, options.plan.job, options.plan.sets))
-    return show_modular(system, options, *job);
+    return options.failures.asked() ? no_forecast_of_components()
+                                    : show_modular(system, options, *job);
   if (options.check) return show_checked(system, options);
   const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  const auto found = shown(system, *made);
+  const auto found = shown(system, *made, options.failures);
   if (!found) return found.error();
   system.print(options.json ? json_text(found->document) : found->text);
   return exit_code::success;
@@ -112,6 +140,7 @@ CommandBody declare(CommandOptions& app) {
       ->type_name("FILE");
   app.add_flag("--local", options->plan.local, "this machine only, even if it has Slurm");
   app.add_flag("--check", options->check, "check for what would fail in the queue or after it");
+  add_failure_options(app, options->failures);
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return show_plan(system, *options); };
 }

@@ -10,6 +10,8 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/experiments/failure_options.hpp"
+#include "launcher/failures/past_run.hpp"
 #include "launcher/monitor/component_states.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
@@ -29,6 +31,7 @@ constexpr std::string_view examples =
     R"(  dllaunch report resnet50                       its summary, and where its ranks' time went
   dllaunch report resnet50 --timeline            one trace of all ranks, for ui.perfetto.dev
   dllaunch report resnet50 --html                a page: curves, ranks, node, restarts
+  dllaunch report resnet50 --failures outages.csv   what failures cost, against a forecast
   dllaunch report 4711 --timeline --ranks 0-7,64 -o /tmp/t.json
 )";
 
@@ -38,6 +41,7 @@ struct Options {
   bool html = false;
   std::string output;
   std::string ranks;
+  FailureQuestion failures;
   bool json = false;
 };
 
@@ -83,6 +87,22 @@ Result<int> write_page(const Options& options, StoredRun run, System& system) {
   return exit_code::success;
 }
 
+Result<std::optional<FailureForecast>> forecast_if_asked(System& system, const Options& options,
+                                                         const StoredRun& run,
+                                                         const PastRun& past) {
+  if (!options.failures.asked()) return std::optional<FailureForecast>();
+  // A training that began from nothing needs no file to be forecast.
+  const auto train = run.trains ? system.read_file(run.dir.train_json()) : Result<std::string>("");
+  auto forecast = forecast_of(system, options.failures,
+                              {.plan = run.plan,
+                               .trains = run.trains,
+                               .train_json = train ? *train : std::string(),
+                               .work_s = past.work_s,
+                               .costs = costs_met(past)});
+  if (!forecast) return std::move(forecast).error();
+  return std::optional(*std::move(forecast));
+}
+
 Result<int> report(const Options& options, System& system) {
   if (!options.output.empty() && !options.timeline && !options.html)
     return Error{ErrorKind::bad_request, "-o names the file of --html or --timeline", ""};
@@ -95,6 +115,10 @@ Result<int> report(const Options& options, System& system) {
   const auto ranks = last_ranks_event(run->dir.events());
   const auto places = places_of(*run);
   const auto so_far = so_far_of(system, *run);
+  const auto past = read_past_run(*run);
+  const auto asked = forecast_if_asked(system, options, *run, past);
+  if (!asked) return asked.error();
+  const auto* forecast = *asked ? &**asked : nullptr;
   const bool modular = !run->plan.components.empty();
   const auto components = modular
                               ? component_states(system, observe_run(system, *run), unix_seconds())
@@ -103,6 +127,7 @@ Result<int> report(const Options& options, System& system) {
     Json document = {{"summary", run->summary},
                      {"so_far", so_far},
                      {"ranks", ranks},
+                     {"failures", to_json(past, forecast)},
                      {"jobs", places.jobs},
                      {"nodes", or_null(places.nodes)},
                      {"network", or_null(places.network)}};
@@ -110,6 +135,7 @@ Result<int> report(const Options& options, System& system) {
     system.print(json_text(document));
   } else {
     system.print(render_run_report(*run, places, ranks, so_far));
+    system.print(render_past_run(past, forecast));
     for (const auto& line : lines_of(components)) system.print("  component " + line + "\n");
     if (modular)
       system.print(fmt::format("  `dllaunch report {}` reports on one component\n",
@@ -132,6 +158,7 @@ CommandBody declare(CommandOptions& app) {
   app.add_option("--ranks", options->ranks, "only these ranks, as 0-7,64")
       ->type_name("LIST")
       ->needs(timeline);
+  add_failure_options(app, options->failures);
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return report(*options, system); };
 }

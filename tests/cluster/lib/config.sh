@@ -43,8 +43,8 @@ check_node() {
 
 resolve_nodes() {
   local i odd most=0
-  [[ $nodes =~ ^[1-9][0-9]*$ && $nodes -le 250 ]] ||
-    usage_error "--nodes $nodes: want 1 to 250"
+  [[ $nodes =~ ^[1-9][0-9]*$ && $nodes -le 500 ]] ||
+    usage_error "--nodes $nodes: want 1 to 500"
   for (( i = 1; i <= nodes; i++ )); do
     node_cpus[i]=$cpus node_sockets[i]=$sockets node_gpus[i]=$gpus
     node_type[i]=$gpu_type node_feature[i]=''
@@ -89,12 +89,16 @@ gres_of() {
   done < <(gpu_kinds "$1")
 }
 
+address_of() {  # of node I
+  echo "10.77.$((($1 - 1) / 250)).$((($1 - 1) % 250 + 1))"
+}
+
 node_lines() {
   local i memory
   memory=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
   for (( i = 1; i <= nodes; i++ )); do
-    printf 'NodeName=n%d NodeAddr=10.77.0.%d CPUs=%d Sockets=%d CoresPerSocket=%d' \
-      "$i" "$i" "${node_cpus[i]}" "${node_sockets[i]}" "$((node_cpus[i] / node_sockets[i]))"
+    printf 'NodeName=n%d NodeAddr=%s CPUs=%d Sockets=%d CoresPerSocket=%d' \
+      "$i" "$(address_of "$i")" "${node_cpus[i]}" "${node_sockets[i]}" "$((node_cpus[i] / node_sockets[i]))"
     printf ' ThreadsPerCore=1 RealMemory=%d' "$memory"
     (( node_gpus[i] == 0 )) || printf ' Gres=%s' "$(gres_of "$i")"
     [[ -z ${node_feature[i]} ]] || printf ' Features=%s' "${node_feature[i]}"
@@ -213,7 +217,7 @@ END
 hosts_file() {
   local i
   printf '127.0.0.1 localhost\n10.77.0.254 head\n'
-  for (( i = 1; i <= nodes; i++ )); do printf '10.77.0.%d n%d\n' "$i" "$i"; done
+  for (( i = 1; i <= nodes; i++ )); do printf '%s n%d\n' "$(address_of "$i")" "$i"; done
 }
 
 # Users that exist only in here: ids from 60101, home DIR/home/NAME (shared by all nodes).

@@ -144,11 +144,11 @@ plug_in() {
   head=$(keeper_of head) || die 'head is not running'
   pid=$(keeper_of "$1") || die "$1 is not running"
   nsenter --target "$head" --net ip -batch - << END
-link add veth-$1 type veth peer name eth0 address 02:00:0a:4d:00:$(printf %02x "$i") netns $pid
+link add veth-$1 type veth peer name eth0 address 02:00:0a:4d:$(printf %02x:%02x $((i / 256)) $((i % 256))) netns $pid
 link set veth-$1 master br0 up
 END
   nsenter --target "$pid" --net ip -batch - << END
-addr add 10.77.0.$i/16 dev eth0
+addr add $(address_of "$i")/16 dev eth0
 link set eth0 up
 END
 }

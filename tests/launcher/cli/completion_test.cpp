@@ -44,7 +44,7 @@ TEST(Completion, BeginsWithCommandsAndJobFiles) {
 }
 
 TEST(Completion, KnowsTheOptionsOfACommand) {
-  EXPECT_THAT(words({"plan", "--f"}), ElementsAre("--facts"));
+  EXPECT_THAT(words({"plan", "--f"}), ElementsAre("--facts", "--failures"));
   EXPECT_THAT(words({"train.yaml", "--d"}), ElementsAre("--detach", "--dry-run"))
       << "a job file is run";
   EXPECT_THAT(words({"bind", "--policy", ""}), ElementsAre("closest", "spread", "none"));

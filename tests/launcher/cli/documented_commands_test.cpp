@@ -150,7 +150,9 @@ std::vector<std::string> job_files_in(const std::string& page) {
   std::vector<std::string> jobs;
   for (std::sregex_iterator at(page.begin(), page.end(), block), end; at != end; ++at) {
     std::string job = (*at)[1].str() + "\n";
-    if (job.find("node_types:") != std::string::npos) continue;  // a cluster's profile
+    const bool profile = job.find("node_types:") != std::string::npos;
+    const bool failures_of_profile = job.starts_with("failures:");
+    if (profile || failures_of_profile) continue;
     if (!std::regex_search(job, name)) job = "name: part\n" + job;
     if (!std::regex_search(job, start)) job += "run: echo\n";
     jobs.push_back(job);

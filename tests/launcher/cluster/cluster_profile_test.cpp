@@ -44,6 +44,7 @@ host_suffix: i
 container: {runtime: singularity, mounts: [/opt]}
 sbatch_extra: ["--constraint=fast"]
 srun_extra: [--label]
+failures: {node_mtbf: 300d, repair: 1d12h, uneven: 0.5}
 unverified: {mpi: a guess}
 )";
 
@@ -68,7 +69,27 @@ TEST(ClusterProfile, HoldsWhatTheFileSays) {
   EXPECT_THAT(profile.node_folders, ElementsAre(Pair("CACHE", "/tmp/{user}-{job}")));
   EXPECT_EQ(profile.host_suffix, "i");
   EXPECT_EQ(profile.container.runtime, "singularity");
+  ASSERT_TRUE(profile.failures);
+  EXPECT_EQ(profile.failures->node_mtbf_s, 300 * 86400);
+  EXPECT_EQ(profile.failures->repair_s, 1.5 * 86400);
+  EXPECT_EQ(profile.failures->uneven, 0.5);
   EXPECT_THAT(profile.unverified, ElementsAre(Pair("mpi", "a guess")));
+}
+
+TEST(ClusterProfile, FailuresNeedTheTimeBetweenThem) {
+  const auto problem = [](const std::string& failures) {
+    const auto parsed = parse_cluster_profile("name: x\nfailures: " + failures + "\n", "x.yaml");
+    return parsed.problems.empty() ? "" : parsed.problems.at(0).message;
+  };
+  EXPECT_EQ(problem("{node_mtbf: 36h}"), "");
+  EXPECT_THAT(problem("{repair: 1d}"), HasSubstr("failures: node_mtbf is missing"));
+  EXPECT_THAT(problem("{node_mtbf: soon}"), HasSubstr("a time such as 300d or 36h"));
+  EXPECT_EQ(problem("{node_mtbf: 1h, repair: 60min}"), "");
+  for (const auto* senseless : {"{node_mtbf: 0s}", "{node_mtbf: 1s}", "{node_mtbf: 59min}"}) {
+    EXPECT_THAT(problem(senseless), HasSubstr("fails more than once an hour; write 300d"));
+  }
+  EXPECT_THAT(problem("{node_mtbf: 20d, repair: 21d}"), HasSubstr("longer than node_mtbf"));
+  EXPECT_THAT(problem("{node_mtbf: 9999999d}"), HasSubstr("more than a million days"));
 }
 
 TEST(ClusterProfile, ANameIsEnough) {

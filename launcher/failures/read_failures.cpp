@@ -1,0 +1,66 @@
+#include "launcher/failures/read_failures.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/time_span.hpp"
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/failures/outages.hpp"
+#include "support/counted.hpp"
+
+namespace dllaunch {
+namespace {
+
+Result<FailureRates> rates_of_file(System& system, const std::string& path) {
+  auto text = system.read_file(path);
+  if (!text) {
+    auto error = std::move(text).error();
+    error.hint = "give a CSV file of outages (docs/how-to/forecast.md), or a cluster profile";
+    return error;
+  }
+  const auto seen = parse_outages(*text, path);
+  if (!seen) return seen.error();
+  constexpr double day_s = 86400;
+  auto source = fmt::format("{}: {} of {} {} in {:.0f} days", path,
+                            counted(static_cast<std::int64_t>(seen->all.size()), "failure"),
+                            seen->nodes, seen->nodes_given ? "nodes" : "nodes that failed",
+                            (seen->until_s - seen->from_s) / day_s);
+  auto rates = fit_failure_rates(*seen, std::move(source));
+  if (!rates) return std::move(rates).error().within(path);
+  if (rates->node_mtbf_s < least_node_mtbf_s)
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("{}: a node would fail every {}", path, time_span(rates->node_mtbf_s)),
+        "numbers are days; say with '# nodes:', '# from:' and '# until:' what was watched"};
+  return rates;
+}
+
+Result<FailureRates> rates_of_profile(System& system, const std::string& name) {
+  auto profile = find_profile(system, name);
+  if (!profile) {
+    auto error = std::move(profile).error();
+    error.hint += "; a file of outages ends in .csv";
+    return error;
+  }
+  if (!profile->failures)
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("cluster profile {} does not say how often nodes fail", profile->name),
+        "give it `failures: {node_mtbf: 300d, repair: 1d}`, or pass a CSV file of outages"};
+  const auto& known = *profile->failures;
+  return FailureRates{.node_mtbf_s = known.node_mtbf_s,
+                      .repair_s = known.repair_s,
+                      .uneven_times = known.uneven,
+                      .source = "cluster profile " + profile->name};
+}
+
+}  // namespace
+
+Result<FailureRates> read_failure_rates(System& system, const std::string& source) {
+  if (source.ends_with(".csv")) return rates_of_file(system, source);
+  return rates_of_profile(system, source);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,65 @@
+#include "launcher/cli/commands/experiments/failure_options.hpp"
+
+#include <gmock/gmock.h>
+
+#include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
+#include "tests/launcher/sample_plans.hpp"
+#include "tests/support/fake_system.hpp"
+#include "topology/node/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Result<int> plan_with(FakeSystem& system, const std::vector<std::string>& more) {
+  system.node = *synthetic_topology("cores:2");
+  system.files["job.yaml"] = "name: j\nrun: [echo, hi]\nresources: {nodes: 4, time: 2d}\n";
+  system.files["lumi.json"] = to_json(lumi_like()).dump();
+  std::vector<std::string> args = {"plan", "job.yaml"};
+  args.insert(args.end(), more.begin(), more.end());
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
+  if (!parsed) return std::move(parsed).error();
+  return std::get<Invocation>(*parsed).body(system);
+}
+
+TEST(FailureOptions, ForecastBehindThePlan) {
+  FakeSystem system;
+  ASSERT_TRUE(plan_with(system, {"--facts", "lumi.json", "--failures", "generic-nvidia"}));
+  EXPECT_THAT(system.printed, HasSubstr("\nfailures: 2 d of training on 4 nodes\n"));
+  EXPECT_THAT(system.printed, Not(HasSubstr("never"))) << "the time limit is not in its way";
+  system.printed.clear();
+  ASSERT_TRUE(plan_with(system, {"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume",
+                                 "work=5d", "--assume", "queue=3h", "--json"}));
+  const auto document = Json::parse(system.printed);
+  EXPECT_EQ(document.at("forecast").at("assumed").at("work_s"), 5 * 86400);
+  EXPECT_EQ(document.at("forecast").at("assumed").at("queue_s"), 3 * 3600);
+}
+
+TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
+  const auto problem = [](const std::vector<std::string>& more) {
+    FakeSystem system;
+    const auto done = plan_with(system, more);
+    return done ? "" : done.error().what;
+  };
+  EXPECT_THAT(problem({"--local", "--set", "resources.nodes=1", "--failures", "generic-nvidia"}),
+              HasSubstr("jobs on Slurm"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", ""}), HasSubstr("--failures"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--assume", "work=1d"}),
+              HasSubstr("--assume requires --failures"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume", "x"}),
+              HasSubstr("--assume does not know x"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--set",
+                       "resources.time=null"}),
+              HasSubstr("how long the job trains"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume",
+                       "work=1000000d"}),
+              HasSubstr("failures, and at most 10000 are simulated"));
+}
+
+}  // namespace
+}  // namespace dllaunch
