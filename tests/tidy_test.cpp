@@ -73,7 +73,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"jpeglib.h", {"trainer/data/codecs/jpeg.cpp"}},
     {"jerror.h", {"trainer/data/codecs/jpeg.cpp"}},
     {"xxhash.h",
-     {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/",
+     {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/", "trainer/integrity/digest.cpp",
       "trainer/tuning/bucket_choice.cpp", "runtime/"}},
     {"CLI/", {"launcher/cli/command_options.cpp"}},
     {"nlohmann/", {"support/json_text.cpp"}},
