@@ -129,6 +129,7 @@ class Training {
   Guard guard_;
   std::string culprit_;            // node that made this rank's loss non-finite
   std::optional<double> step_lr_;  // of the latest step
+  double own_loss_ = 0;            // likewise, of this rank
   StepInfo reduced_;               // of the step whose gradients the reducer returns next
   std::int64_t images_;            // in the training split
   double training_s_ = 0;          // in this epoch, without validation and checkpoints
@@ -179,6 +180,7 @@ Result<Pause> Training::train_epoch() {
     activity_.enter(RankPhase::between);
     stragglers_.end_step();
     at.step += 1;
+    guard_.end_step(own_loss_);
     activity_.set_step(at.step);
     at.images += count;
     at.loss_sum += sums->loss;
@@ -236,6 +238,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   if (reduced.reduced) {
     if (auto failure = scaling_.begin_update(theirs)) return *std::move(failure);
   }
+  own_loss_ = step.own_loss;
   // With a sharded optimiser: waits for other ranks and the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights(/*on_gpu=*/settles_);
