@@ -193,8 +193,10 @@ Error Guard::tell(const Verdict& verdict, std::string_view how, std::vector<int>
   const std::string parts = words_of(verdict);
   const std::string apart = named(verdict.apart, hosts);
   if (how == "majority") {
-    event.line = fmt::format("step {}: other {} on {} than on its replicas: wrong numbers there",
-                             event.step, parts, named(ranks, hosts));
+    const bool one = ranks.size() == 1;
+    event.line = fmt::format(
+        "step {}: {} {} other {} than {} replicas: wrong numbers were computed or stored there",
+        event.step, named(ranks, hosts), one ? "has" : "have", parts, one ? "its" : "their");
   } else if (how == "recomputed") {
     event.line = fmt::format(
         "step {}: computed again, {} has other numbers than before, when {} "
