@@ -175,7 +175,7 @@ int cpus_here() {
 /// Only of the first start of a run: what is computed again must not be flipped again.
 Result<std::optional<Drill>> drill_asked_for(std::optional<std::int64_t> fencing_token) {
   const auto text = process_environment()(drill_variable);
-  if (!text || fencing_token.value_or(1) > 1) return std::optional<Drill>();
+  if (!text || text->empty() || fencing_token.value_or(1) > 1) return std::optional<Drill>();
   auto drill = parse_drill(*text);
   return drill ? Result(std::optional(*drill)) : std::move(drill).error();
 }

@@ -137,7 +137,10 @@ TEST_F(GuardedRanks, NoneIsSuspectedWithoutAFlip) {
     Json job = small_job();
     const Json changes = Json::parse(change);
     for (const auto& [block, keys] : changes.items()) {
-      if (!keys.is_object()) job[block] = keys;
+      if (!keys.is_object()) {
+        job[block] = keys;
+        continue;
+      }
       for (const auto& [key, value] : keys.items()) job[block][key] = value;
     }
     job["runtime"]["integrity"]["every_steps"] = 1;
