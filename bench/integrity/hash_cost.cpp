@@ -50,17 +50,17 @@ struct Bench {
 
 // Names that callgrind finds.
 extern "C" {
-[[gnu::noinline]] void bench_step(void* state) {
+[[gnu::noipa]] void bench_step(void* state) {
   auto& bench = *static_cast<Bench*>(state);
   bench.executable.forward(bench.batch, Phase::train);
   bench.executable.backward(1.0 / bench.batch.count, /*accumulate=*/false, [](int) {});
   bench.arenas.update({.lr = 0.01, .step = ++bench.steps});
 }
-[[gnu::noinline]] void bench_digest(void* state) {
+[[gnu::noipa]] void bench_digest(void* state) {
   auto& bench = *static_cast<Bench*>(state);
   bench.hashes += bench.arenas.digest(/*with_gradients=*/true).weights;
 }
-[[gnu::noinline]] void bench_prints(void* state) {
+[[gnu::noipa]] void bench_prints(void* state) {
   auto& bench = *static_cast<Bench*>(state);
   for (int slot = 0; slot < std::ssize(bench.executable.slots()); ++slot) {
     bench.hashes += bench.arenas.quick_hash_of_gradient(slot);
