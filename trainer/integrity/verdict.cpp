@@ -27,7 +27,7 @@ void visit_fields(Field& field, Suspicion& suspicion) {
 namespace {
 
 /// Adds one group of replicas to the verdict.
-void judge_group(std::span<const Digest> digests, int first_rank, Verdict& verdict) {
+void judge_group(std::span<const Digest> digests, int first_rank, ReplicaVerdict& verdict) {
   const Digest& first = digests.front();
   const auto differs = [&](auto part) {
     return std::ranges::any_of(digests,
@@ -52,8 +52,8 @@ void judge_group(std::span<const Digest> digests, int first_rank, Verdict& verdi
 
 }  // namespace
 
-Verdict judge(std::span<const Digest> digests, int groups) {
-  Verdict verdict;
+ReplicaVerdict judge(std::span<const Digest> digests, int groups) {
+  ReplicaVerdict verdict;
   const std::size_t each = digests.size() / static_cast<std::size_t>(groups);
   for (std::size_t first = 0; each > 0 && first + each <= digests.size(); first += each) {
     judge_group(digests.subspan(first, each), static_cast<int>(first), verdict);
@@ -61,7 +61,7 @@ Verdict judge(std::span<const Digest> digests, int groups) {
   return verdict;
 }
 
-std::string words_of(const Verdict& verdict) {
+std::string words_of(const ReplicaVerdict& verdict) {
   const std::array<std::pair<bool, std::string_view>, 3> parts{
       {{verdict.weights, "weights"},
        {verdict.states, "optimizer state"},

@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 /// What a comparison shows.
-struct Verdict {
+struct ReplicaVerdict {
   bool agreed = true;
   std::vector<int> wrong = {};  // ranks, ascending; empty though not agreed: no majority
   std::vector<int> apart = {};  // ranks of the groups that do not agree
@@ -26,10 +26,10 @@ struct Verdict {
 /// `digests`, by rank, are of `groups` groups of consecutive ranks, equally large: the ranks of one
 /// group are replicas. Of a group, those that are alike are right if they are two or more and no
 /// others are as many: faults that are independent do not leave the same 64 bits.
-Verdict judge(std::span<const Digest> digests, int groups);
+ReplicaVerdict judge(std::span<const Digest> digests, int groups);
 
 /// "weights and optimizer state"
-std::string words_of(const Verdict& verdict);
+std::string words_of(const ReplicaVerdict& verdict);
 
 /// Steps on which ranks disagree, without a majority, kept until they have been computed again.
 struct Suspicion {

@@ -120,7 +120,7 @@ Result<Ok> Guard::compare() {
     digests.push_back({bits(words[i]), bits(words[i + 1]), bits(words[i + 2])});
     deviated.push_back(words[i + 3]);
   }
-  const Verdict verdict = judge(digests, session_.place().stages);
+  const ReplicaVerdict verdict = judge(digests, session_.place().stages);
   agrees_ = verdict.agreed;
   if (!agrees_) return disagree(verdict, deviated, digests);
   agreed_ = step;
@@ -133,7 +133,7 @@ Result<Ok> Guard::compare() {
 Result<Ok> Guard::settle_suspicion(std::span<const std::int64_t> deviated,
                                    std::span<const Digest> digests) {
   const int groups = session_.place().stages;
-  const Verdict then = judge(earlier_->digests, groups);
+  const ReplicaVerdict then = judge(earlier_->digests, groups);
   auto wrong = judge_again(*earlier_, deviated, digests, groups);
   const auto hosts = earlier_->hosts;
   forget_suspicion();
@@ -143,7 +143,7 @@ Result<Ok> Guard::settle_suspicion(std::span<const std::int64_t> deviated,
   return Ok{};
 }
 
-Result<Ok> Guard::disagree(const Verdict& verdict, std::span<const std::int64_t> deviated,
+Result<Ok> Guard::disagree(const ReplicaVerdict& verdict, std::span<const std::int64_t> deviated,
                            std::span<const Digest> digests) {
   auto hosts = gather_hosts();
   if (!verdict.wrong.empty()) return tell(verdict, "majority", verdict.wrong, hosts);
@@ -183,7 +183,7 @@ Suspicion Guard::suspicion_now(std::span<const Digest> digests, std::vector<std:
   return now;
 }
 
-Error Guard::tell(const Verdict& verdict, std::string_view how, std::vector<int> ranks,
+Error Guard::tell(const ReplicaVerdict& verdict, std::string_view how, std::vector<int> ranks,
                   const std::vector<std::string>& hosts) {
   CorruptedEvent event{.step = session_.position.step, .since = agreed_, .how = std::string(how)};
   if (verdict.weights) event.what.emplace_back("weights");

@@ -64,10 +64,10 @@ class Guard {
   std::vector<std::int64_t> gather(const std::vector<std::int64_t>& own);
   Result<Ok> settle_suspicion(std::span<const std::int64_t> deviated,
                               std::span<const Digest> digests);
-  Result<Ok> disagree(const Verdict& verdict, std::span<const std::int64_t> deviated,
+  Result<Ok> disagree(const ReplicaVerdict& verdict, std::span<const std::int64_t> deviated,
                       std::span<const Digest> digests);
   Suspicion suspicion_now(std::span<const Digest> digests, std::vector<std::string> hosts);
-  Error tell(const Verdict& verdict, std::string_view how, std::vector<int> ranks,
+  Error tell(const ReplicaVerdict& verdict, std::string_view how, std::vector<int> ranks,
              const std::vector<std::string>& hosts);
   void forget_suspicion();
 

@@ -17,19 +17,19 @@ constexpr Digest sound{1, 2, 3};
 constexpr Digest other{1, 9, 3};
 constexpr Digest third{7, 2, 3};
 
-TEST(Verdict, EqualIsAgreed) {
-  const Verdict verdict = judge(std::vector<Digest>(5, sound), 1);
+TEST(ReplicaVerdict, EqualIsAgreed) {
+  const ReplicaVerdict verdict = judge(std::vector<Digest>(5, sound), 1);
   EXPECT_TRUE(verdict.agreed);
   EXPECT_THAT(verdict.wrong, IsEmpty());
   EXPECT_EQ(words_of(verdict), "");
   EXPECT_TRUE(judge({}, 1).agreed);
 }
 
-TEST(Verdict, TheMajorityIsRight) {
+TEST(ReplicaVerdict, TheMajorityIsRight) {
   for (std::size_t rank = 0; rank < 3; ++rank) {
     std::vector<Digest> digests(3, sound);
     digests[rank] = other;
-    const Verdict verdict = judge(digests, 1);
+    const ReplicaVerdict verdict = judge(digests, 1);
     EXPECT_FALSE(verdict.agreed);
     EXPECT_THAT(verdict.wrong, ElementsAre(static_cast<int>(rank)));
     EXPECT_EQ(words_of(verdict), "optimizer state");
@@ -37,18 +37,18 @@ TEST(Verdict, TheMajorityIsRight) {
 }
 
 /// Two faults leave different numbers, so two that are alike are right.
-TEST(Verdict, TwoAlikeAmongDifferentOnesAreRight) {
-  const Verdict verdict = judge(std::vector{other, sound, third, sound}, 1);
+TEST(ReplicaVerdict, TwoAlikeAmongDifferentOnesAreRight) {
+  const ReplicaVerdict verdict = judge(std::vector{other, sound, third, sound}, 1);
   EXPECT_THAT(verdict.wrong, ElementsAre(0, 2));
   EXPECT_EQ(words_of(verdict), "weights and optimizer state");
   EXPECT_THAT(judge(std::vector{sound, sound, sound, other, other}, 1).wrong, ElementsAre(3, 4))
       << "those of one node may share what it received";
 }
 
-TEST(Verdict, ATieHasNoMajority) {
+TEST(ReplicaVerdict, ATieHasNoMajority) {
   for (const auto& digests : std::vector<std::vector<Digest>>{
            {sound, other}, {sound, sound, other, other}, {sound, other, third}}) {
-    const Verdict verdict = judge(digests, 1);
+    const ReplicaVerdict verdict = judge(digests, 1);
     EXPECT_FALSE(verdict.agreed);
     EXPECT_THAT(verdict.wrong, IsEmpty());
     EXPECT_EQ(verdict.apart.size(), digests.size());
@@ -56,12 +56,12 @@ TEST(Verdict, ATieHasNoMajority) {
 }
 
 /// Stages hold different parameters, and are compared each with its own replicas.
-TEST(Verdict, EachStageIsJudgedByItself) {
+TEST(ReplicaVerdict, EachStageIsJudgedByItself) {
   std::vector<Digest> digests(3, sound);
   digests.insert(digests.end(), 3, third);
   EXPECT_TRUE(judge(digests, 2).agreed);
   digests[4] = sound;
-  const Verdict verdict = judge(digests, 2);
+  const ReplicaVerdict verdict = judge(digests, 2);
   EXPECT_THAT(verdict.wrong, ElementsAre(4));
   EXPECT_THAT(verdict.apart, ElementsAre(3, 4, 5));
   EXPECT_EQ(words_of(verdict), "weights");
