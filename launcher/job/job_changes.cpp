@@ -12,7 +12,7 @@ namespace {
 
 /// Blocks and keys that may change. A new key is significant until it is listed here: refusing too
 /// much is the safe mistake.
-constexpr std::array<std::string_view, 52> free_keys = {
+constexpr std::array<std::string_view, 53> free_keys = {
     "name",
     "cluster",
     "after",
@@ -64,6 +64,7 @@ constexpr std::array<std::string_view, 52> free_keys = {
     "runtime.timeline",
     "runtime.pipeline.cut",
     "runtime.split_dense",
+    "runtime.integrity",
     "runtime.stall_seconds",
     "runtime.stall_abort_seconds",
 };

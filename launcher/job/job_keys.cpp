@@ -432,9 +432,10 @@ std::vector<JobKey> recovery_keys() {
 
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
-  for (const auto part : {first_keys, resource_keys, memory_keys, limit_keys, placement_keys,
-                          option_keys, queue_keys, environment_keys, binding_keys, program_keys,
-                          runtime_keys, recovery_keys, experiment_keys, component_keys}) {
+  for (const auto part :
+       {first_keys, resource_keys, memory_keys, limit_keys, placement_keys, option_keys, queue_keys,
+        environment_keys, binding_keys, program_keys, runtime_keys, integrity_keys, recovery_keys,
+        experiment_keys, component_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

@@ -82,4 +82,21 @@ std::vector<JobKey> runtime_keys() {
   };
 }
 
+std::vector<JobKey> integrity_keys() {
+  Json steps = whole(0, 1'000'000'000);
+  steps["type"] = Json::array({"integer", "null"});
+  return {
+      {.path = "runtime.integrity",
+       .rules = block(),
+       .doc = "finds ranks of `train:` that compute or store wrong numbers "
+              "(docs/how-to/integrity.md)"},
+      {.path = "runtime.integrity.every_steps",
+       .rules = std::move(steps),
+       .initial = nullptr,
+       .doc = "steps between comparisons of what the ranks hold; each checkpoint is preceded by "
+              "one; 0: never; null: 50, never with weights on GPUs",
+       .example = 50},
+  };
+}
+
 }  // namespace dllaunch

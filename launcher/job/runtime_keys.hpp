@@ -8,5 +8,6 @@
 namespace dllaunch {
 
 std::vector<JobKey> runtime_keys();
+std::vector<JobKey> integrity_keys();
 
 }  // namespace dllaunch

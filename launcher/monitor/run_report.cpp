@@ -57,6 +57,7 @@ std::string place_line(const RunPlaces& places) {
   std::string text = line.empty() ? "" : "  " + shown_line(line) + "\n";
   if (!places.network.empty()) text += "  " + shown_line(places.network) + "\n";
   if (!places.sizes.empty()) text += "  " + places.sizes + "\n";
+  for (const auto& words : places.corrupted) text += "  " + shown_line(words) + "\n";
   return text;
 }
 
@@ -176,12 +177,13 @@ Json last_ranks_event(const std::string& events_path) {
 
 RunPlaces places_of(const StoredRun& run) {
   RunPlaces places{.jobs = {}, .nodes = hosts_of_ranks(run.dir)};
+  const auto journal = read_journal(run.dir);
+  for (const auto& found : journal.corruptions) places.corrupted.push_back(found.line);
   if (run.job_id.empty()) return places;
   const auto add = [&](const std::string& job) {
     const bool known = std::ranges::find(places.jobs, job) != places.jobs.end();
     if (!job.empty() && !known) places.jobs.push_back(job);
   };
-  const auto journal = read_journal(run.dir);
   for (const auto& attempt : journal.history) add(attempt.job);
   if (journal.nodes) places.network = words_of(*journal.nodes);
   places.sizes = change_words(run.plan, sizes_in(journal, run.plan, run.job_id));

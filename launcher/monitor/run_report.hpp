@@ -19,7 +19,8 @@ struct RunPlaces {
   std::vector<std::string> jobs;  // Slurm's ids, in order; empty: not on Slurm
   std::string nodes;              // on which its ranks ran last, as a host list; empty: none
   std::string network = {};       // how the ring of its nodes lies in the network; empty: unknown
-  std::string sizes = {};         // "ranks 4, then 3"; empty: their number did not change
+  std::vector<std::string> corrupted = {};  // whose numbers were wrong, in words; empty: none
+  std::string sizes = {};                   // "ranks 4, then 3"; empty: their number did not change
 };
 RunPlaces places_of(const StoredRun& run);
 

@@ -130,6 +130,13 @@ std::string supervisor_words(const StoredRun& run, const Journal& journal, bool 
   return over ? words_of(*last) : hold_words(*last, run.dir);
 }
 
+/// Of the newest, since the run was submitted.
+std::string corruption_words(const StoredRun& run, const Journal& journal) {
+  if (journal.corruptions.empty()) return "";
+  const auto& last = journal.corruptions.back();
+  return last.time < run.began_at_s - 1 ? "" : shown_line(last.line);
+}
+
 /// Of stacks that were kept since the run was submitted.
 std::string stack_words(const StoredRun& run) {
   const auto stacks = newest_stacks(run.dir.path);
@@ -212,6 +219,7 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
   status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
+  status.corrupted = corruption_words(status.run_state.run, journal);
   status.stacks = stack_words(status.run_state.run);
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
@@ -247,6 +255,7 @@ std::string render_status(const RunStatusView& status) {
   for (const auto& refused : status.totals.refused())
     text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
   text += line_of("supervisor", status.supervisor);
+  text += line_of("corrupted", status.corrupted);
   text += line_of("stacks", status.stacks);
   text += goodput_words(status);
   text += restart_lines(status);
@@ -272,6 +281,7 @@ Json to_json(const RunStatusView& status) {
   document["lost_seconds"] = history.lost_seconds();
   document["restart_list"] = json_of(history.restarts());
   document["supervisor"] = or_null(status.supervisor);
+  if (!status.corrupted.empty()) document["corrupted"] = status.corrupted;
   if (!status.stacks.empty()) document["stacks"] = status.stacks;
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {

@@ -28,6 +28,7 @@ struct RunStatusView {
   std::optional<double> checkpoint_age_s = {};
   std::string supervisor = {};                  // last action and reason; empty: none
   std::string stacks = {};                      // of ranks that hung; empty: none were kept
+  std::string corrupted = {};                   // ranks whose numbers were wrong; empty: none
   int restarts = 0;                             // of the ranks
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run

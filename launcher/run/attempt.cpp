@@ -27,6 +27,7 @@ std::string describe(const Attempt& attempt) {
       return attempt.detail.empty() ? "lost a node" : "lost node " + attempt.detail;
     case Cause::stalled:
     case Cause::storage:
+    case Cause::corrupted:
       return attempt.detail;
     case Cause::unproven:
       return attempt.detail.empty() ? "the ranks exited with code 0 before the work was done"

@@ -24,10 +24,11 @@ enum class Cause {
   cut_short,    // the supervisor was killed before the attempt ended
   not_started,  // no rank started: the controller or a node is unreachable
   storage,      // failed while the run directory was full or unavailable
+  corrupted,    // the trainer's ranks held numbers that differed
 };
 inline constexpr std::string_view cause_names[] = {
     "completed", "cancelled", "superseded", "time_limit", "preempted",   "requeued", "lost_node",
-    "stalled",   "unproven",  "failed",     "cut_short",  "not_started", "storage"};
+    "stalled",   "unproven",  "failed",     "cut_short",  "not_started", "storage",  "corrupted"};
 std::string_view to_string(Cause cause);
 
 struct Attempt {
@@ -39,8 +40,8 @@ struct Attempt {
   double dead_seen_s = 0;          // Unix seconds; the starter may take longer to exit; 0: never
   int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
-  std::string detail = {};         // name of a lost or silent node; description of a stall or disk
-                                   // problem, or of who cancelled
+  std::string detail = {};         // name of a lost or silent node; description of a stall, a disk
+                                   // problem or wrong numbers, or of who cancelled
   std::string checkpoint = {};     // newest at the start; for an attempt that is cut short
   bool new_checkpoint = false;     // since the start of the attempt
   bool idle = false;               // hung: silent, and ignored the request to save

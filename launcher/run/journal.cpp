@@ -121,6 +121,19 @@ void visit_fields(Field& field, JournalRetry& retry) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, JournalCorruption& found) {
+  field("generation", found.fencing_token);
+  field("step", found.step);
+  field("since", found.since);
+  field("what", found.what);
+  field("how", found.how);
+  if (Field::reads || found.rank >= 0) field("rank", within(found.rank, -1, most_number));
+  field.unless_empty("host", found.host);
+  field.unless_empty("node", found.node);
+  field("line", as_short(found.line));
+}
+
+template <typename Field>
 void visit_fields(Field& field, JournalDecision& decision) {
   constexpr int most_code = 128;  // higher codes denote signals
   auto wanted = decision.wanted_requeue ? std::string(to_string(Next::requeue)) : "";
@@ -172,6 +185,9 @@ void take(const Json& line, Journal& journal) {
   } else if (head.event == "nodes") {
     journal.nodes = part_of<JournalNodes>(line, head);
     journal.nodes->time = head.time;
+  } else if (head.event == "corrupted") {
+    journal.corruptions.push_back(part_of<JournalCorruption>(line, head));
+    journal.corruptions.back().time = head.time;
   } else if (head.event == "retry") {
     journal.retry = part_of<JournalRetry>(line, head);
     journal.retry->time = head.time;
@@ -290,6 +306,12 @@ std::string line_of(const JournalNodes& nodes) {
 std::string line_of(const JournalRetry& retry) {
   auto line = head_of(retry, "retry", retry.time);
   add(line, retry);
+  return text_of(std::move(line));
+}
+
+std::string line_of(const JournalCorruption& found) {
+  auto line = head_of(found, "corrupted", found.time);
+  add(line, found);
   return text_of(std::move(line));
 }
 

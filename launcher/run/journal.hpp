@@ -72,6 +72,23 @@ struct JournalNodes {
   std::vector<LevelCrossings> levels = {};
 };
 
+/// Ranks of the trainer held numbers that differed (docs/how-to/integrity.md). One line for each
+/// rank whose numbers were wrong, or one without a rank.
+struct JournalCorruption {
+  double time = 0;
+  std::string job = {};
+  int allocation = 0;
+  std::int64_t fencing_token = 0;  // of the start that found it
+  std::int64_t step = 0;           // when it was found
+  std::int64_t since = 0;          // last step before it on which all agreed
+  std::vector<std::string> what = {};
+  std::string how = {};  // majority | recomputed | pending | unknown
+  int rank = -1;         // -1, and the next two empty: not known
+  std::string host = {};
+  std::string node = {};  // Slurm's name; empty: no job
+  std::string line = {};  // in words
+};
+
 /// A run's recorded history.
 struct Journal {
   /// An attempt without an end has Cause::cut_short.
@@ -81,6 +98,7 @@ struct Journal {
   double last_time = 0;  // of any line; 0: none
   /// Consecutive requeues for unfit nodes since ranks last started.
   int put_back_for_nodes = 0;
+  std::vector<JournalCorruption> corruptions = {};
   std::optional<JournalNodes> nodes = {};  // of the newest start that chose an order
   std::optional<JournalRetry> retry = {};  // the newest
   /// Attempts before it. What a person has mended is no sign of what comes next.
@@ -111,6 +129,7 @@ std::string line_of(const Attempt& ended, double time);
 std::string line_of(const JournalPreflight& look);
 std::string line_of(const JournalNodes& nodes);
 std::string line_of(const JournalRetry& retry);
+std::string line_of(const JournalCorruption& found);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
 /// Preallocates space for some hundred lines where possible: the reason for stopping on a full disk

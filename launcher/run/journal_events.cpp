@@ -24,7 +24,7 @@ constexpr EventField ended_fields[] = {
     {"seconds", "since the start"},
     {"cause",
      "completed, cancelled, superseded, time_limit, preempted, requeued, lost_node, stalled, "
-     "unproven, failed, cut_short, not_started, storage"},
+     "unproven, failed, cut_short, not_started, storage, corrupted"},
     {"exit_code", "of srun or mpirun"},
     {"reason", "the same in words"},
     {"new_checkpoint", "whether one was completed since the start"},
@@ -75,6 +75,18 @@ constexpr EventField retry_fields[] = {
     {"changes", "of the job file; absent: none"},
 };
 
+constexpr EventField corrupted_fields[] = {
+    {"generation", "of the start that found it"},
+    {"step", "after which the ranks were compared"},
+    {"since", "the last step before it on which all agreed"},
+    {"what", "what differed: weights, states (of the optimizer), gradients (their sums)"},
+    {"how", "how the rank was found, as in `corrupted` of events.jsonl"},
+    {"rank", "whose numbers were wrong; absent, as the next two: not known"},
+    {"host", "its host"},
+    {"node", "Slurm's name of it; no rank starts there any more. Absent: no Slurm job"},
+    {"line", "the message that was printed"},
+};
+
 constexpr EventKind journal_table[] = {
     {"attempt", "before the ranks start", attempt_fields},
     {"ended", "when they have ended", ended_fields},
@@ -82,6 +94,9 @@ constexpr EventKind journal_table[] = {
     {"nodes", "where ranks are numbered along the network, before they start", nodes_fields},
     {"decision", "what happens next, before it happens", decision_fields},
     {"retry", "when `dllaunch retry` ends a hold, before the ranks start", retry_fields},
+    {"corrupted",
+     "when ranks of the trainer held numbers that differed: for each whose numbers were wrong",
+     corrupted_fields},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
+#include "launcher/run/journal.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,6 +25,16 @@ std::string ownership_lost(const RunOwnership& ownership) {
   const auto ours = ownership.check();
   const bool lost = !ours && ours.error().kind == ErrorKind::unsatisfiable;
   return lost ? ours.error().what : "";
+}
+
+bool has_finished(System& system, const SupervisedRun& run) {
+  const auto job = finished_in_job(run.dir);
+  if (!job || run.allocation.job.empty() || *job != run.job()) return false;
+  system.log(
+      fmt::format("dllaunch: job {} has already finished this run: nothing to do; a new job "
+                  "continues it\n",
+                  *job));
+  return true;
 }
 
 std::string taken_over(System& system, const SupervisedRun& run,

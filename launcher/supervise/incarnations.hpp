@@ -13,6 +13,9 @@ namespace dllaunch {
 /// Returns what took over from this owner; empty: nothing, or unknown now.
 std::string ownership_lost(const RunOwnership& ownership);
 
+/// Whether this Slurm job has finished the run; logs that there is nothing to do.
+bool has_finished(System& system, const SupervisedRun& run);
+
 /// Returns what took over the run before its ranks are started; empty: nothing. An orphan of a dead
 /// slurmd that took the next fencing token would end its successor. `ownership`: of this
 /// supervisor's last start. `started_here`: the ranks were started in this allocation before.

@@ -62,13 +62,12 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
   return fitness;
 }
 
-void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness) {
-  for (const auto& node : gone) {
+void leave_out(const std::vector<std::string>& nodes, std::string_view why, NodeFitness& fitness) {
+  for (const auto& node : nodes) {
     std::erase(fitness.fit, node);
     if (has(fitness.unfit, node)) continue;
     fitness.unfit.push_back(node);
-    fitness.why +=
-        fmt::format("{}{}: Slurm reports it lost", fitness.why.empty() ? "" : "; ", node);
+    fitness.why += fmt::format("{}{}: {}", fitness.why.empty() ? "" : "; ", node, why);
   }
 }
 
@@ -84,7 +83,7 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std:
   auto fitness = judge_fitness(
       *request, [&system](const PreflightRequest& one) { return preflight(system, one); });
   if (!fitness) return std::move(fitness).error();
-  leave_out(gone, *fitness);
+  leave_out(gone, slurm_lost_it, *fitness);
   return std::optional(*std::move(fitness));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/preflight/preflight.hpp"
@@ -30,7 +31,9 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
 Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std::string& run_dir,
                                                       const std::vector<std::string>& gone);
 
-/// Removes nodes that Slurm reports as gone.
-void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness);
+inline constexpr std::string_view slurm_lost_it = "Slurm reports it lost";
+
+/// Removes nodes. `why`: slurm_lost_it.
+void leave_out(const std::vector<std::string>& nodes, std::string_view why, NodeFitness& fitness);
 
 }  // namespace dllaunch

@@ -123,7 +123,8 @@ int failures_in_a_row(const std::vector<Attempt>& history) {
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
     const auto cause = attempt->cause;
     const bool died = cause == Cause::failed || cause == Cause::stalled ||
-                      cause == Cause::unproven || cause == Cause::storage;
+                      cause == Cause::unproven || cause == Cause::storage ||
+                      cause == Cause::corrupted;
     if (!died || attempt->new_checkpoint || attempt->job != history.back().job) break;
     ++count;
   }

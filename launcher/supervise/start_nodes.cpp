@@ -29,7 +29,7 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
 }
 
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
-                              const Nearness& nearness) {
+                              const Nearness& nearness, const BadNodes& bad) {
   const bool by_srun = run.start.starts_by_srun();
   const bool chooses = run.recovery.plan.spare_nodes > 0 || run.recovery.plan.elastic();
   const auto wanted = by_srun ? NodesWanted{run.nodes, run.fewest_nodes()} : NodesWanted{};
@@ -46,8 +46,12 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
   }
   if (!fitness) {
     fitness.emplace(NodeFitness{.fit = std::move(left->there)});
-    leave_out(left->gone, *fitness);
+    leave_out(left->gone, slurm_lost_it, *fitness);
   }
+  std::vector<std::string> bad_here;
+  for (const auto& node : bad.nodes)
+    if (std::ranges::find(fitness->fit, node) != fitness->fit.end()) bad_here.push_back(node);
+  leave_out(bad_here, bad.why, *fitness);
   auto nodes = pick_nodes(*std::move(fitness), wanted, chooses, nearness);
   nodes.lost = !left->gone.empty();
   nodes.held = held;

@@ -29,6 +29,12 @@ struct Nearness {
   std::vector<std::string> before = {};
 };
 
+/// Nodes that an earlier start of the run found to be bad.
+struct BadNodes {
+  std::vector<std::string> nodes = {};
+  std::string why = {};
+};
+
 /// How many nodes the ranks take: `most` where so many are fit, at least `fewest`. Both 0: unknown.
 struct NodesWanted {
   std::size_t most = 0;
@@ -40,9 +46,9 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness = {});
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
-/// before.
+/// before. `bad` ones are left out like those that are not fit.
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
-                              const Nearness& nearness = {});
+                              const Nearness& nearness = {}, const BadNodes& bad = {});
 
 /// Restricts the run to the nodes of the list, with ranks for so many. After a node loss the ranks'
 /// step overlaps CPUs that Slurm considers in use: a step that ran on a silent node keeps them

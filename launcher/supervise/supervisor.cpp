@@ -18,6 +18,7 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_ownership.hpp"
 #include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/corruption.hpp"
 #include "launcher/supervise/decision_record.hpp"
 #include "launcher/supervise/hold/hold.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
@@ -54,13 +55,14 @@ class Supervisor {
       return cannot_start({ErrorKind::unavailable,
                            "cannot read supervisor.jsonl and finished.job in " + run_.dir.path, ""})
           .exit_code;
-    if (is_finished()) return exit_code::success;
+    if (has_finished(system_, run_)) return exit_code::success;
     const auto journal = read_journal(run_.dir);
     history_ = journal.history;
     last_written_s_ = journal.last_time;
     put_back_for_nodes_ = journal.put_back_for_nodes;
     numberer_.remember(journal);
     before_retry_ = journal.before_retry;
+    corruptions_ = journal.corruptions;
     if (const auto stop = settle_the_past(journal)) return *stop;
     while (true) {
       const auto decision = attempt();
@@ -75,16 +77,6 @@ class Supervisor {
   }
 
  private:
-  bool is_finished() const {
-    const auto job = finished_in_job(run_.dir);
-    if (!job || run_.allocation.job.empty() || *job != run_.job()) return false;
-    system_.log(
-        fmt::format("dllaunch: job {} has already finished this run: nothing to do; a new job "
-                    "continues it\n",
-                    *job));
-    return true;
-  }
-
   /// Handles what a killed supervisor left: an attempt without an end, or a decision not carried
   /// out.
   std::optional<int> settle_the_past(const Journal& journal) {
@@ -259,8 +251,9 @@ class Supervisor {
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
-    const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before(),
-                                          {numberer_.network(), numberer_.before()});
+    const auto nodes =
+        choose_start_nodes(system_, run_, preflight, started_here_before(),
+                           {numberer_.network(), numberer_.before()}, bad_nodes(corruptions_));
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
@@ -315,6 +308,11 @@ class Supervisor {
     if (!end) return cannot_start(end.error());
     end_descendants(milliseconds(500), watchdog_step_.pid());
     judge(*end, here.allocation, begun, logs, attempt);
+    for (const auto& found :
+         look_for_corruptions(run_.dir, here.allocation, begun.fencing_token, attempt)) {
+      append(line_of(found));
+      corruptions_.push_back(found);
+    }
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(this_try(), run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
@@ -478,15 +476,16 @@ class Supervisor {
   WatchdogStep watchdog_step_;
   NodeNumberer numberer_;
   std::vector<Attempt> history_;
-  std::size_t before_retry_ = 0;            // attempts before the newest retry
-  int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
-  std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
-  int held_ = 0;                            // nodes of an elastic job
-  double last_written_s_ = 0;               // by previous supervisors
-  std::optional<RunOwnership> ownership_;   // of the last attempt
-  bool refused_ = false;                    // the journal error was reported
-  std::string unusable_ = {};               // why the run's directory is unusable
-  std::optional<int> interrupted_by_ = {};  // signal that arrived during a wait
+  std::size_t before_retry_ = 0;                // attempts before the newest retry
+  int put_back_for_nodes_ = 0;                  // requeues because of unfit nodes
+  std::vector<std::string> silent_ = {};        // nodes that did not answer the last pre-flight
+  std::vector<JournalCorruption> corruptions_;  // of the run
+  int held_ = 0;                                // nodes of an elastic job
+  double last_written_s_ = 0;                   // by previous supervisors
+  std::optional<RunOwnership> ownership_;       // of the last attempt
+  bool refused_ = false;                        // the journal error was reported
+  std::string unusable_ = {};                   // why the run's directory is unusable
+  std::optional<int> interrupted_by_ = {};      // signal that arrived during a wait
 };
 
 }  // namespace

@@ -140,6 +140,18 @@ constexpr EventField stall_fields[] = {
     {"line", "the message that was printed"},
 };
 
+constexpr EventField corrupted_fields[] = {
+    {"step", "after which the ranks were compared"},
+    {"since", "the last step that all agreed on"},
+    {"what", "what differs: weights, states (of the optimizer), gradients (their sums)"},
+    {"how",
+     "how the ranks were found: majority; recomputed: the steps were computed again; pending: they "
+     "will be; unknown: they were not found"},
+    {"ranks", "whose numbers are wrong; empty: not known"},
+    {"hosts", "of these ranks"},
+    {"line", "the message that was printed"},
+};
+
 constexpr EventField end_fields[] = {
     {"status", "completed, cancelled or failed"},
     {"seconds", "since this start began"},
@@ -162,6 +174,7 @@ constexpr EventKind event_table[] = {
      "checkpoint",
      restart_fields},
     {"stall", "dltrain, when a rank holds up the others, and when that is over", stall_fields},
+    {"corrupted", "dltrain, when ranks that must hold the same numbers do not", corrupted_fields},
     {"end", "dltrain, when the training ends; absent if it was killed", end_fields},
 };
 

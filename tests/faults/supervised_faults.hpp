@@ -63,7 +63,9 @@ inline bool runs_here(const std::string& cell, int round) {
                                                   "ARankOfAStageIsSlow",
                                                   "ARankOfAStageIsStoppedInAGather",
                                                   "ARankOfSplitLayersIsStopped",
-                                                  "ARankOfSplitLayersIsSlow"};
+                                                  "ARankOfSplitLayersIsSlow",
+                                                  "ARankIsFoundAndASpareNodeTakesOver",
+                                                  "WithoutASpareNodeTheJobGoesBackWithoutIt"};
   return full_tier() || (round == 0 && !only_full.contains(cell));
 }
 

@@ -43,6 +43,7 @@
 #include "trainer/commands/make_data.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/config/gpu_gradients.hpp"
+#include "trainer/integrity/drill.hpp"
 #include "trainer/pipeline/schedule.hpp"
 #include "trainer/reports/events.hpp"
 #include "trainer/training/stop_signal.hpp"
@@ -171,6 +172,14 @@ int cpus_here() {
   return cpus ? cpus->size() : 0;
 }
 
+/// Only of the first start of a run: what is computed again must not be flipped again.
+Result<std::optional<Drill>> drill_asked_for(std::optional<std::int64_t> fencing_token) {
+  const auto text = process_environment()(drill_variable);
+  if (!text || text->empty() || fencing_token.value_or(1) > 1) return std::optional<Drill>();
+  auto drill = parse_drill(*text);
+  return drill ? Result(std::optional(*drill)) : std::move(drill).error();
+}
+
 /// Runs on a thread that may outlive the loggers, so it does not use them.
 void tell_alarm(const std::string& who, const std::string& line) {
   const std::string whole = fmt::format("dltrain: warning: {}: {}\n", who, line);
@@ -246,7 +255,8 @@ std::string words_of(const std::exception& problem) {
 }
 
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
-                  const RankEnv& env, const std::shared_ptr<Fence>& fence) {
+                  const RankEnv& env, const std::shared_ptr<Fence>& fence,
+                  const std::optional<Drill>& drill) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
   catch_warnings(config.stop_signal);
@@ -302,6 +312,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .say = [](std::string_view line) { spdlog::info(line); },
       .on_gpu_alarm = [who = fmt::format("rank {} on {}", env.rank, host_name())](
                           const std::string& line) { tell_alarm(who, line); },
+      .drill = drill,
       .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
   // Not in main(): unwinding would destroy the communicator, which waits for its peers.
@@ -337,7 +348,9 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   const auto fence = *fencing_token
                          ? std::make_shared<Fence>(RunOwnership::told(directory, **fencing_token))
                          : std::make_shared<Fence>();
-  return train_as_rank(*config, directory, *env, fence);
+  auto drill = drill_asked_for(*fencing_token);
+  if (!drill) return report_early(drill.error(), *env, true);
+  return train_as_rank(*config, directory, *env, fence, *drill);
 }
 
 int bench(const std::vector<std::string>& words) {

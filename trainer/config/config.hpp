@@ -43,6 +43,11 @@ struct PipelineConfig {
   std::vector<std::string> cut = {};  // last node of each stage but the last; empty: measured
 };
 
+/// Comparisons of what the ranks hold.
+struct IntegrityConfig {
+  std::optional<std::int64_t> every_steps = {};  // 0: never; absent: guard.hpp decides
+};
+
 struct RuntimeConfig {
   std::string allreduce = "auto";
   std::optional<double> bucket_mb;  // MiB; absent: `auto`, or the default
@@ -53,6 +58,7 @@ struct RuntimeConfig {
   double stall_abort_seconds = 600;  // until the job is aborted
   bool timeline = false;             // from the first step
   PipelineConfig pipeline = {};
+  IntegrityConfig integrity = {};
   std::vector<std::string> split_dense = {};  // dense layers split by columns among the ranks
 };
 

@@ -7,6 +7,7 @@
 #include "trainer/backends/table/backends.hpp"
 #include "trainer/config/checkpoint_keys.hpp"
 #include "trainer/config/fine_tuning_keys.hpp"
+#include "trainer/config/integrity_keys.hpp"
 #include "trainer/config/optimizer_keys.hpp"
 #include "trainer/config/pipeline_keys.hpp"
 #include "trainer/config/split_keys.hpp"
@@ -433,9 +434,10 @@ std::vector<ConfigKey> all_keys() {
                                                   : v.template get<std::string>();
                                  if (listed) c.layers = v.dump();
                                }}};
-  for (auto part : {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys,
-                    average_keys, schedule_keys, state_keys, fine_tuning_keys, checkpoint_keys,
-                    reports_keys, launcher_keys, runtime_keys, pipeline_keys, split_keys}) {
+  for (auto part :
+       {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys, average_keys,
+        schedule_keys, state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys,
+        runtime_keys, pipeline_keys, split_keys, integrity_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

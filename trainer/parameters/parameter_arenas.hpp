@@ -19,6 +19,7 @@
 #include "support/result.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/device_arenas.hpp"
+#include "trainer/integrity/digest.hpp"
 #include "trainer/optimizers/optimizer.hpp"
 #include "trainer/tensors/safetensors.hpp"
 
@@ -115,6 +116,14 @@ class ParameterArenas {
   bool measures() const { return optimizer_.measure != nullptr || clip_norm_; }
   std::size_t state_bytes() const;  // optimiser state on this rank
 
+  /// Hashes what this rank's replicas hold too: no split parameters; sharded, only the weights.
+  /// Gradients: their sums, of trained slots. Call between steps.
+  Digest digest(bool with_gradients) const;
+  /// Of this rank's own gradient, in host memory, before it is reduced.
+  std::uint64_t quick_hash_of_gradient(int slot) const;
+  /// Flips one bit of what digest() hashes; of the weights if there is no state. For drills.
+  void flip(ReplicaPart part, std::uint64_t bit);
+
   /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer", of split
   /// parameters this rank's rows. Sharded, states() is valid only on rank 0 after gather_states().
   std::vector<Tensor> weights() const;
@@ -168,6 +177,9 @@ class ParameterArenas {
   bool is_vector(std::size_t slot) const { return executable_.slots()[slot].shape.size() <= 1; }
   void broadcast_states();
   std::byte* state_at(std::size_t state, const Own& own) const;
+
+  std::vector<ArenaRange> summed_gradients() const;
+  void add_to(Hash64& hash, std::span<const std::byte> memory) const;
 
   double square_sum_of_gradients(bool split);
   void sum_split_measures();

@@ -320,6 +320,17 @@ void EventLog::stall(const StallEvent& event) {
              .add("line", event.line));
 }
 
+void EventLog::corrupted(const CorruptedEvent& event) {
+  append(Line("corrupted")
+             .add("step", event.step)
+             .add("since", event.since)
+             .add("what", event.what)
+             .add("how", event.how)
+             .add("ranks", event.ranks)
+             .add("hosts", event.hosts)
+             .add("line", event.line));
+}
+
 void EventLog::end(std::string_view status, double seconds) {
   append(Line("end").add("status", status).add("seconds", seconds));
 }

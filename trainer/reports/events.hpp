@@ -90,6 +90,17 @@ struct StallEvent {
   std::string line = {};             // the same as a log line
 };
 
+/// Replicas that hold other numbers than each other.
+struct CorruptedEvent {
+  std::int64_t step = 0;
+  std::int64_t since = 0;               // last step that all agreed on
+  std::vector<std::string> what = {};   // weights | states | gradients
+  std::string how = {};                 // majority | recomputed | pending | unknown
+  std::vector<int> ranks = {};          // whose numbers are wrong; empty: not known
+  std::vector<std::string> hosts = {};  // of these
+  std::string line = {};                // the same as a log line
+};
+
 /// Appends one line per event with a single write(2). NaN and infinity become null. After an I/O
 /// error training continues; the loss is reported once on stderr.
 class EventLog {
@@ -118,6 +129,7 @@ class EventLog {
   /// `step` is the step of that checkpoint.
   void restart(std::string_view reason, std::string_view from, std::int64_t step);
   void stall(const StallEvent& event);
+  void corrupted(const CorruptedEvent& event);
   void end(std::string_view status, double seconds);
 
  private:

@@ -165,6 +165,10 @@ void Reports::checkpoint_failed(const CheckpointFailedEvent& event) {
   if (may_write()) events_.checkpoint_failed(event);
 }
 
+void Reports::corrupted(const CorruptedEvent& event) {
+  if (may_write()) events_.corrupted(event);
+}
+
 void Reports::end(std::string_view status, double seconds) {
   if (may_write()) events_.end(status, seconds);
 }

@@ -40,6 +40,7 @@ class Reports {
   void validation(const Validation& measured);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);
+  void corrupted(const CorruptedEvent& event);
   void end(std::string_view status, double seconds);
 
  private:

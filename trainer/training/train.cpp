@@ -5,13 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/data/skipped_images.hpp"
 #include "trainer/graph/dropout.hpp"
-#include "trainer/graph/frozen_parameters.hpp"
 #include "trainer/parameters/buffers.hpp"
 #include "trainer/reports/epoch_line.hpp"
 #include "trainer/reports/gpu_watch.hpp"
@@ -22,7 +19,9 @@
 #include "trainer/session/validation.hpp"
 #include "trainer/training/announce.hpp"
 #include "trainer/training/checkpointing.hpp"
+#include "trainer/training/guard.hpp"
 #include "trainer/training/loss_failure.hpp"
+#include "trainer/training/make_reducer.hpp"
 #include "trainer/training/prepare.hpp"
 #include "trainer/training/reports.hpp"
 #include "trainer/tuning/bucket_choice.hpp"
@@ -34,37 +33,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas& arenas,
-                             Communicator& communicator) {
-  return {communicator,
-          arenas.layout(),
-          arenas.gradients(),
-          arenas.plan(bucket_bytes(runtime)),
-          {.overlap = runtime.overlap,
-           .compression = runtime.compression,
-           .lag = runtime.gradient_lag > 0,
-           .scatter = arenas.sharded()}};
-}
-
-BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
-  const RuntimeConfig& runtime = session.config.runtime;
-  const std::int64_t frozen = frozen_count(session.graph);
-  return {.file = options.bucket_sizes,
-          .nodes = options.nodes.value_or(1),
-          .table = table_rows(*session.executable),
-          .wire = fmt::format("{}{}{}{}", to_string(runtime.compression),
-                              session.config.shard ? ", sharded" : "",
-                              runtime.overlap ? "" : ", not overlapped",
-                              frozen > 0 ? fmt::format(", {} frozen", frozen) : ""),
-          .say = options.say};
-}
-
-/// Not with gradient lag, whose reduction has a whole step's time, nor in a pipeline, whose stages
-/// would measure each other.
-bool tunes_buckets(const RuntimeConfig& runtime) {
-  return !runtime.bucket_mb && runtime.gradient_lag == 0 && runtime.pipeline.stages == 1;
 }
 
 /// Exchanged in every step, summed over ranks.
@@ -100,7 +68,7 @@ class Training {
         activity_(activity),
         session_(session),
         reports_(reports),
-        reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, *session.replicas)),
+        reducer_(make_reducer(session)),
         buckets_(*session.replicas, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
@@ -116,6 +84,8 @@ class Training {
         checkpointing_(
             session, communicator, reports,
             {.nodes = options.nodes.value_or(1), .say = options.say, .warn = options.prepare.warn}),
+        guard_(session, communicator, activity, reports,
+               {.host = options.host, .drill = options.drill, .warn = options.prepare.warn}),
         images_(session.dataset->size(Split::train)) {}
 
   /// An Error ends the training on every rank.
@@ -137,6 +107,7 @@ class Training {
   /// Returns whether to save the epoch.
   Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
   Result<Ok> save(bool last);
+  Result<Ok> compare();
   ReducerStats finish_reduction();
   void settle();
   void apply_late_gradients();
@@ -155,8 +126,10 @@ class Training {
   GpuWatch gpus_;
   SkippedImages skipped_;
   Checkpointing checkpointing_;
+  Guard guard_;
   std::string culprit_;            // node that made this rank's loss non-finite
   std::optional<double> step_lr_;  // of the latest step
+  double own_loss_ = 0;            // likewise, of this rank
   StepInfo reduced_;               // of the step whose gradients the reducer returns next
   std::int64_t images_;            // in the training split
   double training_s_ = 0;          // in this epoch, without validation and checkpoints
@@ -207,6 +180,7 @@ Result<Pause> Training::train_epoch() {
     activity_.enter(RankPhase::between);
     stragglers_.end_step();
     at.step += 1;
+    guard_.end_step(own_loss_);
     activity_.set_step(at.step);
     at.images += count;
     at.loss_sum += sums->loss;
@@ -216,6 +190,9 @@ Result<Pause> Training::train_epoch() {
     at.lr = now.lr;
     step_lr_ = now.lr;
     report_step(*sums, count, now.lr);
+    if (guard_.due()) {
+      if (auto sound = compare(); !sound) return std::move(sound).error();
+    }
     if (at.images < images_ && session_.finished()) return Pause::max_steps;
     if (sums->stop > 0) return Pause::stop;
     if (at.images < images_ && sums->checkpoint > 0) {
@@ -249,6 +226,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   communicator_.wait(step.exchange);
   stragglers_.end_exchange();
   const ReducerStats reduced = finish_reduction();
+  guard_.before_update();
   buckets_.stop();
   activity_.enter(RankPhase::update);
   if (sums.failed > 0) return *agree(communicator_, std::move(step.error));
@@ -260,6 +238,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   if (reduced.reduced) {
     if (auto failure = scaling_.begin_update(theirs)) return *std::move(failure);
   }
+  own_loss_ = step.own_loss;
   // With a sharded optimiser: waits for other ranks and the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights(/*on_gpu=*/settles_);
@@ -316,6 +295,7 @@ void Training::run_backward(int micro_batch, StepWork& step) {
     reducer_.begin();
     executable.hold_ready_until(reducer_.last_slots());
     executable.backward(step.scale, accumulate, [this](int slot) {
+      if (slot != no_slot) guard_.take_gradient(slot);
       if (slot != no_slot) reducer_.ready(slot);
       reducer_.progress();
     });
@@ -420,8 +400,20 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   return checkpointing_.due_after(event, pause == Pause::epoch_end);
 }
 
+/// Of what a lost update would leave behind, nothing is compared.
+Result<Ok> Training::compare() {
+  settle();
+  auto sound = guard_.compare();
+  // It was found whose numbers had been wrong, by steps that are right now.
+  if (!sound && guard_.agrees_here()) {
+    if (auto saved = save(/*last=*/true); !saved) return saved;
+  }
+  return sound;
+}
+
 Result<Ok> Training::save(bool last) {
   apply_late_gradients();
+  if (auto sound = compare(); !sound) return sound;
   activity_.enter(RankPhase::checkpoint);
   session_.arenas->gather_states();
   average_buffers(session_.graph, *session_.executable, *session_.replicas);

@@ -12,6 +12,7 @@
 #include "runtime/timeline/clock_bounds.hpp"
 #include "support/result.hpp"
 #include "topology/discovery/gpu_inventory.hpp"
+#include "trainer/integrity/drill.hpp"
 #include "trainer/session/session.hpp"
 
 namespace dllaunch {
@@ -35,6 +36,7 @@ struct TrainOptions {
   GpuLibraries gpu_libraries = {};
   std::chrono::milliseconds gpu_period{1000};
   std::function<void(const std::string& line)> on_gpu_alarm = {};
+  std::optional<Drill> drill = {};  // of runtime.integrity
   // Receives this rank's clock offset from rank 0, at the start and after each epoch.
   std::function<void(const ClockBounds&)> on_clock = [](const ClockBounds&) {};
   // On every rank, after each step and at the start of each step:

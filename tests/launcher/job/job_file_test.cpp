@@ -114,7 +114,8 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
       R"({"allreduce": "auto", "transport": "auto", "bucket_mb": "auto", "overlap": true,
                       "compression": "none", "gradient_lag": 0, "stall_seconds": 60,
                       "stall_abort_seconds": 600, "timeline": false,
-                      "pipeline": {"stages": 1, "cut": null}, "split_dense": []})");
+                      "pipeline": {"stages": 1, "cut": null}, "split_dense": [],
+                      "integrity": {"every_steps": null}})");
   EXPECT_EQ(job.runtime, runtime);
   EXPECT_EQ(job.resolved.dump().substr(0, 45), R"({"name":"a","cluster":"auto","resources":{"no)");
 }

@@ -103,8 +103,9 @@ TEST(Events, ARestartIsALineThatIsReadBack) {
 TEST(Events, AreThoseOfTheTable) {
   for (const EventKind& kind : run_events()) {
     const std::string line = R"({"time":5,"event":")" + std::string(kind.name) + "\"}";
-    // Only TensorBoard and people read about GPUs.
-    EXPECT_EQ(parse_event(line).has_value(), kind.name != "gpus") << line;
+    // Only TensorBoard and people read about GPUs; of wrong numbers the supervisor's journal tells.
+    const bool read = kind.name != "gpus" && kind.name != "corrupted";
+    EXPECT_EQ(parse_event(line).has_value(), read) << line;
     if (kind.name != "restart") continue;
     std::vector<std::string_view> expected = {"time", "event"};
     for (const EventField& field : kind.fields) expected.push_back(field.name);

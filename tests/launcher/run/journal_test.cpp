@@ -95,7 +95,18 @@ TEST(Journal, LinesAreThoseOfTheTable) {
                                                     .job = "17",
                                                     .fencing_token = 3,
                                                     .by = "process 7 on login1",
-                                                    .changes = "train.epochs: 1 -> 2"})};
+                                                    .changes = "train.epochs: 1 -> 2"}),
+                               line_of(JournalCorruption{.time = 31,
+                                                         .job = "17",
+                                                         .fencing_token = 3,
+                                                         .step = 50,
+                                                         .since = 40,
+                                                         .what = {"weights"},
+                                                         .how = "majority",
+                                                         .rank = 1,
+                                                         .host = "n2",
+                                                         .node = "n2",
+                                                         .line = "rank 1"})};
   ASSERT_EQ(std::size(lines), journal_events().size());
   for (std::size_t i = 0; i < std::size(lines); ++i) {
     const EventKind& kind = journal_events()[i];
@@ -108,6 +119,33 @@ TEST(Journal, LinesAreThoseOfTheTable) {
     for (const auto& [key, value] : line.items()) keys.push_back(key);
     EXPECT_EQ(keys, expected) << lines[i];
   }
+}
+
+TEST(Journal, WrongNumbersAreRemembered) {
+  const JournalCorruption found{.time = 31,
+                                .job = "17",
+                                .allocation = 1,
+                                .fencing_token = 3,
+                                .step = 50,
+                                .since = 40,
+                                .what = {"weights", "states"},
+                                .how = "majority",
+                                .rank = 1,
+                                .host = "n2.site",
+                                .node = "n2",
+                                .line = "step 50: rank 1 on n2"};
+  JournalCorruption unknown{.time = 32, .job = "17", .how = "unknown"};
+  const auto read = parse_journal(line_of(found) + line_of(unknown)).corruptions;
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].node, "n2");
+  EXPECT_EQ(read[0].rank, 1);
+  EXPECT_EQ(read[0].step, 50);
+  EXPECT_EQ(read[0].time, 31);
+  EXPECT_EQ(read[0].allocation, 1);
+  EXPECT_EQ(read[0].what, found.what);
+  EXPECT_EQ(read[0].line, found.line);
+  EXPECT_EQ(read[1].rank, -1);
+  EXPECT_EQ(read[1].node, "");
 }
 
 TEST(Journal, TheOrderOfTheNewestStartCounts) {

@@ -79,11 +79,11 @@ TEST(NodeFitness, WhatWasNotFoundOutIsAnError) {
 
 TEST(NodeFitness, WhoIsGoneIsOutAndNamedOnce) {
   NodeFitness fitness{.fit = {"n1", "n2"}, .unfit = {"n3"}, .why = "n3: folders: gone"};
-  leave_out({"n2", "n3"}, fitness);
+  leave_out({"n2", "n3"}, slurm_lost_it, fitness);
   EXPECT_THAT(fitness.fit, ElementsAre("n1"));
   EXPECT_THAT(fitness.unfit, ElementsAre("n3", "n2"));
   EXPECT_EQ(fitness.why, "n3: folders: gone; n2: Slurm reports it lost");
-  leave_out({}, fitness);
+  leave_out({}, slurm_lost_it, fitness);
   EXPECT_THAT(fitness.fit, ElementsAre("n1"));
 }
 

@@ -119,6 +119,18 @@ TEST_F(Allocated, AFirstStartAsksOnlyWhereThereAreSpareNodes) {
   EXPECT_EQ(choose_start_nodes(system_, run(1), false, false).list, "n[1-2]");
 }
 
+TEST_F(Allocated, NorWhoseNumbersWereWrong) {
+  slurm_says("RUNNING", "n[1-3]", "ALLOCATED");
+  const BadNodes bad{.nodes = {"n2", "n2", "n7"}, .why = "its numbers were wrong"};
+  auto nodes = choose_start_nodes(system_, run(1), false, true, {}, bad);
+  EXPECT_EQ(nodes.list, "n[1,3]");
+  EXPECT_EQ(nodes.fitness.why, "n2: its numbers were wrong");
+  EXPECT_FALSE(nodes.too_few);
+  auto larger = run(0);
+  larger.nodes = 3;
+  EXPECT_TRUE(choose_start_nodes(system_, larger, false, true, {}, bad).too_few);
+}
+
 TEST_F(Allocated, WithoutAnAnswerSlurmChooses) {
   const auto nodes = choose_start_nodes(system_, run(1), false, true);
   EXPECT_EQ(nodes.list, "");

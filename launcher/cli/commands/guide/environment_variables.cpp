@@ -36,6 +36,9 @@ constexpr EnvironmentVariable variable_table[] = {
      "the network interfaces that messages over TCP prefer, by NCCL's rules"},
     {SetBy::user, "DLLAUNCH_GPU_GRAPHS", "", "dltrain",
      "off: each GPU kernel is launched by itself"},
+    {SetBy::user, "DLLAUNCH_FLIP_BIT", "", "dltrain",
+     "a drill of runtime.integrity: RANK:STEP:PART:BIT flips a bit of weights, states or gradients "
+     "on a run's first start"},
     {SetBy::user, "DLLAUNCH_NCCL_BLOCKING", "", "dltrain", "1: calls of NCCL block"},
 
     {SetBy::dllaunch, "DLLAUNCH_RUN_DIR", "dllaunch run, dllaunch exec",

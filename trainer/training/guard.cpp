@@ -1,0 +1,277 @@
+#include "trainer/training/guard.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "trainer/reports/report_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+std::int64_t word(std::uint64_t bits) {
+  return std::bit_cast<std::int64_t>(bits);
+}
+
+std::uint64_t bits(std::int64_t word) {
+  return std::bit_cast<std::uint64_t>(word);
+}
+
+std::int64_t steps_between(const Session& session) {
+  if (session.replicas->size() == 1) return 0;
+  const auto& asked = session.config.runtime.integrity.every_steps;
+  // A device's memory is copied to the host to be hashed, which costs more.
+  return asked.value_or(session.arenas->on_device() ? 0 : usual_steps_between_comparisons);
+}
+
+/// Whether another start computes the same steps bit for bit, and this rank sees its own gradients.
+/// The rounding errors of compression are not in a checkpoint.
+bool repeats(const Session& session) {
+  const RuntimeConfig& runtime = session.config.runtime;
+  return session.executable->device_arenas() == nullptr && runtime.gradient_lag == 0 &&
+         runtime.compression == Compression::none;
+}
+
+/// "rank 1 on n2", "ranks 0 on n1 and 1 on n2"
+std::string named(std::span<const int> ranks, const std::vector<std::string>& hosts) {
+  constexpr std::size_t most = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
+    const bool last = i + 1 == ranks.size();
+    text += i == 0 ? "" : last ? " and " : ", ";
+    text += fmt::format("{} on {}", ranks[i], hosts[static_cast<std::size_t>(ranks[i])]);
+  }
+  return ranks.size() > most ? fmt::format("{} and {} more", text, ranks.size() - most) : text;
+}
+
+}  // namespace
+
+Guard::Guard(Session& session, Communicator& communicator, Activity& activity, Reports& reports,
+             GuardOptions options)
+    : session_(session),
+      communicator_(communicator),
+      activity_(activity),
+      reports_(reports),
+      options_(std::move(options)),
+      every_(steps_between(session)),
+      prints_(every_ > 0 && session.replicas->size() == 2 && repeats(session)),
+      agreed_(session.position.step) {
+  if (prints_) take_up_suspicion();
+}
+
+void Guard::before_update() {
+  const auto& drill = options_.drill;
+  if (!drill || drill->part != ReplicaPart::gradients || drill->rank != communicator_.rank())
+    return;
+  if (drill->step == session_.position.step + 1) {
+    session_.arenas->flip(ReplicaPart::gradients, drill->bit);
+  }
+}
+
+void Guard::end_step(double own_loss) {
+  const std::int64_t step = session_.position.step;
+  const auto& drill = options_.drill;
+  if (drill && drill->part != ReplicaPart::gradients && drill->rank == communicator_.rank() &&
+      drill->step == step) {
+    session_.arenas->flip(drill->part, drill->bit);
+  }
+  if (!prints_) return;
+  since_.push_back(std::exchange(print_, 0) ^ std::bit_cast<std::uint64_t>(own_loss));
+  if (!earlier_ || deviated_ != 0 || step <= earlier_->since || step > earlier_->step) return;
+  const auto& before = earlier_->prints[static_cast<std::size_t>(communicator_.rank())];
+  if (before[static_cast<std::size_t>(step - earlier_->since - 1)] != since_.back())
+    deviated_ = step;
+}
+
+bool Guard::due() const {
+  if (every_ == 0) return false;
+  const std::int64_t step = session_.position.step;
+  return step % every_ == 0 || (earlier_ && earlier_->step == step);
+}
+
+std::vector<std::int64_t> Guard::gather(const std::vector<std::int64_t>& own) {
+  const auto ranks = static_cast<std::size_t>(communicator_.size());
+  std::vector<std::int64_t> all(ranks * own.size());
+  std::ranges::copy(own,
+                    all.begin() + static_cast<std::ptrdiff_t>(
+                                      static_cast<std::size_t>(communicator_.rank()) * own.size()));
+  communicator_.wait(communicator_.all_gather(all.data(), own.size(), DType::i64));
+  return all;
+}
+
+Result<Ok> Guard::compare() {
+  const std::int64_t step = session_.position.step;
+  if (every_ == 0 || std::exchange(compared_, step) == step) return Ok{};
+  const RankPhase phase = activity_.phase();
+  const Digest own = session_.arenas->digest(session_.config.runtime.gradient_lag == 0);
+  activity_.enter(RankPhase::reduce);
+  const auto words = gather({word(own.weights), word(own.states), word(own.gradients), deviated_});
+  activity_.enter(phase);
+  std::vector<Digest> digests;
+  std::vector<std::int64_t> deviated;
+  for (std::size_t i = 0; i < words.size(); i += 4) {
+    digests.push_back({bits(words[i]), bits(words[i + 1]), bits(words[i + 2])});
+    deviated.push_back(words[i + 3]);
+  }
+  const ReplicaVerdict verdict = judge(digests, session_.place().stages);
+  agrees_ = verdict.agreed;
+  if (!agrees_) return disagree(verdict, deviated, digests);
+  agreed_ = step;
+  since_.clear();
+  if (earlier_ && step >= earlier_->step) return settle_suspicion(deviated, digests);
+  return Ok{};
+}
+
+/// The steps of a suspicion are computed again, and now the ranks agree.
+Result<Ok> Guard::settle_suspicion(std::span<const std::int64_t> deviated,
+                                   std::span<const Digest> digests) {
+  const int groups = session_.place().stages;
+  const ReplicaVerdict then = judge(earlier_->digests, groups);
+  auto wrong = judge_again(*earlier_, deviated, digests, groups);
+  const auto hosts = earlier_->hosts;
+  forget_suspicion();
+  if (!wrong.empty()) return tell(then, "recomputed", std::move(wrong), hosts);
+  // Only said: what the ranks hold now is right.
+  tell(then, "unknown", {}, hosts);
+  return Ok{};
+}
+
+Result<Ok> Guard::disagree(const ReplicaVerdict& verdict, std::span<const std::int64_t> deviated,
+                           std::span<const Digest> digests) {
+  auto hosts = gather_hosts();
+  if (!verdict.wrong.empty()) return tell(verdict, "majority", verdict.wrong, hosts);
+  if (earlier_) {
+    const bool same_step = earlier_->step == session_.position.step;
+    auto wrong = judge_again(*earlier_, deviated, same_step ? digests : std::span<const Digest>(),
+                             session_.place().stages);
+    if (!wrong.empty()) {
+      forget_suspicion();
+      return tell(verdict, "recomputed", std::move(wrong), hosts);
+    }
+  }
+  if (!prints_) return tell(verdict, "unknown", {}, hosts);
+  const Suspicion suspicion = suspicion_now(digests, hosts);
+  if (communicator_.rank() == 0) {
+    auto kept = replace_file(file(), text_of(suspicion));
+    if (!kept) options_.warn(kept.error().what);
+  }
+  return tell(verdict, "pending", {}, hosts);
+}
+
+/// Collective.
+Suspicion Guard::suspicion_now(std::span<const Digest> digests, std::vector<std::string> hosts) {
+  Suspicion now{.since = agreed_,
+                .step = session_.position.step,
+                .hosts = std::move(hosts),
+                .digests = {digests.begin(), digests.end()}};
+  std::vector<std::int64_t> own(since_.size());
+  std::ranges::transform(since_, own.begin(), word);
+  const auto all = gather(own);
+  for (std::size_t first = 0; first < all.size(); first += own.size()) {
+    auto& prints = now.prints.emplace_back(own.size());
+    std::transform(all.begin() + static_cast<std::ptrdiff_t>(first),
+                   all.begin() + static_cast<std::ptrdiff_t>(first + own.size()), prints.begin(),
+                   bits);
+  }
+  return now;
+}
+
+Error Guard::tell(const ReplicaVerdict& verdict, std::string_view how, std::vector<int> ranks,
+                  const std::vector<std::string>& hosts) {
+  CorruptedEvent event{.step = session_.position.step, .since = agreed_, .how = std::string(how)};
+  if (verdict.weights) event.what.emplace_back("weights");
+  if (verdict.states) event.what.emplace_back("states");
+  if (verdict.gradients) event.what.emplace_back("gradients");
+  for (const int rank : ranks) event.hosts.push_back(hosts[static_cast<std::size_t>(rank)]);
+  const std::string parts = words_of(verdict);
+  const std::string apart = named(verdict.apart, hosts);
+  if (how == "majority") {
+    const bool one = ranks.size() == 1;
+    event.line = fmt::format(
+        "step {}: {} {} other {} than {} replicas: wrong numbers were computed or stored there",
+        event.step, named(ranks, hosts), one ? "has" : "have", parts, one ? "its" : "their");
+  } else if (how == "recomputed") {
+    event.line = fmt::format(
+        "step {}: computed again, {} has other numbers than before, when {} "
+        "differed: its numbers were wrong",
+        event.step, named(ranks, hosts), parts);
+  } else if (how == "pending") {
+    event.line = fmt::format(
+        "step {}: {} differ on {}, and there is no majority: the steps from {} "
+        "on are to be computed again, to find whose are wrong",
+        event.step, parts, apart, agreed_ + 1);
+  } else {
+    event.line = fmt::format("step {}: {} {} on {}; whose were wrong cannot be told", event.step,
+                             parts, agrees_here() ? "differed" : "differ", apart);
+  }
+  event.ranks = std::move(ranks);
+  reports_.corrupted(event);
+  const bool first = communicator_.rank() == 0;
+  if (first && how == "unknown" && agrees_here()) options_.warn(event.line);
+  return {ErrorKind::unavailable, first ? event.line : "",
+          first ? "start it again, without that node where one is named: it resumes from the last "
+                  "checkpoint, on which all ranks agreed"
+                : ""};
+}
+
+std::vector<std::string> Guard::gather_hosts() {
+  constexpr std::size_t room = 64;
+  std::array<char, room> own{};
+  std::memcpy(own.data(), options_.host.data(), std::min(options_.host.size(), room - 1));
+  std::vector<std::int64_t> words(room / sizeof(std::int64_t));
+  std::memcpy(words.data(), own.data(), room);
+  const auto all = gather(words);
+  std::vector<std::string> hosts;
+  for (std::size_t first = 0; first < all.size(); first += words.size()) {
+    hosts.emplace_back(reinterpret_cast<const char*>(&all[first]));
+  }
+  return hosts;
+}
+
+/// Collective. Takes up what an earlier start has left, if this one computes the same steps on the
+/// same nodes.
+void Guard::take_up_suspicion() {
+  const int ranks = communicator_.size();
+  std::optional<Suspicion> found;
+  std::int64_t length = 0;
+  std::string text;
+  if (communicator_.rank() == 0) {
+    std::ifstream in(file(), std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+    length = std::ssize(text);
+  }
+  communicator_.wait(communicator_.broadcast(&length, 1, DType::i64, /*root=*/0));
+  if (length == 0) return;
+  text.resize(static_cast<std::size_t>(length));
+  communicator_.wait(communicator_.broadcast(text.data(), text.size(), DType::u8, /*root=*/0));
+  auto read = read_suspicion(text);
+  const auto hosts = gather_hosts();
+  const bool same = read && std::ssize(read->hosts) == ranks && read->hosts == hosts;
+  if (same && session_.position.step <= read->since) {
+    earlier_ = *std::move(read);
+    return;
+  }
+  if (communicator_.rank() == 0) {
+    options_.warn(
+        fmt::format("{}: the ranks run elsewhere now, or the steps are past: whose "
+                    "numbers were wrong cannot be told",
+                    file().string()));
+  }
+  forget_suspicion();
+}
+
+void Guard::forget_suspicion() {
+  earlier_.reset();
+  deviated_ = 0;
+  std::error_code unimportant;
+  if (communicator_.rank() == 0) std::filesystem::remove(file(), unimportant);
+}
+
+}  // namespace dllaunch
