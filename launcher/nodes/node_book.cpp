@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience_for_lock(3000);
+constexpr milliseconds patience_for_lock(2000);
 constexpr off_t most_bytes = off_t{64} << 20;  // a book that cannot be compacted grows no further
 
 Error refused(const std::string& path) {
