@@ -96,15 +96,16 @@ void NodeWitness::vanished() {
 }
 
 std::vector<std::string> NodeWitness::unwanted(const std::vector<std::string>& avoid,
-                                               const std::vector<std::string>& nodes) {
-  if (avoid.empty() || nodes.empty()) return {};
+                                               const std::string& nodes) {
+  const auto hosts = expand_hosts(nodes);
+  if (avoid.empty() || !hosts || hosts->size() < 2) return {};
   std::vector<NodeJudgement> judged;
   if (avoids_by_judgement(avoid) && book_) {
     const auto read = read_node_book(*book_);
     if (!read) complain(read.error());
     if (read) judged = judge_nodes(read->all, unix_seconds());
   }
-  return worst_first(judged, avoid, cluster_, nodes);
+  return worst_first(judged, avoid, cluster_, *hosts);
 }
 
 void NodeWitness::write(const std::vector<NodeSighting>& seen) {

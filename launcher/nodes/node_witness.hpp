@@ -35,9 +35,10 @@ class NodeWitness {
   /// failed.
   void vanished();
 
-  /// Of these nodes those to be left to the spares, worst first; `avoid`: recovery.avoid.
+  /// Of these nodes (a host list) those to be left to the spares, worst first; `avoid`:
+  /// recovery.avoid.
   std::vector<std::string> unwanted(const std::vector<std::string>& avoid,
-                                    const std::vector<std::string>& nodes);
+                                    const std::string& nodes);
 
  private:
   void write(const std::vector<NodeSighting>& seen);

@@ -68,7 +68,9 @@ TEST(CompactSightings, IsBoundedAndKeepsTheNewest) {
     for (const auto& one : kept) bytes += line_of(one).size();
     EXPECT_LE(bytes, most);
     EXPECT_TRUE(std::ranges::is_sorted(kept, {}, &NodeSighting::time));
-    if (most == 20'000) EXPECT_GT(bytes, most / 2);
+    if (most == 20'000) {
+      EXPECT_GT(bytes, most / 2);
+    }
   }
 }
 

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr double now = 1'800'000'000;
+constexpr double shown_at = 1'800'000'000;
 
 std::vector<NodeJudgement> three() {
   return {{.cluster = "c",
@@ -15,24 +15,24 @@ std::vector<NodeJudgement> three() {
            .grade = NodeGrade::avoid,
            .score = 1.5,
            .why = "others waited for it 30 % of their training, last 2 days ago",
-           .seen_s = now - 2 * day_s,
+           .seen_s = shown_at - 2 * day_s,
            .used_s = 7300},
           {.cluster = "c",
            .node = "n7",
            .grade = NodeGrade::watch,
            .score = 0.6,
            .why = "1 failure, the last 4 hours ago: Slurm lost it",
-           .seen_s = now - 4 * 3600,
+           .seen_s = shown_at - 4 * 3600,
            .used_s = 360'000},
-          {.cluster = "c", .node = "n1", .seen_s = now - 40, .used_s = 59}};
+          {.cluster = "c", .node = "n1", .seen_s = shown_at - 40, .used_s = 59}};
 }
 
 TEST(RenderNodes, TheWorstFirstWithTheReason) {
-  EXPECT_TRUE(matches_golden("launcher/nodes.txt", render_nodes(three(), now, 20)));
+  EXPECT_TRUE(matches_golden("launcher/nodes.txt", render_nodes(three(), shown_at, 20)));
 }
 
 TEST(RenderNodes, ManyGoodOnesAreCounted) {
-  const auto text = render_nodes(three(), now, 0);
+  const auto text = render_nodes(three(), shown_at, 0);
   EXPECT_EQ(text.find("n1 "), std::string::npos);
   EXPECT_NE(text.find("3 nodes: 1 to avoid, 1 to watch, 1 good"), std::string::npos);
 }
@@ -40,7 +40,7 @@ TEST(RenderNodes, ManyGoodOnesAreCounted) {
 TEST(RenderNodes, ClustersAreNamedWhereThereAreSeveral) {
   auto nodes = three();
   nodes[1].cluster = "d";
-  EXPECT_NE(render_nodes(nodes, now, 20).find("CLUSTER"), std::string::npos);
+  EXPECT_NE(render_nodes(nodes, shown_at, 20).find("CLUSTER"), std::string::npos);
 }
 
 TEST(RenderNodes, ForPrograms) {
