@@ -30,7 +30,7 @@ TEST(AvoidedNodes, AtMostATenthButAlwaysOne) {
 }
 
 TEST(AvoidedNodes, SaysWhatItDoesAndWhatNot) {
-  const auto avoided = choose_avoided({bad("n2"), bad("n3", 1)}, {"auto"}, "c", partition_of(3), 2);
+  const auto avoided = choose_avoided({bad("n2"), bad("n3", 1)}, {"auto"}, "c", partition_of(3), 1);
   EXPECT_THAT(avoided.nodes, ElementsAre("n2"));
   EXPECT_THAT(avoided.notes,
               ElementsAre("avoids n2: slow", "does not avoid n3: at most 1 of the 3 nodes"));

@@ -42,7 +42,7 @@ std::map<std::string, NodeJudgement> judged(const std::vector<NodeSighting>& see
 
 TEST(CompactSightings, ChangesNoJudgement) {
   std::mt19937 random(4);
-  for (int round = 0; round < rounds_here(20); ++round) {
+  for (int round = 0; round < rounds_here(5); ++round) {
     const auto all = some_months(random, 2000);
     const auto kept = compact_sightings(all, now, large);
     EXPECT_LT(kept.size(), all.size());
