@@ -19,6 +19,7 @@ namespace {
 constexpr double together_s = 600;  // failures of several nodes within this have one cause
 constexpr double failures_to_avoid = 1.5;
 constexpr double late_share_to_avoid = 0.2;
+constexpr double good_training_s = 5;  // assumed of every node: a run of a second says little
 constexpr double slowness_to_avoid = 0.4;
 constexpr double noise_of_speed = 0.1;
 constexpr double memory_errors_to_watch = 100;
@@ -121,7 +122,7 @@ Charge failures_of(const NodeRecord& record, const std::multimap<double, std::st
 Charge lateness_of(const NodeRecord& record, double now, double& share) {
   const double of = std::max(record.trained, record.late_of);
   if (of <= 0 || record.late <= 0) return {};
-  share = std::min(1.0, record.late / of);
+  share = std::min(1.0, record.late / (of + good_training_s));
   const double age = now - record.last_late_s;
   return {share * weight_of_age(age) / late_share_to_avoid,
           fmt::format("others waited for it {:.0f} % of their training, last {} ago", 100 * share,

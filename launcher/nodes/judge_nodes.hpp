@@ -8,7 +8,8 @@
 //                 a cluster within ten minutes are the cluster's and count nothing, of two nodes
 //                 half.
 //   lateness      the share of training time in which the others waited for the node, times the
-//                 weight of the newest such run; 20 % are enough.
+//                 weight of the newest such run; 20 % are enough. Five seconds of good training
+//                 are assumed before.
 //   slowness      by how much a figure is less than the median of the cluster's nodes of the same
 //                 kind, or than the node's own past where the others have not become slower too,
 //                 times its weight; 40 % are enough. Of a node's newest two measurements the better

@@ -92,20 +92,26 @@ void EventSightings::take(std::string_view line) {
 }
 
 void EventSightings::take_ranks(const Json& event) {
-  constexpr std::size_t median = 2;
-  // All that a rank of the middle spent; `delayed` is what it made others wait.
+  // What a rank spent, but for `delayed`, which is what it made others wait. Of the quantiles 5 %
+  // and 95 % the mean: of two ranks exactly theirs.
+  constexpr std::size_t low = 1;
+  constexpr std::size_t high = 3;
   if (const auto& columns = member_of(event, "seconds"); columns.is_object())
     for (const auto& [name, quantiles] : columns.items())
-      if (name != "delayed" && quantiles.is_array() && quantiles.size() > median &&
-          quantiles[median].is_number())
-        trained_s_ += std::max(0.0, quantiles[median].get<double>());
-  std::map<OfNode*, double> late;  // of a node's ranks the latest
+      if (name != "delayed" && quantiles.is_array() && quantiles.size() > high &&
+          quantiles[low].is_number() && quantiles[high].is_number())
+        trained_s_ +=
+            std::max(0.0, (quantiles[low].get<double>() + quantiles[high].get<double>()) / 2);
   for (const auto& row : member_of(event, "stragglers")) {
     // Between steps a program does what is its own: it writes events, for example.
     if (value_at<std::string>(row, "cause") == "between") continue;
-    if (auto* node = node_of(value_at<std::string>(row, "host")))
-      late[node] = std::max(late[node], value_at<double>(row, "delayed"));
+    if (auto* node = node_of(value_at<std::string>(row, "host"))) node->straggles = true;
   }
+  std::map<OfNode*, double> late;  // of a node's ranks the latest
+  for (const char* rows : {"slowest", "stragglers"})
+    for (const auto& row : member_of(event, rows))
+      if (auto* node = node_of(value_at<std::string>(row, "host")))
+        late[node] = std::max(late[node], value_at<double>(row, "delayed"));
   for (const auto& [node, seconds] : late) node->late_s += seconds;
 }
 
@@ -177,7 +183,7 @@ std::vector<NodeSighting> EventSightings::observations() const {
     all.push_back(std::move(one));
   };
   for (const auto& [node, seen] : nodes_) {
-    if (seen.late_s > 0) add(SightingKind::late, node, seen.late_s, "");
+    if (seen.straggles && seen.late_s > 0) add(SightingKind::late, node, seen.late_s, "");
     if (seen.gpu_errors > 0) add(SightingKind::gpu_error, node, seen.gpu_errors, seen.gpu_words);
     if (seen.corrupted > 0)
       add(SightingKind::corrupted, node, seen.corrupted, seen.corrupted_words);

@@ -44,6 +44,7 @@ class EventSightings {
  private:
   struct OfNode {
     double late_s = 0;
+    bool straggles = false;  // in an epoch, by more than chance: what it delayed counts
     double gpu_errors = 0;
     double corrupted = 0;
     int gave_up = 0;

@@ -33,7 +33,7 @@ train:
   backend: reference
   dataset: {kind: synthetic, images: 512, classes: 10, channels: 1, image_size: 28}
   batch_size: 8
-  epochs: 2
+  epochs: 3
   validate_every: 100
 runtime: {transport: tcp, stall_seconds: 30, stall_abort_seconds: 60}
 recovery: {grace_seconds: 10, avoid: auto}
@@ -115,9 +115,9 @@ TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
   for (const auto& one : seen())
     if (one.kind == SightingKind::used) used.push_back(one.nodes);
   EXPECT_THAT(used, testing::ElementsAre("n[1-2]", "n[1,3]"));
-  const auto shown = work_->run({"nodes"});
-  EXPECT_THAT(shown.out,
-              AllOf(HasSubstr("n2"), HasSubstr("avoid"), HasSubstr("3 nodes: 1 to avoid")))
+  // The machine may be busy: others may have been late too.
+  const auto shown = work_->run({"nodes", "n2"});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("n2    avoid"), HasSubstr("1 node: 1 to avoid")))
       << shown.err;
 }
 

@@ -84,16 +84,16 @@ TEST(JudgeNodes, ClustersAreApart) {
 }
 
 TEST(JudgeNodes, ANodeThatOthersWaitForIsAvoidedAtOnce) {
-  auto late = seen_of(SightingKind::late, "n2", 10, 30);
-  late.of = 100;
-  const std::vector seen = {used("n[1-2]", 10, 100), late};
+  auto late = seen_of(SightingKind::late, "n2", 10, 300);
+  late.of = 995;
+  const std::vector seen = {used("n[1-2]", 10, 995), late};
   const auto judged = judgement_of(seen, "n2");
   EXPECT_EQ(judged.grade, NodeGrade::avoid);
   EXPECT_THAT(judged.why, HasSubstr("others waited for it 30 % of their training"));
   EXPECT_EQ(judgement_of(seen, "n1").grade, NodeGrade::good);
   // Many good hours since: once in a hundred.
   auto longer = seen;
-  longer.push_back(used("n[1-2]", 5, 10'000));
+  longer.push_back(used("n[1-2]", 5, 100'000));
   EXPECT_EQ(judgement_of(longer, "n2").grade, NodeGrade::good);
   EXPECT_EQ(judgement_of(seen, "n2", now + 30 * day_s).grade, NodeGrade::watch);
 }

@@ -28,11 +28,12 @@ std::vector<NodeSighting> seen_in(const std::vector<std::string>& lines,
   return events.observations();
 }
 
-/// As dltrain writes it: rank 1 waits 30 of 100 s for its data.
+/// As dltrain writes it: the others wait 30 of 100 s for rank 1, which waits for its data.
 std::string epoch_of(int generation) {
   return fmt::format(
-      R"({{"time":1,"event":"ranks","generation":{},"epoch":1,"seconds":{{"data":[0,0,10,0,40],)"
-      R"("forward":[0,0,60,0,60],"waiting":[0,0,30,0,30],"delayed":[0,0,5,0,30]}},"stragglers":[)"
+      R"({{"time":1,"event":"ranks","generation":{},"epoch":1,"seconds":{{)"
+      R"("data":[0,10,10,40,40],"forward":[0,60,60,60,60],"waiting":[0,0,30,30,30],)"
+      R"("delayed":[0,0,5,0,30]}},"slowest":[{{"host":"n2","delayed":31}}],"stragglers":[)"
       R"({{"rank":1,"host":"n2.site","cause":"data","delayed":30}},)"
       R"({{"rank":3,"host":"n2","cause":"compute","delayed":12}},)"
       R"({{"rank":0,"host":"n1","cause":"between","delayed":9}}]}})",
@@ -46,7 +47,7 @@ TEST(RunSightings, LateRanksAreTheirNodes) {
   ASSERT_EQ(seen.size(), 1u) << "what a program does between steps is its own";
   EXPECT_EQ(seen[0].nodes, "n2");
   EXPECT_EQ(seen[0].kind, SightingKind::late);
-  EXPECT_EQ(seen[0].value, 60) << "of a node's ranks the latest counts";
+  EXPECT_EQ(seen[0].value, 62) << "of a node's ranks the latest counts";
   EXPECT_EQ(seen[0].of, 200);
 }
 
