@@ -376,7 +376,7 @@ std::vector<JobKey> component_keys() {
 
 Json avoided_nodes() {
   Json node = line();
-  node["pattern"] = "^[A-Za-z0-9][A-Za-z0-9._,\\[\\]-]*$";
+  node["pattern"] = "^[A-Za-z0-9]([A-Za-z0-9._,-]|\\[|\\])*$";
   node["x-expected"] = "a node or a host list such as n[3-4]";
   return {{"type", Json::array({"string", "array"})},
           {"pattern", "^(auto|off)$"},
