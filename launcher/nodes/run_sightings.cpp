@@ -146,8 +146,11 @@ void EventSightings::take_stall(const Json& event) {
   node->stall_words = fmt::format("rank {} held up the others until the run was ended", rank);
 }
 
-/// Of whoever finds wrong numbers: `host`, `node`, or a list of them, or the rank.
+/// Of whoever finds wrong numbers: `host`, `node`, or a list of them, or the rank. What is still to
+/// be found out says nothing yet.
 void EventSightings::take_corrupted(const Json& event) {
+  const auto how = value_at<std::string>(event, "how");
+  if (how == "pending" || how == "unknown") return;
   std::vector<std::string> hosts;
   for (const char* key : {"host", "node", "hosts", "nodes"}) {
     const auto& named = member_of(event, key);
@@ -166,9 +169,7 @@ void EventSightings::take_corrupted(const Json& event) {
     auto* node = node_of(host);
     if (node == nullptr) continue;
     node->corrupted += 1;
-    for (const char* key : {"line", "why", "words", "what"})
-      if (const auto words = value_at<std::string>(event, key); !words.empty())
-        node->corrupted_words = words;
+    node->corrupted_words = value_at<std::string>(event, "line");
   }
 }
 

@@ -92,6 +92,11 @@ TEST(RunSightings, WrongNumbers) {
   }
 }
 
+TEST(RunSightings, WrongNumbersOfWhichTheRankIsNotKnownYet) {
+  EXPECT_THAT(seen_in({R"({"event":"corrupted","generation":3,"how":"pending","hosts":["n2"]})"}),
+              IsEmpty());
+}
+
 TEST(RunSightings, NonsenseSaysNothing) {
   for (const char* line :
        {"", "{}", "[]", R"({"event":"ranks"})", R"({"event":"ranks","seconds":7,"stragglers":8})",
