@@ -217,7 +217,7 @@ TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
 
 TEST(Supervisor, WhatItSawOfItsNodesIsInTheBook) {
   Supervised place;
-  auto run = place.run("echo 'srun: error: n2: task 1: Killed' >&2; exit 137", unprepared);
+  auto run = place.run(rank_killed, unprepared);
   run.allocation.job = "17";
   run.allocation.nodes = "n[1-2]";
   EXPECT_EQ(supervise(place.system, run), 1);
