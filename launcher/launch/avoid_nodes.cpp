@@ -49,19 +49,6 @@ std::string obstacle(const Job& job) {
   return "";
 }
 
-/// Host lists of the job file as nodes; what is none is a name.
-std::vector<std::string> named_nodes(const std::vector<std::string>& avoid) {
-  std::vector<std::string> nodes;
-  for (const auto& one : avoid) {
-    const auto hosts = expand_hosts(one);
-    if (hosts)
-      nodes.insert(nodes.end(), hosts->begin(), hosts->end());
-    else
-      nodes.push_back(one);
-  }
-  return nodes;
-}
-
 }  // namespace
 
 std::string site_node_book(System& system) {
@@ -71,8 +58,7 @@ std::string site_node_book(System& system) {
 }
 
 std::vector<std::string> avoid_nodes(System& system, Job& job, const Facts& facts) {
-  auto& avoid = job.recovery.avoid;
-  avoid = named_nodes(avoid);
+  const auto& avoid = job.recovery.avoid;
   if (avoid.empty() || !facts.slurm) return {};
   if (const auto why = obstacle(job); !why.empty()) return {"recovery.avoid has no effect: " + why};
   std::vector<NodeJudgement> judged;

@@ -17,6 +17,19 @@ struct Suspect {
   std::string why = {};
 };
 
+/// Of host lists; what is none is a name.
+std::vector<std::string> named_nodes(const std::vector<std::string>& avoid) {
+  std::vector<std::string> nodes;
+  for (const auto& one : avoid) {
+    const auto hosts = expand_hosts(one);
+    if (hosts)
+      nodes.insert(nodes.end(), hosts->begin(), hosts->end());
+    else
+      nodes.push_back(one);
+  }
+  return nodes;
+}
+
 /// Worst first, of these nodes only.
 std::vector<Suspect> suspects(const std::vector<NodeJudgement>& judged,
                               const std::vector<std::string>& avoid, const std::string& cluster,
@@ -24,8 +37,8 @@ std::vector<Suspect> suspects(const std::vector<NodeJudgement>& judged,
   const std::set<std::string> there(nodes.begin(), nodes.end());
   std::vector<Suspect> found;
   if (!avoids_by_judgement(avoid)) {
-    for (const auto& node : avoid)
-      if (there.contains(node)) found.push_back({node, "as recovery.avoid says"});
+    for (const auto& node : named_nodes(avoid))
+      if (there.contains(node)) found.push_back({node, "as the job file says"});
     return found;
   }
   for (const auto& one : judged)

@@ -20,9 +20,9 @@ struct AvoidedNodes {
 /// What recovery.avoid says: `auto`, `off`, or nodes.
 bool avoids_by_judgement(const std::vector<std::string>& avoid);
 
-/// `avoid`: "auto" alone: of the nodes judged so the worst, within the limit; else the nodes that
-/// the user named, all of them. Never so many that fewer than `needed` of `partition` are left; the
-/// nodes of other partitions are none of its.
+/// `avoid`: "auto" alone: of the nodes judged so the worst, within the limit; else the nodes of
+/// the host lists that the user wrote, all of them. Never so many that fewer than `needed` of
+/// `partition` are left; the nodes of other partitions are none of its.
 AvoidedNodes choose_avoided(const std::vector<NodeJudgement>& judged,
                             const std::vector<std::string>& avoid, const std::string& cluster,
                             const std::vector<std::string>& partition, std::size_t needed);

@@ -54,7 +54,18 @@ class BookFile {
 /// In a folder that its group may write, so may they the book, whatever the umask.
 void share_with_group(int fd, const fs::path& folder) {
   struct stat above {};
-  if (stat(folder.c_str(), &above) == 0 && (above.st_mode & S_IWGRP) != 0) fchmod(fd, 0660);
+  if (stat(folder.c_str(), &above) != 0 || (above.st_mode & S_IWGRP) == 0) return;
+  if (fchown(fd, static_cast<uid_t>(-1), above.st_gid) == 0) fchmod(fd, 0660);
+}
+
+/// False: not all who could use the old file could use the new one.
+bool give_access_of(int old, int fd) {
+  struct stat before {};
+  struct stat now {};
+  if (fstat(old, &before) != 0 || fstat(fd, &now) != 0) return false;
+  const bool same =
+      now.st_gid == before.st_gid || fchown(fd, static_cast<uid_t>(-1), before.st_gid) == 0;
+  return same && fchmod(fd, before.st_mode & 0777) == 0;
 }
 
 /// A link or a device that someone put there is not followed.
@@ -139,8 +150,8 @@ void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   BookFile next(
       open(temporary.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!next.is_open()) return;
-  if (!book.own) share_with_group(next.fd(), path.parent_path());
-  if (!write_lines(next.fd(), lines) || rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!give_access_of(fd, next.fd()) || !write_lines(next.fd(), lines) ||
+      rename(temporary.c_str(), path.c_str()) != 0) {
     unlink(temporary.c_str());
     return;
   }

@@ -45,9 +45,9 @@ TEST(AvoidedNodes, EnoughAreLeftForTheJob) {
 }
 
 TEST(AvoidedNodes, NodesThatTheUserNamesAreNoShare) {
-  const auto avoided = choose_avoided({bad("n9")}, {"n1", "n3", "x"}, "c", partition_of(9), 1);
+  const auto avoided = choose_avoided({bad("n9")}, {"n[1,3]", "x"}, "c", partition_of(9), 1);
   EXPECT_THAT(avoided.nodes, ElementsAre("n1", "n3"));
-  EXPECT_EQ(avoided.notes.front(), "avoids n1: as recovery.avoid says");
+  EXPECT_EQ(avoided.notes.front(), "avoids n1: as the job file says");
 }
 
 TEST(AvoidedNodes, OnlyThoseJudgedSoInThisPartition) {
