@@ -60,7 +60,7 @@ std::vector<HelpRow> example_rows(std::string_view text) {
 }
 
 /// Groups of commands that few people type, listed on one line each.
-constexpr std::string_view on_one_line[] = {"Experiments and hangs", "Inside a job",
+constexpr std::string_view on_one_line[] = {"Experiments, hangs, nodes", "Inside a job",
                                             "Set-up and help"};
 
 std::string names_of(const CommandGroup& group) {

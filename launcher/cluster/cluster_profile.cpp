@@ -91,6 +91,7 @@ class Reader {
                           .mounts = document_["container"]["mounts"]};
     profile_.sbatch_extra = texts("sbatch_extra");
     profile_.srun_extra = texts("srun_extra");
+    profile_.node_book = document_["node_book"];
     profile_.network_block = document_["network"];
     profile_.network = network_of_profile(document_["network"], "the profile of " + profile_.name);
     read_failures();

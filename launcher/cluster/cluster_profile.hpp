@@ -82,8 +82,9 @@ struct ClusterProfile {
   ProfileContainer container = {};
   std::vector<std::string> sbatch_extra = {};
   std::vector<std::string> srun_extra = {};
-  Network network = {};     // between the nodes; for clusters whose Slurm knows none
-  Json network_block = {};  // as the profile describes it; null: not at all
+  Network network = {};        // between the nodes; for clusters whose Slurm knows none
+  std::string node_book = {};  // a file that the site's users share (launcher/nodes/node_book.hpp)
+  Json network_block = {};     // as the profile describes it; null: not at all
   std::optional<ProfileFailures> failures = {};
   std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
 };

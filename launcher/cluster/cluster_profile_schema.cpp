@@ -83,6 +83,13 @@ Json cpus() {
           {"x-expected", "a list of CPUs such as 0-7,64-71"}};
 }
 
+Json absolute_path() {
+  Json rules = line("an absolute path");
+  rules["pattern"] = "^(/[^\x01-\x1f\x7f]*)?$";
+  rules["default"] = "";
+  return rules;
+}
+
 Json device_address() {
   Json rules = line("a PCI address such as c1:00.0");
   rules["pattern"] = "^([0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$";
@@ -185,6 +192,7 @@ Json make_schema() {
        {"container", container},
        {"sbatch_extra", list(argument, "a list of options")},
        {"srun_extra", list(argument, "a list of options")},
+       {"node_book", absolute_path()},
        {"network", profile_network_schema()},
        {"failures", failures()}},
       Json::array({"name"}));

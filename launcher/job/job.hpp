@@ -82,6 +82,7 @@ struct Recovery {
   int spare_nodes = 0;  // requested from Slurm in addition to resources.nodes
   int min_nodes = 0;    // enough to go on with; 0: all of resources.nodes
   bool autopsy = true;
+  std::vector<std::string> avoid = {};            // nodes; "auto" alone: by judgement; empty: none
   std::optional<std::string> hold_on_error = {};  // a time in Slurm's form
   bool written = false;  // set by the user: with `run:`, the command handles the signal
 };

@@ -42,6 +42,16 @@ const Json& given(const Json& block, const char* key) {
   return block.is_object() && found != block.end() ? *found : null;
 }
 
+/// Its lists are host lists or, where they are not, names.
+std::vector<std::string> avoided_in(const Json& avoid) {
+  if (avoid == "auto") return {"auto"};
+  std::vector<std::string> nodes;
+  if (!avoid.is_array()) return nodes;
+  for (const auto& one : avoid)
+    nodes.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+  return nodes;
+}
+
 Resources resources_from(const Json& block) {
   return {.nodes = unless_auto(block["nodes"]).value_or(1),
           .gpus_per_node = unless_auto(block["gpus_per_node"]),
@@ -189,7 +199,8 @@ Job job_from_json(Json resolved) {
                   .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>()),
                   .spare_nodes = resolved["recovery"]["spare_nodes"],
                   .min_nodes = resolved["recovery"]["min_nodes"],
-                  .autopsy = resolved["recovery"]["autopsy"]};
+                  .autopsy = resolved["recovery"]["autopsy"],
+                  .avoid = avoided_in(given(resolved["recovery"], "avoid"))};
   const Json& hold = resolved["recovery"]["hold_on_error"];
   if (!hold.is_null()) job.recovery.hold_on_error = text_of(hold);
   const Json& study = resolved["study"];

@@ -374,6 +374,16 @@ std::vector<JobKey> component_keys() {
                                    Json{{"name", "trainer"}, {"run", "python3 train.py"}}})}};
 }
 
+Json avoided_nodes() {
+  Json node = line();
+  node["pattern"] = "^[A-Za-z0-9]([A-Za-z0-9._,-]|\\[|\\])*$";
+  node["x-expected"] = "a node or a host list such as n[3-4]";
+  return {{"type", Json::array({"string", "array"})},
+          {"pattern", "^(auto|off)$"},
+          {"items", node},
+          {"x-expected", "auto, off or a list of nodes"}};
+}
+
 std::vector<JobKey> recovery_keys() {
   return {
       {.path = "recovery",
@@ -422,6 +432,13 @@ std::vector<JobKey> recovery_keys() {
               "`dllaunch retry` (docs/how-to/fix-and-go-on.md); it is charged meanwhile; null: not "
               "at all",
        .example = "30m"},
+      {.path = "recovery.avoid",
+       .rules = avoided_nodes(),
+       .initial = "off",
+       .doc = "nodes that the job does not ask for, or leaves to its spares: auto takes those that "
+              "earlier runs speak against, at most a tenth of the partition's "
+              "(docs/how-to/nodes.md)",
+       .example = "auto"},
       {.path = "recovery.autopsy",
        .rules = flag(),
        .initial = true,

@@ -1,7 +1,9 @@
 // What happens when a run fails: restart inside the allocation, requeue, or leave.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace dllaunch {
 
@@ -44,6 +46,9 @@ struct RecoveryPlan {
   double hold_seconds = 0;
   /// Whether the stacks of all ranks are kept before ranks that hang are ended.
   bool autopsy = false;
+  /// Nodes to be left to the spares: "auto" alone for those that the node book speaks against;
+  /// empty: none.
+  std::vector<std::string> avoid = {};
 
   bool elastic() const { return min_nodes > 0; }
 };

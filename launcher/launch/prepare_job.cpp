@@ -11,6 +11,7 @@
 #include "launcher/cluster/profile_facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/job/load_job.hpp"
+#include "launcher/launch/avoid_nodes.hpp"
 #include "launcher/launch/own_gpus.hpp"
 #include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
@@ -161,6 +162,25 @@ Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, cons
   return made;
 }
 
+Result<LaunchPlan> plan_avoiding(System& system, const PlanOptions& options, Job& effective,
+                                 const Facts& facts, const Paths& paths,
+                                 const SbatchVariables& variables) {
+  const bool queues = facts.slurm && !facts.from_profile && options.facts.empty() &&
+                      !options.local && !options.allocated;
+  auto avoiding = effective;
+  auto notes = queues ? avoid_nodes(system, avoiding, facts) : std::vector<std::string>();
+  auto made = plan_effective(avoiding, facts, paths, variables, options.local);
+  const bool avoids = avoiding.resources.exclude != effective.resources.exclude;
+  if (!made && avoids) {
+    made = plan_effective(effective, facts, paths, variables, options.local);
+    notes = {"recovery.avoid: avoids no node, since the job fits no others"};
+  } else {
+    effective = std::move(avoiding);
+  }
+  if (made) made->warnings.insert(made->warnings.end(), notes.begin(), notes.end());
+  return made;
+}
+
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
   if (plan.launcher != Launcher::slurm) return Ok{};
   if (plan.scheduler != "Slurm")
@@ -183,7 +203,7 @@ Result<PlannedJob> plan_loaded(System& system, const PlanOptions& options, const
   auto divided = divide_gpus(job, facts, variables, options.local);
   if (!divided) return std::move(divided).error();
   auto effective = effective_job(*divided, facts, variables, options.local);
-  auto made = plan_effective(effective, facts, paths, variables, options.local);
+  auto made = plan_avoiding(system, options, effective, facts, paths, variables);
   return PlannedJob{*std::move(divided), std::move(effective), std::move(facts), std::move(made)};
 }
 

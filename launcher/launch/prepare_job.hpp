@@ -18,6 +18,7 @@ struct PlanOptions {
   std::vector<std::string> sets = {};  // KEY.PATH=VALUE
   std::string facts = {};              // recorded facts; empty: query this cluster
   bool local = false;
+  bool allocated = false;  // in an allocation that is there
 };
 
 /// Returns facts from a file alone, or from this machine with the GPUs that this process may use,
@@ -37,6 +38,13 @@ Job effective_job(const Job& job, const Facts& facts, const SbatchVariables& var
 /// Plans such a job. Warns of variables that sbatch will not see.
 Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, const Paths& paths,
                                   const SbatchVariables& variables, bool local);
+
+/// The same without the nodes that recovery.avoid speaks of, for a job that Slurm here will queue;
+/// `effective` then excludes them. A job that has no plan without them is planned with them. The
+/// plan's warnings say what was avoided.
+Result<LaunchPlan> plan_avoiding(System& system, const PlanOptions& options, Job& effective,
+                                 const Facts& facts, const Paths& paths,
+                                 const SbatchVariables& variables);
 
 /// unavailable: the plan is for another cluster, or for one with another scheduler.
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);

@@ -129,7 +129,7 @@ void fix_global_batch(LaunchPlan& plan) {
 /// Commands not declared restartable are left to Slurm. Commands without a declared stall limit
 /// never count as stalled.
 RecoveryPlan recovery_of(const Job& job) {
-  RecoveryPlan recovery{.autopsy = job.recovery.autopsy};
+  RecoveryPlan recovery{.autopsy = job.recovery.autopsy, .avoid = job.recovery.avoid};
   if (trains(job) || job.recovery.written) {
     recovery.max_restarts = job.recovery.max_restarts;
     recovery.requeue_on = job.recovery.requeue_on;

@@ -91,6 +91,7 @@ void visit_fields(Field& field, RecoveryPlan& recovery) {
   field("min_nodes", recovery.min_nodes);
   field.unless_empty("hold_seconds", recovery.hold_seconds);
   field("autopsy", recovery.autopsy);
+  field.unless_empty("avoid", recovery.avoid);
   if constexpr (Field::reads) {
     recovery.max_restarts = std::clamp(recovery.max_restarts, 0, 1000);
     recovery.stall_abort_seconds = std::max(0.0, recovery.stall_abort_seconds);
@@ -176,6 +177,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field("recovery", plan.recovery);
   field("network_order", as_word(plan.network_order, node_numbering_names));
   if (Field::reads || !plan.network.is_null()) field("network", plan.network);
+  field.unless_empty("node_book", plan.node_book);
   field("occupies", plan.occupies);
   field("run_dir", plan.paths.run_dir);
   field("warnings", plan.warnings);

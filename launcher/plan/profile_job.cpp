@@ -159,6 +159,7 @@ void finish_plan(const Job& job, const ClusterProfile& profile, LaunchPlan& plan
   plan.cluster = profile.name;
   plan.profile = profile.file;
   plan.network = profile.network_block;
+  plan.node_book = profile.node_book;
   plan.host_suffix = profile.host_suffix;
   plan.node_folders = profile.node_folders;
   std::erase_if(plan.node_folders,

@@ -54,7 +54,8 @@ struct RunOutline {
   int grace_seconds = 120;
   RecoveryPlan recovery = {};
   NodeNumbering network_order = NodeNumbering::automatic;
-  Json network = {};  // as the cluster's profile describes it; null: not at all
+  Json network = {};           // as the cluster's profile describes it; null: not at all
+  std::string node_book = {};  // the file that the profile names; empty: none
   NodeShare occupies = {};
   Paths paths;
 };

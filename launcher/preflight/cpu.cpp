@@ -41,6 +41,17 @@ CpuClock read_clock(const NodeView& view, int cpu) {
           .throttled = number_in(view.system, folder + "/thermal_throttle/package_throttle_count")};
 }
 
+/// "AMD EPYC 7763 64-Core Processor"; empty: the kernel names none.
+std::string cpu_model(const NodeView& view) {
+  constexpr std::string_view key = "model name";
+  const auto text = view.system.read_file(view.root + "/proc/cpuinfo");
+  const auto at = text ? text->find(key) : std::string::npos;
+  if (at == std::string::npos) return "";
+  const auto line = text->substr(at, text->find('\n', at) - at);
+  const auto name = line.find_first_not_of(": \t", key.size());
+  return name == std::string::npos ? "" : line.substr(name);
+}
+
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto cpus = current_binding();
   if (!cpus) return cpus.error();
@@ -49,11 +60,9 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   const auto speed = measure_cpu_speed(*cpus, {});
   if (!speed) return speed.error();
   const auto after = read_clock(view, first);
-  Json seen{{"cpus", speed->cpus},
-            {"gflops", speed->gflops},
-            {"gb_per_s", speed->gb_per_s},
-            {"share", speed->share},
-            {"sums_agree", speed->sums_agree}};
+  Json seen{{"model", cpu_model(view)}, {"cpus", speed->cpus},
+            {"gflops", speed->gflops},  {"gb_per_s", speed->gb_per_s},
+            {"share", speed->share},    {"sums_agree", speed->sums_agree}};
   // Measured after the work: an idle CPU clocks down.
   if (after.now_mhz) seen["now_mhz"] = *after.now_mhz;
   if (after.limit_mhz) seen["limit_mhz"] = *after.limit_mhz;

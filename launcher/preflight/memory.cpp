@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "launcher/preflight/check.hpp"
@@ -9,6 +10,19 @@
 
 namespace dllaunch {
 namespace {
+
+/// What the memory controllers have counted since the node was booted; nullopt: they do not say.
+std::optional<double> corrected_errors(const NodeView& view) {
+  constexpr int most_controllers = 64;
+  std::optional<double> all;
+  for (int i = 0; i < most_controllers; ++i) {
+    const auto text = view.system.read_file(
+        fmt::format("{}/sys/devices/system/edac/mc/mc{}/ce_count", view.root, i));
+    if (!text) break;
+    all = all.value_or(0) + std::strtod(text->c_str(), nullptr);
+  }
+  return all;
+}
 
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto text = view.system.read_file(view.root + "/proc/meminfo");
@@ -22,6 +36,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
     if (name == "MemTotal:") seen["total_bytes"] = kib * 1024;
     if (name == "MemAvailable:") seen["available_bytes"] = kib * 1024;
   }
+  if (const auto errors = corrected_errors(view)) seen["corrected_errors"] = *errors;
   return seen;
 }
 

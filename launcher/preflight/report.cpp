@@ -113,6 +113,7 @@ PreflightReport judge_preflight(const PreflightRequest& request,
     for (auto& [node, result] : results_of(*check, request, answers))
       verdicts[node].checks.push_back(std::move(result));
   }
+  for (const auto& answer : answers) verdicts[answer.node].measured = figures_of(answer);
   PreflightReport report;
   for (const auto& host : request.hosts) {
     auto verdict = std::move(verdicts[host]);
@@ -140,11 +141,19 @@ void visit_fields(Field& field, PreflightResult& result) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, NodeFigure& figure) {
+  field.required("what", figure.what);
+  field("like", figure.like);
+  field.required("value", figure.value);
+}
+
+template <typename Field>
 void visit_fields(Field& field, NodeVerdict& node) {
   if constexpr (Field::reads) node.ok = false;
   field.required("node", node.node);
   field("ok", node.ok);
   field.required("checks", node.checks);
+  field.unless_empty("measured", node.measured);
   if constexpr (Field::reads)
     if (node.node.empty()) field.refuse("node", "is empty");
 }

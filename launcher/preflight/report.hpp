@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/preflight/figures.hpp"
 #include "launcher/preflight/node_answer.hpp"
 #include "support/json.hpp"
 
@@ -14,6 +15,7 @@ struct NodeVerdict {
   std::string node = {};
   bool ok = true;  // no check failed; warnings do not count
   std::vector<PreflightResult> checks = {};
+  std::vector<NodeFigure> measured = {};
 };
 
 struct PreflightReport {
@@ -32,7 +34,7 @@ PreflightReport judge_preflight(const PreflightRequest& request,
 bool all_ok(const PreflightReport& report);
 
 /// {"nodes": [{"node", "ok", "checks": [{"name", "item", "level": "ok|warn|fail", "value", "why",
-/// "fix"}]}], "exclude": [], "seconds"}
+/// "fix"}], "measured": [{"what", "like", "value"}]}], "exclude": [], "seconds"}
 Json to_json(const PreflightReport& report);
 /// bad_request: not a valid document.
 Result<PreflightReport> preflight_report_from_json(const Json& document);

@@ -59,6 +59,7 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
     if (good || verdict == nullptr) continue;
     fitness.why += (fitness.why.empty() ? "" : "; ") + trouble_of(*verdict);
   }
+  fitness.verdicts = std::move(report->nodes);
   return fitness;
 }
 

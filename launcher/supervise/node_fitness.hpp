@@ -17,6 +17,7 @@ struct NodeFitness {
   std::vector<std::string> silent = {};  // of the above: did not answer
   std::string why = {};  // "n2: folders (run directory): create: Read-only file system; n3: ..."
   double seconds = 0;
+  std::vector<NodeVerdict> verdicts = {};  // of the first look
 };
 
 using LookAtNodes = std::function<Result<PreflightReport>(const PreflightRequest&)>;

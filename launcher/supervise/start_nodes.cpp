@@ -14,6 +14,20 @@
 
 namespace dllaunch {
 
+namespace {
+
+/// The fit nodes without the unwanted ones, as far as `taken` are left.
+std::vector<std::string> wanted_nodes(std::vector<std::string> fit, std::size_t taken,
+                                      const Nearness& nearness, std::vector<std::string>& spared) {
+  for (const auto& node : nearness.unwanted) {
+    if (fit.size() <= taken) break;
+    if (std::erase(fit, node) > 0) spared.push_back(node);
+  }
+  return fit;
+}
+
+}  // namespace
+
 StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness) {
   StartNodes nodes{.fitness = std::move(fitness)};
@@ -22,7 +36,9 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
   const bool all_well = nodes.fitness.unfit.empty();
   if (enough && (always || !all_well)) {
     const auto taken = std::min(fit.size(), wanted.most);
-    nodes.list = compress_hosts(nearest_nodes(nearness.network, fit, taken, nearness.before));
+    const auto wanted_fit = wanted_nodes(fit, taken, nearness, nodes.spared);
+    nodes.list =
+        compress_hosts(nearest_nodes(nearness.network, wanted_fit, taken, nearness.before));
   }
   nodes.too_few = !enough && !all_well;
   return nodes;
@@ -58,17 +74,27 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
   return nodes;
 }
 
-void start_on(const StartNodes& nodes, SupervisedRun& run) {
+std::string start_on(const StartNodes& nodes, SupervisedRun& run) {
+  std::string words;
+  if (nodes.list.empty()) return words;
   std::vector<std::string> first = {"--nodelist=" + nodes.list};
   if (nodes.lost) first.emplace_back("--overlap");
   const auto hosts = expand_hosts(nodes.list);
   if (hosts && hosts->size() != run.nodes) {
+    words += fmt::format("dllaunch: {} of {} nodes: the ranks start on those\n", hosts->size(),
+                         run.nodes);
     resize(run.start, run.nodes, hosts->size(), run.ranks_per_node);
     run.nodes = hosts->size();
   }
   auto& options = run.start.options;
   options.insert(options.begin(), first.begin(), first.end());
   run.allocation.nodes = nodes.list;
+  if (!nodes.fitness.why.empty())
+    words += fmt::format("dllaunch: not fit, left out: {}\n", nodes.fitness.why);
+  if (!nodes.spared.empty())
+    words += fmt::format("dllaunch: left to the spares: {} (recovery.avoid; dllaunch nodes)\n",
+                         compress_hosts(nodes.spared));
+  return words;
 }
 
 void resize(StartCommand& start, std::size_t planned, std::size_t nodes, int ranks_per_node) {

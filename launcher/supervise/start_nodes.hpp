@@ -19,14 +19,17 @@ struct StartNodes {
   NodeFitness fitness = {};  // empty: no pre-flight ran
   std::string list = {};     // for srun --nodelist; empty: srun chooses
   bool too_few = false;
-  bool lost = false;     // Slurm has lost some nodes
-  std::size_t held = 0;  // that the job has; 0: unknown
+  bool lost = false;                     // Slurm has lost some nodes
+  std::size_t held = 0;                  // that the job has; 0: unknown
+  std::vector<std::string> spared = {};  // fit, but left to the spares (recovery.avoid)
 };
 
 /// What else decides which nodes are taken; see nearest_nodes().
 struct Nearness {
   const Network* network = nullptr;
   std::vector<std::string> before = {};
+  /// Nodes to be left to the spares where others are fit, worst first (recovery.avoid).
+  std::vector<std::string> unwanted = {};
 };
 
 /// Nodes that an earlier start of the run found to be bad.
@@ -50,11 +53,11 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
                               const Nearness& nearness = {}, const BadNodes& bad = {});
 
-/// Restricts the run to the nodes of the list, with ranks for so many. After a node loss the ranks'
-/// step overlaps CPUs that Slurm considers in use: a step that ran on a silent node keeps them
-/// forever on the others (22.05: "step creation temporarily disabled"), even after the node is down
-/// and its ranks have ended.
-void start_on(const StartNodes& nodes, SupervisedRun& run);
+/// Restricts the run to the nodes of the list, if there is one, with ranks for so many. Returns
+/// lines for the log that say so. After a node loss the ranks' step overlaps CPUs that Slurm
+/// considers in use: a step that ran on a silent node keeps them forever on the others (22.05:
+/// "step creation temporarily disabled"), even after the node is down and its ranks have ended.
+std::string start_on(const StartNodes& nodes, SupervisedRun& run);
 
 /// Returns the pre-flight's record; nullopt if no check ran and no node is missing.
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,

@@ -31,6 +31,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                     .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
                     .network_order = plan.network_order,
                     .network = plan.network,
+                    .node_book = plan.node_book,
                     .ranks_per_node = plan.ranks_per_node,
                     .start_name = system.environment(start_name_variable).value_or("")};
   follow_retry(system, run);

@@ -28,7 +28,8 @@ struct SupervisedRun {
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // nodes the ranks need
   NodeNumbering network_order = NodeNumbering::automatic;
-  Json network = {};  // as the cluster's profile describes it; null: not at all
+  Json network = {};           // as the cluster's profile describes it; null: not at all
+  std::string node_book = {};  // the cluster profile's; empty: none
   int ranks_per_node = 1;
   /// In the place of the job's number in the journal: a run may be started several times in one
   /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one

@@ -11,6 +11,7 @@
 
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/nodes/node_witness.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
@@ -46,7 +47,8 @@ class Supervisor {
         storage_(run.dir),
         allocation_end_(run.allocation, unix_seconds()),
         watchdog_step_(system, run),
-        numberer_(system, run) {}
+        numberer_(system, run),
+        witness_(system, run.dir, run.allocation.job, run.node_book) {}
 
   int run() {
     adopt_orphans();
@@ -96,6 +98,7 @@ class Supervisor {
         last.detail =
             watched ? journal.last->reason : "ended by Slurm, or with its node, without a message";
         append(line_of(last, unix_seconds()));  // `status` reads it there
+        if (!watched) witness_.vanished();
       }
     }
     const auto stop = decide_at_start(this_try(), run_.recovery, same_allocation);
@@ -253,18 +256,16 @@ class Supervisor {
     const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
     const auto nodes =
         choose_start_nodes(system_, run_, preflight, started_here_before(),
-                           {numberer_.network(), numberer_.before()}, bad_nodes(corruptions_));
+                           {numberer_.network(), numberer_.before(),
+                            witness_.unwanted(run_.recovery.plan.avoid, run_.allocation.nodes)},
+                           bad_nodes(corruptions_));
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
     held_ = run_.recovery.plan.elastic() ? static_cast<int>(nodes.held) : 0;
-    if (!nodes.list.empty()) start_on(nodes, here);
-    if (here.nodes < run_.nodes)
-      system_.log(fmt::format("dllaunch: {} of {} nodes: the ranks start on those\n", here.nodes,
-                              run_.nodes));
+    if (const auto words = start_on(nodes, here); !words.empty()) system_.log(words);
     const auto& why = nodes.fitness.why;
-    if (!nodes.list.empty() && !why.empty())
-      system_.log(fmt::format("dllaunch: not fit, left out: {}\n", why));
+    witness_.saw(nodes.fitness.verdicts, nodes.fitness.unfit);
     if (!nodes.too_few) {
       if (const auto numbered = numberer_.number(here)) append(line_of(*numbered));
       return std::nullopt;
@@ -302,6 +303,7 @@ class Supervisor {
                                .held = held_};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
+    witness_.begins(here.allocation.nodes, begun.fencing_token);
     AttemptWatch watch(system_, here, *ownership, signals_, allocation_end_,
                        [this] { watchdog_step_.keep(Clock::now()); });
     const auto end = watch.run();
@@ -313,6 +315,7 @@ class Supervisor {
       append(line_of(found));
       corruptions_.push_back(found);
     }
+    witness_.ended(attempt);
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(this_try(), run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
@@ -448,10 +451,8 @@ class Supervisor {
   void append(const std::string& line) {
     if (run_.dir.path.empty()) return;
     const auto done = storage_.write([&] { return append_to_journal(run_.dir, line); });
-    if (!done && !refused_) {
-      refused_ = true;
+    if (!done && !std::exchange(refused_, true))
       system_.log("dllaunch: " + done.error().what + "\n");
-    }
   }
 
   void write(const Decision& decision, bool wanted_requeue = false) {
@@ -475,6 +476,7 @@ class Supervisor {
   AllocationEnd allocation_end_;
   WatchdogStep watchdog_step_;
   NodeNumberer numberer_;
+  NodeWitness witness_;
   std::vector<Attempt> history_;
   std::size_t before_retry_ = 0;                // attempts before the newest retry
   int put_back_for_nodes_ = 0;                  // requeues because of unfit nodes

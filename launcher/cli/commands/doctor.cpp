@@ -1,10 +1,17 @@
 // Diagnoses binding and placement: of this node, of a process, or of every rank of a job.
 #include <memory>
+#include <string>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
+#include "launcher/launch/avoid_nodes.hpp"
+#include "launcher/nodes/book_comparison.hpp"
+#include "launcher/nodes/node_book.hpp"
+#include "launcher/nodes/node_witness.hpp"
+#include "launcher/nodes/run_sightings.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/preflight/preflight.hpp"
@@ -41,6 +48,19 @@ Result<Report> examine(System& system, const Options& options) {
   return examine_here(system, options.bench);
 }
 
+/// Compares the figures with earlier ones, and adds them to the book.
+void consult_node_book(System& system, const PreflightRequest& request, PreflightReport& report) {
+  const auto book = find_node_book(system, site_node_book(system));
+  if (!book) return;
+  const auto cluster = request.job_id.empty() ? "" : cluster_in_job(system);
+  const double now = unix_seconds();
+  const auto read = read_node_book(*book);
+  if (read) compare_with_book(read->all, cluster, now, report);
+  const auto seen = sightings_of(report.nodes, report.exclude, cluster, request.job_id, now);
+  const auto written = write_into_node_book(*book, seen, now);
+  if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
+}
+
 Result<int> show_preflight(System& system, const Options& options) {
   std::string run_dir;
   if (!options.run_dir.empty()) {
@@ -52,8 +72,9 @@ Result<int> show_preflight(System& system, const Options& options) {
   if (!request) return request.error();
   request->skip = options.skip;
   request->patience = std::chrono::seconds(options.limit);
-  const auto report = preflight(system, *request);
-  if (!report) return report.error();
+  auto report = preflight(system, *request);
+  if (!report) return std::move(report).error();
+  consult_node_book(system, *request, *report);
   const Console& console = system.console();
   // On many nodes, passed checks would fill the screen.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);

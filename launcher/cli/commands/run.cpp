@@ -226,8 +226,9 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   const auto variables = queues ? variables_that_count(system, *facts, {}) : SbatchVariables{};
   job = divide_gpus(*std::move(job), *facts, variables, options.local);
   if (!job) return std::move(job).error();
-  const auto effective = effective_job(*job, *facts, variables, options.local);
-  auto made = plan_effective(effective, *facts, *paths, variables, options.local);
+  auto effective = effective_job(*job, *facts, variables, options.local);
+  auto made = plan_avoiding(system, {.local = options.local, .allocated = options.allocated},
+                            effective, *facts, *paths, variables);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
   if (queues && (!made || !options.dry_run)) {
@@ -300,8 +301,7 @@ void show_detached(const RunOptions& options, const RunDir& run, const Detached&
     system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
     return;
   }
-  const Json document = {{"run_dir", run.path}, {detached.what, detached.number}};
-  system.print(json_text(document));
+  system.print(json_text({{"run_dir", run.path}, {detached.what, detached.number}}));
 }
 
 /// The stored job file includes the changes by --set.

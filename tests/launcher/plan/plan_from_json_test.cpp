@@ -28,8 +28,14 @@ LaunchPlan everything() {
   job.framework = "pytorch";
   job.environment.container = Container{.image = "/images/a.sif", .mounts = {"/data"}};
   job.environment.left_alone = {"NCCL_DEBUG"};
-  job.recovery = {.signal = "USR1", .grace_seconds = 30, .max_restarts = 4, .written = true};
-  return planned(job, lumi_like());
+  job.recovery = {.signal = "USR1",
+                  .grace_seconds = 30,
+                  .max_restarts = 4,
+                  .avoid = {"n7", "n8"},
+                  .written = true};
+  auto plan = planned(job, lumi_like());
+  plan.node_book = "/group/nodes.jsonl";
+  return plan;
 }
 
 TEST(PlanFromJson, WhatWasWrittenIsRead) {

@@ -37,6 +37,16 @@ TEST(StartNodes, WithSpareOnesTheRanksAlwaysGetTheFirst) {
   EXPECT_FALSE(pick_nodes(NodeFitness{}, {2, 2}, true).too_few) << "no node was asked";
 }
 
+TEST(StartNodes, UnwantedNodesAreLeftToTheSparesWhereOthersAreFit) {
+  const NodeFitness well{.fit = {"n1", "n2", "n3"}};
+  const auto nodes = pick_nodes(well, {2, 2}, true, {.unwanted = {"n2", "n1"}});
+  EXPECT_EQ(nodes.list, "n[1,3]");
+  EXPECT_THAT(nodes.spared, ElementsAre("n2")) << "the worst, as there is one spare";
+  EXPECT_EQ(pick_nodes(well, {3, 3}, true, {.unwanted = {"n2"}}).list, "n[1-3]")
+      << "all are needed";
+  EXPECT_EQ(pick_nodes(two_of_three(), {2, 2}, true, {.unwanted = {"n1"}}).list, "n[1,3]");
+}
+
 TEST(StartNodes, ElasticRanksTakeAllThatAreFit) {
   const NodeFitness well{.fit = {"n1", "n2", "n3"}};
   EXPECT_EQ(pick_nodes(two_of_three(), {3, 2}, true).list, "n[1,3]");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,7 +16,12 @@ namespace dllaunch {
 
 class Supervised {
  public:
-  Supervised() { std::filesystem::create_directories(dir().out()); }
+  /// What its jobs see of nodes is not for the user's own book.
+  Supervised() {
+    std::filesystem::create_directories(dir().out());
+    setenv("DLLAUNCH_NODE_BOOK", book().c_str(), 1);
+  }
+  std::string book() const { return folder_.path() + "/nodes.jsonl"; }
 
   RunDir dir() const { return {.path = folder_.path()}; }
 

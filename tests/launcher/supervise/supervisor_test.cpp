@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/nodes/node_book.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/journal.hpp"
@@ -212,6 +213,21 @@ TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
   run.allocation.job = "18";
   EXPECT_EQ(supervise(place.system, run), 0);
   EXPECT_EQ(place.starts(), 2) << "a new job is the user's decision";
+}
+
+TEST(Supervisor, WhatItSawOfItsNodesIsInTheBook) {
+  Supervised place;
+  auto run = place.run(rank_killed, unprepared);
+  run.allocation.job = "17";
+  run.allocation.nodes = "n[1-2]";
+  EXPECT_EQ(supervise(place.system, run), 1);
+  const auto read = read_node_book({place.book(), /*own=*/false});
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->all.size(), 2u);
+  EXPECT_EQ(read->all[0].kind, SightingKind::used);
+  EXPECT_EQ(read->all[0].nodes, "n[1-2]");
+  EXPECT_EQ(read->all[1].kind, SightingKind::failed);
+  EXPECT_EQ(read->all[1].nodes, "n2");
 }
 
 /// An orphan that is about to start its ranks anew must not end the copy that took its place.

@@ -9,8 +9,8 @@ constexpr EnvironmentVariable variable_table[] = {
     {SetBy::user, "DLLAUNCH_PAGER, PAGER", "", "dllaunch",
      "a command that shows help and tables that are longer than the terminal [less]; empty: none"},
     {SetBy::user, "XDG_STATE_HOME", "", "dllaunch, dllaunch exec",
-     "a folder; its dllaunch/ holds the list of your runs, the key of your ranks, and the daemon's "
-     "store [~/.local/state]"},
+     "a folder; its dllaunch/ holds the list of your runs, the key of your ranks, the node book "
+     "and the daemon's store [~/.local/state]"},
     {SetBy::user, "XDG_CONFIG_HOME", "", "dllaunch",
      "a folder; its dllaunch/clusters/ holds your cluster profiles [~/.config]"},
     {SetBy::user, "XDG_CACHE_HOME", "", "dllaunch, dltrain",
@@ -19,6 +19,9 @@ constexpr EnvironmentVariable variable_table[] = {
     {SetBy::user, "XDG_RUNTIME_DIR", "", "dllaunch daemon",
      "a folder; its dllaunch/ holds the daemon's socket where the store's file system has no "
      "sockets"},
+    {SetBy::user, "DLLAUNCH_NODE_BOOK", "", "dllaunch, dllaunch supervise",
+     "a file with what runs saw of nodes, which a group may share; empty: none is kept [the "
+     "cluster profile's node_book, else dllaunch/nodes.jsonl below XDG_STATE_HOME]"},
     {SetBy::user, "DLLAUNCH_RENDEZVOUS_SECONDS", "", "dllaunch exec",
      "0 to 86400: how long ranks wait for each other; 0: not at all [300]"},
     {SetBy::user, "DLLAUNCH_START_TOKEN", "", "dllaunch exec",

@@ -119,7 +119,7 @@ Result<RetryOrder> make_order(const Options& options, const StoredRun& run, std:
   if (!facts) return std::move(facts).error();
   const auto paths = program_paths(run.dir.path);
   if (!paths) return paths.error();
-  const auto planned = plan_loaded(system, {}, *job, *paths, *std::move(facts));
+  const auto planned = plan_loaded(system, {.allocated = true}, *job, *paths, *std::move(facts));
   if (!planned) return planned.error();
   if (!planned->plan) return planned->plan.error();
   const auto& plan = *planned->plan;

@@ -1,0 +1,84 @@
+#include "launcher/launch/avoid_nodes.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/cluster/cluster_profile.hpp"
+#include "launcher/launch/prepare_job.hpp"
+#include "launcher/nodes/avoided_nodes.hpp"
+#include "launcher/nodes/node_book.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/option_overrides.hpp"
+
+namespace dllaunch {
+namespace {
+
+std::string book_of_profile(const Facts& facts) {
+  return facts.profile ? facts.profile->node_book : "";
+}
+
+/// Those of the job's partitions, without one of the default one, that it does not exclude already.
+std::vector<std::string> candidates(const Job& job, const SlurmFacts& slurm) {
+  const auto named = "," + job.resources.partition.value_or("") + ",";
+  std::set<std::string> nodes;
+  for (const auto& partition : slurm.partitions) {
+    const bool wanted = job.resources.partition
+                            ? named.find("," + partition.name + ",") != std::string::npos
+                            : partition.is_default;
+    if (!wanted) continue;
+    for (const auto& type : partition.node_types)
+      nodes.insert(type.hosts.begin(), type.hosts.end());
+  }
+  if (const auto excluded = expand_hosts(job.resources.exclude.value_or("")))
+    for (const auto& host : *excluded) nodes.erase(host);
+  return {nodes.begin(), nodes.end()};
+}
+
+/// Why nodes cannot be left out; empty: they can.
+std::string obstacle(const Job& job) {
+  const auto& resources = job.resources;
+  if (resources.exclude.value_or("").find('/') != std::string::npos)
+    return "resources.exclude names a file";
+  for (const auto& line : resources.sbatch_extra)
+    if (const auto option = option_of_line(line);
+        option && (option->first == "--nodelist" || option->first == "--nodefile"))
+      return option->first + " names the job's nodes";
+  return "";
+}
+
+}  // namespace
+
+std::string site_node_book(System& system) {
+  if (system.environment(node_book_variable)) return "";
+  const auto facts = find_facts(system, {});
+  return facts ? book_of_profile(*facts) : "";
+}
+
+std::vector<std::string> avoid_nodes(System& system, Job& job, const Facts& facts) {
+  const auto& avoid = job.recovery.avoid;
+  if (avoid.empty() || !facts.slurm) return {};
+  if (const auto why = obstacle(job); !why.empty()) return {"recovery.avoid has no effect: " + why};
+  std::vector<NodeJudgement> judged;
+  const bool by_book = avoids_by_judgement(avoid);
+  if (const auto book = by_book ? find_node_book(system, book_of_profile(facts)) : std::nullopt) {
+    const auto read = read_node_book(*book);
+    if (!read) return {"recovery.avoid has no effect: " + read.error().what};
+    judged = judge_nodes(read->all, unix_seconds());
+  }
+  const auto& fewest = job.recovery.min_nodes > 0 ? job.recovery.min_nodes : job.resources.nodes;
+  const auto needed = static_cast<std::size_t>(std::max(1, fewest + job.recovery.spare_nodes));
+  auto chosen =
+      choose_avoided(judged, avoid, facts.slurm->cluster, candidates(job, *facts.slurm), needed);
+  if (!chosen.nodes.empty()) {
+    auto& exclude = job.resources.exclude;
+    const auto more = compress_host_set(chosen.nodes);
+    exclude = exclude.value_or("").empty() ? more : *exclude + "," + more;
+  }
+  for (auto& note : chosen.notes) note = "recovery.avoid: " + note;
+  return std::move(chosen.notes);
+}
+
+}  // namespace dllaunch

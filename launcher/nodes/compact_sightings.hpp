@@ -1,0 +1,17 @@
+// What is kept of a node book that has grown: what still counts, the rest summed. Pure.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "launcher/nodes/sighting.hpp"
+
+namespace dllaunch {
+
+/// Drops what judge_nodes() has forgotten, sums the uses and the lateness of a node by day, keeps
+/// the newest of the other observations of each node and kind, and, if the lines are still longer
+/// than `most_bytes`, drops the oldest, uses first. In order of time.
+std::vector<NodeSighting> compact_sightings(std::vector<NodeSighting> all, double now,
+                                            std::size_t most_bytes);
+
+}  // namespace dllaunch

@@ -1,0 +1,217 @@
+#include "launcher/nodes/judge_nodes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "launcher/nodes/node_figures.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "support/counted.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr double together_s = 600;  // failures of several nodes within this have one cause
+constexpr double failures_to_avoid = 1.5;
+constexpr double late_share_to_avoid = 0.2;
+constexpr double good_training_s = 5;  // assumed of every node: a run of a second says little
+constexpr double slowness_to_avoid = 0.4;
+constexpr double noise_of_speed = 0.1;
+constexpr double memory_errors_to_watch = 100;
+constexpr double score_to_watch = 0.25;
+
+struct Charge {
+  double score = 0;
+  std::string words = {};
+};
+
+/// What is known of one node.
+struct NodeRecord {
+  double seen_s = 0;
+  double used_s = 0;
+  double trained = 0;  // weighed seconds of training in which lateness was looked for
+  double late = 0;     // weighed seconds of these in which others waited for it
+  double late_of = 0;  // weighed seconds of those runs
+  double last_late_s = 0;
+  double corrupted = 0;
+  double last_corrupted_s = 0;
+  std::vector<const NodeSighting*> troubles = {};
+  std::vector<const NodeSighting*> memory = {};
+};
+
+bool is_trouble(SightingKind kind) {
+  return kind == SightingKind::failed || kind == SightingKind::unfit ||
+         kind == SightingKind::gpu_error;
+}
+
+using Records = std::map<NodeKey, NodeRecord>;
+
+void take(const NodeSighting& one, double now, NodeRecord& record) {
+  const double weight = weight_of_age(now - one.time);
+  record.seen_s = std::max(record.seen_s, one.time);
+  if (one.kind == SightingKind::used) {
+    record.used_s += one.value;
+    record.trained += weight * one.of;
+  } else if (one.kind == SightingKind::late) {
+    record.late += weight * one.value;
+    record.late_of += weight * one.of;
+    record.last_late_s = std::max(record.last_late_s, one.time);
+  } else if (one.kind == SightingKind::corrupted) {
+    record.corrupted += weight;
+    record.last_corrupted_s = std::max(record.last_corrupted_s, one.time);
+  } else if (one.kind == SightingKind::memory_error) {
+    record.memory.push_back(&one);
+  } else if (is_trouble(one.kind)) {
+    record.troubles.push_back(&one);
+  }
+}
+
+Records records_of(const std::vector<NodeSighting>& seen, double now) {
+  Records records;
+  for (const auto& one : seen) {
+    if (one.time < now - forgotten_after_days * day_s) continue;
+    const auto hosts = expand_hosts(one.nodes);
+    if (!hosts) continue;
+    for (const auto& host : *hosts) take(one, now, records[{one.cluster, host}]);
+  }
+  return records;
+}
+
+/// When which node of a cluster had trouble.
+using Troubles = std::map<std::string, std::multimap<double, std::string>>;
+
+Troubles troubles_of(const Records& records) {
+  Troubles troubles;
+  for (const auto& [key, record] : records)
+    for (const auto* one : record.troubles) troubles[key.first].emplace(one->time, key.second);
+  return troubles;
+}
+
+/// How much of a failure is the node's own.
+double own_share(const std::multimap<double, std::string>& troubles, double time) {
+  std::set<std::string> nodes;
+  const auto end = troubles.upper_bound(time + together_s);
+  for (auto at = troubles.lower_bound(time - together_s); at != end && nodes.size() < 3; ++at)
+    nodes.insert(at->second);
+  return nodes.size() >= 3 ? 0 : nodes.size() == 2 ? 0.5 : 1;
+}
+
+Charge failures_of(const NodeRecord& record, const std::multimap<double, std::string>& troubles,
+                   double now, double& failures) {
+  const NodeSighting* last = nullptr;
+  int count = 0;
+  for (const auto* one : record.troubles) {
+    const double most = one->kind == SightingKind::gpu_error ? 1 : std::clamp(one->value, 0.0, 1.0);
+    const double share = own_share(troubles, one->time);
+    failures += weight_of_age(now - one->time) * most * share;
+    if (share == 0) continue;
+    ++count;
+    if (last == nullptr || one->time > last->time) last = one;
+  }
+  if (last == nullptr) return {};
+  return {failures / failures_to_avoid,
+          fmt::format("{}, the last {} ago: {}", counted(count, "failure"),
+                      age_words(now - last->time), last->words)};
+}
+
+Charge lateness_of(const NodeRecord& record, double now, double& share) {
+  const double of = std::max(record.trained, record.late_of);
+  if (of <= 0 || record.late <= 0) return {};
+  share = std::min(1.0, record.late / (of + good_training_s));
+  const double age = now - record.last_late_s;
+  return {share * weight_of_age(age) / late_share_to_avoid,
+          fmt::format("others waited for it {:.0f} % of their training, last {} ago", 100 * share,
+                      age_words(age))};
+}
+
+Charge slowness_of(const SlowFigure& slow, double now, double& share) {
+  share = slow.share;
+  if (1 - slow.share < noise_of_speed) return {};
+  return {(1 - slow.share) * weight_of_age(now - slow.time) / slowness_to_avoid,
+          fmt::format("{}, {} ago", slow.words, age_words(now - slow.time))};
+}
+
+/// Errors since the look before; a smaller number is that of a node that was booted since.
+Charge memory_of(NodeRecord& record, double now) {
+  std::ranges::stable_sort(record.memory, {}, &NodeSighting::time);
+  double errors = 0;
+  double all = 0;
+  for (std::size_t i = 1; i < record.memory.size(); ++i) {
+    const double before = record.memory[i - 1]->value;
+    const double value = record.memory[i]->value;
+    const double more = value >= before ? value - before : value;
+    all += more;
+    errors += more * weight_of_age(now - record.memory[i]->time);
+  }
+  if (errors <= 0) return {};
+  return {score_to_watch * std::min(2.0, errors / memory_errors_to_watch),
+          fmt::format("{:.0f} corrected memory errors", all)};
+}
+
+NodeJudgement judged(const NodeKey& key, NodeRecord& record, std::vector<Charge> charges,
+                     NodeJudgement found) {
+  found.cluster = key.first;
+  found.node = key.second;
+  found.seen_s = std::max(found.seen_s, record.seen_s);
+  found.used_s = record.used_s;
+  std::ranges::stable_sort(charges, std::greater(), &Charge::score);
+  for (const auto& charge : charges) {
+    found.score += charge.score;
+    // A twentieth of what is enough to be watched is not worth a word.
+    if (charge.score < score_to_watch / 20) continue;
+    found.why += (found.why.empty() ? "" : "; ") + charge.words;
+  }
+  found.grade = found.score >= 1                ? NodeGrade::avoid
+                : found.score >= score_to_watch ? NodeGrade::watch
+                                                : NodeGrade::good;
+  return found;
+}
+
+}  // namespace
+
+double weight_of_age(double age_s) {
+  return age_s <= 0 ? 1 : std::exp2(-age_s / (half_life_days * day_s));
+}
+
+std::string age_words(double age_s) {
+  constexpr double minute_s = 60;
+  constexpr double hour_s = 3600;
+  const double age = std::max(0.0, age_s);
+  if (age < 2 * minute_s) return fmt::format("{:.0f} s", age);
+  if (age < 2 * hour_s) return fmt::format("{:.0f} minutes", age / minute_s);
+  if (age < 2 * day_s) return fmt::format("{:.0f} hours", age / hour_s);
+  return fmt::format("{:.0f} days", age / day_s);
+}
+
+std::vector<NodeJudgement> judge_nodes(const std::vector<NodeSighting>& seen, double now) {
+  auto records = records_of(seen, now);
+  const auto troubles = troubles_of(records);
+  const auto slow = slow_figures(seen, now);
+  std::vector<NodeJudgement> all;
+  for (auto& [key, record] : records) {
+    NodeJudgement found;
+    std::vector<Charge> charges;
+    if (const auto of_cluster = troubles.find(key.first); of_cluster != troubles.end())
+      charges.push_back(failures_of(record, of_cluster->second, now, found.failures));
+    charges.push_back(lateness_of(record, now, found.late_share));
+    if (const auto figure = slow.find(key); figure != slow.end())
+      charges.push_back(slowness_of(figure->second, now, found.speed_share));
+    if (record.corrupted > 0)
+      charges.push_back(
+          {2 * record.corrupted, fmt::format("it computed wrong numbers, last {} ago",
+                                             age_words(now - record.last_corrupted_s))});
+    charges.push_back(memory_of(record, now));
+    all.push_back(judged(key, record, std::move(charges), std::move(found)));
+  }
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) {
+    return a.grade != b.grade ? a.grade > b.grade : a.grade != NodeGrade::good && a.score > b.score;
+  });
+  return all;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,228 @@
+#include "launcher/nodes/node_book.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "launcher/nodes/compact_sightings.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/run/run_index.hpp"
+#include "support/isolated_call.hpp"
+#include "support/regular_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr milliseconds patience_for_lock(2000);
+constexpr off_t most_bytes = off_t{64} << 20;  // a book that cannot be compacted grows no further
+
+Error refused(const std::string& path) {
+  return {ErrorKind::unavailable, fmt::format("node book {}: {}", path, std::strerror(errno)),
+          "set DLLAUNCH_NODE_BOOK to another file, or to nothing for no book"};
+}
+
+class BookFile {
+ public:
+  BookFile() = default;
+  explicit BookFile(int fd) : fd_(fd) {}
+  BookFile(BookFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  BookFile& operator=(BookFile&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~BookFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// In a folder that its group may write, so may they the book, whatever the umask.
+void share_with_group(int fd, const fs::path& folder) {
+  struct stat above {};
+  if (stat(folder.c_str(), &above) != 0 || (above.st_mode & S_IWGRP) == 0) return;
+  if (fchown(fd, static_cast<uid_t>(-1), above.st_gid) == 0) fchmod(fd, 0660);
+}
+
+/// False: not all who could use the old file could use the new one.
+bool give_access_of(int old, int fd) {
+  struct stat before {};
+  struct stat now {};
+  if (fstat(old, &before) != 0 || fstat(fd, &now) != 0) return false;
+  const bool same =
+      now.st_gid == before.st_gid || fchown(fd, static_cast<uid_t>(-1), before.st_gid) == 0;
+  return same && fchmod(fd, before.st_mode & 0777) == 0;
+}
+
+/// A link or a device that someone put there is not followed.
+BookFile open_book(const NodeBook& book) {
+  const fs::path path(book.path);
+  if (book.own) make_private_folder(path.parent_path());
+  constexpr int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  BookFile file(open(path.c_str(), flags));
+  if (!file.is_open() && errno == ENOENT) {
+    file = BookFile(open(path.c_str(), flags | O_CREAT | O_EXCL, 0600));
+    if (file.is_open() && !book.own) share_with_group(file.fd(), path.parent_path());
+    if (!file.is_open() && errno == EEXIST) file = BookFile(open(path.c_str(), flags));
+  }
+  struct stat what {};
+  if (file.is_open() && (fstat(file.fd(), &what) != 0 || !S_ISREG(what.st_mode))) {
+    errno = EINVAL;
+    return {};
+  }
+  return file;
+}
+
+/// False: there is no lock to be had.
+bool lock_book(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  const auto give_up_at = std::chrono::steady_clock::now() + patience_for_lock;
+  while (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    const bool held = errno == EAGAIN || errno == EACCES || errno == EINTR;
+    if (!held || std::chrono::steady_clock::now() >= give_up_at) return false;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  return true;
+}
+
+/// Whether the name still is that file's.
+bool has_its_name(int fd, const std::string& path) {
+  struct stat ours {};
+  struct stat named {};
+  return fstat(fd, &ours) == 0 && lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+         ours.st_dev == named.st_dev;
+}
+
+std::string text_from(int fd, off_t from) {
+  std::string text;
+  char block[65536];
+  while (true) {
+    const auto got = pread(fd, block, sizeof block, from);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(block, static_cast<std::size_t>(got));
+    from += got;
+  }
+}
+
+off_t size_of(int fd) {
+  struct stat file {};
+  return fstat(fd, &file) == 0 ? file.st_size : 0;
+}
+
+/// One write(); ends a torn line first.
+bool write_lines(int fd, const std::string& lines) {
+  const auto size = size_of(fd);
+  char last = '\n';
+  const bool torn = size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+  const auto whole = (torn ? "\n" : "") + lines;
+  const auto wrote = write(fd, whole.data(), whole.size());
+  if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
+  if (wrote != static_cast<ssize_t>(whole.size())) return false;
+  return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+/// Of a file that is locked. A failure leaves the old one, which is as good.
+void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
+  const fs::path path(book.path);
+  const auto text = text_from(fd, 0);
+  std::string lines;
+  for (const auto& one : compact_sightings(sightings_in(text).all, now, most))
+    lines += line_of(one);
+  const auto temporary = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
+  unlink(temporary.c_str());  // of a compaction that was killed
+  BookFile next(
+      open(temporary.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!next.is_open()) return;
+  if (!give_access_of(fd, next.fd()) || !write_lines(next.fd(), lines) ||
+      rename(temporary.c_str(), path.c_str()) != 0) {
+    unlink(temporary.c_str());
+    return;
+  }
+  // Of writers without a lock.
+  const auto late = text_from(fd, static_cast<off_t>(text.size()));
+  if (!late.empty()) write_lines(next.fd(), late);
+  [[maybe_unused]] const auto durable = sync_folder(path.parent_path());
+}
+
+}  // namespace
+
+std::optional<NodeBook> find_node_book(System& system, const std::string& of_site) {
+  if (const auto named = system.environment(node_book_variable)) {
+    if (named->empty()) return std::nullopt;
+    return NodeBook{*named, /*own=*/false};
+  }
+  if (!of_site.empty()) return NodeBook{of_site, /*own=*/false};
+  const auto state = state_folder(system);
+  if (!state) return std::nullopt;
+  return NodeBook{*state + "/nodes.jsonl"};
+}
+
+Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
+                               double now, std::size_t compact_at) {
+  std::string lines;
+  for (const auto& one : seen) lines += line_of(one);
+  if (lines.empty()) return Ok{};
+  constexpr int tries = 10;
+  for (int i = 0; i < tries; ++i) {
+    const auto file = open_book(book);
+    if (!file.is_open()) return refused(book.path);
+    const bool locked = lock_book(file.fd());
+    if (!has_its_name(file.fd(), book.path)) continue;  // compacted meanwhile
+    const auto before = size_of(file.fd());
+    if (before >= most_bytes) {
+      errno = EFBIG;
+      return refused(book.path);
+    }
+    if (!write_lines(file.fd(), lines)) return refused(book.path);
+    if (!locked) {
+      const auto there = text_from(file.fd(), std::max<off_t>(0, before - 1));
+      const bool found = there.find(lines) != std::string::npos;
+      if (found && has_its_name(file.fd(), book.path)) return Ok{};
+      continue;
+    }
+    if (static_cast<std::size_t>(size_of(file.fd())) > compact_at)
+      compact_book(book, file.fd(), now, compact_at / 2);
+    return Ok{};
+  }
+  errno = EBUSY;
+  return refused(book.path);
+}
+
+Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
+                                double now) {
+  const auto done = isolated_call(
+      [&]() -> Result<std::string> {
+        auto appended = append_to_node_book(book, seen, now);
+        if (!appended) return std::move(appended).error();
+        return std::string();
+      },
+      std::chrono::seconds(10));
+  if (!done) return done.error();
+  return Ok{};
+}
+
+Result<ReadSightings> read_node_book(const NodeBook& book) {
+  const BookFile file(open_regular_file(book.path));
+  if (!file.is_open() && errno == ENOENT) return ReadSightings{};
+  if (!file.is_open()) return refused(book.path);
+  return sightings_in(text_from(file.fd(), std::max<off_t>(0, size_of(file.fd()) - most_bytes)));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,92 @@
+#include "launcher/nodes/sighting.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <set>
+
+#include "launcher/base/split.hpp"
+#include "launcher/base/utf8.hpp"
+#include "support/json_fields.hpp"
+#include "support/random.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_words = 300;
+constexpr std::size_t most_nodes_text = 16384;
+constexpr std::string_view sum_key = R"(,"sum":")";
+constexpr std::size_t sum_digits = 16;
+
+std::string shortened_words(const std::string& text) {
+  return std::string(first_bytes(printable(text), most_words));
+}
+
+auto as_words(std::string& text) {
+  return as_text(text, shortened_words,
+                 [](std::string& read) { return Result<std::string>(shortened_words(read)); });
+}
+
+bool is_finite(const NodeSighting& seen) {
+  constexpr double latest = 1e11;  // beyond any valid clock, in Unix seconds
+  constexpr double most = 1e18;
+  return seen.time > 0 && seen.time < latest && std::abs(seen.value) < most &&
+         std::abs(seen.of) < most;
+}
+
+}  // namespace
+
+template <typename Field>
+void visit_fields(Field& field, NodeSighting& seen) {
+  field.required("time", seen.time);
+  field.required("kind", as_word(seen.kind, sighting_names));
+  field.unless_empty("cluster", as_words(seen.cluster));
+  field.required("nodes", seen.nodes);
+  field.unless_empty("run", as_words(seen.run));
+  field.unless_empty("value", seen.value);
+  field.unless_empty("of", seen.of);
+  field.unless_empty("what", as_words(seen.what));
+  field.unless_empty("like", as_words(seen.like));
+  field.unless_empty("words", as_words(seen.words));
+}
+
+std::string line_of(const NodeSighting& seen) {
+  auto text = write_fields(seen).dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();  // }
+  return fmt::format("{}{}{:016x}\"}}\n", text, sum_key, stable_hash(text));
+}
+
+std::optional<NodeSighting> sighting_in(std::string_view line) {
+  const std::size_t tail = sum_key.size() + sum_digits + 2;
+  if (line.size() <= tail || !line.ends_with("\"}")) return std::nullopt;
+  const auto body = line.substr(0, line.size() - tail);
+  if (line.substr(body.size()) != fmt::format("{}{:016x}\"}}", sum_key, stable_hash(body)))
+    return std::nullopt;
+  const auto document = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  NodeSighting seen;
+  if (!read_fields(document, seen).empty()) return std::nullopt;
+  std::string kind;
+  FieldReader(document, nullptr)("kind", kind);
+  if (kind != sighting_names[static_cast<std::size_t>(seen.kind)]) return std::nullopt;
+  if (seen.nodes.empty() || seen.nodes.size() > most_nodes_text || !is_finite(seen))
+    return std::nullopt;
+  seen.nodes = printable(seen.nodes);
+  return seen;
+}
+
+ReadSightings sightings_in(std::string_view text) {
+  ReadSightings read;
+  std::set<std::string_view> known;
+  for (const auto line : split_lines(text)) {
+    if (line.empty()) continue;
+    auto seen = sighting_in(line);
+    if (!seen) {
+      ++read.damaged;
+    } else if (known.insert(line).second) {
+      read.all.push_back(*std::move(seen));
+    }
+  }
+  return read;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,144 @@
+// The node book on the real test Slurm: nodes that write at once, and a slow node that the next run
+// avoids.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "launcher/nodes/judge_nodes.hpp"
+#include "launcher/nodes/node_book.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string bin = DLLAUNCH_BIN_DIR;
+
+/// Long enough epochs for the comparison of ranks, which needs eight steps.
+constexpr const char* training = R"(name: nodes
+resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 512, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+  epochs: 3
+  validate_every: 100
+runtime: {transport: tcp, stall_seconds: 30, stall_abort_seconds: 60}
+recovery: {grace_seconds: 10, avoid: auto}
+)";
+
+class SlurmNodes : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ =
+        std::make_unique<TestCluster>(std::vector<std::string>{"--nodes", "3", "--cpus", "2"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    const auto* name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + name);
+    book_ = {work_->path() + "/nodes.jsonl", /*own=*/false};
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"},
+                          {"XDG_CACHE_HOME", work_->path() + "/cache"},
+                          {"XDG_STATE_HOME", work_->path() + "/state"},
+                          {node_book_variable, book_.path}};
+  }
+  void TearDown() override {
+    if (!work_) return;
+    cluster_->on_head({"scancel", "--user=root"});
+    work_->wait(30s);
+  }
+
+  /// On that node alone dltrain stands still for seven tenths of the time.
+  void slow_down(const std::string& node) const {
+    const auto real = cluster_->share() + "/dltrain";
+    fs::copy_file(bin + "/dltrain", real, fs::copy_options::skip_existing);
+    const auto wrapper =
+        work_->file("wrapper", "#!/bin/bash\nset -m\nexec {never}<> <(:)\n" + real +
+                                   " \"$@\" &\n"
+                                   "while kill -STOP -- -$! 2> /dev/null; do\n"
+                                   "  read -rt 0.07 -u \"$never\"\n"
+                                   "  kill -CONT -- -$!\n"
+                                   "  read -rt 0.03 -u \"$never\"\n"
+                                   "done\n"
+                                   "wait $!\n");
+    chmod(wrapper.c_str(), 0755);
+    cluster_->on_node(node, {"mount", "--bind", wrapper, bin + "/dltrain"});
+  }
+
+  /// Trains; returns what the terminal showed.
+  Ended train(const std::string& run) {
+    const auto job = work_->file("job.yaml", training);
+    return work_->run({"run", job, "--run-dir", work_->path() + "/" + run});
+  }
+  std::vector<NodeSighting> seen() const {
+    const auto read = read_node_book(book_);
+    EXPECT_TRUE(read);
+    return read ? read->all : std::vector<NodeSighting>();
+  }
+
+  static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
+  NodeBook book_;
+};
+
+std::unique_ptr<TestCluster> SlurmNodes::cluster_;
+
+TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
+  slow_down("n2");
+  const auto first = train("first");
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, Not(HasSubstr("recovery.avoid")));
+  const auto second = train("second");
+  cluster_->on_node("n2", {"umount", bin + "/dltrain"});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("recovery.avoid: avoids n2: others waited for it"));
+  EXPECT_THAT(work_->text_of("second/job.sbatch"), HasSubstr("#SBATCH --exclude=n2\n"));
+  EXPECT_THAT(work_->text_of("first/job.sbatch"), Not(HasSubstr("--exclude")));
+  std::vector<std::string> used;
+  for (const auto& one : seen())
+    if (one.kind == SightingKind::used) used.push_back(one.nodes);
+  EXPECT_THAT(used, testing::ElementsAre("n[1-2]", "n[1,3]"));
+  // The machine may be busy: others may have been late too.
+  const auto shown = work_->run({"nodes", "n2"});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("n2    avoid"), HasSubstr("1 node: 1 to avoid")))
+      << shown.err;
+}
+
+TEST_F(SlurmNodes, TwoNodesWriteAtOnce) {
+  constexpr int rounds = 6;
+  const auto script = "for i in $(seq " + std::to_string(rounds) + "); do " + node_book_variable +
+                      "=" + book_.path + " " + bin +
+                      "/dllaunch doctor --preflight --skip network --skip folders || exit 1; done";
+  std::vector<std::thread> nodes;
+  for (const char* node : {"n1", "n2"})
+    nodes.emplace_back([&, node] { cluster_->on_node(node, {"sh", "-c", script}); });
+  for (auto& node : nodes) node.join();
+  const auto read = read_node_book(book_);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->damaged, 0u);
+  std::map<std::string, int> figures;
+  for (const auto& one : read->all)
+    if (one.what == "cpu GFLOP/s") ++figures[one.nodes];
+  EXPECT_EQ(figures["n1"], rounds);
+  EXPECT_EQ(figures["n2"], rounds);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,278 @@
+#include "launcher/nodes/node_book.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "tests/support/fake_system.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/tier.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double now = 1'800'000'000;
+constexpr std::size_t never = std::size_t{1} << 40;
+
+NodeSighting late_of(const std::string& node) {
+  return {
+      .time = now, .kind = SightingKind::late, .cluster = "c", .nodes = node, .value = 1, .of = 2};
+}
+NodeSighting failure_of(const std::string& node) {
+  return {.time = now, .kind = SightingKind::failed, .nodes = node, .value = 1, .words = "it died"};
+}
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+std::vector<NodeSighting> all_in(const NodeBook& book) {
+  const auto read = read_node_book(book);
+  EXPECT_TRUE(read);
+  return read ? read->all : std::vector<NodeSighting>();
+}
+
+struct Place {
+  TemporaryFolder folder;
+  NodeBook book{folder.path() + "/state/dllaunch/nodes.jsonl"};
+};
+
+TEST(NodeBook, IsTheUsersTheSitesOrAsTheVariableSays) {
+  FakeSystem system;
+  EXPECT_FALSE(find_node_book(system, ""));
+  system.variables["XDG_STATE_HOME"] = "/s";
+  EXPECT_EQ(find_node_book(system, "")->path, "/s/dllaunch/nodes.jsonl");
+  EXPECT_TRUE(find_node_book(system, "")->own);
+  EXPECT_EQ(find_node_book(system, "/group/nodes.jsonl")->path, "/group/nodes.jsonl");
+  EXPECT_FALSE(find_node_book(system, "/group/nodes.jsonl")->own);
+  system.variables[node_book_variable] = "/mine";
+  EXPECT_EQ(find_node_book(system, "/group/nodes.jsonl")->path, "/mine");
+  system.variables[node_book_variable] = "";
+  EXPECT_FALSE(find_node_book(system, "/group/nodes.jsonl"));
+}
+
+TEST(NodeBook, IsReadAsItWasWritten) {
+  const Place place;
+  EXPECT_THAT(all_in(place.book), IsEmpty()) << "there is none yet";
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1"), late_of("n2")}, now));
+  ASSERT_TRUE(write_into_node_book(place.book, {failure_of("n3")}, now));
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), late_of("n2"), failure_of("n3")));
+  struct stat file {};
+  ASSERT_EQ(stat(place.book.path.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600u) << "one's own is no other's to read";
+}
+
+TEST(NodeBook, ATornLineIsEndedByTheNextWriter) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const auto line = line_of(failure_of("n2"));
+  std::ofstream(place.book.path, std::ios::app) << line.substr(0, line.size() / 2);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n3")}, now));
+  const auto read = read_node_book(place.book);
+  ASSERT_TRUE(read);
+  EXPECT_THAT(read->all, ElementsAre(failure_of("n1"), failure_of("n3")));
+  EXPECT_EQ(read->damaged, 1u);
+}
+
+TEST(NodeBook, InAGroupsFolderTheGroupMayWriteIt) {
+  const TemporaryFolder folder;
+  chmod(folder.path().c_str(), 02770);
+  const NodeBook book{folder.path() + "/nodes.jsonl", /*own=*/false};
+  const auto mask = umask(077);
+  const auto written = append_to_node_book(book, {failure_of("n1")}, now, /*compact_at=*/0);
+  umask(mask);
+  ASSERT_TRUE(written);
+  struct stat file {};
+  ASSERT_EQ(stat(book.path.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0660u) << "also when it was compacted";
+}
+
+TEST(NodeBook, FollowsNoLinkAndWaitsForNoPipe) {
+  const TemporaryFolder folder;
+  const NodeBook link{folder.path() + "/link", /*own=*/false};
+  ASSERT_EQ(symlink("/dev/null", link.path.c_str()), 0);
+  EXPECT_FALSE(append_to_node_book(link, {failure_of("n1")}, now));
+  const NodeBook pipe{folder.path() + "/pipe", /*own=*/false};
+  ASSERT_EQ(mkfifo(pipe.path.c_str(), 0600), 0);
+  EXPECT_FALSE(append_to_node_book(pipe, {failure_of("n1")}, now));
+  EXPECT_FALSE(read_node_book(pipe));
+  const NodeBook nowhere{folder.path() + "/none/nodes.jsonl", /*own=*/false};
+  const auto refused = append_to_node_book(nowhere, {failure_of("n1")}, now);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr(nowhere.path + ": No such file"));
+}
+
+/// The file may grow by so many bytes and no further: one write is cut there, as on a full disk.
+TEST(NodeBook, AFullDiskLeavesAWholeLineOrOneThatIsSkipped) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const auto begin = text_of(place.book.path);
+  const auto line = line_of(failure_of("n2"));
+  for (std::size_t room = 0; room <= line.size(); ++room) {
+    std::ofstream(place.book.path, std::ios::binary) << begin;
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit most{.rlim_cur = begin.size() + room, .rlim_max = RLIM_INFINITY};
+      setrlimit(RLIMIT_FSIZE, &most);
+      _exit(append_to_node_book(place.book, {failure_of("n2")}, now) ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), room == line.size() ? 0 : 1) << room;
+    ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n3")}, now));
+    const bool whole = room + 1 >= line.size();  // but for its newline, which the next one writes
+    const auto all = all_in(place.book);
+    ASSERT_EQ(all.size(), whole ? 3u : 2u) << room;
+    EXPECT_EQ(all.front(), failure_of("n1"));
+    EXPECT_EQ(all.back(), failure_of("n3"));
+  }
+}
+
+TEST(NodeBook, AFullDiskKeepsTheBook) {
+  const TemporaryFolder folder;
+  if (geteuid() != 0 || mount("small", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "only root may mount a small disk";
+  const NodeBook book{folder.path() + "/nodes.jsonl", /*own=*/false};
+  std::size_t written = 0;
+  // Compaction finds no room for a second file either.
+  while (append_to_node_book(book, {failure_of(fmt::format("n{}", written))}, now, 50'000))
+    ++written;
+  EXPECT_GT(written, 200u);
+  const auto all = all_in(book);
+  EXPECT_GE(all.size(), written);
+  for (std::size_t i = 0; i < written; ++i) ASSERT_EQ(all[i].nodes, fmt::format("n{}", i));
+  EXPECT_EQ(umount2(folder.path().c_str(), MNT_DETACH), 0);
+}
+
+/// A process that holds the lock and does not go on, as a stopped one or a dead client.
+class LockHolder {
+ public:
+  explicit LockHolder(const std::string& path) {
+    pid_ = fork();
+    if (pid_ == 0) {
+      struct flock whole {};
+      whole.l_type = F_WRLCK;
+      const int fd = open(path.c_str(), O_RDWR);
+      if (fcntl(fd, F_OFD_SETLK, &whole) == 0) std::ofstream(path + ".locked");
+      while (true) pause();
+    }
+    while (!fs::exists(path + ".locked")) std::this_thread::sleep_for(1ms);
+  }
+  ~LockHolder() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST(NodeBook, ALockThatIsNotGivenBackHoldsUpNobodyForLong) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const LockHolder holder(place.book.path);
+  const auto begun = std::chrono::steady_clock::now();
+  // It is not compacted without the lock, however large.
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now, /*compact_at=*/0));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s);
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
+}
+
+TEST(NodeBook, IsCompactedWhenItHasGrown) {
+  const Place place;
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(append_to_node_book(place.book, {late_of("n1")}, now + i, never));
+  auto newest = late_of("n1");
+  newest.time += 1;
+  ASSERT_TRUE(append_to_node_book(place.book, {newest}, now, /*compact_at=*/1000));
+  const auto all = all_in(place.book);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].value, 2) << "the same line many times is one";
+  const auto left = fs::path(place.book.path).parent_path();
+  EXPECT_EQ(std::distance(fs::directory_iterator(left), {}), 1) << "no temporary file";
+}
+
+/// A writer that appends until it is killed, and notes what it was told is written.
+pid_t start_writer(const NodeBook& book, const std::string& name, const std::string& notes,
+                   std::size_t compact_at) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  const int told = open((notes + "/" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const int tried = open((notes + "/tried-" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  auto one = late_of(name);
+  for (int i = 0;; ++i) {
+    one.run = fmt::format("{} {}", getpid(), i);  // no line twice
+    if (write(tried, "x", 1) != 1) _exit(1);
+    if (!append_to_node_book(book, {one}, now, compact_at)) _exit(1);
+    if (write(told, "x", 1) != 1) _exit(1);
+  }
+}
+
+/// Lateness is summed, so that compaction may do its work and every line still counts.
+TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
+  const Place place;
+  const TemporaryFolder notes;
+  constexpr std::size_t often = 4000;
+  const std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
+  std::map<std::string, pid_t> writers;
+  std::map<std::string, int> kills;
+  for (const auto& name : names)
+    writers[name] = start_writer(place.book, name, notes.path(), often);
+  std::mt19937 random(6);
+  const auto until = std::chrono::steady_clock::now() + (full_tier() ? 60s : 3s);
+  while (std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 15'000));
+    const auto& name = names[random() % names.size()];
+    kill(writers[name], SIGKILL);
+    int status = 0;
+    waitpid(writers[name], &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "an append was refused";
+    ++kills[name];
+    writers[name] = start_writer(place.book, name, notes.path(), often);
+  }
+  for (const auto& [name, pid] : writers) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    ++kills[name];
+  }
+  const auto read = read_node_book(place.book);
+  ASSERT_TRUE(read);
+  std::map<std::string, double> sums;
+  for (const auto& one : read->all) sums[one.nodes] += one.value;
+  int all_kills = 0;
+  for (const auto& name : names) {
+    const auto told = static_cast<double>(text_of(notes.path() + "/" + name).size());
+    const auto tried = static_cast<double>(text_of(notes.path() + "/tried-" + name).size());
+    EXPECT_GT(told, 5) << name;
+    EXPECT_GE(sums[name], told) << "nothing is lost";
+    EXPECT_LE(sums[name], tried) << "nothing counts twice";
+    all_kills += kills[name];
+  }
+  EXPECT_LE(read->damaged, static_cast<std::size_t>(all_kills));
+  EXPECT_LT(fs::file_size(place.book.path), 3 * often) << "it was compacted";
+  RecordProperty("kills", all_kills);
+  RecordProperty("appended", static_cast<int>(sums["n1"] + sums["n2"] + sums["n3"] + sums["n4"]));
+}
+
+}  // namespace
+}  // namespace dllaunch
