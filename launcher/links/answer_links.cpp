@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 
 #include "launcher/links/link_messages.hpp"
 #include "launcher/links/link_pull.hpp"
@@ -48,6 +49,12 @@ class Orders {
   std::string text_ = {};
 };
 
+/// At once: the answer is waited for.
+void say(System& system, const LinkReply& reply) {
+  system.print(to_line(reply));
+  std::fflush(stdout);
+}
+
 /// The address of the interface that NCCL_SOCKET_IFNAME names; empty if none is named.
 Result<std::string> wanted_address(System& system) {
   const auto wanted = system.environment("NCCL_SOCKET_IFNAME").value_or("");
@@ -75,7 +82,7 @@ Result<Ok> answer_links(System& system, const std::string& task_text) {
   if (!address) return address.error();
   const auto port = serve_links(secret);
   if (!port) return port.error();
-  system.print(to_line(LinkReply{.host = host, .door = LinkDoor{*address, *port}}));
+  say(system, {.host = host, .door = LinkDoor{*address, *port}});
 
   Orders orders(Clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(
                                    std::chrono::duration<double>(std::min(task->seconds, 3600.0))));
@@ -97,7 +104,7 @@ Result<Ok> answer_links(System& system, const std::string& task_text) {
       LinkReply reply{.host = host, .order = call->order, .data = {.pull = pull}};
       pull_data(known, secret, {.transfer = std::chrono::milliseconds(call->milliseconds)},
                 reply.data);
-      system.print(to_line(reply));
+      say(system, reply);
     }
   }
   return Ok{};
