@@ -29,8 +29,7 @@ double mad_of(std::vector<double> values, double median) {
 std::string file_name_of(System& system) {
   auto name = system.environment("SLURM_CLUSTER_NAME").value_or("");
   std::ranges::replace_if(
-      name,
-      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
+      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
   return (name.empty() ? "cluster" : name.substr(0, 64)) + ".json";
 }
 
@@ -55,9 +54,8 @@ LinkBaseline baseline_of(const std::vector<PastLinks>& past, const PastLinks& no
     rates.push_back(one.gbit_per_s);
     times.push_back(one.us);
   }
-  LinkBaseline baseline{.measurements = rates.size(),
-                        .gbit_per_s = median_of(rates),
-                        .us = median_of(times)};
+  LinkBaseline baseline{
+      .measurements = rates.size(), .gbit_per_s = median_of(rates), .us = median_of(times)};
   baseline.gbit_per_s_mad = mad_of(rates, baseline.gbit_per_s);
   baseline.us_mad = mad_of(times, baseline.us);
   if (baseline.measurements < fewest_to_compare) return baseline;

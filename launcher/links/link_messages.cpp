@@ -104,7 +104,8 @@ std::string to_line(const LinkReply& reply) {
   auto& why = shorter.data.why;
   why = printable(why);
   why.erase(std::min(why.size(), longest_why));
-  std::ranges::replace_if(why, [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(
+      why, [](char c) { return c < ' ' || c > '~'; }, '?');
   return line_of(write_fields(shorter));
 }
 
@@ -114,7 +115,8 @@ std::optional<LinkReply> link_reply_from(std::string_view line, std::size_t host
   reply.data.pull.to = reply.host;
   reply.data.why = printable(reply.data.why);
   if (reply.door) reply.door->address = printable(reply.door->address);
-  const bool sound = reply.host < hosts && reply.data.pull.from < hosts &&
+  const bool itself = !reply.door && reply.data.pull.from == reply.host;
+  const bool sound = reply.host < hosts && reply.data.pull.from < hosts && !itself &&
                      reply.order <= most_orders && is_number(reply.data.gbit_per_s) &&
                      is_number(reply.data.us);
   return sound ? std::optional(reply) : std::nullopt;

@@ -166,9 +166,8 @@ void pull_data(const std::vector<SocketAddress>& addresses, const std::string& s
     return;
   }
   data.us = round_trip_us(line);
-  data.gbit_per_s = data.us > 0 && line.say("g")
-                        ? rate_of(line, limits.transfer, limits.patience)
-                        : 0;
+  data.gbit_per_s =
+      data.us > 0 && line.say("g") ? rate_of(line, limits.transfer, limits.patience) : 0;
   if (data.gbit_per_s <= 0) data.why = "a short message arrived, but data did not";
 }
 

@@ -69,8 +69,7 @@ class Words {
       const double score = score_of({.gbit_per_s = way.gbit_per_s, .us = way.us}, usual_);
       times = std::max(times, 1 / std::max(1e-6, score));
     }
-    const auto usual =
-        fmt::format("{}, {}", gbit(usual_.gbit_per_s), microseconds(usual_.us));
+    const auto usual = fmt::format("{}, {}", gbit(usual_.gbit_per_s), microseconds(usual_.us));
     if (broken) return fmt::format("measured {} times; other pairs have {}", draws, usual);
     return fmt::format("{:.1f} times as slow as other pairs at the same time ({}); the best of {}",
                        times, usual, draws);
@@ -105,8 +104,8 @@ class Additions {
   void show(const std::string& host, const std::string& value) {
     auto* node = verdict_on(report_, host);
     if (node == nullptr) return;
-    const bool has = std::ranges::any_of(
-        node->checks, [](const auto& check) { return check.name == "links"; });
+    const bool has =
+        std::ranges::any_of(node->checks, [](const auto& check) { return check.name == "links"; });
     if (!has) node->checks.push_back({.name = "links", .value = value});
   }
 
@@ -117,9 +116,8 @@ class Additions {
 void add_slow(Additions& add, const LinkMeasurement& measured, const SlowLink& link) {
   const Words words(measured);
   const auto& hosts = measured.hosts;
-  PreflightResult result{.level = Level::fail,
-                         .value = words.seen(link),
-                         .why = words.compared(link)};
+  PreflightResult result{
+      .level = Level::fail, .value = words.seen(link), .why = words.compared(link)};
   if (link.kind == SlowKind::host) {
     result.value += " " + fmt::format("(with {})", words.of(link.b));
     result.fix = "leave the node out; check its network card, cable and switch port";
@@ -136,7 +134,8 @@ void add_slow(Additions& add, const LinkMeasurement& measured, const SlowLink& l
   } else {
     result.item = fmt::format("{} with {}", words.of(link.a), words.of(link.b));
     result.why += "; both groups are fast within";
-    result.fix = "ask for nodes of one switch (#SBATCH --switches=1); check the uplinks between them";
+    result.fix =
+        "ask for nodes of one switch (#SBATCH --switches=1); check the uplinks between them";
     for (const auto host : link.a) add.fail(hosts[host], result, false);
   }
 }
@@ -215,16 +214,14 @@ std::string render_links(const LinkMeasurement& measured, const LinkBaseline& ba
   };
   row("all busy", verdict.under_load);
   if (baseline.measurements > 0)
-    row(fmt::format("{} earlier times", baseline.measurements),
-        {baseline.gbit_per_s, baseline.us});
+    row(fmt::format("{} earlier times", baseline.measurements), {baseline.gbit_per_s, baseline.us});
   if (!verdict.slow.empty()) row("few busy", verdict.usual);
   for (const auto& link : verdict.slow) {
     const auto cell = [](const SlowDirection& way) {
       return !way.why.empty() ? "nothing" : gbit(way.gbit_per_s) + (way.slow ? " !" : "");
     };
     rows.push_back({words.of(link.a) + " - " + words.of(link.b), cell(link.sends),
-                    cell(link.receives),
-                    microseconds(std::max(link.sends.us, link.receives.us))});
+                    cell(link.receives), microseconds(std::max(link.sends.us, link.receives.us))});
   }
   return table_text(rows) + fmt::format("{} pairs of {} nodes in {:.1f} s\n", verdict.pairs,
                                         measured.hosts.size(), measured.seconds);

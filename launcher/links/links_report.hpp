@@ -1,4 +1,5 @@
-// The measured links as a table, as JSON, and as a check of each node in a pre-flight's report. Pure.
+// The measured links as a table, as JSON, and as a check of each node in a pre-flight's report.
+// Pure.
 #pragma once
 
 #include <string>
@@ -19,9 +20,9 @@ void add_links(PreflightReport& report, const LinkMeasurement& measured,
 /// A line for the usual link, and for each that is slow.
 std::string render_links(const LinkMeasurement& measured, const LinkBaseline& baseline);
 
-/// {"hosts", "pairs", "seconds", "usual": {"gbit_per_s", "us"}, "under_load": {...}, "slow": [{"kind":
-/// "host|pair|group", "hosts": [], "with": [], "sends": {"gbit_per_s", "us", "why"} | null,
-/// "receives"}], "unsure": [], "silent": [], "cut_off": [], "baseline": {"measurements",
+/// {"hosts", "pairs", "seconds", "usual": {"gbit_per_s", "us"}, "under_load": {...}, "slow":
+/// [{"kind": "host|pair|group", "hosts": [], "with": [], "sends": {"gbit_per_s", "us", "why"} |
+/// null, "receives"}], "unsure": [], "silent": [], "cut_off": [], "baseline": {"measurements",
 /// "gbit_per_s", "gbit_per_s_mad", "us", "us_mad", "slow", "late"}, "links": [{"from", "to",
 /// "gbit_per_s", "us", "why"}]}; "links": the best measurement of each direction
 Json to_json(const LinkMeasurement& measured, const LinkBaseline& baseline);

@@ -33,7 +33,7 @@ constexpr milliseconds single_transfer(60);
 constexpr milliseconds order_patience(2200);
 /// After the first host has answered. srun's standard input waits for all.
 constexpr milliseconds patience_for_others(2500);
-constexpr milliseconds time_to_end(400);
+constexpr milliseconds time_to_end(1300);
 
 /// srun and the hosts' processes.
 struct Talk {
@@ -57,10 +57,8 @@ Result<Talk> start(System& system, const LinkRequest& request, std::vector<std::
   const auto env = system.find_program("env");
   if (!env) return Error{ErrorKind::unavailable, "there is no env in PATH", ""};
   const auto left = std::chrono::duration<double>(deadline - Clock::now()).count();
-  const LinkTask task{.hosts = hosts,
-                      .host_suffix = request.host_suffix,
-                      .mark = new_nonce(),
-                      .seconds = left + 1};
+  const LinkTask task{
+      .hosts = hosts, .host_suffix = request.host_suffix, .mark = new_nonce(), .seconds = left + 1};
   // srun passes the environment on.
   setenv(preflight_secret, new_secret().c_str(), 1);
   auto argv = argv_of({.job = request.job_id,
@@ -95,6 +93,17 @@ Doors greet(Talk& talk, Clock::time_point deadline) {
   return doors;
 }
 
+/// The hosts' processes end when their input does. Of one that hangs srun is told to end it.
+void end(Talk& talk) {
+  constexpr milliseconds patience(600);
+  talk.srun.say_no_more();
+  for (const bool ask : {false, true}) {
+    if (ask && !talk.srun.ended()) talk.srun.send(SIGTERM);
+    const auto until = Clock::now() + patience;
+    while (talk.srun.hear(until)) continue;
+  }
+}
+
 class Measuring {
  public:
   Measuring(Talk& talk, Doors doors, Clock::time_point deadline)
@@ -115,10 +124,10 @@ class Measuring {
 
  private:
   bool carry_out(const LinkOrder& order) {
-    LinkCall call{.order = ++number_,
-                  .milliseconds = static_cast<int>(
-                      (order.round ? round_transfer : single_transfer).count()),
-                  .pulls = order.pulls};
+    LinkCall call{
+        .order = ++number_,
+        .milliseconds = static_cast<int>((order.round ? round_transfer : single_transfer).count()),
+        .pulls = order.pulls};
     survey_.done.push_back({.order = order});
     if (!order.pulls.empty() && !talk_.srun.say(to_line(call))) return false;
     std::set<std::size_t> awaited;
@@ -193,16 +202,14 @@ Result<LinkMeasurement> measure_links(System& system, const LinkRequest& request
     if (complaint.empty()) complaint = talk->complaint;
     if (doors.size() == hosts.size()) {
       auto survey = Measuring(*talk, std::move(doors), deadline).finish();
-      talk->srun.say_no_more();
-      while (talk->srun.hear(deadline + time_to_end / 2)) continue;
+      end(*talk);
       LinkMeasurement measured{.hosts = request.hosts};
       measured.survey = renumbered(std::move(survey), request.hosts, hosts);
       measured.verdict = judge_links(measured.survey);
       measured.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       return measured;
     }
-    talk->srun.say_no_more();
-    talk->srun.send(SIGTERM);
+    end(*talk);
     std::vector<std::string> there;
     for (const auto& [host, door] : doors) there.push_back(hosts[host]);
     hosts = std::move(there);

@@ -82,7 +82,8 @@ void add_controls(LinkOrder& order, const Standing& standing, const Counts& coun
   // If every pair has a suspected host, any fast pair has to do.
   if (pairs.empty()) pairs.assign(standing.fast.begin(), standing.fast.end());
   if (pairs.empty()) return;
-  std::ranges::rotate(pairs, pairs.begin() + static_cast<std::ptrdiff_t>(counts.orders % pairs.size()));
+  std::ranges::rotate(pairs,
+                      pairs.begin() + static_cast<std::ptrdiff_t>(counts.orders % pairs.size()));
   for (auto pair : pairs) {
     if (order.pulls.size() >= order.controls_from + most) return;
     if (busy.contains(pair.to) || busy.contains(pair.from)) continue;
@@ -111,8 +112,8 @@ std::optional<LinkOrder> next_order(const LinkSurvey& survey, const Standing& st
     const auto in = evidence_on(survey, standing, a, b);
     if (!out.open() && !in.open()) continue;
     const bool outwards = out.open() && (!in.open() || out.draws <= in.draws);
-    if (const auto pull = outwards ? least_measured(b, a, counts, busy)
-                                   : least_measured(a, b, counts, busy))
+    if (const auto pull =
+            outwards ? least_measured(b, a, counts, busy) : least_measured(a, b, counts, busy))
       add(order, *pull, busy);
   }
   if (order.pulls.empty()) return std::nullopt;

@@ -90,7 +90,9 @@ class Groups {
     while (above_[host] != host) host = above_[host] = above_[above_[host]];
     return host;
   }
-  void unite(std::size_t a, std::size_t b) { above_[std::max(of(a), of(b))] = std::min(of(a), of(b)); }
+  void unite(std::size_t a, std::size_t b) {
+    above_[std::max(of(a), of(b))] = std::min(of(a), of(b));
+  }
 
   /// The largest first; of equal ones the one with the first host.
   std::vector<std::vector<std::size_t>> all(const std::set<std::size_t>& without) {
@@ -119,8 +121,8 @@ void suspect_pairs(std::vector<Pair> slow, const std::map<std::size_t, std::size
       ++counts[a];
       ++counts[b];
     }
-    const auto worst = std::ranges::max_element(
-        counts, {}, [](const auto& entry) { return entry.second; });
+    const auto worst =
+        std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
     const auto [host, count] = *worst;
     if (count < 3 || 2 * count < pairs_of.at(host)) break;
     Suspicion suspicion{.a = {host}, .b = {}};
@@ -209,7 +211,8 @@ Standing standing_of(const LinkSurvey& survey) {
   standing.main = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i)
     standing.suspicions.push_back({parts[i], standing.main});
-  std::erase_if(slow, [&](const Pair& pair) { return groups.of(pair.first) != groups.of(pair.second); });
+  std::erase_if(slow,
+                [&](const Pair& pair) { return groups.of(pair.first) != groups.of(pair.second); });
   suspect_pairs(std::move(slow), pairs_of, standing.suspicions);
   return standing;
 }

@@ -11,8 +11,8 @@
 
 namespace dllaunch {
 
-/// Below this part of the usual speed a link is slow: a link that has lost half of its lanes, or has
-/// fallen back to half its rate, is at 0.5. Links of one kind differ by some percent.
+/// Below this part of the usual speed a link is slow: a link that has lost half of its lanes, or
+/// has fallen back to half its rate, is at 0.5. Links of one kind differ by some percent.
 constexpr double slow_below = 0.6;
 /// A link is also slow if its round trip takes more than `late_times` the usual one and `late_us`:
 /// a process that waits for its CPU is late by less than that.
@@ -34,8 +34,9 @@ struct LinkRecord {
   PulledData best = {};  // the one with that score
 };
 
-/// `a` and `b` are suspected of a slow path between them. One host in `a` and all others in `b`: the
-/// host itself. One host in each: this pair. Otherwise: two groups, of which each is fast within.
+/// `a` and `b` are suspected of a slow path between them. One host in `a` and all others in `b`:
+/// the host itself. One host in each: this pair. Otherwise: two groups, of which each is fast
+/// within.
 struct Suspicion {
   std::vector<std::size_t> a = {};
   std::vector<std::size_t> b = {};
@@ -62,15 +63,15 @@ constexpr int most_draws = 12;
 constexpr int fewest_controls = 4;
 
 struct Standing {
-  /// Of the rounds: five sixths of the way up their medians, since load may spoil a round, and a slow
-  /// path between groups most of them. Of the later orders: the controls' upper
-  /// quartile, as load only slows down.
+  /// Of the rounds: five sixths of the way up their medians, since load may spoil a round, and a
+  /// slow path between groups most of them. Of the later orders: the controls' upper quartile, as
+  /// load only slows down.
   UsualLink in_rounds = {};
   UsualLink in_controls = {};  // as in_rounds if there is none
   int controls = 0;
   int draws_for_slow = fewest_draws;
   std::map<Pull, LinkRecord> links = {};
-  std::set<std::size_t> out = {};     // silent, or unreachable for all who tried
+  std::set<std::size_t> out = {};      // silent, or unreachable for all who tried
   std::vector<std::size_t> main = {};  // the largest set of hosts connected by fast pairs
   std::vector<Suspicion> suspicions = {};
   std::set<Pull> fast = {};  // pairs, both ways: to < from

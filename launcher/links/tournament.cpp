@@ -34,8 +34,7 @@ std::vector<LinkOrder> tournament_rounds(std::size_t hosts) {
   for (std::size_t mask = 1; mask < end; ++mask)
     if (!std::has_single_bit(mask)) rounds.push_back(round_of(mask, hosts));
   const auto once = rounds.size();
-  while (once > 0 && rounds.size() < fewest_rounds)
-    rounds.push_back(rounds[rounds.size() - once]);
+  while (once > 0 && rounds.size() < fewest_rounds) rounds.push_back(rounds[rounds.size() - once]);
   return rounds;
 }
 

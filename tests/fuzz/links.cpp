@@ -1,10 +1,10 @@
-// What the hosts of a job say while their links are measured, what is said to them, and what earlier
-// measurements left behind.
+// What the hosts of a job say while their links are measured, what is said to them, and what
+// earlier measurements left behind.
+#include "launcher/base/split.hpp"
 #include "launcher/links/link_history.hpp"
 #include "launcher/links/link_messages.hpp"
 #include "launcher/links/links_report.hpp"
 #include "launcher/links/next_order.hpp"
-#include "launcher/base/split.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 namespace {
@@ -51,8 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       again.pop_back();
       must_hold(link_reply_from(again, hosts).has_value(), "what was written is read");
       if (survey.done.empty()) survey.done.push_back({});
-      survey.done.back().pulled.push_back(reply->data);
-      if (reply->data.pull.to == reply->data.pull.from) survey.done.back().pulled.pop_back();
+      if (!reply->door) survey.done.back().pulled.push_back(reply->data);
     }
   }
   expect_a_verdict(std::move(survey));

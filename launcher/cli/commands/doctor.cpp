@@ -55,12 +55,13 @@ struct MeasuredLinks {
 
 /// Measures the nodes that have answered the pre-flight, and adds what is found to its report.
 /// nullopt: there is no pair of nodes.
-Result<std::optional<MeasuredLinks>> measure_network(System& system, const PreflightRequest& request,
+Result<std::optional<MeasuredLinks>> measure_network(System& system,
+                                                     const PreflightRequest& request,
                                                      PreflightReport& report) {
   LinkRequest asked{.job_id = request.job_id, .hosts = {}, .host_suffix = request.host_suffix};
   for (const auto& node : report.nodes) {
-    const bool silent = std::ranges::any_of(
-        node.checks, [](const auto& check) { return check.name == "answer"; });
+    const bool silent =
+        std::ranges::any_of(node.checks, [](const auto& check) { return check.name == "answer"; });
     if (!silent) asked.hosts.push_back(node.node);
   }
   if (asked.hosts.size() < 2) return std::optional<MeasuredLinks>();

@@ -15,8 +15,8 @@ namespace {
 std::vector<PastLinks> earlier(std::size_t count, std::size_t hosts = 8) {
   std::vector<PastLinks> past;
   for (std::size_t i = 0; i < count; ++i)
-    past.push_back({.time = 1, .hosts = hosts, .gbit_per_s = 9 + 0.1 * static_cast<double>(i % 3),
-                    .us = 30});
+    past.push_back(
+        {.time = 1, .hosts = hosts, .gbit_per_s = 9 + 0.1 * static_cast<double>(i % 3), .us = 30});
   return past;
 }
 

@@ -41,9 +41,8 @@ TEST(LinkMessages, CallsAreReadAsWritten) {
 }
 
 TEST(LinkMessages, RepliesAreReadAsWritten) {
-  const LinkReply reply{.host = 3,
-                        .order = 7,
-                        .data = {.pull = {3, 2}, .gbit_per_s = 9.41, .us = 31.5, .why = ""}};
+  const LinkReply reply{
+      .host = 3, .order = 7, .data = {.pull = {3, 2}, .gbit_per_s = 9.41, .us = 31.5, .why = ""}};
   auto line = to_line(reply);
   line.pop_back();
   const auto again = link_reply_from(line, 4);

@@ -34,8 +34,7 @@ TEST(LinkVerdict, NamesTheSlowHostAndItsDirection) {
   for (const std::size_t hosts : {3, 4, 5, 8, 16, 33, 64}) {
     for (const std::size_t host : {std::size_t{0}, hosts / 2, hosts - 1}) {
       const auto name = "host " + std::to_string(host);
-      EXPECT_EQ(found_in({.hosts = hosts, .part = slow_host(host, 0.5)}),
-                name + " sends receives");
+      EXPECT_EQ(found_in({.hosts = hosts, .part = slow_host(host, 0.5)}), name + " sends receives");
       EXPECT_EQ(found_in({.hosts = hosts, .part = slow_host(host, 0.3, true, false)}),
                 name + " sends");
       EXPECT_EQ(found_in({.hosts = hosts, .part = slow_host(host, 0.1, false, true)}),
@@ -47,7 +46,10 @@ TEST(LinkVerdict, NamesTheSlowHostAndItsDirection) {
 TEST(LinkVerdict, NamesTheSlowPair) {
   for (const std::size_t hosts : {4, 8, 16}) {
     EXPECT_EQ(found_in({.hosts = hosts,
-                        .part = [](const Pull& pull) { return pull == Pull{3, 1} ? 0.4 : 1; }}),
+                        .part =
+                            [](const Pull& pull) {
+                              return pull == Pull{3, 1} ? 0.4 : 1;
+                            }}),
               "pair 1-3 sends");
   }
 }
@@ -77,23 +79,24 @@ TEST(LinkVerdict, AnOversubscribedTreeIsFine) {
 }
 
 TEST(LinkVerdict, NamesTheHostThatIsLate) {
-  EXPECT_EQ(found_in({.hosts = 8,
-                      .later_us = [](const Pull& pull) {
-                        return pull.to == 2 || pull.from == 2 ? 5000.0 : 0;
-                      }}),
-            "host 2 sends receives");
+  EXPECT_EQ(
+      found_in({.hosts = 8,
+                .later_us =
+                    [](const Pull& pull) { return pull.to == 2 || pull.from == 2 ? 5000.0 : 0; }}),
+      "host 2 sends receives");
 }
 
 TEST(LinkVerdict, NamesWhoIsSilentCutOffOrUnreachable) {
   EXPECT_EQ(found_in({.hosts = 8, .silent = {5}}), "silent 5");
   EXPECT_EQ(found_in({.hosts = 8, .part = slow_host(6, 0)}), "cut off 6");
   EXPECT_EQ(found_in({.hosts = 8,
-                      .part = [](const Pull& pull) {
-                        return std::min(pull.to, pull.from) == 2 &&
-                                       std::max(pull.to, pull.from) == 7
-                                   ? 0.0
-                                   : 1;
-                      }}),
+                      .part =
+                          [](const Pull& pull) {
+                            return std::min(pull.to, pull.from) == 2 &&
+                                           std::max(pull.to, pull.from) == 7
+                                       ? 0.0
+                                       : 1;
+                          }}),
             "pair 2-7 sends receives");
   EXPECT_EQ(found_in({.hosts = 2, .part = [](const Pull&) { return 0.0; }}),
             "pair 1-0 sends receives");
@@ -112,8 +115,9 @@ TEST(LinkVerdict, NamesSeveral) {
 
 /// A host that is slow with four of seven partners is named once, with them.
 TEST(LinkVerdict, AHostThatIsSlowWithMostIsNamedOnce) {
-  const auto survey = survey_of(
-      {.hosts = 8, .part = [](const Pull& pull) { return pull.from == 1 && pull.to > 3 ? 0.3 : 1; }});
+  const auto survey = survey_of({.hosts = 8, .part = [](const Pull& pull) {
+                                   return pull.from == 1 && pull.to > 3 ? 0.3 : 1;
+                                 }});
   ASSERT_EQ(survey.verdict.slow.size(), 1u) << words_of(survey.verdict);
   EXPECT_EQ(survey.verdict.slow[0].b, (std::vector<std::size_t>{4, 5, 6, 7}));
 }
@@ -123,17 +127,16 @@ TEST(LinkVerdict, WithoutTimeItIsUnsure) {
   EXPECT_EQ(words_of(survey.verdict), "unsure 4");
 }
 
-/// The processes share two CPUs with others: every fourth measurement gets a tenth of what it should.
+/// The processes share two CPUs with others: every fourth measurement gets a tenth of what it
+/// should.
 TEST(LinkVerdict, UnderLoadItNamesNoneWronglyAndMissesNone) {
   const auto rounds = static_cast<std::size_t>(rounds_here(2000));
   int alarms = 0;
   int missed = 0;
   std::size_t most_orders = 0;
   for (std::size_t seed = 1; seed <= rounds; ++seed) {
-    SimulatedNetwork network{.hosts = 2 + seed % 15,
-                             .noise = 0.2,
-                             .starved = 0.25,
-                             .seed = static_cast<unsigned>(seed)};
+    SimulatedNetwork network{
+        .hosts = 2 + seed % 15, .noise = 0.2, .starved = 0.25, .seed = static_cast<unsigned>(seed)};
     if (network.hosts < 3) network.hosts = 8;
     const auto fine = survey_of(network);
     alarms += fine.verdict.slow.empty() ? 0 : 1;

@@ -15,7 +15,8 @@ using testing::IsEmpty;
 LinkMeasurement measured(const SimulatedNetwork& network) {
   LinkMeasurement measured{.hosts = {}, .survey = {}, .verdict = {}, .seconds = 1.5};
   measured.verdict = survey_of(network).verdict;
-  for (std::size_t i = 1; i <= network.hosts; ++i) measured.hosts.push_back("n" + std::to_string(i));
+  for (std::size_t i = 1; i <= network.hosts; ++i)
+    measured.hosts.push_back("n" + std::to_string(i));
   measured.survey.hosts = network.hosts;
   return measured;
 }
@@ -29,9 +30,8 @@ PreflightReport report_on(const LinkMeasurement& measured, const LinkBaseline& b
 }
 
 TEST(LinksReport, NamesTheSlowHostAndComparesIt) {
-  const auto one = measured({.hosts = 8, .part = [](const Pull& pull) {
-                               return pull.from == 2 ? 0.1 : 1;
-                             }});
+  const auto one =
+      measured({.hosts = 8, .part = [](const Pull& pull) { return pull.from == 2 ? 0.1 : 1; }});
   const auto report = report_on(one);
   EXPECT_THAT(report.exclude, ElementsAre("n3"));
   const auto text = render_preflight(report, false, false);
@@ -48,12 +48,10 @@ TEST(LinksReport, NamesTheSlowHostAndComparesIt) {
 }
 
 TEST(LinksReport, OfAPairLeavesOutTheOneWithoutTheScript) {
-  const auto report = report_on(measured({.hosts = 8, .part = [](const Pull& pull) {
-                                            return pull.to + pull.from == 4 && pull.to != 2 &&
-                                                           pull.to % 4 == 0
-                                                       ? 0.2
-                                                       : 1;
-                                          }}));
+  const auto report = report_on(
+      measured({.hosts = 8, .part = [](const Pull& pull) {
+                  return pull.to + pull.from == 4 && pull.to != 2 && pull.to % 4 == 0 ? 0.2 : 1;
+                }}));
   EXPECT_THAT(report.exclude, ElementsAre("n5"));
   EXPECT_THAT(render_preflight(report, false, false), HasSubstr("FAIL n5  links (n1 with n5): "));
 }
@@ -69,11 +67,10 @@ TEST(LinksReport, BlamesNeitherOfTwoGroups) {
 }
 
 TEST(LinksReport, NamesWhoIsSilentOrCutOff) {
-  const auto report = report_on(measured({.hosts = 8,
-                                          .part = [](const Pull& pull) {
-                                            return pull.to == 1 || pull.from == 1 ? 0.0 : 1;
-                                          },
-                                          .silent = {6}}));
+  const auto report = report_on(
+      measured({.hosts = 8,
+                .part = [](const Pull& pull) { return pull.to == 1 || pull.from == 1 ? 0.0 : 1; },
+                .silent = {6}}));
   EXPECT_THAT(report.exclude, ElementsAre("n7", "n2"));
   const auto text = render_preflight(report, false, false);
   EXPECT_THAT(text, HasSubstr("FAIL n2  links: unreachable"));

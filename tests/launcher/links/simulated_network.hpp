@@ -22,8 +22,8 @@ struct SimulatedNetwork {
   std::function<double(const Pull&)> part = [](const Pull&) { return 1.0; };
   std::function<double(const Pull&)> later_us = [](const Pull&) { return 0.0; };
   std::set<std::size_t> silent = {};
-  double noise = 0.05;   // of the logarithm of a rate
-  double starved = 0;    // the share of measurements that get a tenth of what they should
+  double noise = 0.05;  // of the logarithm of a rate
+  double starved = 0;   // the share of measurements that get a tenth of what they should
   /// In rounds, links between hosts of different leaves share what their uplink has.
   std::size_t leaf = 1000;
   double share_of_uplink = 1;
@@ -82,7 +82,9 @@ inline std::string words_of(const LinkVerdict& verdict) {
     for (const auto host : hosts) all += (all.empty() ? "" : ",") + std::to_string(host);
     return all;
   };
-  const auto add = [&text](const std::string& words) { text += (text.empty() ? "" : "; ") + words; };
+  const auto add = [&text](const std::string& words) {
+    text += (text.empty() ? "" : "; ") + words;
+  };
   for (const auto& link : verdict.slow) {
     std::string words = link.kind == SlowKind::host   ? "host " + list(link.a)
                         : link.kind == SlowKind::pair ? "pair " + list(link.a) + "-" + list(link.b)

@@ -44,7 +44,8 @@ TEST(Tournament, OfManyTakesTheirLogarithm) {
   EXPECT_EQ(tournament_rounds(1000).size(), 10u);
 }
 
-/// Hosts that are next to each other in the list are joined within their half by all rounds but one.
+/// Hosts that are next to each other in the list are joined within their half by all rounds but
+/// one.
 TEST(Tournament, EachRoundHalvesTheHostsAnotherWay) {
   const auto rounds = tournament_rounds(64);
   for (std::size_t bit = 0; bit < rounds.size(); ++bit)
