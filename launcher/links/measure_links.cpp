@@ -11,7 +11,7 @@
 
 #include "launcher/links/link_messages.hpp"
 #include "launcher/links/next_order.hpp"
-#include "launcher/os/conversation.hpp"
+#include "launcher/os/dialogue.hpp"
 #include "launcher/os/own_executable.hpp"
 #include "launcher/preflight/request.hpp"
 #include "launcher/slurm/allocation.hpp"
@@ -37,7 +37,7 @@ constexpr milliseconds time_to_end(1300);
 
 /// srun and the hosts' processes.
 struct Talk {
-  Conversation srun;
+  Dialogue srun;
   std::vector<std::string> hosts = {};
   std::string complaint = {};  // the first line that is none of ours
 
@@ -71,7 +71,7 @@ Result<Talk> start(System& system, const LinkRequest& request, std::vector<std::
                        .grace = std::chrono::seconds(1)},
                       {*program, "doctor", "--links-node", to_text(task)});
   argv.front() = *env;
-  auto srun = Conversation::start(argv);
+  auto srun = Dialogue::start(argv);
   unsetenv(preflight_secret);
   if (!srun) return std::move(srun).error();
   return Talk{.srun = *std::move(srun), .hosts = std::move(hosts)};

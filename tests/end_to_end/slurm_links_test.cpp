@@ -104,7 +104,7 @@ TEST_F(LinksOnSlurm, AllAreFine) {
   const auto shown = measure({"-v"});
   EXPECT_THAT(shown.text, HasSubstr("links     "));
   EXPECT_THAT(shown.text, HasSubstr("6 pairs of 4 nodes in "));
-  EXPECT_THAT(shown.text, HasSubstr("ok   n4  links: "));
+  EXPECT_THAT(shown.text, HasSubstr("OK   n4  links: "));
 }
 
 TEST_F(LinksOnSlurm, NamesTheSlowNode) {

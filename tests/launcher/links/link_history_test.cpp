@@ -37,8 +37,9 @@ TEST(LinkHistory, OnlyWhatIsFarFromUsualIsUnusual) {
 }
 
 TEST(LinkHistory, AClusterThatVariesMayVary) {
-  auto past = earlier(10);
-  for (std::size_t i = 0; i < past.size(); ++i) past[i].gbit_per_s = i % 2 == 0 ? 9 : 4;
+  auto past = earlier(9);
+  for (std::size_t i = 0; i < past.size(); ++i)
+    past[i].gbit_per_s = 4 + 2 * static_cast<double>(i % 3);
   EXPECT_FALSE(baseline_of(past, {.hosts = 8, .gbit_per_s = 2, .us = 30}).slow);
 }
 

@@ -85,7 +85,7 @@ TEST(LinksReport, WarnsIfAllAreSlowerThanBefore) {
   EXPECT_THAT(render_preflight(report, false, false),
               HasSubstr("9 earlier measurements here had 95 Gbit/s, 2 us"));
   EXPECT_THAT(render_links(one, before), HasSubstr("9 earlier times  95 Gbit/s"));
-  EXPECT_THAT(render_preflight(report_on(one), false, true), HasSubstr("ok   n4  links: "));
+  EXPECT_THAT(render_preflight(report_on(one), false, true), HasSubstr("OK   n4  links: "));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "launcher/os/conversation.hpp"
+#include "launcher/os/dialogue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ std::chrono::steady_clock::time_point soon(std::chrono::milliseconds wait = 30s)
   return std::chrono::steady_clock::now() + wait;
 }
 
-Result<Conversation> shell(const std::string& script) {
-  return Conversation::start({"/bin/sh", "-c", script});
+Result<Dialogue> shell(const std::string& script) {
+  return Dialogue::start({"/bin/sh", "-c", script});
 }
 
-TEST(Conversation, AnswersLineByLine) {
+TEST(Dialogue, AnswersLineByLine) {
   auto cat = shell("while read -r line; do echo \"<$line>\"; done; echo bye >&2");
   ASSERT_TRUE(cat) << cat.error().what;
   for (const std::string word : {"one", "two"}) {
@@ -30,7 +30,7 @@ TEST(Conversation, AnswersLineByLine) {
   EXPECT_TRUE(cat->ended());
 }
 
-TEST(Conversation, WaitsNoLongerThanToldTo) {
+TEST(Dialogue, WaitsNoLongerThanToldTo) {
   auto mute = shell("sleep 1000");
   ASSERT_TRUE(mute);
   EXPECT_EQ(mute->hear(soon(50ms)), std::nullopt);
@@ -39,15 +39,15 @@ TEST(Conversation, WaitsNoLongerThanToldTo) {
   EXPECT_FALSE(mute->say(std::string(10'000'000, 'x')));
 }
 
-TEST(Conversation, SurvivesWhoHasGone) {
+TEST(Dialogue, SurvivesWhoHasGone) {
   auto gone = shell("exit 3");
   ASSERT_TRUE(gone);
   EXPECT_EQ(gone->hear(soon()), std::nullopt);
   EXPECT_FALSE(gone->say("anyone?\n"));
 }
 
-TEST(Conversation, SaysWhatCannotBeStarted) {
-  const auto none = Conversation::start({"/no/such/program"});
+TEST(Dialogue, SaysWhatCannotBeStarted) {
+  const auto none = Dialogue::start({"/no/such/program"});
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().what.find("/no/such/program"), std::string::npos);
 }

@@ -11,16 +11,16 @@
 
 namespace dllaunch {
 
-class Conversation {
+class Dialogue {
  public:
   /// `argv[0]`: absolute. What it writes to standard error comes among the lines of its standard
   /// output. unavailable: it cannot be started.
-  static Result<Conversation> start(const std::vector<std::string>& argv);
+  static Result<Dialogue> start(const std::vector<std::string>& argv);
 
-  Conversation(Conversation&& other) noexcept;
-  Conversation& operator=(Conversation&&) = delete;
+  Dialogue(Dialogue&& other) noexcept;
+  Dialogue& operator=(Dialogue&&) = delete;
   /// Closes its input, and kills its group if it still runs.
-  ~Conversation();
+  ~Dialogue();
 
   /// False: it does not read any more, or not fast enough: waits at most a second.
   bool say(std::string_view text);
@@ -32,7 +32,7 @@ class Conversation {
   void send(int signal) const { process_.send(signal); }
 
  private:
-  Conversation(OwnedProcess process, int input, int output)
+  Dialogue(OwnedProcess process, int input, int output)
       : process_(std::move(process)), input_(input), output_(output) {}
 
   OwnedProcess process_;

@@ -1,4 +1,4 @@
-#include "launcher/os/conversation.hpp"
+#include "launcher/os/dialogue.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -30,7 +30,7 @@ int milliseconds_left(Clock::time_point deadline) {
 
 }  // namespace
 
-Result<Conversation> Conversation::start(const std::vector<std::string>& argv) {
+Result<Dialogue> Dialogue::start(const std::vector<std::string>& argv) {
   std::array<int, 2> in = {-1, -1};
   std::array<int, 2> out = {-1, -1};
   const bool piped = pipe2(in.data(), O_CLOEXEC) == 0 && pipe2(out.data(), O_CLOEXEC) == 0;
@@ -52,25 +52,25 @@ Result<Conversation> Conversation::start(const std::vector<std::string>& argv) {
     return std::move(process).error();
   }
   for (const int end : {in[1], out[0]}) fcntl(end, F_SETFL, O_NONBLOCK);
-  return Conversation(*std::move(process), in[1], out[0]);
+  return Dialogue(*std::move(process), in[1], out[0]);
 }
 
-Conversation::Conversation(Conversation&& other) noexcept
+Dialogue::Dialogue(Dialogue&& other) noexcept
     : process_(std::move(other.process_)),
       input_(std::exchange(other.input_, -1)),
       output_(std::exchange(other.output_, -1)),
       heard_(std::move(other.heard_)) {}
 
-Conversation::~Conversation() {
+Dialogue::~Dialogue() {
   close_end(input_);
   close_end(output_);
 }
 
-void Conversation::say_no_more() {
+void Dialogue::say_no_more() {
   close_end(input_);
 }
 
-bool Conversation::say(std::string_view text) {
+bool Dialogue::say(std::string_view text) {
   const auto deadline = Clock::now() + std::chrono::seconds(1);
   // Whoever has gone must not take us along.
   struct sigaction ignore {};
@@ -92,7 +92,7 @@ bool Conversation::say(std::string_view text) {
   return text.empty();
 }
 
-std::optional<std::string> Conversation::hear(Clock::time_point deadline) {
+std::optional<std::string> Dialogue::hear(Clock::time_point deadline) {
   while (true) {
     if (const auto end = heard_.find('\n'); end != std::string::npos) {
       auto line = heard_.substr(0, end);
