@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace dllaunch {
 namespace {
@@ -109,31 +110,49 @@ class Groups {
   std::vector<std::size_t> above_;
 };
 
+bool is_cleared(const LinkSurvey& survey, const Standing& standing, const Suspicion& suspicion) {
+  const auto& [a, b] = suspicion;
+  return evidence_on(survey, standing, a, b).refuted() &&
+         evidence_on(survey, standing, b, a).refuted();
+}
+
 using Pair = std::pair<std::size_t, std::size_t>;
 
-/// Hosts with at least three slow pairs, which are at least half of all their pairs, are suspected
-/// once, with those partners; other pairs one by one.
-void suspect_pairs(std::vector<Pair> slow, const std::map<std::size_t, std::size_t>& pairs_of,
-                   std::vector<Suspicion>& suspicions) {
-  while (!slow.empty()) {
-    std::map<std::size_t, std::size_t> counts;
-    for (const auto& [a, b] : slow) {
-      ++counts[a];
-      ++counts[b];
-    }
-    const auto worst =
-        std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-    const auto [host, count] = *worst;
-    if (count < 3 || 2 * count < pairs_of.at(host)) break;
-    Suspicion suspicion{.a = {host}, .b = {}};
-    for (const auto& [a, b] : slow)
-      if (a == host || b == host) suspicion.b.push_back(a == host ? b : a);
-    suspicions.push_back(std::move(suspicion));
-    std::erase_if(slow, [host = host](const Pair& pair) {
-      return pair.first == host || pair.second == host;
-    });
+/// The host with most slow pairs, if these are three at least and half of all its pairs.
+std::optional<std::size_t> host_with_most(const std::vector<Pair>& slow,
+                                          const std::map<std::size_t, std::size_t>& pairs_of) {
+  std::map<std::size_t, std::size_t> counts;
+  for (const auto& [a, b] : slow) {
+    ++counts[a];
+    ++counts[b];
   }
-  for (const auto& [a, b] : slow) suspicions.push_back({{a}, {b}});
+  const auto worst =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  if (worst == counts.end() || worst->second < 3) return std::nullopt;
+  return 2 * worst->second < pairs_of.at(worst->first) ? std::nullopt : std::optional(worst->first);
+}
+
+/// Hosts with most of their pairs slow are suspected once, with those partners; other pairs one by
+/// one, and also those of a host that some partner has cleared.
+void suspect_pairs(const LinkSurvey& survey, std::vector<Pair> slow,
+                   const std::map<std::size_t, std::size_t>& pairs_of, Standing& standing) {
+  std::vector<Pair> single;
+  while (const auto host = host_with_most(slow, pairs_of)) {
+    Suspicion suspicion{.a = {*host}, .b = {}};
+    std::vector<Pair> pairs;
+    for (const auto& pair : slow) {
+      if (pair.first != *host && pair.second != *host) continue;
+      pairs.push_back(pair);
+      suspicion.b.push_back(pair.first == *host ? pair.second : pair.first);
+    }
+    std::erase_if(slow, [&](const Pair& pair) { return std::ranges::count(pairs, pair) > 0; });
+    if (is_cleared(survey, standing, suspicion))
+      single.insert(single.end(), pairs.begin(), pairs.end());
+    else
+      standing.suspicions.push_back(std::move(suspicion));
+  }
+  single.insert(single.end(), slow.begin(), slow.end());
+  for (const auto& [a, b] : single) standing.suspicions.push_back({{a}, {b}});
 }
 
 }  // namespace
@@ -200,10 +219,7 @@ Standing standing_of(const LinkSurvey& survey) {
   }
   auto parts = groups.all(standing.out);
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto cleared = [&](const auto& to, const auto& from) {
-      return evidence_on(survey, standing, to, from).refuted();
-    };
-    if (cleared(parts[0], parts[i]) && cleared(parts[i], parts[0]))
+    if (is_cleared(survey, standing, {parts[0], parts[i]}))
       groups.unite(parts[0].front(), parts[i].front());
   }
   parts = groups.all(standing.out);
@@ -213,7 +229,7 @@ Standing standing_of(const LinkSurvey& survey) {
     standing.suspicions.push_back({parts[i], standing.main});
   std::erase_if(slow,
                 [&](const Pair& pair) { return groups.of(pair.first) != groups.of(pair.second); });
-  suspect_pairs(std::move(slow), pairs_of, standing.suspicions);
+  suspect_pairs(survey, std::move(slow), pairs_of, standing);
   return standing;
 }
 

@@ -34,6 +34,7 @@ struct SimulatedSurvey {
   LinkVerdict verdict = {};
   std::size_t orders = 0;
   std::size_t rounds = 0;
+  LinkSurvey survey = {};
 };
 
 inline SimulatedSurvey survey_of(const SimulatedNetwork& network, std::size_t most_orders = 500) {
@@ -71,6 +72,7 @@ inline SimulatedSurvey survey_of(const SimulatedNetwork& network, std::size_t mo
     survey.done.push_back(std::move(done));
   }
   result.verdict = judge_links(survey);
+  result.survey = std::move(survey);
   return result;
 }
 
