@@ -130,7 +130,7 @@ TEST(LinkVerdict, WithoutTimeItIsUnsure) {
 /// The processes share two CPUs with others: every fourth measurement gets a tenth of what it
 /// should.
 TEST(LinkVerdict, UnderLoadItNamesNoneWronglyAndMissesNone) {
-  const auto rounds = static_cast<std::size_t>(rounds_here(full_tier() ? 4000 : 400));
+  const auto rounds = static_cast<std::size_t>(rounds_here(full_tier() ? 4000 : 200));
   int alarms = 0;
   int missed = 0;
   std::size_t most_orders = 0;
