@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "support/network/proof.hpp"
@@ -114,26 +115,29 @@ double round_trip_us(const TimedLine& line) {
   return best;
 }
 
-/// Returns Gbit/s (1e9 bits); 0: nothing came in time.
+/// Returns Gbit/s (1e9 bits); 0: nothing came in time. Counts from a moment when everything that
+/// has come was taken, if there is one: what waits for a process without a CPU comes in at once.
 double rate_of(const TimedLine& line, milliseconds transfer, milliseconds patience) {
   std::vector<char> buffer(chunk_bytes);
   const double whole_s = std::chrono::duration<double>(transfer).count();
-  const double longest_s = whole_s + std::chrono::duration<double>(patience).count();
-  double counted_from_s = -1;  // since the first byte
+  const double longest_s = 2 * whole_s + std::chrono::duration<double>(patience).count();
+  std::optional<double> counted_from_s;  // since the first byte
   double bytes = 0;
-  Clock::time_point first;
-  for (bool begun = false;;) {
+  std::optional<Clock::time_point> first;
+  while (true) {
     const auto count = recv(line.socket(), buffer.data(), buffer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return 0;
-    if (!begun) first = Clock::now();
-    begun = true;
-    const double now_s = seconds_since(first);
-    if (counted_from_s >= 0) bytes += static_cast<double>(count);
-    if (counted_from_s < 0 && now_s >= whole_s / 4) counted_from_s = now_s;
-    const bool enough = counted_from_s >= 0 && now_s >= whole_s && bytes > 0;
-    if (enough || (now_s > longest_s && bytes > 0))
-      return bytes * 8 / 1e9 / std::max(1e-6, now_s - counted_from_s);
+    if (!first) first = Clock::now();
+    const double now_s = seconds_since(*first);
+    if (counted_from_s) {
+      bytes += static_cast<double>(count);
+      const bool enough = now_s - *counted_from_s >= whole_s * 3 / 4 || now_s > longest_s;
+      if (enough) return bytes * 8 / 1e9 / std::max(1e-6, now_s - *counted_from_s);
+      continue;
+    }
+    const bool all_taken = static_cast<std::size_t>(count) < buffer.size();
+    if ((now_s >= whole_s / 4 && all_taken) || now_s >= whole_s) counted_from_s = now_s;
   }
 }
 

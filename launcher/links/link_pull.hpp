@@ -17,14 +17,14 @@ Result<int> serve_links(const std::string& secret);
 
 struct PullLimits {
   std::chrono::milliseconds transfer{80};
-  /// For the connection, and for each answer. Together a pull takes at most the transfer and three
+  /// For the connection, and for each answer. Together a pull takes at most twice the transfer and three
   /// times this.
   std::chrono::milliseconds patience{600};
 };
 
-/// Takes data for the time that `limits` names, after some round trips of one byte. Fills in rate
-/// and time of `data`, else `why`. The rate is that of the last three quarters of the time: what
-/// queues and token buckets held back at the start comes in at once.
+/// Takes data for the time that `limits` names, twice that at most, after some round trips of one
+/// byte. Fills in rate and time of `data`, else `why`. The first quarter does not count: what
+/// queues and token buckets held back comes in at once.
 void pull_data(const std::vector<SocketAddress>& addresses, const std::string& secret,
                const PullLimits& limits, PulledData& data);
 
