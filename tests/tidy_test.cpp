@@ -192,6 +192,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/job/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
     {"launcher/job/job_from_json.cpp",
      "parse_job() in job_file_test.cpp, which calls nothing else"},
+    {"launcher/links/answer_links.cpp", "tests/end_to_end/slurm_links_test.cpp, on a real Slurm"},
+    {"launcher/links/measure_links.cpp", "tests/end_to_end/slurm_links_test.cpp, on a real Slurm"},
     {"launcher/lint/rules/", "a script each in tests/fixtures/lint/rules, read by lint_test.cpp"},
     {"launcher/lint/edits.cpp", "--fix of every fixture in lint_test.cpp"},
     {"launcher/lint/bash/read_words.cpp", "read_shell() in read_commands_test.cpp"},

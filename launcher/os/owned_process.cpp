@@ -48,6 +48,7 @@ std::vector<char*> pointers(std::vector<std::string>& arguments) {
 }
 
 struct Streams {
+  int input = -1;   // -1: /dev/null
   int output = -1;  // -1: inherited
   int error = -1;
 };
@@ -66,8 +67,7 @@ struct Streams {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null = open("/dev/null", O_RDONLY);
-  dup2(null, STDIN_FILENO);
+  dup2(streams.input >= 0 ? streams.input : open("/dev/null", O_RDONLY), STDIN_FILENO);
   if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
   dup2(streams.error, STDERR_FILENO);
   execve(program, argv, environment);
@@ -98,7 +98,9 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   const auto argv = pointers(arguments);
   const auto environment = pointers(variables);
 
-  const Streams streams{.output = output, .error = to_file ? output : request.error_fd};
+  const Streams streams{.input = request.input_fd,
+                        .output = to_file ? output : request.output_fd,
+                        .error = to_file ? output : request.error_fd};
   const pid_t pid = fork();
   if (pid == 0) {
     become(request.program.c_str(), argv.data(), environment.data(), streams, report[1],

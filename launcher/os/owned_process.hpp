@@ -19,13 +19,16 @@ struct ProcessRequest {
   std::vector<std::string> argv;                                 // includes argv[0]
   std::vector<std::pair<std::string, std::string>> environment;  // replaces or extends ours
   std::string output_path = {};  // file to which standard output and error are appended
-  int error_fd =
-      -1;  // without output_path: descriptor for standard error; standard output is inherited
+  // Without output_path: descriptors for its streams, -1: input is /dev/null, output and error are
+  // ours.
+  int input_fd = -1;
+  int output_fd = -1;
+  int error_fd = -1;
   int signal_at_our_death = SIGTERM;
 };
 
 /// Runs in its own process group, so that a terminal's Ctrl-C reaches only this process, with
-/// standard input from /dev/null and default signals. The kernel sends it a signal when this
+/// default signals. The kernel sends it a signal when this
 /// process dies.
 class OwnedProcess {
  public:

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
+#include "support/network/timed_line.hpp"
 #include "support/random.hpp"
 
 namespace dllaunch {
@@ -32,70 +32,9 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view greeting = "dllaunch-preflight";
 constexpr std::size_t parcel_bytes = std::size_t{1} << 20;
-constexpr std::size_t longest_line = 512;
 constexpr milliseconds greeting_limit(700);
 constexpr std::array<std::size_t, 3> distances = {1, 2, 5};
 constexpr int most_guests = 64;
-
-void give_up_after(int socket, milliseconds limit) {
-  const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(limit).count();
-  const timeval time{static_cast<time_t>(micro / 1'000'000),
-                     static_cast<suseconds_t>(micro % 1'000'000)};
-  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-}
-
-/// Closes the socket in its destructor.
-class Line {
- public:
-  Line(int socket, milliseconds limit) : socket_(socket) { wait_at_most(limit); }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  ~Line() { close(socket_); }
-
-  void wait_at_most(milliseconds limit) {
-    limit_ = limit;
-    give_up_after(socket_, limit);
-  }
-  bool say(const std::string& text) const {
-    for (std::size_t at = 0; at < text.size();) {
-      const auto count = send(socket_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      at += static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-  /// Returns a line without newline; nullopt if none arrived. Reads byte by byte, as the following
-  /// data belongs to the caller.
-  std::string hear() const {
-    std::string text;
-    // A peer that sends single bytes gets no more time.
-    const auto until = Clock::now() + limit_;
-    for (char c = 0; text.size() < longest_line && Clock::now() < until;) {
-      const auto count = recv(socket_, &c, 1, 0);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return "";
-      if (c == '\n') return text;
-      text += c;
-    }
-    return "";
-  }
-  bool take(std::size_t bytes) const {
-    std::vector<char> buffer(std::size_t{64} << 10);
-    while (bytes > 0) {
-      const auto count = recv(socket_, buffer.data(), std::min(bytes, buffer.size()), 0);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      bytes -= static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-
- private:
-  int socket_;
-  milliseconds limit_{0};
-};
 
 /// Shared with threads that may outlive the function.
 struct Shared {
@@ -124,7 +63,7 @@ std::string prefix_of(const ExchangePlan& plan) {
 /// "NONCE HOST" -> "CLOCK ADDRESS", each behind proof and prefix; then 1 MiB -> "done".
 void serve_guest(Shared& shared, int socket) {
   const auto& plan = shared.plan;
-  Line line(socket, std::min(left_of(shared), greeting_limit));
+  TimedLine line(socket, std::min(left_of(shared), greeting_limit));
   const auto prefix = prefix_of(plan);
   const auto asked = unseal(plan.secret, "call", "", line.hear());
   if (!asked || !asked->starts_with(prefix)) return;
@@ -180,7 +119,7 @@ Result<Answer> talk(const Shared& shared, const std::string& through, int port, 
   const int socket = connect_to(through, port);
   if (socket < 0) return Error{ErrorKind::unavailable, std::strerror(errno), ""};
   // A foreign service on the first port must not use up the time for the others.
-  Line line(socket, std::min(left_of(shared), greeting_limit));
+  TimedLine line(socket, std::min(left_of(shared), greeting_limit));
   const auto& plan = shared.plan;
   const auto prefix = prefix_of(plan);
   const auto nonce = new_nonce();

@@ -21,7 +21,8 @@ std::vector<std::string> argv_of(const OverlapStep& step, const std::vector<std:
   const auto count = std::to_string(step.count);
   add({"--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1"});
   if (step.light) add({"--cpus-per-task=1", "--gres=none"});
-  add({"--cpu-bind=none", "--mem-bind=none", "--mem=0", "--mpi=none", "--input=none"});
+  add({"--cpu-bind=none", "--mem-bind=none", "--mem=0", "--mpi=none",
+       step.hears ? "--input=all" : "--input=none"});
   if (!step.name.empty()) add({"--job-name=" + step.name});
   add({"--kill-on-bad-exit=0", "--quiet"});
   argv.insert(argv.end(), command.begin(), command.end());

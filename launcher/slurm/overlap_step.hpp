@@ -19,6 +19,7 @@ struct OverlapStep {
   std::string name = {};   // shown by sacct; empty: the program's
   /// One CPU and no GPU. Otherwise all of the node: --cpus-per-task would imply --exact.
   bool light = false;
+  bool hears = false;  // what srun reads goes to every task; srun waits until all have started
   /// On TERM, srun forwards the output so far; it is killed `grace` later if it does not exit.
   std::optional<std::chrono::seconds> limit = {};
   std::chrono::seconds grace = {};

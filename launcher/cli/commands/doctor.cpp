@@ -1,5 +1,7 @@
 // Diagnoses binding and placement: of this node, of a process, or of every rank of a job.
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "launcher/base/unix_seconds.hpp"
@@ -8,6 +10,8 @@
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
 #include "launcher/launch/avoid_nodes.hpp"
+#include "launcher/links/answer_links.hpp"
+#include "launcher/links/links_report.hpp"
 #include "launcher/nodes/book_comparison.hpp"
 #include "launcher/nodes/node_book.hpp"
 #include "launcher/nodes/node_witness.hpp"
@@ -25,6 +29,7 @@ constexpr std::string_view examples =
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
   dllaunch doctor --bench                        also measure what a wrong binding costs here
   dllaunch doctor --preflight                    check this job's nodes, or this one, before a start
+  dllaunch doctor --preflight --network          also measure the links between them
   dllaunch doctor --json                         for programs; exit code 4 on a failure
 )";
 
@@ -33,10 +38,12 @@ struct Options {
   bool bench = false;
   bool json = false;
   bool preflight = false;
+  bool network = false;           // pre-flight: also the links between the nodes
   std::string run_dir;            // pre-flight: the run whose folders and ranks are checked
   std::vector<std::string> skip;  // pre-flight checks
   int limit = 15;                 // seconds to wait for the nodes' answers
   std::string preflight_node;     // set by preflight() on each node
+  std::string links_node;         // set by measure_links() on each node
   std::string node;               // a Slurm job; set by examine_allocation() on each node
 };
 
@@ -61,6 +68,36 @@ void consult_node_book(System& system, const PreflightRequest& request, Prefligh
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
 }
 
+struct MeasuredLinks {
+  LinkMeasurement measured = {};
+  LinkBaseline baseline = {};
+};
+
+/// Measures the nodes that have answered the pre-flight, and adds what is found to its report.
+/// nullopt: there is no pair of nodes.
+Result<std::optional<MeasuredLinks>> measure_network(System& system,
+                                                     const PreflightRequest& request,
+                                                     PreflightReport& report) {
+  LinkRequest asked{.job_id = request.job_id, .hosts = {}, .host_suffix = request.host_suffix};
+  for (const auto& node : report.nodes) {
+    const bool silent =
+        std::ranges::any_of(node.checks, [](const auto& check) { return check.name == "answer"; });
+    if (!silent) asked.hosts.push_back(node.node);
+  }
+  if (asked.hosts.size() < 2) return std::optional<MeasuredLinks>();
+  auto measured = measure_links(system, asked);
+  if (!measured) return std::move(measured).error();
+  const auto& usual = measured->verdict.under_load;
+  const PastLinks now{.hosts = asked.hosts.size(),
+                      .interface = system.environment("NCCL_SOCKET_IFNAME").value_or(""),
+                      .gbit_per_s = usual.gbit_per_s,
+                      .us = usual.us};
+  const auto baseline = compare_with_past(system, now, all_links_fine(measured->verdict));
+  add_links(report, *measured, baseline);
+  report.seconds += measured->seconds;
+  return std::optional(MeasuredLinks{*std::move(measured), baseline});
+}
+
 Result<int> show_preflight(System& system, const Options& options) {
   std::string run_dir;
   if (!options.run_dir.empty()) {
@@ -74,18 +111,35 @@ Result<int> show_preflight(System& system, const Options& options) {
   request->patience = std::chrono::seconds(options.limit);
   auto report = preflight(system, *request);
   if (!report) return std::move(report).error();
+  std::optional<MeasuredLinks> links;
+  if (options.network) {
+    auto found = measure_network(system, *request, *report);
+    if (!found) return std::move(found).error();
+    links = *std::move(found);
+  }
   consult_node_book(system, *request, *report);
   const Console& console = system.console();
   // On many nodes, passed checks would fill the screen.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
-  system.print(options.json ? json_text(to_json(*report))
-                            : render_preflight(*report, console.color_out, all));
+  if (options.json) {
+    auto document = to_json(*report);
+    if (links) document["links"] = to_json(links->measured, links->baseline);
+    system.print(json_text(document));
+  } else {
+    if (links) system.print(render_links(links->measured, links->baseline) + "\n");
+    system.print(render_preflight(*report, console.color_out, all));
+  }
   return all_ok(*report) ? exit_code::success : exit_code::found_problems;
 }
 
 Result<int> show(System& system, const Options& options) {
   if (!options.preflight_node.empty()) {
     const auto answered = answer_preflight(system, options.preflight_node);
+    if (!answered) return answered.error();
+    return exit_code::success;
+  }
+  if (!options.links_node.empty()) {
+    const auto answered = answer_links(system, options.links_node);
     if (!answered) return answered.error();
     return exit_code::success;
   }
@@ -125,6 +179,10 @@ CommandBody declare(CommandOptions& app) {
       ->capture_default_str()
       ->range(1, 3600)
       ->needs(preflight);
+  app.add_flag("--network", options->network,
+               "with --preflight: also measure the links between the nodes; up to 10 s")
+      ->needs(preflight);
+  app.add_option("--links-node", options->links_node)->group("");          // hidden
   app.add_option("--preflight-node", options->preflight_node)->group("");  // hidden
   app.add_option("--node", options->node)->group("");                      // hidden
   return [options](System& system) { return show(system, *options); };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace dllaunch {
 namespace {
 
@@ -14,6 +16,11 @@ TEST(OverlapStep, TakesNothingFromTheRanksAndInheritsNoOption) {
             "srun --jobid=17 --overlap --nodelist=n[2-3] --nodes=2 --ntasks=2 --ntasks-per-node=1 "
             "--cpus-per-task=1 --gres=none --cpu-bind=none --mem-bind=none --mem=0 --mpi=none "
             "--input=none --kill-on-bad-exit=0 --quiet true ");
+}
+
+TEST(OverlapStep, HearsIfAsked) {
+  const auto argv = argv_of({.hears = true}, {"true"});
+  EXPECT_NE(std::find(argv.begin(), argv.end(), "--input=all"), argv.end());
 }
 
 }  // namespace

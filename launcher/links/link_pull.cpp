@@ -1,0 +1,178 @@
+#include "launcher/links/link_pull.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "support/network/proof.hpp"
+#include "support/network/timed_line.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view greeting = "dllaunch-links ";
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
+constexpr int round_trips = 16;
+constexpr int most_guests = 64;
+constexpr milliseconds guest_limit(700);
+constexpr std::chrono::seconds longest_gift(3);
+
+void send_at_once(int socket) {
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/// "NONCE" -> proof; then a byte back for each 'p'; after 'g' data until the guest hangs up.
+void serve_guest(const std::string& secret, int socket) {
+  const TimedLine line(socket, guest_limit);
+  send_at_once(socket);
+  const auto asked = unseal(secret, "link", "", line.hear());
+  if (!asked || !asked->starts_with(greeting)) return;
+  if (!line.say(seal(secret, "linked", asked->substr(greeting.size()), greeting))) return;
+  char what = 0;
+  while (recv(socket, &what, 1, 0) == 1 && what == 'p')
+    if (!line.say({&what, 1})) return;
+  if (what != 'g') return;
+  const std::string chunk(chunk_bytes, 'x');
+  const auto until = Clock::now() + longest_gift;
+  while (Clock::now() < until && line.say(chunk)) continue;
+}
+
+struct Door {
+  std::string secret = {};
+  int listener = -1;
+  std::atomic<int> guests = 0;
+};
+
+void serve(const std::shared_ptr<Door>& door) {
+  while (true) {
+    pollfd one{door->listener, POLLIN, 0};
+    if (poll(&one, 1, -1) <= 0) continue;
+    const int guest = accept4(door->listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (guest < 0) continue;
+    if (door->guests.fetch_add(1) >= most_guests) {
+      close(guest);
+      --door->guests;
+      continue;
+    }
+    std::thread([door, guest] {
+      serve_guest(door->secret, guest);
+      --door->guests;
+    }).detach();
+  }
+}
+
+/// A blocking socket; -1 with errno.
+int connect_within(const std::vector<SocketAddress>& addresses, milliseconds limit) {
+  errno = EHOSTUNREACH;
+  const auto deadline = Clock::now() + limit;
+  for (const auto& address : addresses) {
+    const int made = begin_to_connect(address);
+    if (made < 0) continue;
+    pollfd one{made, POLLOUT, 0};
+    const bool ready = poll(&one, 1, milliseconds_until(deadline)) > 0;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (ready && error == 0) {
+      fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
+      return made;
+    }
+    errno = error != 0 ? error : ETIMEDOUT;
+    closed_with_reason(made);
+  }
+  return -1;
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Returns the shortest round trip in microseconds; 0: no answer.
+double round_trip_us(const TimedLine& line) {
+  double best = 0;
+  for (int i = 0; i < round_trips; ++i) {
+    const auto begin = Clock::now();
+    char back = 0;
+    if (!line.say("p") || recv(line.socket(), &back, 1, 0) != 1) return 0;
+    const double us = seconds_since(begin) * 1e6;
+    best = i == 0 ? us : std::min(best, us);
+  }
+  return best;
+}
+
+/// Returns Gbit/s (1e9 bits); 0: nothing came in time. Counts from a moment when everything that
+/// has come was taken, if there is one: what waits for a process without a CPU comes in at once.
+double rate_of(const TimedLine& line, milliseconds transfer, milliseconds patience) {
+  std::vector<char> buffer(chunk_bytes);
+  const double whole_s = std::chrono::duration<double>(transfer).count();
+  const double longest_s = 2 * whole_s + std::chrono::duration<double>(patience).count();
+  std::optional<double> counted_from_s;  // since the first byte
+  double bytes = 0;
+  std::optional<Clock::time_point> first;
+  while (true) {
+    const auto count = recv(line.socket(), buffer.data(), buffer.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return 0;
+    if (!first) first = Clock::now();
+    const double now_s = seconds_since(*first);
+    if (counted_from_s) {
+      bytes += static_cast<double>(count);
+      const bool enough = now_s - *counted_from_s >= whole_s * 3 / 4 || now_s > longest_s;
+      if (enough) return bytes * 8 / 1e9 / std::max(1e-6, now_s - *counted_from_s);
+      continue;
+    }
+    const bool all_taken = static_cast<std::size_t>(count) < buffer.size();
+    if ((now_s >= whole_s / 4 && all_taken) || now_s >= whole_s) counted_from_s = now_s;
+  }
+}
+
+}  // namespace
+
+Result<int> serve_links(const std::string& secret) {
+  const auto door = std::make_shared<Door>();
+  door->secret = secret;
+  door->listener = listen_on(0);
+  if (door->listener < 0)
+    return Error{ErrorKind::unavailable, "no port to listen on: " + last_error(), ""};
+  const int port = port_of(door->listener);
+  std::thread([door] { serve(door); }).detach();
+  return port;
+}
+
+void pull_data(const std::vector<SocketAddress>& addresses, const std::string& secret,
+               const PullLimits& limits, PulledData& data) {
+  const int socket = connect_within(addresses, limits.patience);
+  if (socket < 0) {
+    data.why = std::strerror(errno);
+    return;
+  }
+  const TimedLine line(socket, limits.patience);
+  send_at_once(socket);
+  const auto nonce = new_nonce();
+  const auto asked = line.say(seal(secret, "link", "", std::string(greeting) + nonce));
+  if (!asked || !unseal(secret, "linked", nonce, line.hear())) {
+    data.why = "connected, but no answer came";
+    return;
+  }
+  data.us = round_trip_us(line);
+  data.gbit_per_s =
+      data.us > 0 && line.say("g") ? rate_of(line, limits.transfer, limits.patience) : 0;
+  if (data.gbit_per_s <= 0) data.why = "a short message arrived, but data did not";
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,31 @@
+// One transfer between two hosts, and the side that gives.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "launcher/links/link_messages.hpp"
+#include "support/network/sockets.hpp"
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+/// Serves transfers to whoever knows the secret, in threads that live as long as the process.
+/// Returns the port. unavailable: there is none to listen on.
+Result<int> serve_links(const std::string& secret);
+
+struct PullLimits {
+  std::chrono::milliseconds transfer{80};
+  /// For the connection, and for each answer. Together a pull takes at most twice the transfer and three
+  /// times this.
+  std::chrono::milliseconds patience{600};
+};
+
+/// Takes data for the time that `limits` names, twice that at most, after some round trips of one
+/// byte. Fills in rate and time of `data`, else `why`. The first quarter does not count: what
+/// queues and token buckets held back comes in at once.
+void pull_data(const std::vector<SocketAddress>& addresses, const std::string& secret,
+               const PullLimits& limits, PulledData& data);
+
+}  // namespace dllaunch
