@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/time_span.hpp"
@@ -11,6 +12,7 @@
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "support/counted.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,22 +30,44 @@ bool is_failure(const Attempt& attempt) {
   }
 }
 
-History read_history(const StoredRun& run) {
-  History history;
-  const auto take = [&](const std::string& line) {
+void for_lines(const std::string& file, const std::function<void(const std::string&)>& take) {
+  LineTail tail(file);
+  do {
+    for (const auto& line : tail.read()) take(line);
+  } while (tail.behind());
+  take(tail.take_rest());
+}
+
+struct Past {
+  History history = {};
+  double first_s = 0;  // of the first event; 0: none
+};
+Past read_events(const StoredRun& run) {
+  Past past;
+  for_lines(run.dir.events(), [&](const std::string& line) {
     const auto event = parse_event(line);
     if (!event) return;
-    if (time_of(*event) < run.began_at_s)
-      history.recall(*event);
-    else
-      history.take(*event);
-  };
-  LineTail events(run.dir.events());
-  do {
-    for (const auto& line : events.read()) take(line);
-  } while (events.behind());
-  take(events.take_rest());
-  return history;
+    const double time = time_of(*event);
+    if (time < run.began_at_s) {
+      past.history.recall(*event);
+      return;
+    }
+    past.history.take(*event);
+    if (past.first_s == 0) past.first_s = time;
+  });
+  return past;
+}
+
+/// When the ranks were started first; 0: unknown.
+double first_start_s(const StoredRun& run) {
+  double first = 0;
+  for_lines(run.dir.path + "/supervisor.jsonl", [&](const std::string& line) {
+    if (first > 0) return;
+    const auto json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (value_at<std::string>(json, "event") != "attempt") return;
+    if (value_at<std::string>(json, "job") == run.job_id) first = value_at<double>(json, "time");
+  });
+  return first;
 }
 
 void add_mean_costs(const std::vector<Restart>& restarts, PastRun& past) {
@@ -100,11 +124,13 @@ PastRun read_past_run(const StoredRun& run) {
     past.requeues = std::max(past.requeues, attempt.allocation);
   }
   if (!run.trains) return past;
-  const auto history = read_history(run);
+  const auto [history, first_s] = read_events(run);
   if (history.step_seconds() <= 0) return past;
   past.work_s = history.step_seconds();
   // Not the summary's time, which includes Slurm's after the end: a minute after a node was lost.
-  past.elapsed_s = history.span_seconds() + history.queue_seconds();
+  const double started_s = first_start_s(run);
+  const double launch_s = started_s > 0 ? std::max(0.0, first_s - started_s) : 0;
+  past.elapsed_s = launch_s + history.span_seconds() + history.queue_seconds();
   past.lost_s = history.lost_seconds();
   past.down_s = history.interrupted_seconds();
   past.queue_s = history.queue_seconds();

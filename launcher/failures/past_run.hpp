@@ -16,7 +16,7 @@ struct PastRun {
   int requeues = 0;       // of the job, for whatever reason
   // Of trainings, whose events tell it; nullopt: of other programs, or before the first step.
   std::optional<double> work_s = {};     // step time that was not lost
-  std::optional<double> elapsed_s = {};  // from the first event to the last one, with the queue
+  std::optional<double> elapsed_s = {};  // from the first start to the last event, with the queue
   double lost_s = 0;                     // step time that was lost
   double down_s = 0;                     // from a last event to the next step, without the queue
   double queue_s = 0;                    // in the queue, after a requeue

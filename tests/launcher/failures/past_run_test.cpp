@@ -33,7 +33,7 @@ void write_interrupted(RunPlace& place, const std::string& path, double begin) {
     journal += fmt::format("{{\"time\": {:.1f}, \"job\": \"7\", \"allocation\": {}, {}}}\n",
                            begin + time, allocation, rest);
   };
-  note(0, 0, R"("event": "attempt", "attempt": 1)");
+  note(-10, 0, R"("event": "attempt", "attempt": 1)");
   note(130, 0, R"("event": "ended", "cause": "lost_node", "detail": "n2")");
   note(150, 1, R"("event": "attempt", "attempt": 1)");
   note(300, 1, R"("event": "ended", "cause": "completed")");
@@ -50,16 +50,16 @@ TEST(PastRun, IsWhatItsRecordsTell) {
   const auto past = read_past_run(*run);
   EXPECT_EQ(past.interruptions, 1);
   EXPECT_DOUBLE_EQ(past.work_s.value(), 200) << "20 steps";
-  EXPECT_NEAR(past.elapsed_s.value(), 300, 0.2) << "with the queue";
+  EXPECT_NEAR(past.elapsed_s.value(), 310, 0.2) << "with the launch and the queue";
   EXPECT_DOUBLE_EQ(past.lost_s, 40);
   EXPECT_EQ(past.requeues, 1);
   EXPECT_DOUBLE_EQ(past.queue_s, 20);
   EXPECT_FALSE(past.restart_s) << "none in the same allocation";
   EXPECT_DOUBLE_EQ(past.requeue_s.value(), 70) << "from step 10 to the next step";
-  EXPECT_NEAR(past.effective().value(), 2.0 / 3, 0.001);
+  EXPECT_NEAR(past.effective().value(), 200.0 / 310, 0.001);
   const auto text = render_past_run(past, nullptr);
   EXPECT_THAT(text,
-              HasSubstr("failures     1 interruption, effective training time 66.7 %: lost 40 s,"));
+              HasSubstr("failures     1 interruption, effective training time 64.5 %: lost 40 s,"));
 }
 
 TEST(PastRun, WhatItMetIsWhatFailuresCost) {
