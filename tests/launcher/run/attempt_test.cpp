@@ -11,7 +11,7 @@ namespace {
 
 TEST(Attempt, EachCauseHasANameThatTheJournalReads) {
   std::set<std::string_view> names;
-  for (int i = 0; i <= static_cast<int>(Cause::storage); ++i) {
+  for (int i = 0; i <= static_cast<int>(Cause::corrupted); ++i) {
     const auto cause = static_cast<Cause>(i);
     names.insert(to_string(cause));
     const auto journal = parse_journal(line_of(Attempt{.cause = cause}, 1));

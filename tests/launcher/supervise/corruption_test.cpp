@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "launcher/supervise/policy.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -58,6 +59,20 @@ TEST(Corruption, ExplainsAnAttemptThatFailed) {
   Attempt cancelled{.cause = Cause::cancelled};
   EXPECT_EQ(look_for_corruptions(run, {}, 3, cancelled).size(), 2U);
   EXPECT_EQ(cancelled.cause, Cause::cancelled);
+}
+
+/// As after other faults of a node; a cluster on which it goes on for ever is left.
+TEST(Corruption, IsFollowedByARestartUnlessItRepeatsItself) {
+  const RecoverySettings settings{.plan = {.max_restarts = 3}, .trains = true, .asks_ranks = true};
+  std::vector<Attempt> history{
+      {.job = "17", .cause = Cause::corrupted, .exit_code = 1, .detail = "step 50: ..."}};
+  const auto first = decide(history, settings, std::nullopt);
+  EXPECT_EQ(first.next, Next::restart);
+  EXPECT_EQ(first.reason, "step 50: ...; restart 1 of 3");
+  history.push_back(history[0]);
+  EXPECT_EQ(decide(history, settings, std::nullopt).next, Next::restart);
+  history.push_back(history[0]);
+  EXPECT_EQ(decide(history, settings, std::nullopt).next, Next::stop) << "no new checkpoint";
 }
 
 TEST(Corruption, DamagedLinesAreSkipped) {
