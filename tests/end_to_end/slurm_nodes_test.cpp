@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <set>
 #include <thread>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/nodes/judge_nodes.hpp"
 #include "launcher/nodes/node_book.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
@@ -24,15 +26,16 @@ using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-/// Long enough epochs for the comparison of ranks, which needs eight steps.
+/// Sixteen steps an epoch, each longer than a stop of the slow node: few steps, or uneven ones, are
+/// not compared.
 constexpr const char* training = R"(name: nodes
 resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
 environment: {variables: {OMP_NUM_THREADS: "1"}}
 train:
   model: lenet
   backend: reference
-  dataset: {kind: synthetic, images: 512, classes: 10, channels: 1, image_size: 28}
-  batch_size: 8
+  dataset: {kind: synthetic, images: 1024, classes: 10, channels: 1, image_size: 28}
+  batch_size: 32
   epochs: 3
   validate_every: 100
 runtime: {transport: tcp, stall_seconds: 30, stall_abort_seconds: 60}
@@ -93,6 +96,13 @@ class SlurmNodes : public testing::Test {
     return read ? read->all : std::vector<NodeSighting>();
   }
 
+  bool is_avoided(const std::string& node) const {
+    const auto judged = judge_nodes(seen(), unix_seconds());
+    return std::ranges::any_of(judged, [&](const NodeJudgement& one) {
+      return one.node == node && one.grade == NodeGrade::avoid;
+    });
+  }
+
   static std::unique_ptr<TestCluster> cluster_;
   std::unique_ptr<Workplace> work_;
   NodeBook book_;
@@ -102,19 +112,21 @@ std::unique_ptr<TestCluster> SlurmNodes::cluster_;
 
 TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
   slow_down("n2");
-  const auto first = train("first");
-  EXPECT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_THAT(first.err, Not(HasSubstr("recovery.avoid")));
+  // On a machine where everything waits, lateness may be chance: then it is measured again.
+  for (int attempt = 0; attempt < 4 && !is_avoided("n2"); ++attempt) {
+    const auto first = train("first");
+    EXPECT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_THAT(work_->text_of("first/job.sbatch"), Not(HasSubstr("--exclude=n2")));
+    fs::rename(work_->path() + "/first", work_->path() + "/first" + std::to_string(attempt));
+  }
   const auto second = train("second");
   cluster_->on_node("n2", {"umount", bin + "/dltrain"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("recovery.avoid: avoids n2: others waited for it"));
   EXPECT_THAT(work_->text_of("second/job.sbatch"), HasSubstr("#SBATCH --exclude=n2\n"));
-  EXPECT_THAT(work_->text_of("first/job.sbatch"), Not(HasSubstr("--exclude")));
-  std::vector<std::string> used;
-  for (const auto& one : seen())
-    if (one.kind == SightingKind::used) used.push_back(one.nodes);
-  EXPECT_THAT(used, testing::ElementsAre("n[1-2]", "n[1,3]"));
+  const auto last = seen().back();
+  EXPECT_THAT(last.nodes, Not(HasSubstr("n2")));
+  EXPECT_THAT(last.nodes, Not(HasSubstr("-"))) << "n[1-3] has n2 too";
   // The machine may be busy: others may have been late too.
   const auto shown = work_->run({"nodes", "n2"});
   EXPECT_THAT(shown.out, AllOf(HasSubstr("n2    avoid"), HasSubstr("1 node: 1 to avoid")))
