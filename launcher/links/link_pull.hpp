@@ -17,8 +17,8 @@ Result<int> serve_links(const std::string& secret);
 
 struct PullLimits {
   std::chrono::milliseconds transfer{80};
-  /// For the connection, and for each answer. Together a pull takes at most twice the transfer and three
-  /// times this.
+  /// For the connection, and for each answer. Together a pull takes at most twice the transfer and
+  /// three times this.
   std::chrono::milliseconds patience{600};
 };
 

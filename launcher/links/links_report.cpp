@@ -182,14 +182,16 @@ void add_links(PreflightReport& report, const LinkMeasurement& measured,
               .why = "no data reached it, and none came from it, with at least two other nodes",
               .fix = "leave the node out; check its cable, its switch port and firewalls"},
              true);
-  for (const auto& link : verdict.unsure)
-    for (const auto host : link.a)
-      add.fail(measured.hosts[host],
-               {.level = Level::warn,
-                .value = "looked slow once",
-                .why = "time ran out before it was measured often enough",
-                .fix = "run it again, on an idle network"},
-               false);
+  std::vector<std::size_t> unsure;
+  for (const auto& link : verdict.unsure) unsure.insert(unsure.end(), link.a.begin(), link.a.end());
+  if (!unsure.empty())
+    add.fail(measured.hosts.front(),
+             {.item = Words(measured).of(unsure),
+              .level = Level::warn,
+              .value = "looked slow once",
+              .why = "time ran out before they were measured often enough",
+              .fix = "run it again, on idle nodes"},
+             false);
   const auto usual = fmt::format("{}, {}", gbit(verdict.under_load.gbit_per_s),
                                  microseconds(verdict.under_load.us));
   if (baseline.slow || baseline.late)

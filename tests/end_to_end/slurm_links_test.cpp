@@ -16,8 +16,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const std::string program = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
-
 class LinksOnSlurm : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -65,7 +63,7 @@ class LinksOnSlurm : public testing::Test {
     auto argv = cluster_->login("alice");
     argv.insert(argv.end(),
                 {"env", "XDG_STATE_HOME=" + cluster_->share() + "/state", "SLURM_JOB_ID=" + job_,
-                 "SLURM_JOB_NODELIST=n[1-4]", program, "doctor", "--preflight", "--network"});
+                 "SLURM_JOB_NODELIST=n[1-4]", program_, "doctor", "--preflight", "--network"});
     for (const char* check : {"cpu", "memory", "folders", "shm", "gpus", "gpu-speed", "clock"})
       argv.insert(argv.end(), {"--skip", check});
     argv.insert(argv.end(), options.begin(), options.end());
@@ -85,6 +83,7 @@ class LinksOnSlurm : public testing::Test {
     return seen;
   }
 
+  static inline const std::string program_ = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
   static std::unique_ptr<TestCluster> cluster_;
   static bool can_limit_;
   static std::string job_;
@@ -152,7 +151,7 @@ TEST_F(LinksOnSlurm, NamesTheNodeThatIsCutOff) {
 /// A process that hangs is named, and holds up nobody for long.
 TEST_F(LinksOnSlurm, NamesTheNodeThatHangs) {
   const auto real = cluster_->share() + "/dllaunch";
-  fs::copy_file(program, real, fs::copy_options::skip_existing);
+  fs::copy_file(program_, real, fs::copy_options::skip_existing);
   const Workplace share(cluster_->share());
   // Stops itself once it has said where it is.
   const auto wrapper =
@@ -161,9 +160,9 @@ TEST_F(LinksOnSlurm, NamesTheNodeThatHangs) {
                                 "exec \"$real\" \"$@\" > "
                                 ">(read -r line; echo \"$line\"; kill -STOP $$)\n");
   fs::permissions(wrapper, fs::perms(0755));
-  cluster_->on_node("n4", {"mount", "--bind", wrapper, program});
+  cluster_->on_node("n4", {"mount", "--bind", wrapper, program_});
   const auto seen = measure({"--json", "--skip", "network"});
-  cluster_->on_node("n4", {"umount", program});
+  cluster_->on_node("n4", {"umount", program_});
   EXPECT_EQ(seen.exit_code, 4) << seen.text;
   EXPECT_EQ(seen.words, "silent n4; ") << seen.text;
   EXPECT_LT(seen.links["seconds"].get<double>(), 12);

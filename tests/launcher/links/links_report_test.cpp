@@ -77,6 +77,16 @@ TEST(LinksReport, NamesWhoIsSilentOrCutOff) {
   EXPECT_THAT(text, HasSubstr("FAIL n7  links: no sign of it"));
 }
 
+TEST(LinksReport, OfWhatIsUnsureThereIsOneWarning) {
+  LinkMeasurement one = measured({.hosts = 4});
+  one.verdict.unsure = {{.a = {1}, .b = {2}}, {.a = {1}, .b = {3}}, {.a = {2}, .b = {3}}};
+  const auto report = report_on(one);
+  EXPECT_TRUE(all_ok(report));
+  EXPECT_THAT(render_preflight(report, false, false),
+              HasSubstr("WARN n1  links (n[2-3]): looked slow once\n"));
+  EXPECT_THAT(render_preflight(report, false, false), HasSubstr("with 1 warning\n"));
+}
+
 TEST(LinksReport, WarnsIfAllAreSlowerThanBefore) {
   const auto one = measured({.hosts = 4});
   const LinkBaseline before{.measurements = 9, .gbit_per_s = 95, .us = 2, .slow = true};
