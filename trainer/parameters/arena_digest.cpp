@@ -50,19 +50,10 @@ Digest ParameterArenas::digest(bool with_gradients) const {
 }
 
 std::uint64_t ParameterArenas::quick_hash_of_gradient(int slot) const {
-  constexpr std::size_t page = 4096;
-  constexpr std::size_t small = 16 * page;
   const auto i = static_cast<std::size_t>(slot);
   const std::size_t size = bytes_of(layout_.type);
-  const auto gradient =
-      gradients_.bytes.subspan(layout_.offset[i] * size, layout_.elements[i] * size);
-  if (gradient.size() <= small) return quick_hash(gradient, i);
-  std::uint64_t hash = 0;
-  for (std::size_t from = 0; from < gradient.size(); from += 2 * page) {
-    hash += quick_hash(gradient.subspan(from, std::min(page, gradient.size() - from)),
-                       (i << 40U) + from);
-  }
-  return hash;
+  return quick_hash(gradients_.bytes.subspan(layout_.offset[i] * size, layout_.elements[i] * size),
+                    i);
 }
 
 void ParameterArenas::flip(ReplicaPart part, std::uint64_t bit) {
