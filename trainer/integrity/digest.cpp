@@ -26,22 +26,23 @@ std::uint64_t Hash64::value() const {
 }
 
 std::uint64_t quick_hash(std::span<const std::byte> memory, std::uint64_t seed) {
-  constexpr std::size_t lanes = 8;
-  struct Sums {
-    std::array<std::uint64_t, lanes> words = {};
-    std::array<std::uint64_t, lanes> sums = {};
-    std::array<std::byte, lanes * sizeof(std::uint64_t)> rest = {};
-  } all;
-  constexpr std::size_t row = sizeof all.words;
+  using Lanes [[gnu::vector_size(64)]] = std::uint64_t;
+  Lanes words = {};
+  Lanes sums = {};
   std::size_t at = 0;
-  for (; at + row <= memory.size(); at += row) {
-    std::array<std::uint64_t, lanes> word;
-    std::memcpy(word.data(), memory.data() + at, row);
-    for (std::size_t i = 0; i < lanes; ++i) all.words[i] += word[i];
-    for (std::size_t i = 0; i < lanes; ++i) all.sums[i] += all.words[i];
+  for (; at + sizeof(Lanes) <= memory.size(); at += sizeof(Lanes)) {
+    Lanes word;
+    std::memcpy(&word, memory.data() + at, sizeof word);
+    words += word;
+    sums += words;
   }
-  if (at < memory.size()) std::memcpy(all.rest.data(), memory.data() + at, memory.size() - at);
-  return XXH3_64bits_withSeed(&all, sizeof all, seed);
+  std::array<std::byte, 3 * sizeof(Lanes)> all = {};
+  std::memcpy(all.data(), &words, sizeof words);
+  std::memcpy(all.data() + sizeof words, &sums, sizeof sums);
+  if (at < memory.size()) {
+    std::memcpy(all.data() + 2 * sizeof words, memory.data() + at, memory.size() - at);
+  }
+  return XXH3_64bits_withSeed(all.data(), all.size(), seed);
 }
 
 }  // namespace dllaunch

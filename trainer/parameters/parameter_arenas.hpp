@@ -119,7 +119,8 @@ class ParameterArenas {
   /// Hashes what this rank's replicas hold too: no split parameters; sharded, only the weights.
   /// Gradients: their sums, of trained slots. Call between steps.
   Digest digest(bool with_gradients) const;
-  /// Of this rank's own gradient, in host memory, before it is reduced.
+  /// Of this rank's own gradient, in host memory, before it is reduced. Of all of it: what is
+  /// left out could carry a wrong number to the other ranks unnoticed.
   std::uint64_t quick_hash_of_gradient(int slot) const;
   /// Flips one bit of what digest() hashes; of the weights if there is no state. For drills.
   void flip(ReplicaPart part, std::uint64_t bit);
