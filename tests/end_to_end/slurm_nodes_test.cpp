@@ -28,7 +28,7 @@ const std::string bin = DLLAUNCH_BIN_DIR;
 
 /// Sixteen steps an epoch, each as long as the stops of the slow node: few steps, or uneven ones,
 /// are not compared.
-constexpr const char* training = R"(name: nodes
+constexpr const char* late_training = R"(name: nodes
 resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
 environment: {variables: {OMP_NUM_THREADS: "1"}}
 train:
@@ -87,7 +87,7 @@ class SlurmNodes : public testing::Test {
 
   /// Trains; returns what the terminal showed.
   Ended train(const std::string& run) {
-    const auto job = work_->file("job.yaml", training);
+    const auto job = work_->file("job.yaml", late_training);
     return work_->run({"run", job, "--run-dir", work_->path() + "/" + run});
   }
   std::vector<NodeSighting> seen() const {
