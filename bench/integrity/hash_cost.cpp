@@ -108,7 +108,10 @@ int main(int argc, char** argv) {
   const bool once = argc > 2 && std::string_view(argv[2]) == "once";
   const auto cnn = std::ranges::find(models(), "cnn", &ModelEntry::name);
   const Graph graph = value_or_stop(cnn->build({1, 28, 28}, 10));
-  auto backend = value_or_stop(backends().front().open());
+  const auto fastest = std::ranges::find_if(backends(), [](const BackendEntry& each) {
+    return each.name == "onednn" || each.name == "reference";  // hashes are computed on CPUs
+  });
+  auto backend = value_or_stop(fastest->open());
   auto executable = value_or_stop(backend->compile(graph, {.batch = batch, .threads = 1}));
   auto communicator = value_or_stop(open_communicator("solo", RankEnv{}));
   ParameterArenas arenas(*executable, *communicator, *find_optimizer("sgd"),

@@ -31,6 +31,11 @@ std::int64_t steps_between(const Session& session) {
   return asked.value_or(session.arenas->on_device() ? 0 : usual_steps_between_comparisons);
 }
 
+/// Prints cost more than a hundredth of a small step: only who asks for comparisons pays for them.
+bool is_asked_for(const Session& session) {
+  return session.config.runtime.integrity.every_steps.has_value();
+}
+
 /// Whether another start computes the same steps bit for bit, and this rank sees its own gradients.
 /// The rounding errors of compression are not in a checkpoint.
 bool repeats(const Session& session) {
@@ -61,7 +66,8 @@ Guard::Guard(Session& session, Communicator& communicator, Activity& activity, R
       reports_(reports),
       options_(std::move(options)),
       every_(steps_between(session)),
-      prints_(every_ > 0 && session.replicas->size() == 2 && repeats(session)),
+      prints_(every_ > 0 && session.replicas->size() == 2 && is_asked_for(session) &&
+              repeats(session)),
       agreed_(session.position.step) {
   if (prints_) take_up_suspicion();
 }
@@ -214,11 +220,13 @@ Error Guard::tell(const ReplicaVerdict& verdict, std::string_view how, std::vect
   event.ranks = std::move(ranks);
   reports_.corrupted(event);
   const bool first = communicator_.rank() == 0;
+  std::string advice =
+      "start it again, without that node where one is named: it resumes from the last checkpoint, "
+      "on which all ranks agreed";
+  if (how == "unknown" && !is_asked_for(session_))
+    advice += fmt::format("; runtime.integrity.every_steps: {} finds out whose are wrong", every_);
   if (first && how == "unknown" && agrees_here()) options_.warn(event.line);
-  return {ErrorKind::unavailable, first ? event.line : "",
-          first ? "start it again, without that node where one is named: it resumes from the last "
-                  "checkpoint, on which all ranks agreed"
-                : ""};
+  return {ErrorKind::unavailable, first ? event.line : "", first ? advice : ""};
 }
 
 std::vector<std::string> Guard::gather_hosts() {

@@ -29,10 +29,11 @@ constexpr std::int64_t usual_steps_between_comparisons = 50;
 
 /// Exists on every rank. docs/how-to/integrity.md says what is found and what is not.
 ///
-/// With two replicas a majority is missing. So each rank also keeps a hash of its own gradients of
-/// every step since the last comparison (its print). When the replicas disagree, these are written
-/// to RUN/integrity.json; the next start trains the same steps again, which is bit for bit the same
-/// computation, and the rank that first has another print than before is the one.
+/// With two replicas a majority is missing. So, if the job sets `every_steps`, each rank also keeps
+/// a hash of its own gradients of every step since the last comparison (its print). When the
+/// replicas disagree, these are written to RUN/integrity.json; the next start trains the same steps
+/// again, which is bit for bit the same computation, and the rank that first has another print than
+/// before is the one.
 class Guard {
  public:
   /// Collective. All arguments but the options must outlive this.
