@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -73,8 +74,8 @@ class SlurmNodes : public testing::Test {
     const auto real = cluster_->share() + "/dltrain";
     fs::copy_file(bin + "/dltrain", real, fs::copy_options::skip_existing);
     const auto wrapper =
-        work_->file("wrapper", "#!/bin/bash\nset -m\nexec {never}<> <(:)\n" + real +
-                                   " \"$@\" &\n"
+        work_->file("wrapper", "#!/bin/bash\nset -m\nexec {never}<> <(:)\n'" + real +
+                                   "' \"$@\" &\n"
                                    "while kill -STOP -- -$! 2> /dev/null; do\n"
                                    "  read -rt 0.07 -u \"$never\"\n"
                                    "  kill -CONT -- -$!\n"
@@ -124,7 +125,9 @@ TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("recovery.avoid: avoids n2: others waited for it"));
   EXPECT_THAT(work_->text_of("second/job.sbatch"), HasSubstr("#SBATCH --exclude=n2\n"));
-  const auto last = seen().back();
+  const auto sightings = seen();
+  ASSERT_FALSE(sightings.empty());
+  const auto& last = sightings.back();
   EXPECT_THAT(last.nodes, Not(HasSubstr("n2")));
   EXPECT_THAT(last.nodes, Not(HasSubstr("-"))) << "n[1-3] has n2 too";
   // The machine may be busy: others may have been late too.
@@ -136,8 +139,8 @@ TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
 TEST_F(SlurmNodes, TwoNodesWriteAtOnce) {
   constexpr int rounds = 6;
   const auto script = "for i in $(seq " + std::to_string(rounds) + "); do " + node_book_variable +
-                      "=" + book_.path + " " + bin +
-                      "/dllaunch doctor --preflight --skip network --skip folders || exit 1; done";
+                      "='" + book_.path + "' '" + bin +
+                      "/dllaunch' doctor --preflight --skip network --skip folders || exit 1; done";
   std::vector<std::thread> nodes;
   for (const char* node : {"n1", "n2"})
     nodes.emplace_back([&, node] { cluster_->on_node(node, {"sh", "-c", script}); });
