@@ -20,7 +20,8 @@ std::string book_of_profile(const Facts& facts) {
   return facts.profile ? facts.profile->node_book : "";
 }
 
-/// Those of the job's partitions, without one of the default one, that it does not exclude already.
+/// Those of the job's partitions, without one of the default one, that it does not exclude already
+/// and that can start jobs.
 std::vector<std::string> candidates(const Job& job, const SlurmFacts& slurm) {
   const auto named = "," + job.resources.partition.value_or("") + ",";
   std::set<std::string> nodes;
@@ -34,6 +35,8 @@ std::vector<std::string> candidates(const Job& job, const SlurmFacts& slurm) {
   }
   if (const auto excluded = expand_hosts(job.resources.exclude.value_or("")))
     for (const auto& host : *excluded) nodes.erase(host);
+  for (const auto& outage : slurm.outages)
+    for (const auto& host : outage.hosts) nodes.erase(host);
   return {nodes.begin(), nodes.end()};
 }
 

@@ -173,7 +173,7 @@ Result<LaunchPlan> plan_avoiding(System& system, const PlanOptions& options, Job
   const bool avoids = avoiding.resources.exclude != effective.resources.exclude;
   if (!made && avoids) {
     made = plan_effective(effective, facts, paths, variables, options.local);
-    notes = {"recovery.avoid: avoids no node, since the job fits no others"};
+    notes = {"recovery.avoid: avoids no node: without them the job would not fit"};
   } else {
     effective = std::move(avoiding);
   }

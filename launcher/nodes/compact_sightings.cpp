@@ -77,4 +77,13 @@ std::vector<NodeSighting> compact_sightings(std::vector<NodeSighting> all, doubl
   return kept;
 }
 
+std::string newest_within(const std::vector<std::string>& lines, std::size_t most_bytes) {
+  std::size_t bytes = 0;
+  auto first = lines.size();
+  while (first > 0 && bytes + lines[first - 1].size() <= most_bytes) bytes += lines[--first].size();
+  std::string text;
+  for (; first < lines.size(); ++first) text += lines[first];
+  return text;
+}
+
 }  // namespace dllaunch

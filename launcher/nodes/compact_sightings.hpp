@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "launcher/nodes/sighting.hpp"
@@ -13,5 +14,8 @@ namespace dllaunch {
 /// than `most_bytes`, drops the oldest, uses first. In order of time.
 std::vector<NodeSighting> compact_sightings(std::vector<NodeSighting> all, double now,
                                             std::size_t most_bytes);
+
+/// The last of the lines that together are no longer than `most_bytes`, in their order.
+std::string newest_within(const std::vector<std::string>& lines, std::size_t most_bytes);
 
 }  // namespace dllaunch

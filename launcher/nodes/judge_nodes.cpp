@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -101,11 +102,19 @@ double own_share(const std::multimap<double, std::string>& troubles, double time
   return nodes.size() >= 3 ? 0 : nodes.size() == 2 ? 0.5 : 1;
 }
 
+/// Of a rank that a signal ended, or of a script that vanished; what is lost or broken counts 1.
+bool may_be_the_programs(const NodeSighting& seen) {
+  return seen.kind == SightingKind::failed && seen.value < 1 && !seen.run.empty();
+}
+
 Charge failures_of(const NodeRecord& record, const std::multimap<double, std::string>& troubles,
                    double now, double& failures) {
   const NodeSighting* last = nullptr;
   int count = 0;
-  for (const auto* one : record.troubles) {
+  std::set<std::string_view> runs;
+  // Newest first.
+  for (const auto* one : std::views::reverse(record.troubles)) {
+    if (may_be_the_programs(*one) && !runs.insert(one->run).second) continue;
     const double most = one->kind == SightingKind::gpu_error ? 1 : std::clamp(one->value, 0.0, 1.0);
     const double share = own_share(troubles, one->time);
     failures += weight_of_age(now - one->time) * most * share;

@@ -2,21 +2,18 @@
 //
 // An observation of age t weighs 2^(-t / 14 days). What speaks against a node adds up:
 //
-//   failures      the sum of their weights, of which 1.5 are enough to avoid the node: one lost
-//   node
-//                 is to be watched, two within two weeks are to be avoided. Those of three nodes of
-//                 a cluster within ten minutes are the cluster's and count nothing, of two nodes
-//                 half.
-//   lateness      the share of training time in which the others waited for the node, times the
-//                 weight of the newest such run; 20 % are enough. Five seconds of good training
-//                 are assumed before.
-//   slowness      by how much a figure is less than the median of the cluster's nodes of the same
-//                 kind, or than the node's own past where the others have not become slower too,
-//                 times its weight; 40 % are enough. Of a node's newest two measurements the better
-//                 one counts: a neighbour on a shared node makes slow, nothing makes fast.
-//   corrupted     wrong numbers: one is enough.
-//   memory        corrected errors: 100 are to be watched, by themselves no number is to be
-//   avoided.
+// - failures: the sum of their weights, of which 1.5 are enough to avoid the node: one lost node is
+//   to be watched, two within two weeks are to be avoided. A job whose ranks are ended by signals
+//   again and again counts once, by the newest. Failures of three nodes of a cluster within ten
+//   minutes are the cluster's and count nothing, of two nodes half.
+// - lateness: the share of training time in which the others waited for the node, times the weight
+//   of the newest such run; 20 % are enough. Five seconds of good training are assumed before.
+// - slowness: by how much a figure is less than the median of the cluster's nodes of the same kind,
+//   or than the node's own past where the others have not become slower too, times its weight; 40 %
+//   are enough. Of a node's newest two measurements the better one counts: a neighbour on a shared
+//   node makes slow, nothing makes fast.
+// - corrupted: wrong numbers: one is enough.
+// - memory: corrected errors: 100 are to be watched; no number alone is enough to avoid the node.
 #pragma once
 
 #include <string>

@@ -142,8 +142,9 @@ bool write_lines(int fd, const std::string& lines) {
 void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   const fs::path path(book.path);
   const auto text = text_from(fd, 0);
-  std::string lines;
-  for (const auto& one : compact_sightings(sightings_in(text).all, now, most))
+  const auto read = sightings_in(text);
+  auto lines = newest_within(read.newer, most / 2);
+  for (const auto& one : compact_sightings(read.all, now, most - lines.size()))
     lines += line_of(one);
   const auto temporary = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
   unlink(temporary.c_str());  // of a compaction that was killed
@@ -206,14 +207,14 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
 }
 
 Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
-                                double now) {
+                                double now, milliseconds patience) {
   const auto done = isolated_call(
       [&]() -> Result<std::string> {
         auto appended = append_to_node_book(book, seen, now);
         if (!appended) return std::move(appended).error();
         return std::string();
       },
-      std::chrono::seconds(10));
+      patience);
   if (!done) return done.error();
   return Ok{};
 }

@@ -12,6 +12,7 @@
 // writer without a lock appended meanwhile is moved over.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -42,9 +43,10 @@ inline constexpr std::size_t compact_node_book_at = std::size_t{2} << 20;  // by
 Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
                                double now, std::size_t compact_at = compact_node_book_at);
 
-/// The same in a child process, for at most 10 s: a network file system may hang.
+/// The same in a child process, for at most so long: a network file system may hang.
 Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
-                                double now);
+                                double now,
+                                std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 /// Empty where there is no file yet. unavailable: the file system refuses.
 Result<ReadSightings> read_node_book(const NodeBook& book);

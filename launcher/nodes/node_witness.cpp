@@ -1,11 +1,13 @@
 #include "launcher/nodes/node_witness.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/nodes/avoided_nodes.hpp"
 #include "launcher/nodes/judge_nodes.hpp"
@@ -14,6 +16,7 @@
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "runtime/rank/run_ownership.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {
@@ -22,6 +25,23 @@ namespace {
 constexpr std::uint64_t most_event_bytes = std::uint64_t{32} << 20;
 
 using OwnerAndToken = std::pair<std::int64_t, RunOwner>;
+
+/// Who ends a job by a signal does not wait for long.
+std::chrono::milliseconds patience_after(Cause cause) {
+  constexpr std::chrono::seconds with_signal(2);
+  constexpr std::chrono::seconds without(10);
+  switch (cause) {
+    case Cause::cancelled:
+    case Cause::superseded:
+    case Cause::time_limit:
+    case Cause::preempted:
+    case Cause::requeued:
+    case Cause::cut_short:
+      return with_signal;
+    default:
+      return without;
+  }
+}
 
 std::uint64_t bytes_of(const std::string& path) {
   std::error_code error;
@@ -79,7 +99,7 @@ void NodeWitness::ended(const Attempt& attempt) {
                                      .of = events.trained_s()}};
   for (const auto& more : {events.observations(), sightings_of(start, attempt)})
     seen.insert(seen.end(), more.begin(), more.end());
-  write(seen);
+  write(seen, patience_after(attempt.cause));
 }
 
 void NodeWitness::vanished() {
@@ -91,35 +111,45 @@ void NodeWitness::vanished() {
           .cluster = cluster_,
           .nodes = host.substr(0, host.find('.')),
           .run = job_,
-          .value = 0.5,
+          .value = 0.15,
           .words = "a job's script ended there without a message"}});
 }
 
 std::vector<std::string> NodeWitness::unwanted(const std::vector<std::string>& avoid,
-                                               const std::string& nodes) {
+                                               const std::string& nodes, std::size_t taken) {
   const auto hosts = expand_hosts(nodes);
-  if (avoid.empty() || !hosts || hosts->size() < 2) return {};
-  std::vector<NodeJudgement> judged;
-  if (avoids_by_judgement(avoid) && book_) {
-    const auto read = read_node_book(*book_);
-    if (!read) complain(read.error());
-    if (read) judged = judge_nodes(read->all, unix_seconds());
+  if (avoid.empty() || !hosts || hosts->size() <= taken) return {};
+  if (!avoids_by_judgement(avoid)) return worst_first({}, avoid, cluster_, *hosts);
+  if (!book_) return {};
+  const auto worst = isolated_call(
+      [&]() -> Result<std::string> {
+        const auto read = read_node_book(*book_);
+        if (!read) return read.error();
+        const auto judged = judge_nodes(read->all, unix_seconds());
+        return fmt::format("{}", fmt::join(worst_first(judged, avoid, cluster_, *hosts), "\n"));
+      },
+      std::chrono::seconds(5));
+  if (!worst) {
+    gave_up(worst.error());
+    return {};
   }
-  return worst_first(judged, avoid, cluster_, *hosts);
+  std::vector<std::string> names;
+  for (const auto name : split_lines(*worst)) names.emplace_back(name);
+  return names;
 }
 
-void NodeWitness::write(const std::vector<NodeSighting>& seen) {
+void NodeWitness::write(const std::vector<NodeSighting>& seen, std::chrono::milliseconds patience) {
   if (seen.empty()) return;
-  const auto done = write_into_node_book(*book_, seen, unix_seconds());
-  if (done) return;
-  complain(done.error());
-  // A file system that hangs would hold up every start.
-  if (done.error().kind == ErrorKind::timeout) book_.reset();
+  const auto done = write_into_node_book(*book_, seen, unix_seconds(), patience);
+  if (!done) gave_up(done.error());
 }
 
-void NodeWitness::complain(const Error& error) {
+void NodeWitness::gave_up(const Error& error) {
   if (!std::exchange(complained_, true))
-    system_.log(fmt::format("dllaunch: warning: {}\n", error.what));
+    system_.log(fmt::format("dllaunch: warning: {}{}\n", error.what,
+                            error.hint.empty() ? "" : "; " + error.hint));
+  // A file system that hangs would hold up every start.
+  if (error.kind == ErrorKind::timeout) book_.reset();
 }
 
 }  // namespace dllaunch

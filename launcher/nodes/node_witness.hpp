@@ -2,6 +2,8 @@
 // its ranks should rather not have. Never an obstacle to the run: it complains once.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,14 +37,15 @@ class NodeWitness {
   /// failed.
   void vanished();
 
-  /// Of these nodes (a host list) those to be left to the spares, worst first; `avoid`:
-  /// recovery.avoid.
-  std::vector<std::string> unwanted(const std::vector<std::string>& avoid,
-                                    const std::string& nodes);
+  /// Of these nodes (a host list), of which the ranks take `taken`, those to be left to the spares,
+  /// worst first; empty: there are no spares. `avoid`: recovery.avoid.
+  std::vector<std::string> unwanted(const std::vector<std::string>& avoid, const std::string& nodes,
+                                    std::size_t taken);
 
  private:
-  void write(const std::vector<NodeSighting>& seen);
-  void complain(const Error& error);
+  void write(const std::vector<NodeSighting>& seen,
+             std::chrono::milliseconds patience = std::chrono::seconds(10));
+  void gave_up(const Error& error);
 
   System& system_;
   RunDir run_;

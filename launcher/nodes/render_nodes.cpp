@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "launcher/base/table.hpp"
 #include "support/counted.hpp"
@@ -15,9 +16,11 @@ std::string_view word_of(NodeGrade grade) {
 }
 
 std::string hours_words(double seconds) {
+  constexpr double minute_s = 60;
   constexpr double hour_s = 3600;
-  return seconds < hour_s ? fmt::format("{:.0f} s", seconds)
-                          : fmt::format("{:.0f} h", seconds / hour_s);
+  if (seconds < 2 * minute_s) return fmt::format("{:.0f} s", seconds);
+  if (seconds < hour_s) return fmt::format("{:.0f} min", std::floor(seconds / minute_s));
+  return fmt::format("{:.0f} h", seconds / hour_s);
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ double weight_of_signal(int signal) {
 
 /// In a rank's first error: what programs print of broken hardware and file systems of a node.
 bool names_hardware(std::string_view error) {
-  constexpr std::array<std::string_view, 9> signs = {
-      "uncorrectable", "ECC error",          "fallen off the bus", "Xid",          "NVLink",
-      "hardware",      "Input/output error", "Stale file handle",  "Machine check"};
+  constexpr std::array<std::string_view, 6> signs = {"uncorrectable",      "ECC error",
+                                                     "fallen off the bus", "Xid",
+                                                     "Stale file handle",  "Machine check"};
   return std::ranges::any_of(
       signs, [&](std::string_view sign) { return error.find(sign) != std::string_view::npos; });
 }
@@ -209,6 +209,9 @@ std::vector<NodeSighting> sightings_of(const EndedStart& start, const Attempt& e
   const bool died = ended.cause == Cause::failed || ended.cause == Cause::unproven;
   const auto& dead = ended.dead;
   if (!died || dead.host.empty() || dead.out_of_memory) return {};
+  // Of ranks that ended alike the others may have been killed because of the first, and which was
+  // first is not known.
+  if (!dead.others.empty()) return {};
   const bool hardware = names_hardware(ended.first_error);
   auto failed = sighting_of(start, SightingKind::failed, dead.host);
   failed.value = hardware ? 1 : weight_of_signal(dead.signal);
@@ -234,12 +237,13 @@ std::vector<NodeSighting> sightings_of(const std::vector<NodeVerdict>& verdicts,
       all.push_back(seen);
     }
     if (std::ranges::find(unfit, verdict.node) == unfit.end()) continue;
+    // A node that passed is left out too if Slurm has lost it, or if it computed wrong numbers.
+    const auto failed = std::ranges::find(verdict.checks, Level::fail, &PreflightResult::level);
+    if (failed == verdict.checks.end()) continue;
     seen.kind = SightingKind::unfit;
     seen.value = 1;
     seen.what = seen.like = "";
-    for (const auto& check : verdict.checks)
-      if (check.level == Level::fail && seen.words.empty())
-        seen.words = fmt::format("unfit, {}: {}", check.name, check.why);
+    seen.words = fmt::format("unfit, {}: {}", failed->name, failed->why);
     all.push_back(seen);
   }
   return all;

@@ -69,7 +69,7 @@ class EventSightings {
 /// and lack of memory, say nothing.
 std::vector<NodeSighting> sightings_of(const EndedStart& start, const Attempt& ended);
 
-/// Figures, and nodes that are unfit.
+/// Figures, and nodes of `unfit` that failed a check.
 std::vector<NodeSighting> sightings_of(const std::vector<NodeVerdict>& verdicts,
                                        const std::vector<std::string>& unfit,
                                        const std::string& cluster, const std::string& job,

@@ -27,6 +27,14 @@ auto as_words(std::string& text) {
                  [](std::string& read) { return Result<std::string>(shortened_words(read)); });
 }
 
+/// Whether the line is as it was written, whoever wrote it.
+bool is_whole(std::string_view line) {
+  const std::size_t tail = sum_key.size() + sum_digits + 2;
+  if (line.size() <= tail || !line.ends_with("\"}")) return false;
+  const auto body = line.substr(0, line.size() - tail);
+  return line.substr(body.size()) == fmt::format("{}{:016x}\"}}", sum_key, stable_hash(body));
+}
+
 bool is_finite(const NodeSighting& seen) {
   constexpr double latest = 1e11;  // beyond any valid clock, in Unix seconds
   constexpr double most = 1e18;
@@ -57,11 +65,7 @@ std::string line_of(const NodeSighting& seen) {
 }
 
 std::optional<NodeSighting> sighting_in(std::string_view line) {
-  const std::size_t tail = sum_key.size() + sum_digits + 2;
-  if (line.size() <= tail || !line.ends_with("\"}")) return std::nullopt;
-  const auto body = line.substr(0, line.size() - tail);
-  if (line.substr(body.size()) != fmt::format("{}{:016x}\"}}", sum_key, stable_hash(body)))
-    return std::nullopt;
+  if (!is_whole(line)) return std::nullopt;
   const auto document = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   NodeSighting seen;
   if (!read_fields(document, seen).empty()) return std::nullopt;
@@ -80,10 +84,13 @@ ReadSightings sightings_in(std::string_view text) {
   for (const auto line : split_lines(text)) {
     if (line.empty()) continue;
     auto seen = sighting_in(line);
-    if (!seen) {
+    if (!seen && !is_whole(line)) {
       ++read.damaged;
     } else if (known.insert(line).second) {
-      read.all.push_back(*std::move(seen));
+      if (seen)
+        read.all.push_back(*std::move(seen));
+      else
+        read.newer.push_back(std::string(line) + "\n");
     }
   }
   return read;

@@ -45,12 +45,14 @@ struct NodeSighting {
 /// The line, with its newline. Long texts are shortened.
 std::string line_of(const NodeSighting& seen);
 
-/// nullopt: torn, damaged, or of a newer dllaunch. Texts are safe for a terminal, numbers finite.
+/// nullopt: torn, damaged, or of a newer dllaunch (a kind that is not known here). Texts are safe
+/// for a terminal, numbers finite.
 std::optional<NodeSighting> sighting_in(std::string_view line);
 
 struct ReadSightings {
-  std::vector<NodeSighting> all = {};  // in the order of the text
-  std::size_t damaged = 0;             // lines that are none
+  std::vector<NodeSighting> all = {};   // in the order of the text
+  std::vector<std::string> newer = {};  // whole lines that a newer dllaunch wrote, with newlines
+  std::size_t damaged = 0;              // lines that are none
 };
 
 /// Every line of a text. One that occurs twice counts once: a writer that could not be sure wrote

@@ -254,11 +254,11 @@ class Supervisor {
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
-    const auto nodes =
-        choose_start_nodes(system_, run_, preflight, started_here_before(),
-                           {numberer_.network(), numberer_.before(),
-                            witness_.unwanted(run_.recovery.plan.avoid, run_.allocation.nodes)},
-                           bad_nodes(corruptions_));
+    const auto nodes = choose_start_nodes(
+        system_, run_, preflight, started_here_before(),
+        {numberer_.network(), numberer_.before(),
+         witness_.unwanted(run_.recovery.plan.avoid, run_.allocation.nodes, run_.nodes)},
+        bad_nodes(corruptions_));
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
@@ -315,7 +315,6 @@ class Supervisor {
       append(line_of(found));
       corruptions_.push_back(found);
     }
-    witness_.ended(attempt);
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(this_try(), run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
@@ -325,6 +324,7 @@ class Supervisor {
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
+    witness_.ended(attempt);
     return decision;
   }
 

@@ -65,7 +65,10 @@ void consult_node_book(System& system, const PreflightRequest& request, Prefligh
   if (read) compare_with_book(read->all, cluster, now, report);
   const auto seen = sightings_of(report.nodes, report.exclude, cluster, request.job_id, now);
   const auto written = write_into_node_book(*book, seen, now);
-  if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
+  if (written) return;
+  const auto& hint = written.error().hint;
+  system.log(fmt::format("dllaunch: warning: {}\n", written.error().what));
+  if (!hint.empty()) system.log(fmt::format("  try: {}\n", hint));
 }
 
 struct MeasuredLinks {

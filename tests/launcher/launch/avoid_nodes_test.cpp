@@ -85,6 +85,16 @@ TEST_F(AvoidNodes, NeverFromAJobThatNeedsThemAll) {
   EXPECT_EQ(excluded(), "");
 }
 
+TEST_F(AvoidNodes, NodesThatAreDownAreNoneToChooseFrom) {
+  lose_twice("n2");
+  job_.resources.nodes = 2;
+  facts_.slurm->outages = {{.hosts = {"n3"}, .state = "DOWN"}};
+  EXPECT_THAT(avoid_nodes(system_, job_, facts_),
+              ElementsAre(HasSubstr("the job needs 2 of the 2")));
+  facts_.slurm->outages = {{.hosts = {"n2"}, .state = "DRAIN"}};
+  EXPECT_THAT(avoid_nodes(system_, job_, facts_), IsEmpty()) << "Slurm leaves it out";
+}
+
 TEST_F(AvoidNodes, NodesThatTheUserNames) {
   job_.recovery.avoid = {"n[1-2]", "x"};
   avoid_nodes(system_, job_, facts_);

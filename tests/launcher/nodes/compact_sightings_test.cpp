@@ -89,5 +89,14 @@ TEST(CompactSightings, OfOneNodeAndKindTheNewestAreKept) {
   EXPECT_EQ(kept.back().time, now);
 }
 
+TEST(CompactSightings, OfLinesTheNewestThatFit) {
+  const std::vector<std::string> lines = {"a\n", "bb\n", "ccc\n"};
+  EXPECT_EQ(newest_within(lines, 100), "a\nbb\nccc\n");
+  EXPECT_EQ(newest_within(lines, 7), "bb\nccc\n");
+  EXPECT_EQ(newest_within(lines, 6), "ccc\n");
+  EXPECT_EQ(newest_within(lines, 3), "");
+  EXPECT_EQ(newest_within({}, 3), "");
+}
+
 }  // namespace
 }  // namespace dllaunch

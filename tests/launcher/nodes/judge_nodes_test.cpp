@@ -50,6 +50,25 @@ TEST(JudgeNodes, OneLossIsWatchedTwoAreAvoided) {
   EXPECT_EQ(twice.why, "2 failures, the last 60 minutes ago: Slurm lost it");
 }
 
+TEST(JudgeNodes, AJobWhoseRanksAreKilledAgainAndAgainCountsOnce) {
+  const auto killed = [](const std::string& run, double age_s) {
+    auto seen = seen_of(SightingKind::failed, "n2", age_s, 0.5);
+    seen.run = run;
+    return seen;
+  };
+  std::vector<NodeSighting> seen;
+  for (int i = 9; i > 0; --i) seen.push_back(killed("17", i * 60));
+  const auto once = judgement_of(seen, "n2");
+  EXPECT_NEAR(once.failures, 0.5, 0.01);
+  EXPECT_THAT(once.why, HasSubstr("1 failure, the last 60 s ago"));
+  for (const char* run : {"18", "19"}) seen.push_back(killed(run, 30));
+  EXPECT_EQ(judgement_of(seen, "n2").grade, NodeGrade::avoid) << "three jobs";
+  auto lost_again = lost("n3", hour);
+  lost_again.run = "17";
+  EXPECT_NEAR(judgement_of({lost_again, lost_again}, "n3").failures, 2, 0.01)
+      << "a loss is the node's";
+}
+
 TEST(JudgeNodes, ForgetsWithAHalfLifeOfTwoWeeks) {
   EXPECT_EQ(weight_of_age(0), 1);
   EXPECT_DOUBLE_EQ(weight_of_age(14 * day_s), 0.5);

@@ -18,6 +18,7 @@
 #include <random>
 #include <thread>
 
+#include "support/random.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
@@ -30,6 +31,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr double now = 1'800'000'000;
 constexpr std::size_t never = std::size_t{1} << 40;
@@ -210,6 +212,27 @@ TEST(NodeBook, IsCompactedWhenItHasGrown) {
   EXPECT_EQ(all[0].value, 2) << "the same line many times is one";
   const auto left = fs::path(place.book.path).parent_path();
   EXPECT_EQ(std::distance(fs::directory_iterator(left), {}), 1) << "no temporary file";
+}
+
+/// As a newer dllaunch writes one: with its sum, of a kind that is not known here.
+std::string line_of_newer(const std::string& node) {
+  const auto body = fmt::format(R"({{"time":1795000000.25,"kind":"haunted","nodes":"{}")", node);
+  return fmt::format("{},\"sum\":\"{:016x}\"}}\n", body, stable_hash(body));
+}
+
+TEST(NodeBook, LinesOfANewerDllaunchStayAsTheyAre) {
+  const Place place;
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(append_to_node_book(place.book, {late_of("n1")}, now, never));
+  std::ofstream(place.book.path, std::ios::app) << line_of_newer("n7") << "{\"torn\n"
+                                                << line_of_newer("n8") << line_of_newer("n7");
+  EXPECT_EQ(read_node_book(place.book)->damaged, 1u);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now, /*compact_at=*/1000));
+  const auto read = read_node_book(place.book);
+  ASSERT_TRUE(read);
+  EXPECT_THAT(read->newer, ElementsAre(line_of_newer("n7"), line_of_newer("n8")));
+  EXPECT_THAT(read->all, UnorderedElementsAre(late_of("n1"), failure_of("n2")));
+  EXPECT_EQ(read->damaged, 0u) << "it was compacted";
 }
 
 /// A writer that appends until it is killed, and notes what it was told is written.

@@ -71,6 +71,7 @@ TEST(NodeWitness, ComplainsOnce) {
     witness.ended({});
   }
   EXPECT_THAT(place.system.logged, HasSubstr("dllaunch: warning: node book "));
+  EXPECT_THAT(place.system.logged, HasSubstr("; set DLLAUNCH_NODE_BOOK to another file"));
   EXPECT_EQ(std::ranges::count(place.system.logged, '\n'), 1);
 }
 
@@ -79,12 +80,13 @@ TEST(NodeWitness, RanksLeaveBadNodesToTheSpares) {
   NodeWitness witness(place.system, place.run, "17", "");
   witness.begins("n[1-3]", 3);
   witness.ended({.cause = Cause::lost_node, .detail = "n2"});
-  EXPECT_THAT(witness.unwanted({"auto"}, "n[1-3]"), IsEmpty()) << "once";
+  EXPECT_THAT(witness.unwanted({"auto"}, "n[1-3]", 2), IsEmpty()) << "once";
   witness.begins("n[1-3]", 4);
   witness.ended({.cause = Cause::lost_node, .detail = "n2"});
-  EXPECT_THAT(witness.unwanted({"auto"}, "n[1-3]"), ElementsAre("n2"));
-  EXPECT_THAT(witness.unwanted({"n3"}, "n[1-3]"), ElementsAre("n3"));
-  EXPECT_THAT(witness.unwanted({}, "n[1-3]"), IsEmpty());
+  EXPECT_THAT(witness.unwanted({"auto"}, "n[1-3]", 2), ElementsAre("n2"));
+  EXPECT_THAT(witness.unwanted({"n3"}, "n[1-3]", 2), ElementsAre("n3"));
+  EXPECT_THAT(witness.unwanted({}, "n[1-3]", 2), IsEmpty());
+  EXPECT_THAT(witness.unwanted({"auto"}, "n[1-3]", 3), IsEmpty()) << "there are no spares";
 }
 
 TEST(NodeWitness, AScriptThatVanishedMayHaveLostItsNode) {
@@ -95,7 +97,7 @@ TEST(NodeWitness, AScriptThatVanishedMayHaveLostItsNode) {
   const auto seen = place.seen();
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].nodes, "n1");
-  EXPECT_EQ(seen[0].value, 0.5);
+  EXPECT_EQ(seen[0].value, 0.15);
 }
 
 }  // namespace

@@ -43,6 +43,12 @@ TEST(RenderNodes, ClustersAreNamedWhereThereAreSeveral) {
   EXPECT_NE(render_nodes(nodes, shown_at, 20).find("CLUSTER"), std::string::npos);
 }
 
+TEST(RenderNodes, LessThanAnHourIsInMinutes) {
+  auto nodes = three();
+  nodes[2].used_s = 3599;
+  EXPECT_NE(render_nodes(nodes, shown_at, 20).find("59 min"), std::string::npos);
+}
+
 TEST(RenderNodes, ForPrograms) {
   const auto document = to_json(three());
   EXPECT_EQ(document[0]["node"], "n2");

@@ -127,10 +127,16 @@ TEST(RunSightings, OfADeadRankOnlyWhatMayBeTheNodes) {
   EXPECT_EQ(weight_of({.signal = SIGTERM}), 0);
   EXPECT_EQ(weight_of({.signal = SIGKILL, .out_of_memory = true}), 0);
   EXPECT_EQ(weight_of({.exit_code = 1}, "ImportError: no module named x"), 0);
+  EXPECT_EQ(weight_of({.exit_code = 1}, "OSError: [Errno 5] Input/output error"), 0);
+  EXPECT_EQ(weight_of({.others = "0-3", .signal = SIGKILL}), 0) << "which was first is unknown";
   EXPECT_EQ(weight_of({.exit_code = 1}, "CUDA error: uncorrectable ECC error encountered"), 1);
   EXPECT_THAT(sightings_of(start, {.cause = Cause::cancelled}), IsEmpty());
   EXPECT_THAT(sightings_of(start, {.cause = Cause::failed, .dead = {.signal = SIGKILL}}), IsEmpty())
       << "nobody knows where";
+}
+
+TEST(RunSightings, ANodeThatIsLeftOutAlthoughItPassedIsNotUnfit) {
+  EXPECT_THAT(sightings_of({{.node = "n1"}}, {"n1"}, "c", "17", 50), IsEmpty());
 }
 
 TEST(RunSightings, WhatAPreflightMeasured) {
