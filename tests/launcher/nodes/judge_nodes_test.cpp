@@ -61,8 +61,8 @@ TEST(JudgeNodes, AJobWhoseRanksAreKilledAgainAndAgainCountsOnce) {
   const auto once = judgement_of(seen, "n2");
   EXPECT_NEAR(once.failures, 0.5, 0.01);
   EXPECT_THAT(once.why, HasSubstr("1 failure, the last 60 s ago"));
-  for (const char* run : {"18", "19"}) seen.push_back(killed(run, 30));
-  EXPECT_EQ(judgement_of(seen, "n2").grade, NodeGrade::avoid) << "three jobs";
+  for (const char* run : {"18", "19", "20"}) seen.push_back(killed(run, 30));
+  EXPECT_EQ(judgement_of(seen, "n2").grade, NodeGrade::avoid) << "several jobs";
   auto lost_again = lost("n3", hour);
   lost_again.run = "17";
   EXPECT_NEAR(judgement_of({lost_again, lost_again}, "n3").failures, 2, 0.01)
