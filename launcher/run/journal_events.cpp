@@ -83,7 +83,7 @@ constexpr EventField corrupted_fields[] = {
     {"how", "how the rank was found, as in `corrupted` of events.jsonl"},
     {"rank", "whose numbers were wrong; absent, as the next two: not known"},
     {"host", "its host"},
-    {"node", "Slurm's name of it; no rank starts there any more. Absent: no Slurm job"},
+    {"node", "Slurm's name of it; ranks start elsewhere where they can. Absent: no Slurm job"},
     {"line", "the message that was printed"},
 };
 

@@ -18,6 +18,14 @@ std::string node_of(const std::string& host, const std::vector<std::string>& nod
   return found == nodes.end() ? "" : *found;
 }
 
+/// Whether no step was made after the last notice: one that tells only what was found goes on.
+bool has_ended_with_it(std::string_view events) {
+  const auto last = events.rfind("\"event\":\"corrupted\"");
+  const auto after = events.substr(std::min(last, events.size()));
+  return after.find("\"event\":\"step\"") == std::string_view::npos &&
+         after.find("\"event\":\"epoch\"") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<JournalCorruption> corruptions_in(std::string_view events, std::int64_t fencing_token,
@@ -56,14 +64,14 @@ std::vector<JournalCorruption> look_for_corruptions(const RunDir& run, const Job
                                                     std::int64_t fencing_token, Attempt& attempt) {
   constexpr std::size_t most_bytes = std::size_t{1} << 18;  // it is among the last lines
   const auto nodes = expand_hosts(where.nodes);
-  auto found = corruptions_in(file_end(run.events(), most_bytes), fencing_token,
-                              nodes ? *nodes : std::vector<std::string>());
+  const auto events = file_end(run.events(), most_bytes);
+  auto found = corruptions_in(events, fencing_token, nodes ? *nodes : std::vector<std::string>());
   for (auto& one : found) {
     one.job = attempt.job;
     one.allocation = attempt.allocation;
   }
   const bool failed = attempt.cause == Cause::failed || attempt.cause == Cause::unproven;
-  if (found.empty() || !failed) return found;
+  if (found.empty() || !failed || !has_ended_with_it(events)) return found;
   attempt.cause = Cause::corrupted;
   attempt.detail = found.back().line;
   attempt.dead.rank = found.back().rank;
@@ -73,8 +81,13 @@ std::vector<JournalCorruption> look_for_corruptions(const RunDir& run, const Job
 
 BadNodes bad_nodes(const std::vector<JournalCorruption>& found) {
   BadNodes bad{.why = "its numbers were wrong"};
-  for (const auto& one : found)
-    if (!one.node.empty()) bad.nodes.push_back(one.node);
+  const JournalCorruption* before = nullptr;
+  for (const auto& one : found) {
+    const bool same_start =
+        before != nullptr && before->fencing_token == one.fencing_token && before->node == one.node;
+    if (!one.node.empty() && !same_start) bad.nodes.push_back(one.node);
+    before = &one;
+  }
   return bad;
 }
 

@@ -19,11 +19,11 @@ std::vector<JournalCorruption> corruptions_in(std::string_view events, std::int6
                                               const std::vector<std::string>& nodes);
 
 /// Reads them from the run's directory. Fills in the attempt's job and allocation, and gives it
-/// Cause::corrupted if it failed.
+/// Cause::corrupted if it failed and made no step after the last of them.
 std::vector<JournalCorruption> look_for_corruptions(const RunDir& run, const JobAllocation& where,
                                                     std::int64_t fencing_token, Attempt& attempt);
 
-/// Returns the nodes of the ranks whose numbers were wrong.
+/// Returns the nodes of the ranks whose numbers were wrong, once for each start.
 BadNodes bad_nodes(const std::vector<JournalCorruption>& found);
 
 }  // namespace dllaunch

@@ -26,6 +26,21 @@ std::vector<std::string> wanted_nodes(std::vector<std::string> fit, std::size_t 
   return fit;
 }
 
+/// Those of `fit` that are to be left out. A flipped bit may be the only one: for the first a job
+/// is not put back into the queue, where it may wait for nodes that are not there.
+std::vector<std::string> bad_among(const std::vector<std::string>& fit, std::size_t fewest,
+                                   const BadNodes& bad) {
+  std::vector<std::string> once;
+  std::vector<std::string> twice;
+  for (const auto& node : fit) {
+    const auto times = std::ranges::count(bad.nodes, node);
+    if (times > 0) once.push_back(node);
+    if (times > 1) twice.push_back(node);
+  }
+  const bool enough = fewest > 0 && fit.size() >= fewest + once.size();
+  return enough ? once : twice;
+}
+
 }  // namespace
 
 StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
@@ -64,10 +79,7 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
     fitness.emplace(NodeFitness{.fit = std::move(left->there)});
     leave_out(left->gone, slurm_lost_it, *fitness);
   }
-  std::vector<std::string> bad_here;
-  for (const auto& node : bad.nodes)
-    if (std::ranges::find(fitness->fit, node) != fitness->fit.end()) bad_here.push_back(node);
-  leave_out(bad_here, bad.why, *fitness);
+  leave_out(bad_among(fitness->fit, wanted.fewest, bad), bad.why, *fitness);
   auto nodes = pick_nodes(*std::move(fitness), wanted, chooses, nearness);
   nodes.lost = !left->gone.empty();
   nodes.held = held;

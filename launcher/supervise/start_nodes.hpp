@@ -32,7 +32,7 @@ struct Nearness {
   std::vector<std::string> unwanted = {};
 };
 
-/// Nodes that an earlier start of the run found to be bad.
+/// Nodes that earlier starts of the run found to be bad: once for each start.
 struct BadNodes {
   std::vector<std::string> nodes = {};
   std::string why = {};
@@ -49,7 +49,8 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness = {});
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
-/// before. `bad` ones are left out like those that are not fit.
+/// before. `bad` ones are left out like those that are not fit; where too few remain, only those that were
+/// bad twice.
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
                               const Nearness& nearness = {}, const BadNodes& bad = {});
 

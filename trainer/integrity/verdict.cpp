@@ -40,9 +40,7 @@ void judge_group(std::span<const Digest> digests, int first_rank, ReplicaVerdict
   verdict.gradients = verdict.gradients || differs(&Digest::gradients);
   const auto alike = [&](const Digest& one) { return std::ranges::count(digests, one); };
   const auto most = std::ranges::max(digests, {}, alike);
-  const auto as_many =
-      std::ranges::count_if(digests, [&](const auto& one) { return alike(one) == alike(most); });
-  const bool decided = alike(most) >= 2 && as_many == alike(most);
+  const bool decided = 2 * alike(most) > std::ssize(digests);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     const int rank = first_rank + static_cast<int>(i);
     verdict.apart.push_back(rank);

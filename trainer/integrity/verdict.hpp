@@ -24,8 +24,7 @@ struct ReplicaVerdict {
 };
 
 /// `digests`, by rank, are of `groups` groups of consecutive ranks, equally large: the ranks of one
-/// group are replicas. Of a group, those that are alike are right if they are two or more and no
-/// others are as many: faults that are independent do not leave the same 64 bits.
+/// group are replicas. Of a group, those that are alike are right if they are more than half.
 ReplicaVerdict judge(std::span<const Digest> digests, int groups);
 
 /// "weights and optimizer state"

@@ -37,11 +37,19 @@ bool is_asked_for(const Session& session) {
 }
 
 /// Whether another start computes the same steps bit for bit, and this rank sees its own gradients.
-/// The rounding errors of compression are not in a checkpoint.
+/// The rounding errors of compression are not in a checkpoint. What ranks exchange within a step
+/// carries a wrong number to the others before its print is taken.
 bool repeats(const Session& session) {
   const RuntimeConfig& runtime = session.config.runtime;
   return session.executable->device_arenas() == nullptr && runtime.gradient_lag == 0 &&
-         runtime.compression == Compression::none;
+         runtime.compression == Compression::none && runtime.split_dense.empty() &&
+         !session.config.sync_batch_norm;
+}
+
+bool are_of_one_host(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
+  return std::ranges::all_of(ranks, [&](int rank) {
+    return hosts[static_cast<std::size_t>(rank)] == hosts[static_cast<std::size_t>(ranks.front())];
+  });
 }
 
 /// "rank 1 on n2", "ranks 0 on n1 and 1 on n2"
@@ -152,7 +160,12 @@ Result<Ok> Guard::settle_suspicion(std::span<const std::int64_t> deviated,
 Result<Ok> Guard::disagree(const ReplicaVerdict& verdict, std::span<const std::int64_t> deviated,
                            std::span<const Digest> digests) {
   auto hosts = gather_hosts();
-  if (!verdict.wrong.empty()) return tell(verdict, "majority", verdict.wrong, hosts);
+  if (!verdict.wrong.empty()) {
+    // Faults of several nodes at once have one cause, which is not their hardware.
+    const bool together = are_of_one_host(verdict.wrong, hosts);
+    return tell(verdict, together ? "majority" : "unknown",
+                together ? verdict.wrong : std::vector<int>(), hosts);
+  }
   if (earlier_) {
     const bool same_step = earlier_->step == session_.position.step;
     auto wrong = judge_again(*earlier_, deviated, same_step ? digests : std::span<const Digest>(),

@@ -55,6 +55,8 @@ class Guard {
   /// what the ranks hold, unless that was done at this step. An Error, on all ranks, ends the
   /// training; as with agree() only rank 0 has its words. The event is written then.
   Result<Ok> compare();
+  /// The weights have changed since the step that was compared.
+  void compare_again() { compared_ = -1; }
   /// After an Error of compare(): all ranks hold the same. A checkpoint is worth writing.
   bool agrees_here() const { return agrees_ && compared_ == session_.position.step; }
 

@@ -400,7 +400,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   return checkpointing_.due_after(event, pause == Pause::epoch_end);
 }
 
-/// Of what a lost update would leave behind, nothing is compared.
+/// An update that is still under way would make replicas differ.
 Result<Ok> Training::compare() {
   settle();
   auto sound = guard_.compare();
@@ -413,6 +413,7 @@ Result<Ok> Training::compare() {
 
 Result<Ok> Training::save(bool last) {
   apply_late_gradients();
+  if (config_.runtime.gradient_lag > 0) guard_.compare_again();
   if (auto sound = compare(); !sound) return sound;
   activity_.enter(RankPhase::checkpoint);
   session_.arenas->gather_states();

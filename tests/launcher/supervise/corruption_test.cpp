@@ -61,6 +61,25 @@ TEST(Corruption, ExplainsAnAttemptThatFailed) {
   EXPECT_EQ(cancelled.cause, Cause::cancelled);
 }
 
+/// It was told whose numbers cannot be known, and the ranks went on.
+TEST(Corruption, ExplainsNoAttemptThatWentOnAfterIt) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/events.jsonl")
+      << event << R"({"time":6.5,"event":"step","step":60,"generation":3})"
+      << "\n";
+  Attempt attempt{.job = "17", .cause = Cause::failed, .exit_code = 1};
+  EXPECT_EQ(look_for_corruptions({.path = folder.path()}, {.nodes = "n[1-2]"}, 3, attempt).size(),
+            2U);
+  EXPECT_EQ(attempt.cause, Cause::failed);
+}
+
+TEST(Corruption, OfTwoRanksOfANodeCountsOnce) {
+  std::vector<JournalCorruption> found(3, {.fencing_token = 1, .node = "n2"});
+  EXPECT_THAT(bad_nodes(found).nodes, ElementsAre("n2"));
+  found[2].fencing_token = 2;
+  EXPECT_THAT(bad_nodes(found).nodes, ElementsAre("n2", "n2"));
+}
+
 /// As after other faults of a node; a cluster on which it goes on for ever is left.
 TEST(Corruption, IsFollowedByARestartUnlessItRepeatsItself) {
   const RecoverySettings settings{.plan = {.max_restarts = 3}, .trains = true, .asks_ranks = true};

@@ -139,6 +139,10 @@ TEST_F(Allocated, NorWhoseNumbersWereWrong) {
   auto larger = run(0);
   larger.nodes = 3;
   EXPECT_TRUE(choose_start_nodes(system_, larger, false, true, {}, bad).too_few);
+  const BadNodes once{.nodes = {"n2"}, .why = bad.why};
+  EXPECT_FALSE(choose_start_nodes(system_, larger, false, true, {}, once).too_few)
+      << "a flipped bit may be the only one";
+  EXPECT_EQ(choose_start_nodes(system_, run(1), false, true, {}, once).list, "n[1,3]");
 }
 
 TEST_F(Allocated, WithoutAnAnswerSlurmChooses) {

@@ -36,11 +36,12 @@ TEST(ReplicaVerdict, TheMajorityIsRight) {
   }
 }
 
-/// Two faults leave different numbers, so two that are alike are right.
-TEST(ReplicaVerdict, TwoAlikeAmongDifferentOnesAreRight) {
-  const ReplicaVerdict verdict = judge(std::vector{other, sound, third, sound}, 1);
+/// Where ranks differ among each other, the cause is none of a few of them.
+TEST(ReplicaVerdict, MoreThanHalfAreTheMajority) {
+  const ReplicaVerdict verdict = judge(std::vector{other, sound, third, sound, sound}, 1);
   EXPECT_THAT(verdict.wrong, ElementsAre(0, 2));
   EXPECT_EQ(words_of(verdict), "weights and optimizer state");
+  EXPECT_THAT(judge(std::vector{other, sound, third, sound}, 1).wrong, IsEmpty());
   EXPECT_THAT(judge(std::vector{sound, sound, sound, other, other}, 1).wrong, ElementsAre(3, 4))
       << "those of one node may share what it received";
 }
