@@ -13,8 +13,8 @@ namespace {
 
 constexpr int most_runs = 2000;
 constexpr int least_runs = 20;
-/// Failures in all runs of an alternative together: some 10 ms.
-constexpr double most_failures = 60'000;
+/// Rounds in all runs of an alternative together: some 10 ms.
+constexpr double most_rounds_together = 60'000;
 constexpr int most_spares = 8;
 
 Spread spread_of(std::vector<double> values) {
@@ -32,9 +32,8 @@ Spread spread_of(std::vector<double> values) {
           .p90 = at(0.9)};
 }
 
-int runs_for(const HitRates& hits, double work_s) {
-  const double failures = 1 + hits.per_s * work_s;
-  return std::clamp(static_cast<int>(most_failures / failures), least_runs, most_runs);
+int runs_for(double rounds) {
+  return static_cast<int>(std::clamp<double>(most_rounds_together / rounds, least_runs, most_runs));
 }
 
 /// What a spare node must bring down.
@@ -43,7 +42,8 @@ double price(const RunForecast& one) {
 }
 
 void try_spares(FailureForecast& forecast, const RecoveryRules& rules) {
-  for (int spares = 0; spares <= most_spares; ++spares) {
+  /// Whether the run with so many is the best so far.
+  const auto try_number = [&](int spares) {
     auto other = rules;
     other.spare_nodes = spares;
     forecast.spares.push_back(
@@ -52,10 +52,19 @@ void try_spares(FailureForecast& forecast, const RecoveryRules& rules) {
             : forecast_run(forecast.rates, other, forecast.costs, forecast.work_s));
     const auto& best = forecast.spares[static_cast<std::size_t>(forecast.best_spares)];
     const auto& last = forecast.spares.back();
-    const bool ends = last.finished > 0 && (best.finished <= 0 || price(last) < price(best));
-    if (ends) forecast.best_spares = spares;
-    if (spares >= forecast.best_spares + 2 && spares >= rules.spare_nodes) break;
+    return last.finished > 0 && (best.finished <= 0 || price(last) < price(best));
+  };
+  constexpr int enough_worse = 2;  // in a row
+  const int own = rules.spare_nodes;
+  int worse = 0;
+  for (int spares = 0; spares <= most_spares; ++spares) {
+    const bool better = try_number(spares);
+    if (better) forecast.best_spares = spares;
+    worse = better ? 0 : spares - forecast.best_spares;
+    if (worse >= enough_worse && (spares >= own || own > most_spares)) break;
   }
+  const bool more = own > most_spares && try_number(own);
+  forecast.more_spares_may_pay = more || worse < enough_worse;
 }
 
 }  // namespace
@@ -68,10 +77,19 @@ double daly_interval_s(double save_s, double mtbf_s) {
                    std::sqrt(2 * save_s * mtbf_s) * (1 + std::sqrt(part) / 3 + part / 9) - save_s});
 }
 
+double expected_rounds(const HitRates& hits, const RecoveryRules& rules, const FailureCosts& costs,
+                       double work_s) {
+  double rounds = 1 + hits.per_s * work_s + work_s / rate_period_s;
+  const double training_s = training_before_limit_s(rules, costs);
+  if (rules.requeue_timeout && training_s > 0) rounds += work_s / training_s;
+  return rounds;
+}
+
 RunForecast forecast_run(const FailureRates& rates, const RecoveryRules& rules,
                          const FailureCosts& costs, double work_s, std::uint64_t seed) {
   const auto hits = hit_rates(rates, rules.nodes + rules.spare_nodes);
-  RunForecast forecast{.rules = rules, .runs = runs_for(hits, work_s)};
+  RunForecast forecast{.rules = rules,
+                       .runs = runs_for(expected_rounds(hits, rules, costs, work_s))};
   if (forecast.rules.interval_s <= 0)
     forecast.rules.interval_s =
         daly_interval_s(costs.save_s, 1 / hit_rates(rates, rules.nodes).per_s);
@@ -86,6 +104,7 @@ RunForecast forecast_run(const FailureRates& rates, const RecoveryRules& rules,
     effective.push_back(run.effective());
     if (run.finished) elapsed.push_back(run.elapsed_s);
     forecast.node_s += run.node_s / forecast.runs;
+    forecast.rounds += run.rounds;
     forecast.requeues += static_cast<double>(run.requeues) / forecast.runs;
   }
   forecast.finished = static_cast<double>(elapsed.size()) / forecast.runs;

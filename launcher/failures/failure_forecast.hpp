@@ -25,6 +25,7 @@ struct RunForecast {
   double requeues = 0;    // mean
   double finished = 1;    // share of the runs, 0 .. 1
   int runs = 0;           // simulated
+  double rounds = 0;      // of all of them
 };
 
 struct FailureForecast {
@@ -38,8 +39,10 @@ struct FailureForecast {
   RunForecast plain = {};       // requeued as a whole, with the same checkpoints
   RunForecast best = {};        // as the job is, with the best interval; equal to `run` if it is
   RunForecast unlimited = {};   // as the job is, with any number of restarts
-  std::vector<RunForecast> spares = {};  // with 0, 1, 2, ... spare nodes
-  int best_spares = 0;                   // index of `spares`
+  std::vector<RunForecast> spares =
+      {};                            // with 0, 1, 2, ... spare nodes; at last the job's own number
+  int best_spares = 0;               // index of `spares`
+  bool more_spares_may_pay = false;  // the search ended there
 };
 
 /// The interval between checkpoints that costs least, of saving and of lost work: Daly 2006,
@@ -47,8 +50,12 @@ struct FailureForecast {
 /// least save_s and a second.
 double daly_interval_s(double save_s, double mtbf_s);
 
-/// Failures that a run may be expected to meet: with more, a forecast takes longer than 0.2 s.
-constexpr double most_failures_of_run = 10'000;
+/// What a simulated run has to be gone through for: its failures, time limits and fortnights, as
+/// far as they are to be expected.
+double expected_rounds(const HitRates& hits, const RecoveryRules& rules, const FailureCosts& costs,
+                       double work_s);
+/// Of a run: with more, a forecast takes longer than 0.2 s.
+constexpr double most_rounds_of_run = 10'000;
 
 /// `rules.interval_s` 0: the best one. `seed`: the same for each alternative, so that they differ
 /// by what they are alone.

@@ -26,7 +26,8 @@ double beyond_poisson(const std::vector<double>& counts) {
 /// Shares of groups by size, and the moments at which groups begin.
 std::pair<std::vector<double>, std::vector<double>> groups_of(const NodeOutages& seen) {
   std::vector<double> moments;
-  for (const auto& outage : seen.all) moments.push_back(outage.failed_s);
+  for (const auto& outage : seen.all)
+    if (!outage.began_before) moments.push_back(outage.failed_s);
   std::ranges::sort(moments);
   std::vector<double> sizes;
   std::vector<double> begins;
@@ -68,7 +69,7 @@ Exposure exposure_of(const NodeOutages& seen) {
       if (outage.failed_s >= begin + horizon_s) continue;
       gone = &outage.node;
       up_s -= horizon_s - std::max(0.0, outage.failed_s - begin);
-      if (outage.failed_s >= begin) sum.failures += 1;
+      if (outage.failed_s >= begin && !outage.began_before) sum.failures += 1;
     }
     sum.up_s += up_s;
   }
@@ -95,7 +96,8 @@ double share_hit(int fleet, int nodes, int size, int hit) {
 }  // namespace
 
 Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source) {
-  if (seen.all.empty())
+  const int failures = failures_in(seen);
+  if (failures == 0)
     return Error{ErrorKind::unsatisfiable,
                  "no node failed in the period that it covers: there is nothing to forecast from",
                  "give the rate that you expect in a cluster profile: failures.node_mtbf"};
@@ -103,6 +105,7 @@ Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string sour
   double down_s = 0;
   std::map<std::string, double> by_node;
   for (const auto& outage : seen.all) {
+    if (outage.began_before) continue;
     down_s += outage.repaired_s - outage.failed_s;
     by_node[outage.node] += 1;
   }
@@ -120,7 +123,7 @@ Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string sour
   std::vector<double> nodes(static_cast<std::size_t>(seen.nodes));
   std::ranges::transform(by_node, nodes.begin(), [](const auto& one) { return one.second; });
   return FailureRates{.node_mtbf_s = exposure.up_s / exposure.failures,
-                      .repair_s = down_s / static_cast<double>(seen.all.size()),
+                      .repair_s = down_s / failures,
                       .uneven_times = beyond_poisson(fortnights),
                       .uneven_nodes = beyond_poisson(nodes),
                       .groups = std::move(groups),

@@ -183,10 +183,14 @@ class Reader {
   std::vector<NodeOutage> merged(const NodeOutages& period) const {
     std::vector<NodeOutage> all;
     for (const auto& row : rows_) {
-      const double begin = row.failed_s;
+      const bool before = row.failed_s < period.from_s;
+      const double begin = std::max(row.failed_s, period.from_s);
       const double end = std::min(row.repaired_s.value_or(period.until_s), period.until_s);
-      if (begin < period.from_s || begin >= period.until_s) continue;
-      all.push_back({.node = row.node, .failed_s = begin, .repaired_s = std::max(begin, end)});
+      if (begin >= period.until_s || (before && end <= begin)) continue;
+      all.push_back({.node = row.node,
+                     .failed_s = begin,
+                     .repaired_s = std::max(begin, end),
+                     .began_before = before});
     }
     std::ranges::sort(all, [](const NodeOutage& a, const NodeOutage& b) {
       return std::tie(a.node, a.failed_s, a.repaired_s) <
@@ -196,10 +200,12 @@ class Reader {
     for (auto& outage : all) {
       const bool within = !apart.empty() && apart.back().node == outage.node &&
                           outage.failed_s <= apart.back().repaired_s;
-      if (within)
-        apart.back().repaired_s = std::max(apart.back().repaired_s, outage.repaired_s);
-      else
+      if (!within) {
         apart.push_back(std::move(outage));
+        continue;
+      }
+      apart.back().repaired_s = std::max(apart.back().repaired_s, outage.repaired_s);
+      apart.back().began_before |= outage.began_before;
     }
     return apart;
   }
@@ -223,6 +229,11 @@ class Reader {
 };
 
 }  // namespace
+
+int failures_in(const NodeOutages& outages) {
+  return static_cast<int>(
+      std::ranges::count(outages.all, /*value=*/false, &NodeOutage::began_before));
+}
 
 Result<NodeOutages> parse_outages(std::string_view text, const std::string& file) {
   return Reader(file).read(text);

@@ -21,8 +21,9 @@ namespace dllaunch {
 
 struct NodeOutage {
   std::string node = {};
-  double failed_s = 0;
-  double repaired_s = 0;  // of a node that is still out: the end of the period
+  double failed_s = 0;        // if before the period: its begin
+  double repaired_s = 0;      // of a node that is still out: the end of the period
+  bool began_before = false;  // the period: no failure in it, but the node is out
 };
 
 struct NodeOutages {
@@ -32,6 +33,9 @@ struct NodeOutages {
   double until_s = 0;
   bool nodes_given = false;  // else those that appear
 };
+
+/// Outages that began in the period.
+int failures_in(const NodeOutages& outages);
 
 /// Overlapping outages of a node are one; what lies outside the period is cut off. Without the
 /// comments the nodes are those that appear, and the period is from the first moment to the last.

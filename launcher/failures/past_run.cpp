@@ -24,6 +24,7 @@ bool is_failure(const Attempt& attempt) {
     case Cause::stalled:
     case Cause::unproven:
     case Cause::storage:
+    case Cause::corrupted:
       return true;
     default:
       return false;
@@ -143,7 +144,17 @@ FailureCosts costs_met(const PastRun& run, FailureCosts otherwise) {
     otherwise.restart_s = *run.restart_s;
     otherwise.detect_s = otherwise.node_down_s = 0;
   }
-  if (run.requeue_s) otherwise.queue_s = *run.requeue_s;
+  if (!run.requeue_s) return otherwise;
+  double left_s = *run.requeue_s;
+  // Without a restart in the same allocation all of it is in the requeue.
+  if (!run.restart_s) {
+    otherwise.restart_s = std::min(otherwise.restart_s, left_s);
+    left_s -= otherwise.restart_s;
+    otherwise.detect_s = std::min(otherwise.detect_s, left_s);
+    otherwise.node_down_s = std::min(otherwise.node_down_s, left_s);
+    left_s -= std::max(otherwise.detect_s, otherwise.node_down_s);
+  }
+  otherwise.queue_s = left_s;
   return otherwise;
 }
 

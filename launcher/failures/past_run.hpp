@@ -21,7 +21,8 @@ struct PastRun {
   double down_s = 0;                     // from a last event to the next step, without the queue
   double queue_s = 0;                    // in the queue, after a requeue
   // Mean costs, as far as the run met them: from the last event before a restart to the next step
-  // in the same allocation, and how much longer that took through the queue.
+  // in the same allocation, and how much longer that took through the queue; all of it, if
+  // `restart_s` is unknown.
   std::optional<double> restart_s = {};
   std::optional<double> requeue_s = {};
 
@@ -32,7 +33,8 @@ struct PastRun {
 PastRun read_past_run(const StoredRun& run);
 
 /// The costs of a failure as the run met them; `otherwise` where it met none. What passed before a
-/// failure was known is part of `restart_s`: the records do not tell them apart.
+/// failure was known is part of `restart_s`: the records do not tell them apart. Where all went
+/// through the queue, the queue is what `otherwise` leaves of `requeue_s`.
 FailureCosts costs_met(const PastRun& run, FailureCosts otherwise = {});
 
 /// Lines of a report; empty: nothing interrupted the run, and `forecast` is null.

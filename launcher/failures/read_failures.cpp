@@ -23,10 +23,9 @@ Result<FailureRates> rates_of_file(System& system, const std::string& path) {
   const auto seen = parse_outages(*text, path);
   if (!seen) return seen.error();
   constexpr double day_s = 86400;
-  auto source = fmt::format("{}: {} of {} {} in {:.0f} days", path,
-                            counted(static_cast<std::int64_t>(seen->all.size()), "failure"),
-                            seen->nodes, seen->nodes_given ? "nodes" : "nodes that failed",
-                            (seen->until_s - seen->from_s) / day_s);
+  auto source = fmt::format(
+      "{}: {} of {} {} in {:.0f} days", path, counted(failures_in(*seen), "failure"), seen->nodes,
+      seen->nodes_given ? "nodes" : "nodes that failed", (seen->until_s - seen->from_s) / day_s);
   auto rates = fit_failure_rates(*seen, std::move(source));
   if (!rates) return std::move(rates).error().within(path);
   if (rates->node_mtbf_s < least_node_mtbf_s)

@@ -70,7 +70,8 @@ std::string spares_words(const FailureForecast& forecast) {
   const auto words = forecast.best_spares == 0   ? std::string("none pays")
                      : forecast.best_spares == 1 ? std::string("1 pays")
                                                  : fmt::format("{} pay", forecast.best_spares);
-  return fmt::format("{} with a queue of {} (effective with {})", words,
+  return fmt::format("{}{} with a queue of {} (effective with {})",
+                     forecast.more_spares_may_pay ? "at least " : "", words,
                      time_span(forecast.costs.queue_s), each);
 }
 
@@ -170,8 +171,11 @@ std::string render_forecast(const FailureForecast& forecast, double now_s) {
                       shown_line(forecast.rates.source), time_span(forecast.rates.node_mtbf_s),
                       time_span(forecast.mtbf_s));
   text += table(forecast, now_s);
-  text += fmt::format("  means of {} simulated runs; 8 of 10 lie within the brackets\n\n",
+  text += fmt::format("  means of {} simulated runs; 8 of 10 lie within the brackets\n",
                       forecast.run.runs);
+  if (forecast.run.finished < 1 || forecast.plain.finished < 1)
+    text += "  times of the finish are those of the runs that finish\n";
+  text += "\n";
   text += labelled("checkpoints", interval_words(forecast));
   text += labelled("spare nodes", spares_words(forecast));
   text += labelled("restarts", restarts_words(forecast));
@@ -204,6 +208,7 @@ Json to_json(const FailureForecast& forecast, std::optional<double> now_s) {
           {"interval_known", forecast.interval_known},
           {"best_interval_s", forecast.best.rules.interval_s},
           {"best_spare_nodes", forecast.best_spares},
+          {"more_spare_nodes_may_pay", forecast.more_spares_may_pay},
           {"this_job", to_json(forecast.run, now_s)},
           {"plain_requeueing", to_json(forecast.plain, now_s)},
           {"unlimited_restarts", to_json(forecast.unlimited, now_s)},

@@ -38,8 +38,10 @@ class Run {
     begin_allocation();
     // Each round is a failure, the time limit or the end; the bound is for rules that come nowhere.
     constexpr int most_rounds = 1'000'000;
-    for (int round = 0; round < most_rounds && now_s_ < latest_s_; ++round)
+    while (run_.rounds < most_rounds && now_s_ < latest_s_) {
+      ++run_.rounds;
       if (!go_on()) break;
+    }
     run_.elapsed_s = now_s_;
     run_.work_s = saved_s_;
     return run_;
@@ -101,6 +103,10 @@ class Run {
     if (time_s > trains_from_s_) fruitless_ = 0;
     saved_s_ += worked_by(time_s);
     pass_until(time_s + costs_.save_s);
+    if (training_before_limit_s(rules_, costs_) <= 0) {
+      pass_until(ends_s_);  // and so would each of the next
+      return false;
+    }
     if (!rules_.requeue_timeout) return false;
     wait_in_queue(now_s_);
     return true;
@@ -200,6 +206,10 @@ RecoveryRules plain_requeueing(RecoveryRules rules) {
   rules.requeue_node_fail = true;
   rules.trains = false;  // Slurm requeues without an end
   return rules;
+}
+
+double training_before_limit_s(const RecoveryRules& rules, const FailureCosts& costs) {
+  return rules.limit_s > 0 ? rules.limit_s - rules.grace_s - costs.restart_s : never;
 }
 
 SimulatedRun simulate_run(const HitRates& hits, const RecoveryRules& rules,

@@ -50,10 +50,15 @@ struct SimulatedRun {
   int interruptions = 0;  // by failures
   int restarts = 0;       // of these, in the same allocation
   int requeues = 0;       // of these, the others; the time limit's are not counted
+  int rounds = 0;         // from one failure or time limit to the next: what a simulation costs
 
   /// Effective training time, 0 .. 1.
   double effective() const { return elapsed_s > 0 ? work_s / elapsed_s : 1; }
 };
+
+/// What an allocation without a failure has left for training before its time limit, at least; 0 or
+/// less: none. Infinity: it has no limit.
+double training_before_limit_s(const RecoveryRules& rules, const FailureCosts& costs);
 
 /// `work_s`: above 0. `hits`: of nodes + spare_nodes.
 SimulatedRun simulate_run(const HitRates& hits, const RecoveryRules& rules,

@@ -43,9 +43,12 @@ struct Shown {
 
 Result<Ok> add_forecast(System& system, const FailureQuestion& question, const LaunchPlan& plan,
                         Shown& shown) {
-  const auto forecast = forecast_of(
-      system, question,
-      {.plan = plan, .trains = !plan.train_json.empty(), .train_json = plan.train_json});
+  const auto forecast =
+      forecast_of(system, question,
+                  {.plan = plan,
+                   .trains = !plan.train_json.empty(),
+                   .train_json = plan.train_json,
+                   .without_slurm = "pass --facts, or name the cluster in the job file"});
   if (!forecast) return forecast.error();
   const double now_s = unix_seconds();
   shown.document["forecast"] = to_json(*forecast, now_s);

@@ -98,7 +98,9 @@ Result<std::optional<FailureForecast>> forecast_if_asked(System& system, const O
                                .trains = run.trains,
                                .train_json = train ? *train : std::string(),
                                .work_s = past.work_s,
-                               .costs = costs_met(past)});
+                               .costs = costs_met(past),
+                               .without_slurm = "leave out --failures: the report itself says "
+                                                "what interrupted the run"});
   if (!forecast) return std::move(forecast).error();
   return std::optional(*std::move(forecast));
 }

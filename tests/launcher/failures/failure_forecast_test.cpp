@@ -62,5 +62,43 @@ TEST(FailureForecast, AHugeJobIsSimulatedLessOften) {
   EXPECT_EQ(forecast_run(often, {.nodes = 8192}, {}, 54 * day_s).runs, 20);
 }
 
+/// In rounds, because time depends on the machine: time limits cost some as failures do.
+TEST(FailureForecast, ManyTimeLimitsAreSimulatedLessOften) {
+  constexpr double most = 120'000;  // twice what is aimed at
+  const RecoveryRules rules{.nodes = 2, .limit_s = 4 * 3600};
+  const auto limited = forecast_run(often, rules, {}, 90 * day_s);
+  EXPECT_GT(limited.rounds / limited.runs, 540) << "allocations";
+  EXPECT_LT(limited.rounds, most);
+  const auto hits = hit_rates(often, 2);
+  EXPECT_GT(expected_rounds(hits, rules, {}, 90 * day_s), 540);
+  EXPECT_GT(expected_rounds(hits, {.nodes = 2}, {}, 1400 * day_s), 100) << "fortnights";
+}
+
+TEST(FailureForecast, ALimitWithoutTrainingIsSimulatedOnce) {
+  const FailureRates rare{.node_mtbf_s = 1e15};
+  for (const double limit_s : {1.0, 120.0, 240.0}) {
+    const auto run = forecast_run(rare, {.nodes = 2, .limit_s = limit_s},
+                                  {.save_s = 0, .queue_s = 0}, 90 * day_s);
+    EXPECT_EQ(run.rounds, run.runs) << limit_s;
+    EXPECT_EQ(run.finished, 0);
+    EXPECT_EQ(run.effective.mean, 0);
+  }
+}
+
+TEST(FailureForecast, TheJobsOwnSpareNodesAreSimulated) {
+  const FailureCosts dear{.queue_s = 12 * 3600};
+  const auto forecast =
+      forecast_failures({.node_mtbf_s = 10 * day_s},
+                        {.nodes = 256, .spare_nodes = 20, .max_restarts = 1000}, dear, 14 * day_s);
+  ASSERT_EQ(forecast.spares.size(), 10U);
+  EXPECT_EQ(forecast.spares.back().rules.spare_nodes, 20);
+  EXPECT_EQ(forecast.best_spares, 8);
+  EXPECT_TRUE(forecast.more_spares_may_pay);
+  const auto few = forecast_failures(often, {.nodes = 2, .spare_nodes = 20}, {.queue_s = 0}, day_s);
+  EXPECT_EQ(few.best_spares, 0);
+  EXPECT_FALSE(few.more_spares_may_pay);
+  EXPECT_EQ(few.spares.back().rules.spare_nodes, 20);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -48,6 +48,21 @@ TEST(FailureRates, UnevenNodesAreFound) {
   EXPECT_NEAR(rates->uneven_nodes, 0.5, 0.1);
 }
 
+TEST(FailureRates, AnOutageFromBeforeIsNoFailure) {
+  NodeOutages seen{.nodes = 2, .until_s = 100 * day_s};
+  seen.all.push_back({"n1", 0, 100 * day_s, /*began_before=*/true});
+  EXPECT_FALSE(fit_failure_rates(seen, ""));
+  seen.all.push_back({"n2", 60 * day_s, 61 * day_s});
+  const auto rates = fit_failure_rates(seen, "");
+  ASSERT_TRUE(rates);
+  EXPECT_EQ(rates->repair_s, day_s);
+  EXPECT_EQ(rates->groups, std::vector<double>{1});
+  const auto up =
+      fit_failure_rates({.all = {seen.all[1]}, .nodes = 2, .until_s = seen.until_s}, "");
+  ASSERT_TRUE(up);
+  EXPECT_LT(rates->node_mtbf_s, up->node_mtbf_s * 0.6) << "one node was up, not two";
+}
+
 TEST(FailureRates, GroupsAreFound) {
   NodeOutages seen{.nodes = 10, .until_s = 100 * day_s};
   for (int node = 0; node < 4; ++node)

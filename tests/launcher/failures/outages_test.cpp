@@ -52,8 +52,30 @@ TEST(NodeOutages, WhatIsOutsideThePeriodIsCutOff) {
   const auto read = parse_outages(
       "# from: 2\n# until: 4\nnode,failed,repaired\nn1,1,3\nn2,3,9\nn3,4,5\n", "o.csv");
   ASSERT_TRUE(read);
+  ASSERT_EQ(read->all.size(), 2U);
+  EXPECT_EQ(read->all[0].failed_s, 2 * day_s) << "it is out from the begin on";
+  EXPECT_EQ(read->all[0].repaired_s, 3 * day_s);
+  EXPECT_TRUE(read->all[0].began_before);
+  EXPECT_EQ(read->all[1].repaired_s, 4 * day_s);
+  EXPECT_FALSE(read->all[1].began_before);
+  EXPECT_EQ(failures_in(*read), 1);
+}
+
+TEST(NodeOutages, WhatIsOverBeforeThePeriodIsNotInIt) {
+  const auto read =
+      parse_outages("# from: 2\n# until: 4\nnode,failed,repaired\nn1,0,1\nn2,0,2\n", "o.csv");
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->all.empty());
+}
+
+/// A report of an outage that goes on is none of another.
+TEST(NodeOutages, AFailureOfANodeThatIsOutIsNone) {
+  const auto read = parse_outages(
+      "# from: 2\n# until: 9\nnode,failed,repaired\nn1,2,3\nn1,1,4\nn1,3,5\n", "o.csv");
+  ASSERT_TRUE(read);
   ASSERT_EQ(read->all.size(), 1U);
-  EXPECT_EQ(read->all[0].repaired_s, 4 * day_s);
+  EXPECT_TRUE(read->all[0].began_before);
+  EXPECT_EQ(read->all[0].repaired_s, 5 * day_s);
 }
 
 TEST(NodeOutages, MistakesAreNamedWithTheirLine) {

@@ -69,6 +69,13 @@ TEST(PastRun, WhatItMetIsWhatFailuresCost) {
   EXPECT_EQ(met.restart_s, 25);
   EXPECT_EQ(met.detect_s + met.node_down_s, 0) << "in the restart";
   EXPECT_EQ(met.queue_s, 1500);
+  const auto queued = costs_met({.requeue_s = 1500}, otherwise);
+  EXPECT_EQ(queued.restart_s, 2) << "of those in the allocation, which it did not meet";
+  EXPECT_EQ(queued.node_down_s, 300);
+  EXPECT_EQ(queued.queue_s, 1198) << "the rest: no second is counted twice";
+  const auto quick = costs_met({.requeue_s = 52}, otherwise);
+  EXPECT_EQ(quick.restart_s + quick.node_down_s, 52);
+  EXPECT_EQ(quick.queue_s, 0);
   EXPECT_EQ(costs_met({}, otherwise).restart_s, 2);
   EXPECT_EQ(costs_met({}, otherwise).queue_s, 3);
 }
@@ -88,6 +95,22 @@ TEST(PastRun, WhatEndedWithTheScriptsNodeCounts) {
   begin(0);
   EXPECT_EQ(read_past_run(*run).interruptions, 0) << "it runs";
   begin(1);
+  EXPECT_EQ(read_past_run(*run).interruptions, 1);
+}
+
+TEST(PastRun, WhatWentBackForCorruptedDataCounts) {
+  RunPlace place;
+  const auto path = place.store({.folder = "r", .job_id = "7"});
+  const auto run = read_stored_run(place.system, path);
+  ASSERT_TRUE(run);
+  std::string journal;
+  for (const char* cause : {"corrupted", "completed"})
+    journal += fmt::format(
+        R"({{"time": 100, "event": "attempt", "job": "7", "allocation": 0, "attempt": 1}}
+{{"time": 110, "event": "ended", "job": "7", "allocation": 0, "cause": "{}"}}
+)",
+        cause);
+  place.append(path, "supervisor.jsonl", journal);
   EXPECT_EQ(read_past_run(*run).interruptions, 1);
 }
 

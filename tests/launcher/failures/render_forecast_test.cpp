@@ -38,12 +38,21 @@ TEST(RenderForecast, SaysWhatWouldBeBetter) {
       sample(256, 30, {.spare_nodes = 20, .max_restarts = 1, .interval_s = 6 * 3600}), now_s);
   EXPECT_THAT(text, HasSubstr("every 6 h; best every "));
   EXPECT_THAT(text, HasSubstr("interruptions go through the queue; with"));
+  EXPECT_THAT(text, HasSubstr(" 20: ")) << "the job's own number of spare nodes";
+}
+
+TEST(RenderForecast, SaysThatTheSearchForSpareNodesEnded) {
+  const auto forecast = forecast_failures({.node_mtbf_s = 10 * day_s, .source = "seen"},
+                                          {.nodes = 256, .spare_nodes = 20, .max_restarts = 1000},
+                                          {.queue_s = 12 * 3600}, 14 * day_s);
+  EXPECT_THAT(render_forecast(forecast, now_s), HasSubstr("  spare nodes  at least 8 pay with a"));
 }
 
 TEST(RenderForecast, WhatDoesNotFinishSaysSo) {
   const auto forecast = sample(256, 30, {.requeue_node_fail = false});
   const auto text = render_forecast(forecast, now_s);
   EXPECT_THAT(text, HasSubstr("never"));
+  EXPECT_THAT(text, HasSubstr("times of the finish are those of the runs that finish\n"));
   EXPECT_THAT(text, HasSubstr("100 % of the runs of this job: recovery gives up"));
   EXPECT_TRUE(to_json(forecast, now_s).at("this_job").at("finish").is_null());
 }

@@ -31,9 +31,8 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
                                     const ForecastJob& job) {
   if (job.plan.launcher != Launcher::slurm)
     return Error{ErrorKind::unsatisfiable,
-                 "--failures forecasts jobs on Slurm, and this one runs "
-                 "on this machine",
-                 "pass --facts, or name the cluster in the job file"};
+                 "--failures forecasts jobs on Slurm, and this one runs on this machine",
+                 job.without_slurm};
   const auto assumed = parse_assumptions(question.assumed, job.costs);
   if (!assumed) return assumed.error();
   auto rules = rules_of(job.plan, job.trains, job.train_json, *assumed);
@@ -48,14 +47,23 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
                  "pass --assume work=14d, or set resources.time"};
   const auto rates = read_failure_rates(system, question.source);
   if (!rates) return rates.error();
-  const double failures = hit_rates(*rates, rules.nodes + rules.spare_nodes).per_s * *work_s;
-  if (failures > most_failures_of_run)
+  if (training_before_limit_s(rules, assumed->costs) <= 0)
     return Error{ErrorKind::unsatisfiable,
-                 fmt::format("{} of training would meet {:.0f} failures, and at most {:.0f} are "
-                             "simulated",
-                             time_span(*work_s), failures, most_failures_of_run),
-                 fmt::format("forecast a part of it: --assume work={:.0f}min",
-                             std::floor(*work_s / 60 * most_failures_of_run / failures))};
+                 fmt::format("the time limit of {} leaves no training: the start takes {}, and the "
+                             "ranks are told to end {} before it",
+                             time_span(rules.limit_s), time_span(assumed->costs.restart_s),
+                             time_span(rules.grace_s)),
+                 "give resources.time more, or say how long a start takes: --assume restart=TIME"};
+  const auto hits = hit_rates(*rates, rules.nodes + rules.spare_nodes);
+  const double rounds = expected_rounds(hits, rules, assumed->costs, *work_s);
+  if (rounds > most_rounds_of_run)
+    return Error{
+        ErrorKind::unsatisfiable,
+        fmt::format("{} of training would meet {:.0f} failures, time limits and fortnights, "
+                    "and at most {:.0f} are simulated",
+                    time_span(*work_s), rounds, most_rounds_of_run),
+        fmt::format("forecast a part of it: --assume work={:.0f}min",
+                    std::floor(*work_s / 60 * most_rounds_of_run / rounds))};
   return forecast_failures(*rates, rules, assumed->costs, *work_s);
 }
 

@@ -28,10 +28,12 @@ struct ForecastJob {
   std::string train_json = {};        // what the built-in trainer gets
   std::optional<double> work_s = {};  // if `work` is not assumed; nullopt: the time limit
   FailureCosts costs = {};            // if they are not assumed
+  std::string without_slurm = {};     // what to do if the job does not run on Slurm
 };
 
-/// unsatisfiable: it does not run through Slurm. bad_request: the rates or an assumption, or
-/// nothing says how much there is to do.
+/// unsatisfiable: it does not run through Slurm, its time limit leaves no training, or too much is
+/// to be simulated. bad_request: the rates or an assumption, or nothing says how much there is to
+/// do.
 Result<FailureForecast> forecast_of(System& system, const FailureQuestion& question,
                                     const ForecastJob& job);
 

@@ -11,6 +11,7 @@
 namespace dllaunch {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -43,10 +44,10 @@ TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
   const auto problem = [](const std::vector<std::string>& more) {
     FakeSystem system;
     const auto done = plan_with(system, more);
-    return done ? "" : done.error().what;
+    return done ? "" : done.error().what + "; " + done.error().hint;
   };
   EXPECT_THAT(problem({"--local", "--set", "resources.nodes=1", "--failures", "generic-nvidia"}),
-              HasSubstr("jobs on Slurm"));
+              AllOf(HasSubstr("jobs on Slurm"), HasSubstr("pass --facts")));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "nowhere"}), HasSubstr("nowhere"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", ""}), HasSubstr("--failures"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--assume", "work=1d"}),
@@ -58,7 +59,14 @@ TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
               HasSubstr("how long the job trains"));
   EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--assume",
                        "work=1000000d"}),
-              HasSubstr("failures, and at most 10000 are simulated"));
+              HasSubstr("fortnights, and at most 10000 are simulated"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--set",
+                       "resources.time=5m", "--assume", "restart=5m", "--assume", "work=1d"}),
+              HasSubstr("the time limit of 5 min leaves no training: the start takes 5 min"));
+  EXPECT_THAT(problem({"--facts", "lumi.json", "--failures", "generic-nvidia", "--set",
+                       "resources.time=10m", "--set", "recovery.requeue_on=[timeout]", "--assume",
+                       "work=700d"}),
+              HasSubstr("failures, time limits and fortnights"));
 }
 
 }  // namespace
