@@ -233,13 +233,15 @@ std::vector<NodeSighting> sightings_of(const std::vector<NodeVerdict>& verdicts,
       seen.value = figure.value;
       all.push_back(seen);
     }
-    if (std::ranges::find(unfit, verdict.node) == unfit.end()) continue;
+    const auto own = std::ranges::find_if(verdict.checks, [](const PreflightResult& check) {
+      return check.level == Level::fail && !check.shared;
+    });
+    const bool left_out = std::ranges::find(unfit, verdict.node) != unfit.end();
+    if (!left_out || own == verdict.checks.end()) continue;
     seen.kind = SightingKind::unfit;
     seen.value = 1;
     seen.what = seen.like = "";
-    for (const auto& check : verdict.checks)
-      if (check.level == Level::fail && seen.words.empty())
-        seen.words = fmt::format("unfit, {}: {}", check.name, check.why);
+    seen.words = fmt::format("unfit, {}: {}", own->name, own->why);
     all.push_back(seen);
   }
   return all;
