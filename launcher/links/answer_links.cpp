@@ -55,14 +55,16 @@ void say(System& system, const LinkReply& reply) {
   std::fflush(stdout);
 }
 
-/// The address of the interface that NCCL_SOCKET_IFNAME names; empty if none is named.
-Result<std::string> wanted_address(System& system) {
+/// The address of the interface that NCCL_SOCKET_IFNAME names; empty if none is named. `name`: of
+/// this node.
+Result<std::string> wanted_address(System& system, const std::string& name) {
   const auto wanted = system.environment("NCCL_SOCKET_IFNAME").value_or("");
   if (wanted.empty()) return std::string();
   const auto meant = interfaces_meant(wanted, interfaces_here());
   if (!meant.empty()) return meant.front().address;
-  return Error{ErrorKind::unavailable,
-               fmt::format("NCCL_SOCKET_IFNAME={} matches no interface that is up", wanted), ""};
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("on {} NCCL_SOCKET_IFNAME={} matches no interface that is up", name, wanted), ""};
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ Result<Ok> answer_links(System& system, const std::string& task_text) {
   const auto host = static_cast<std::size_t>(own - task->hosts.begin());
   const auto passed_on = system.environment(preflight_secret).value_or("");
   const auto secret = passed_on.empty() ? task->mark : passed_on;
-  const auto address = wanted_address(system);
+  const auto address = wanted_address(system, name);
   if (!address) return address.error();
   const auto port = serve_links(secret);
   if (!port) return port.error();

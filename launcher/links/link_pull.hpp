@@ -12,13 +12,15 @@
 namespace dllaunch {
 
 /// Serves transfers to whoever knows the secret, in threads that live as long as the process.
-/// Returns the port. unavailable: there is none to listen on.
-Result<int> serve_links(const std::string& secret);
+/// `patience`: for each of a guest's messages. Returns the port. unavailable: there is none to
+/// listen on.
+Result<int> serve_links(const std::string& secret,
+                        std::chrono::milliseconds patience = std::chrono::milliseconds(700));
 
 struct PullLimits {
   std::chrono::milliseconds transfer{80};
-  /// For the connection, and for each answer. Together a pull takes at most twice the transfer and
-  /// three times this.
+  /// For the connection, for the first answer, and for all round trips together; with twice the
+  /// transfer, for the data. A pull takes at most four times the transfer and three times this.
   std::chrono::milliseconds patience{600};
 };
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "launcher/links/next_order.hpp"
+#include "launcher/links/tournament.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,11 +21,22 @@ SlowKind kind_of(const Suspicion& suspicion) {
   return suspicion.b.size() > 1 ? SlowKind::host : SlowKind::pair;
 }
 
+std::size_t pairs_missed(const LinkSurvey& survey, const Standing& standing) {
+  std::set<std::pair<std::size_t, std::size_t>> missed;
+  for (const auto& round : tournament_rounds(survey.hosts)) {
+    for (const auto& pull : round.pulls) {
+      const bool out = standing.out.contains(pull.to) || standing.out.contains(pull.from);
+      if (!out && !standing.links.contains(pull)) missed.insert(std::minmax(pull.to, pull.from));
+    }
+  }
+  return missed.size();
+}
+
 }  // namespace
 
 bool all_links_fine(const LinkVerdict& verdict) {
   return verdict.slow.empty() && verdict.unsure.empty() && verdict.silent.empty() &&
-         verdict.cut_off.empty();
+         verdict.cut_off.empty() && verdict.missed == 0;
 }
 
 LinkVerdict judge_links(const LinkSurvey& survey) {
@@ -34,6 +46,7 @@ LinkVerdict judge_links(const LinkSurvey& survey) {
   for (const auto& [link, record] : standing.links)
     pairs.insert({std::min(link.to, link.from), std::max(link.to, link.from)});
   verdict.pairs = pairs.size();
+  verdict.missed = pairs_missed(survey, standing);
   for (const auto host : standing.out)
     (survey.silent.contains(host) ? verdict.silent : verdict.cut_off).push_back(host);
   for (const auto& suspicion : standing.suspicions) {

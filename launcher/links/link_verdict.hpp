@@ -37,6 +37,9 @@ struct LinkVerdict {
   /// In the tournament, when all hosts are busy both ways.
   UsualLink under_load = {};
   std::size_t pairs = 0;  // measured
+  /// Pairs of the tournament, not of hosts that are silent or cut off, of which a direction was not
+  /// measured: time ran out, or one of them was silent for a while.
+  std::size_t missed = 0;
   std::vector<SlowLink> slow = {};
   /// Looked slow, but time ran out before it was measured often enough.
   std::vector<SlowLink> unsure = {};
@@ -44,7 +47,7 @@ struct LinkVerdict {
   std::vector<std::size_t> cut_off = {};  // report, but nothing reaches them, nor they others
 };
 
-/// Nothing slow, unsure, silent or cut off.
+/// Nothing slow, unsure, silent, cut off or missed.
 bool all_links_fine(const LinkVerdict& verdict);
 
 LinkVerdict judge_links(const LinkSurvey& survey);

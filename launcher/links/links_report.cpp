@@ -6,7 +6,9 @@
 #include <array>
 
 #include "launcher/base/table.hpp"
+#include "launcher/base/utf8.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -130,12 +132,14 @@ void add_slow(Additions& add, const LinkMeasurement& measured, const SlowLink& l
     if (hosts.size() == 2) result.why = words.compared(link);
     result.fix = fmt::format("leave out {} or {}; check the route between their switches",
                              hosts[kept], hosts[blamed]);
+    result.shared = true;
     add.fail(hosts[blamed], std::move(result), true);
   } else {
     result.item = fmt::format("{} with {}", words.of(link.a), words.of(link.b));
     result.why += "; both groups are fast within";
     result.fix =
         "ask for nodes of one switch (#SBATCH --switches=1); check the uplinks between them";
+    result.shared = true;
     for (const auto host : link.a) add.fail(hosts[host], result, false);
   }
 }
@@ -168,11 +172,12 @@ void add_links(PreflightReport& report, const LinkMeasurement& measured,
   Additions add(report);
   const auto& verdict = measured.verdict;
   for (const auto& link : verdict.slow) add_slow(add, measured, link);
+  const auto said = measured.complaint.empty() ? "" : "; heard: " + printable(measured.complaint);
   for (const auto host : verdict.silent)
     add.fail(measured.hosts[host],
              {.level = Level::fail,
               .value = "no sign of it",
-              .why = "its process did not start, or stopped answering, while others did",
+              .why = "its process did not start, or stopped answering, while others did" + said,
               .fix = "leave the node out: it hangs, is cut off, or cannot start programs"},
              true);
   for (const auto host : verdict.cut_off)
@@ -188,8 +193,17 @@ void add_links(PreflightReport& report, const LinkMeasurement& measured,
     add.fail(measured.hosts.front(),
              {.item = Words(measured).of(unsure),
               .level = Level::warn,
-              .value = "looked slow once",
+              .value = "looked slow, not confirmed",
               .why = "time ran out before they were measured often enough",
+              .fix = "run it again, on idle nodes"},
+             false);
+  if (verdict.missed > 0)
+    add.fail(measured.hosts.front(),
+             {.item = "all",
+              .level = Level::warn,
+              .value = fmt::format("{} of {} pairs were not measured in time", verdict.missed,
+                                   verdict.missed + verdict.pairs),
+              .why = "time ran out, or a node did not answer for a while",
               .fix = "run it again, on idle nodes"},
              false);
   const auto usual = fmt::format("{}, {}", gbit(verdict.under_load.gbit_per_s),
@@ -216,7 +230,8 @@ std::string render_links(const LinkMeasurement& measured, const LinkBaseline& ba
   };
   row("all busy", verdict.under_load);
   if (baseline.measurements > 0)
-    row(fmt::format("{} earlier times", baseline.measurements), {baseline.gbit_per_s, baseline.us});
+    row(counted(static_cast<std::int64_t>(baseline.measurements), "earlier measurement"),
+        {baseline.gbit_per_s, baseline.us});
   if (!verdict.slow.empty()) row("few busy", verdict.usual);
   for (const auto& link : verdict.slow) {
     const auto cell = [](const SlowDirection& way) {
@@ -241,6 +256,7 @@ Json to_json(const LinkMeasurement& measured, const LinkBaseline& baseline) {
                      {"why", record.best.why}});
   return {{"hosts", measured.hosts.size()},
           {"pairs", verdict.pairs},
+          {"missed", verdict.missed},
           {"seconds", measured.seconds},
           {"usual", usual_json(verdict.usual)},
           {"under_load", usual_json(verdict.under_load)},

@@ -20,7 +20,8 @@ void add_links(PreflightReport& report, const LinkMeasurement& measured,
 /// A line for the usual link, and for each that is slow.
 std::string render_links(const LinkMeasurement& measured, const LinkBaseline& baseline);
 
-/// {"hosts", "pairs", "seconds", "usual": {"gbit_per_s", "us"}, "under_load": {...}, "slow":
+/// {"hosts", "pairs", "missed", "seconds", "usual": {"gbit_per_s", "us"}, "under_load": {...},
+/// "slow":
 /// [{"kind": "host|pair|group", "hosts": [], "with": [], "sends": {"gbit_per_s", "us", "why"} |
 /// null, "receives"}], "unsure": [], "silent": [], "cut_off": [], "baseline": {"measurements",
 /// "gbit_per_s", "gbit_per_s_mad", "us", "us_mad", "slow", "late"}, "links": [{"from", "to",

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 /// A transfer between two of few busy hosts takes less time to settle.
 constexpr milliseconds round_transfer(80);
 constexpr milliseconds single_transfer(60);
-/// A pull takes at most its transfer and 1.8 s (link_pull.hpp).
+/// A pull takes at most four transfers and 1.8 s (link_pull.hpp).
 constexpr milliseconds order_patience(2200);
 /// After the first host has answered. srun's standard input waits for all.
 constexpr milliseconds patience_for_others(2500);
@@ -42,7 +42,9 @@ struct Talk {
   std::string complaint = {};  // the first line that is none of ours
 
   std::optional<LinkReply> hear(Clock::time_point deadline) {
-    while (auto line = srun.hear(deadline)) {
+    while (Clock::now() < deadline) {
+      const auto line = srun.hear(deadline);
+      if (!line) break;
       if (auto reply = link_reply_from(*line, hosts.size())) return reply;
       if (complaint.empty()) complaint = *line;
     }
@@ -83,7 +85,7 @@ using Doors = std::map<std::size_t, LinkDoor>;
 Doors greet(Talk& talk, Clock::time_point deadline) {
   Doors doors;
   auto until = deadline;
-  while (doors.size() < talk.hosts.size()) {
+  while (doors.size() < talk.hosts.size() && Clock::now() < until) {
     const auto reply = talk.hear(until);
     if (!reply) break;
     if (!reply->door) continue;
@@ -100,7 +102,7 @@ void end(Talk& talk) {
   for (const bool ask : {false, true}) {
     if (ask && !talk.srun.ended()) talk.srun.send(SIGTERM);
     const auto until = Clock::now() + patience;
-    while (talk.srun.hear(until)) continue;
+    while (Clock::now() < until && talk.srun.hear(until)) continue;
   }
 }
 
@@ -113,16 +115,21 @@ class Measuring {
     talk_.srun.say(to_line(call));
   }
 
-  LinkSurvey finish() {
+  /// nullopt: srun ended too early, or nobody answers any more. That says nothing about the hosts.
+  std::optional<LinkSurvey> finish() {
     while (Clock::now() < deadline_) {
       const auto order = next_order(survey_, standing_of(survey_));
-      if (!order || !carry_out(*order)) break;
+      if (!order) break;
+      if (!carry_out(*order)) return std::nullopt;
     }
     wait_for_the_silent();
+    if (!survey_.silent.empty() && talk_.srun.ended()) return std::nullopt;
+    if (survey_.silent.size() == survey_.hosts) return std::nullopt;
     return survey_;
   }
 
  private:
+  /// False: srun has ended, or does not listen.
   bool carry_out(const LinkOrder& order) {
     LinkCall call{
         .order = ++number_,
@@ -133,7 +140,7 @@ class Measuring {
     std::set<std::size_t> awaited;
     for (const auto& pull : order.pulls) awaited.insert(pull.to);
     const auto until = std::min(deadline_, Clock::now() + order_patience);
-    while (!awaited.empty()) {
+    while (!awaited.empty() && Clock::now() < until) {
       const auto reply = talk_.hear(until);
       if (!reply) break;
       survey_.silent.erase(reply->host);
@@ -141,15 +148,16 @@ class Measuring {
       if (reply->order != number_ || !asked || awaited.erase(reply->host) == 0) continue;
       survey_.done.back().pulled.push_back(reply->data);
     }
+    if (!awaited.empty() && talk_.srun.ended()) return false;
     // Time that is up says nothing about the hosts.
     if (Clock::now() < deadline_) survey_.silent.insert(awaited.begin(), awaited.end());
-    return !talk_.srun.ended();
+    return true;
   }
 
   /// A process that was only late for its turn speaks up.
   void wait_for_the_silent() {
     const auto until = std::min(deadline_, Clock::now() + order_patience);
-    while (!survey_.silent.empty()) {
+    while (!survey_.silent.empty() && Clock::now() < until) {
       const auto reply = talk_.hear(until);
       if (!reply) return;
       survey_.silent.erase(reply->host);
@@ -184,6 +192,13 @@ LinkSurvey renumbered(LinkSurvey survey, const std::vector<std::string>& all,
   return survey;
 }
 
+Error broken_off(const LinkRequest& request, const std::string& complaint) {
+  return {ErrorKind::unavailable,
+          fmt::format("the nodes of job {} stopped answering before their links were measured{}{}",
+                      request.job_id, complaint.empty() ? "" : ": ", complaint),
+          "run it again, if the job still runs"};
+}
+
 }  // namespace
 
 Result<LinkMeasurement> measure_links(System& system, const LinkRequest& request) {
@@ -203,9 +218,11 @@ Result<LinkMeasurement> measure_links(System& system, const LinkRequest& request
     if (doors.size() == hosts.size()) {
       auto survey = Measuring(*talk, std::move(doors), deadline).finish();
       end(*talk);
+      if (!survey) return broken_off(request, talk->complaint);
       LinkMeasurement measured{.hosts = request.hosts};
-      measured.survey = renumbered(std::move(survey), request.hosts, hosts);
+      measured.survey = renumbered(*std::move(survey), request.hosts, hosts);
       measured.verdict = judge_links(measured.survey);
+      measured.complaint = complaint.empty() ? talk->complaint : complaint;
       measured.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       return measured;
     }

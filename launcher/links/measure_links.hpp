@@ -26,10 +26,13 @@ struct LinkMeasurement {
   std::vector<std::string> hosts = {};  // what the indices of survey and verdict mean
   LinkSurvey survey = {};
   LinkVerdict verdict = {};
+  /// The first line of srun or of a host's process that is no reply: why one may be silent.
+  std::string complaint = {};
   double seconds = 0;
 };
 
-/// unavailable: srun cannot start, or fewer than two hosts answer; includes srun's message.
+/// unavailable: srun cannot start or ends too early, fewer than two hosts answer, or all fall
+/// silent; includes srun's message.
 /// bad_request: fewer than two hosts, or no job.
 Result<LinkMeasurement> measure_links(System& system, const LinkRequest& request);
 

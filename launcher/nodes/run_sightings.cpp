@@ -236,14 +236,16 @@ std::vector<NodeSighting> sightings_of(const std::vector<NodeVerdict>& verdicts,
       seen.value = figure.value;
       all.push_back(seen);
     }
-    if (std::ranges::find(unfit, verdict.node) == unfit.end()) continue;
     // A node that passed is left out too if Slurm has lost it, or if it computed wrong numbers.
-    const auto failed = std::ranges::find(verdict.checks, Level::fail, &PreflightResult::level);
-    if (failed == verdict.checks.end()) continue;
+    const auto own = std::ranges::find_if(verdict.checks, [](const PreflightResult& check) {
+      return check.level == Level::fail && !check.shared;
+    });
+    const bool left_out = std::ranges::find(unfit, verdict.node) != unfit.end();
+    if (!left_out || own == verdict.checks.end()) continue;
     seen.kind = SightingKind::unfit;
     seen.value = 1;
     seen.what = seen.like = "";
-    seen.words = fmt::format("unfit, {}: {}", failed->name, failed->why);
+    seen.words = fmt::format("unfit, {}: {}", own->name, own->why);
     all.push_back(seen);
   }
   return all;

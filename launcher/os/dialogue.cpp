@@ -99,7 +99,9 @@ std::optional<std::string> Dialogue::hear(Clock::time_point deadline) {
       heard_.erase(0, end + 1);
       return line;
     }
-    if (output_ < 0 || heard_.size() > longest_line) return std::nullopt;
+    if (heard_.size() > longest_line) close_end(output_);
+    // Whoever talks without end must not hold us.
+    if (output_ < 0 || Clock::now() >= deadline) return std::nullopt;
     pollfd one{output_, POLLIN, 0};
     const int ready = poll(&one, 1, milliseconds_left(deadline));
     if (ready == 0 || (ready < 0 && errno != EINTR)) return std::nullopt;

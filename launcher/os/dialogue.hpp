@@ -25,9 +25,10 @@ class Dialogue {
   /// False: it does not read any more, or not fast enough: waits at most a second.
   bool say(std::string_view text);
   void say_no_more();
-  /// Returns its next line without newline; nullopt: none came in time, or it has said all.
+  /// Returns its next line without newline; nullopt: none came in time, or it has said all. A line
+  /// of more than 1 MiB is its last. Reads nothing once the deadline has passed.
   std::optional<std::string> hear(std::chrono::steady_clock::time_point deadline);
-  /// It has closed its output.
+  /// It has closed its output, and all lines of it were heard; or a line was too long.
   bool ended() const { return output_ < 0; }
   void send(int signal) const { process_.send(signal); }
 

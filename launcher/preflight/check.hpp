@@ -37,6 +37,8 @@ struct PreflightResult {
   std::string value = {};  // the measurement, human-readable
   std::string why = {};    // empty with Level::ok
   std::string fix = {};    // empty with Level::ok
+  /// Another node may be at fault instead: the node book does not learn it. Not in JSON.
+  bool shared = false;
 };
 
 struct NodeResult {

@@ -199,7 +199,8 @@ std::string render_preflight(const PreflightReport& report, bool color, bool all
   text += fmt::format("{} not fit", failing);
   if (!report.exclude.empty())
     text += fmt::format("; leave out: --exclude={}", compress_hosts(report.exclude));
-  if (report.exclude.empty()) text += "; all fail alike: the nodes are not the cause";
+  if (report.exclude.empty() && failing == count)
+    text += "; all fail alike: the nodes are not the cause";
   return text + "\n";
 }
 

@@ -1,5 +1,6 @@
 #include "support/network/timed_line.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <vector>
+
+#include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {
@@ -45,7 +48,9 @@ std::string TimedLine::hear() const {
   const auto until = Clock::now() + limit_;
   // Byte by byte, as the following data belongs to the caller.
   for (char c = 0; text.size() < longest_line && Clock::now() < until;) {
-    const auto count = recv(socket_, &c, 1, 0);
+    pollfd one{socket_, POLLIN, 0};
+    const int ready = poll(&one, 1, milliseconds_until(until));
+    const auto count = ready > 0 ? recv(socket_, &c, 1, 0) : ready;
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return "";
     if (c == '\n') return text;

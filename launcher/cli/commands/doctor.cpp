@@ -77,17 +77,16 @@ struct MeasuredLinks {
 };
 
 /// Measures the nodes that have answered the pre-flight, and adds what is found to its report.
-/// nullopt: there is no pair of nodes.
-Result<std::optional<MeasuredLinks>> measure_network(System& system,
-                                                     const PreflightRequest& request,
-                                                     PreflightReport& report) {
+Result<MeasuredLinks> measure_network(System& system, const PreflightRequest& request,
+                                      PreflightReport& report) {
   LinkRequest asked{.job_id = request.job_id, .hosts = {}, .host_suffix = request.host_suffix};
   for (const auto& node : report.nodes) {
     const bool silent =
         std::ranges::any_of(node.checks, [](const auto& check) { return check.name == "answer"; });
     if (!silent) asked.hosts.push_back(node.node);
   }
-  if (asked.hosts.size() < 2) return std::optional<MeasuredLinks>();
+  if (asked.hosts.size() < 2)
+    return Error{ErrorKind::unavailable, "needs a job with two nodes or more", ""};
   auto measured = measure_links(system, asked);
   if (!measured) return std::move(measured).error();
   const auto& usual = measured->verdict.under_load;
@@ -98,7 +97,7 @@ Result<std::optional<MeasuredLinks>> measure_network(System& system,
   const auto baseline = compare_with_past(system, now, all_links_fine(measured->verdict));
   add_links(report, *measured, baseline);
   report.seconds += measured->seconds;
-  return std::optional(MeasuredLinks{*std::move(measured), baseline});
+  return MeasuredLinks{*std::move(measured), baseline};
 }
 
 Result<int> show_preflight(System& system, const Options& options) {
@@ -117,8 +116,11 @@ Result<int> show_preflight(System& system, const Options& options) {
   std::optional<MeasuredLinks> links;
   if (options.network) {
     auto found = measure_network(system, *request, *report);
-    if (!found) return std::move(found).error();
-    links = *std::move(found);
+    // The rest of the pre-flight counts without it.
+    if (found)
+      links = *std::move(found);
+    else
+      system.log("dllaunch: warning: links: not measured: " + found.error().what + "\n");
   }
   consult_node_book(system, *request, *report);
   const Console& console = system.console();

@@ -9,6 +9,7 @@ namespace dllaunch {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -64,6 +65,7 @@ TEST(LinksReport, BlamesNeitherOfTwoGroups) {
   EXPECT_FALSE(all_ok(report));
   EXPECT_THAT(render_preflight(report, false, false),
               HasSubstr("links (n[5-8] with n[1-4]): sends 3.00 Gbit/s, receives 3.00 Gbit/s\n"));
+  EXPECT_THAT(render_preflight(report, false, false), EndsWith(" s: 4 not fit\n"));
 }
 
 TEST(LinksReport, NamesWhoIsSilentOrCutOff) {
@@ -83,8 +85,19 @@ TEST(LinksReport, OfWhatIsUnsureThereIsOneWarning) {
   const auto report = report_on(one);
   EXPECT_TRUE(all_ok(report));
   EXPECT_THAT(render_preflight(report, false, false),
-              HasSubstr("WARN n1  links (n[2-3]): looked slow once\n"));
+              HasSubstr("WARN n1  links (n[2-3]): looked slow, not confirmed\n"));
   EXPECT_THAT(render_preflight(report, false, false), HasSubstr("with 1 warning\n"));
+}
+
+TEST(LinksReport, WarnsIfTimeRanOut) {
+  LinkMeasurement one = measured({.hosts = 4});
+  one.verdict = survey_of({.hosts = 4}, 2).verdict;
+  EXPECT_FALSE(all_links_fine(one.verdict)) << "nothing to learn from";
+  const auto report = report_on(one);
+  EXPECT_TRUE(all_ok(report));
+  EXPECT_THAT(render_preflight(report, false, false),
+              HasSubstr("WARN n1  links (all): 2 of 6 pairs were not measured in time\n"));
+  EXPECT_EQ(to_json(one, {})["missed"], Json(2));
 }
 
 TEST(LinksReport, WarnsIfAllAreSlowerThanBefore) {
@@ -94,7 +107,7 @@ TEST(LinksReport, WarnsIfAllAreSlowerThanBefore) {
   EXPECT_TRUE(all_ok(report));
   EXPECT_THAT(render_preflight(report, false, false),
               HasSubstr("9 earlier measurements here had 95 Gbit/s, 2 us"));
-  EXPECT_THAT(render_links(one, before), HasSubstr("9 earlier times  95 Gbit/s"));
+  EXPECT_THAT(render_links(one, before), HasSubstr("9 earlier measurements  95 Gbit/s"));
   EXPECT_THAT(render_preflight(report_on(one), false, true), HasSubstr("OK   n4  links: "));
 }
 

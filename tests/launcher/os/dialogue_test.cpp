@@ -39,6 +39,18 @@ TEST(Dialogue, WaitsNoLongerThanToldTo) {
   EXPECT_FALSE(mute->say(std::string(10'000'000, 'x')));
 }
 
+TEST(Dialogue, WaitsNoLongerForWhoTalksWithoutEnd) {
+  auto talker = shell("yes");
+  ASSERT_TRUE(talker);
+  const auto until = soon(50ms);
+  while (std::chrono::steady_clock::now() < until && talker->hear(until)) continue;
+  EXPECT_FALSE(talker->ended());
+  auto endless = shell("yes | tr -d '\\n'");
+  ASSERT_TRUE(endless);
+  EXPECT_EQ(endless->hear(soon()), std::nullopt);
+  EXPECT_TRUE(endless->ended()) << "a line of more than 1 MiB";
+}
+
 TEST(Dialogue, SurvivesWhoHasGone) {
   auto gone = shell("exit 3");
   ASSERT_TRUE(gone);
