@@ -180,8 +180,10 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
   std::string lines;
   for (const auto& one : seen) lines += line_of(one);
   if (lines.empty()) return Ok{};
+  // While others compact, a file often loses its name before its lock is free.
   constexpr int tries = 10;
-  for (int i = 0; i < tries; ++i) {
+  const auto give_up_at = std::chrono::steady_clock::now() + patience_for_lock;
+  for (int i = 0; i < tries || std::chrono::steady_clock::now() < give_up_at; ++i) {
     const auto file = open_book(book);
     if (!file.is_open()) return refused(book.path);
     const bool locked = lock_book(file.fd());

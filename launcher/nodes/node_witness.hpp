@@ -30,7 +30,7 @@ class NodeWitness {
 
   /// The ranks are about to start on these nodes (a host list).
   void begins(const std::string& nodes, std::int64_t fencing_token);
-  /// They have ended.
+  /// They have ended. A second call does nothing.
   void ended(const Attempt& attempt);
 
   /// The supervisor of the last start came to no end, before this one takes over: its node may have

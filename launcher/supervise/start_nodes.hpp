@@ -49,8 +49,8 @@ StartNodes pick_nodes(NodeFitness fitness, NodesWanted wanted, bool always,
                       const Nearness& nearness = {});
 
 /// Selects the nodes, with a pre-flight if `preflight`. `again`: the ranks were started here
-/// before. `bad` ones are left out like those that are not fit; where too few remain, only those that were
-/// bad twice.
+/// before. `bad` ones are left out like those that are not fit; where too few remain, only those
+/// that were bad twice.
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again,
                               const Nearness& nearness = {}, const BadNodes& bad = {});
 

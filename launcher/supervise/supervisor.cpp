@@ -158,8 +158,7 @@ class Supervisor {
   /// Prevents further starts of the run, however often Slurm starts the job.
   int finish() const {
     if (run_.allocation.job.empty()) return exit_code::success;
-    const auto mark = [this] { return mark_finished(run_.dir, run_.job()); };
-    if (auto done = storage_.write(mark); !done)
+    if (auto done = storage_.write([this] { return mark_finished(run_.dir, run_.job()); }); !done)
       system_.log("dllaunch: " + done.error().what + "\n");
     return exit_code::success;
   }
@@ -321,10 +320,12 @@ class Supervisor {
     if (attempt.cause == Cause::superseded) return give_way(end->output);
     // The query to Slurm may have taken long.
     if (auto reason = ownership_lost(*ownership_); !reason.empty()) return give_way(reason);
-    if (attempt.cause == Cause::completed) finish();
+    const bool completed = attempt.cause == Cause::completed;
+    if (completed) witness_.ended(attempt);  // who waits for the run may ask the book at once
+    if (completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
-    witness_.ended(attempt);
+    witness_.ended(attempt);  // else nothing holds up the decision
     return decision;
   }
 
