@@ -1,6 +1,5 @@
 #include "launcher/links/link_pull.hpp"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -83,17 +82,8 @@ int connect_within(const std::vector<SocketAddress>& addresses, milliseconds lim
   for (const auto& address : addresses) {
     const int made = begin_to_connect(address);
     if (made < 0) continue;
-    pollfd one{made, POLLOUT, 0};
-    const bool ready = poll(&one, 1, milliseconds_until(deadline)) > 0;
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-    if (ready && error == 0) {
-      fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
-      return made;
-    }
-    errno = error != 0 ? error : ETIMEDOUT;
-    closed_with_reason(made);
+    const int connected = finish_connecting(made, milliseconds(milliseconds_until(deadline)));
+    if (connected >= 0) return connected;
   }
   return -1;
 }

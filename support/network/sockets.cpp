@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int connect_patience_ms = 3000;
+constexpr std::chrono::milliseconds connect_patience(3000);
 constexpr std::size_t longest_reply = std::size_t{16} << 20;
 
 bool wait_for(int socket, short what, int milliseconds) {
@@ -160,6 +160,19 @@ int begin_to_connect(const SocketAddress& address) {
   return begun ? made : closed_with_reason(made);
 }
 
+int finish_connecting(int socket, std::chrono::milliseconds limit) {
+  const bool ready = wait_for(socket, POLLOUT, static_cast<int>(limit.count()));
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (ready && error == 0) {
+    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+    return socket;
+  }
+  errno = error != 0 ? error : ETIMEDOUT;
+  return closed_with_reason(socket);
+}
+
 int connect_to(const std::string& host, int port) {
   return connect_to(addresses_of(host, port));
 }
@@ -168,16 +181,8 @@ int connect_to(const std::vector<SocketAddress>& addresses) {
   for (const auto& address : addresses) {
     const int made = begin_to_connect(address);
     if (made < 0) continue;
-    const bool ready = wait_for(made, POLLOUT, connect_patience_ms);
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-    if (ready && error == 0) {
-      fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
-      return made;
-    }
-    errno = error != 0 ? error : ETIMEDOUT;
-    closed_with_reason(made);
+    const int connected = finish_connecting(made, connect_patience);
+    if (connected >= 0) return connected;
   }
   return -1;
 }

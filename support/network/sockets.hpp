@@ -36,6 +36,9 @@ std::vector<SocketAddress> addresses_of(const std::string& host, int port);
 SocketAddress at_port(SocketAddress address, int port);
 /// Starts connecting: poll() reports when it is done, SO_ERROR whether it worked.
 int begin_to_connect(const SocketAddress& address);
+/// Waits until what begin_to_connect() began is done. Returns the socket, which blocks from now on;
+/// closes it otherwise.
+int finish_connecting(int socket, std::chrono::milliseconds limit);
 /// Tries each address for a few seconds; errno is that of the last one.
 int connect_to(const std::vector<SocketAddress>& addresses);
 int connect_to(const std::string& host, int port);
