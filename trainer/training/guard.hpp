@@ -20,7 +20,6 @@ namespace dllaunch {
 struct GuardOptions {
   std::string host = {};
   std::optional<Drill> drill = {};
-  Say say = [](std::string_view) {};
   Say warn = [](std::string_view) {};
 };
 
