@@ -201,15 +201,18 @@ TEST_F(SlurmRun, CancelledAsItStartsItStaysCancelled) {
     Workplace work{work_.path() + fmt::format("/{}", round)};
     work.before = work_.before;
     work.environment = work_.environment;
-    const auto begun = work.run(
-        {"run", work.file("job.yaml", job_text), "--run-dir", work.run_dir(), "--detach"});
+    const auto begun =
+        work.run({"run", work.file("job.yaml", job_text), "--run-dir", work.run_dir(), "--detach"});
     ASSERT_EQ(begun.exit_code, 0) << begun.err;
     ASSERT_TRUE(happens_within(30s, [] {
       return on_head({"squeue", "--noheader", "--format=%T"}).starts_with("RUNNING");
     }));
     std::this_thread::sleep_for(std::chrono::milliseconds(10 * round));
     on_head({"scancel", "--me"});
-    ASSERT_TRUE(happens_within(30s, [] { return on_head({"squeue", "--noheader"}).empty(); }))
+    ASSERT_TRUE(happens_within(30s,
+                               [] {
+                                 return on_head({"squeue", "--noheader"}).empty();
+                               }))
         << round << ": " << work.text_of("run/supervisor.jsonl");
   }
 }
