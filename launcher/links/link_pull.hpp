@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// Serves transfers to whoever knows the secret, in threads that live as long as the process.
+/// Serves transfers to clients that know the secret, in threads that live as long as the process.
 /// `patience`: for each of a guest's messages. Returns the port. unavailable: there is none to
 /// listen on.
 Result<int> serve_links(const std::string& secret,

@@ -1,4 +1,4 @@
-// Which hosts and links are slow, by how much, and compared with whom. Pure.
+// Which hosts and links are slow, by how much, and compared with which others. Pure.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ constexpr milliseconds time_to_end(1300);
 struct Talk {
   Dialogue srun;
   std::vector<std::string> hosts = {};
-  std::string complaint = {};  // the first line that is none of ours
+  std::string complaint = {};  // the first line that is not a reply
 
   std::optional<LinkReply> hear(Clock::time_point deadline) {
     while (Clock::now() < deadline) {
@@ -115,7 +115,8 @@ class Measuring {
     talk_.srun.say(to_line(call));
   }
 
-  /// nullopt: srun ended too early, or nobody answers any more. That says nothing about the hosts.
+  /// nullopt: srun ended too early, or no host answers any more. Neither says anything about the
+  /// hosts.
   std::optional<LinkSurvey> finish() {
     while (Clock::now() < deadline_) {
       const auto order = next_order(survey_, standing_of(survey_));

@@ -146,8 +146,8 @@ void EventSightings::take_stall(const Json& event) {
   node->stall_words = fmt::format("rank {} held up the others until the run was ended", rank);
 }
 
-/// Of whoever finds wrong numbers: `host`, `node`, or a list of them, or the rank. What is still to
-/// be found out says nothing yet.
+/// Names the node in one of several ways: `host`, `node`, a list of them, or the rank. What is
+/// still to be found out says nothing yet.
 void EventSightings::take_corrupted(const Json& event) {
   const auto how = value_at<std::string>(event, "how");
   if (how == "pending" || how == "unknown") return;
