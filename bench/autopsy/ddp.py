@@ -1,9 +1,10 @@
 """A DDP training in which one rank hangs in a chosen way, for bench/autopsy/measure.
 
-  ddp.py KIND RANK FOLDER     KIND: a key of `expected` in measure, or `none`
+  ddp.py KIND RANK FOLDER     KIND: a key of `expected` in measure, or `none`: 400 steps, whose median it prints
 """
 import os
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ from torch.utils.data import DataLoader, Dataset
 kind, odd, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo")
 here = dist.get_rank() == odd
-steps = 12
+steps = 400 if kind == "none" else 12
 last = 8  # the step in which the rank hangs
 
 
@@ -64,7 +65,8 @@ class Data(Dataset):
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.inner = torch.nn.Linear(64, 64)
+        self.inner = torch.nn.Linear(64, 64) if kind != "none" else torch.nn.Sequential(
+            *(torch.nn.Linear(64 if i == 0 else 256, 256) for i in range(4)))
         self.step = 0
 
     def forward(self, x):
@@ -78,11 +80,16 @@ model = torch.nn.parallel.DistributedDataParallel(Model())
 trains.set()
 starting.join()
 print("trains", flush=True)
+times = []
 for step, x in enumerate(DataLoader(Data(), batch_size=4, num_workers=int(kind == "loader's worker"))):
     if here and step == last and kind == "lock":
         take_twice()
     if here and step == last and kind == "stopped":
         stop()
+    began = time.perf_counter()
     model(x).sum().backward()
+    times.append(time.perf_counter() - began)
+    if kind == "none" and step % 50 == 49:
+        print("step", step, flush=True)
 dist.barrier()
-print("done", flush=True)
+print("median step", statistics.median(times) * 1e3, "ms", flush=True)
