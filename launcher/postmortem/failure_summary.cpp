@@ -1,7 +1,10 @@
 #include "launcher/postmortem/failure_summary.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/first_error.hpp"
@@ -34,6 +37,18 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
   outcome.log = std::move(excerpt.path);
   outcome.excerpt = std::move(excerpt.lines);
   return error.has_value();
+}
+
+void add_stacks(const RunDir& run, double since_s, Outcome& outcome) {
+  const std::string longer = "if the ranks only need longer, raise runtime.stall_abort_seconds";
+  const auto stacks = newest_stacks(run.path);
+  if (!stacks || stacks->time_s < since_s - 1) {
+    outcome.advice = longer;
+    return;
+  }
+  outcome.first_error = shown_line(stacks->sentence);
+  outcome.advice = fmt::format("{}/autopsy/{}.txt has the stacks of all ranks; {}", run.path,
+                               stacks->name, longer);
 }
 
 void add_stall(const RunTotals& totals, Outcome& outcome) {

@@ -21,6 +21,11 @@ struct StarterOutput {
 bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s,
                          const StarterOutput& starter, Outcome& outcome);
 
+/// Of ranks that were ended because they made no progress: which one held up the others, by the
+/// stacks that were kept since `since_s`, and where all of them lie. To be called before
+/// add_failure_summary(): such ranks are killed, which points to nothing else.
+void add_stacks(const RunDir& run, double since_s, Outcome& outcome);
+
 /// Adds the ranks' last watchdog report of a failed run if it was still pending. A stall that ended
 /// the job is the cause, whichever rank was killed for it. A death is added only if no log has an
 /// error.

@@ -111,6 +111,11 @@ std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) 
   return ours ? std::move(last) : std::nullopt;
 }
 
+bool ended_for_a_stall(const RunDir& run) {
+  const auto history = read_journal(run).history;
+  return !history.empty() && history.back().cause == Cause::stalled;
+}
+
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
 /// OUT_OF_MEMORY (exit code 0:125) whatever the script returns.
 bool recovered_from_memory(const RunDir& run, const SlurmJob& job) {
@@ -189,8 +194,10 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
   }
   if (last) outcome.reason = ": " + last->reason;
   if (modular) return with_failed_component(plan, run, *last, job, std::move(outcome));
-  add_failure_summary(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
-                      {slurm_log(plan, job), job_words}, outcome);
+  const double start_s = unix_seconds_of(job.start).value_or(0);
+  if (last && ended_for_a_stall(run)) add_stacks(run, start_s, outcome);
+  add_failure_summary(run, dead.value_or(DeadRank{}), start_s, {slurm_log(plan, job), job_words},
+                      outcome);
   return outcome;
 }
 

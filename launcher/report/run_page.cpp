@@ -148,7 +148,8 @@ PageSection stacks(const RunForPage& record) {
   if (!record.stacks) return section;
   const auto& kept = *record.stacks;
   section.content = element("p", "", markup(moment(kept.time_s))) + "\n" +
-                    element("pre", "", markup_lines(kept.text)) + "\n";
+                    element("pre", R"(style="white-space: pre-wrap")", markup_lines(kept.text)) +
+                    "\n";
   return section;
 }
 

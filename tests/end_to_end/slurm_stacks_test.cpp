@@ -201,6 +201,8 @@ TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
 
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, ContainsRegex(odd)) << "the cause, and not that the rank was killed";
+  EXPECT_THAT(ended.err, ContainsRegex("try: .*/autopsy/.*txt has the stacks of all ranks"));
   EXPECT_THAT(work_->text_of("run/slurm-" + work_->job_id() + ".out"),
               ContainsRegex("dllaunch: " + odd + "; autopsy/.*txt has the stacks"));
   const auto status = ask({"status", work_->run_dir()});

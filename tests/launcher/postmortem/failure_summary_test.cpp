@@ -1,5 +1,6 @@
 #include "launcher/postmortem/failure_summary.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -72,6 +73,25 @@ TEST_F(FailureSummaryTest, AStallThatEndedTheRunIsItsCause) {
   Outcome well{.status = RunStatus::completed};
   add_stall(totals, well);
   EXPECT_EQ(well.first_error, "");
+}
+
+TEST_F(FailureSummaryTest, OfRanksThatMadeNoProgressTheOneThatHeldUpTheOthers) {
+  const std::string autopsy = run_.path + "/autopsy";
+  std::filesystem::create_directories(autopsy);
+  std::ofstream(autopsy + "/20261127-075900.json")
+      << R"({"time": 100, "reason": "no progress for 15 s", "sentence": "rank 2 is in fetch"})";
+  std::ofstream(autopsy + "/20261127-075900.txt") << "tree";
+  log("rank-0000-n1.log", "step 7\n");
+  Outcome outcome;
+  add_stacks(run_, 90, outcome);
+  add_failure_summary(run_, {.rank = 0, .signal = 9}, 90, {}, outcome);
+  EXPECT_EQ(outcome.first_error, "rank 2 is in fetch");
+  EXPECT_THAT(outcome.advice, testing::StartsWith(autopsy + "/20261127-075900.txt has"));
+
+  Outcome without;  // the stacks are those of an earlier start
+  add_stacks(run_, 200, without);
+  EXPECT_EQ(without.first_error, "");
+  EXPECT_THAT(without.advice, testing::HasSubstr("runtime.stall_abort_seconds"));
 }
 
 TEST_F(FailureSummaryTest, ADeathStandsWhereNoLogHasAnError) {

@@ -48,6 +48,15 @@ TEST(RunPage, TellsTheRun) {
     EXPECT_THAT(page, Not(HasSubstr(part)));
 }
 
+TEST(RunPage, WhereTheRanksHung) {
+  auto record = small_record();
+  record.stacks = StoredStacks{.time_s = 1, .text = "rank 1 is in <lambda>\n\n[0-1] main"};
+  const auto page = html_page(run_page(record));
+  EXPECT_THAT(page, HasSubstr("Where the ranks hung"));
+  EXPECT_THAT(page, HasSubstr("rank 1 is in &lt;lambda&gt;"));
+  EXPECT_THAT(html_page(run_page(small_record())), Not(HasSubstr("Where the ranks hung")));
+}
+
 TEST(RunPage, ARunThatIsNotOverHasAPage) {
   auto record = small_record();
   record.run.summary = Json();
