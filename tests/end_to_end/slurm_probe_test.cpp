@@ -50,7 +50,8 @@ class SlurmProbe : public testing::Test {
     return PosixSystem(Console{}).run(argv, 90s);
   }
   std::string on_head(std::vector<std::string> argv) {
-    std::vector<std::string> all = {"run", cluster_.path(), "--"};
+    std::vector<std::string> all = {"run", cluster_.path(), "--", "env",
+                                    "XDG_STATE_HOME=" + work_.path() + "/state"};
     all.insert(all.end(), argv.begin(), argv.end());
     const auto output = cluster(all);
     return output ? output->out + output->err : "";
@@ -105,8 +106,8 @@ class SlurmProbe : public testing::Test {
         work_.run({"bind", "--topology", "probed:" + id, "--ranks", "2", "--format", "script"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
     const auto script = work_.file("bound.sh", made.out);
-    on_head({"sbatch", "--wait", "--nodes=2", "--output=" + work_.path() + "/bound.out", script,
-             "sh", "-c",
+    on_head({"sbatch", "--wait", "--nodes=2", "--chdir=" + work_.path(),
+             "--output=" + work_.path() + "/bound.out", script, "sh", "-c",
              "echo $SLURM_LOCALID $OMP_NUM_THREADS $(sed -n s/^Cpus_allowed_list:.//p "
              "/proc/self/status)"});
     auto lines = work_.text_of("bound.out");

@@ -73,7 +73,8 @@ class SlurmRender : public testing::Test {
     return PosixSystem(Console{}).run(argv, 90s);
   }
   static std::string on_head(std::vector<std::string> argv) {
-    std::vector<std::string> all = {"run", folder_->path(), "--"};
+    std::vector<std::string> all = {"run", folder_->path(), "--", "env",
+                                    "XDG_STATE_HOME=" + share_->path() + "/state"};
     all.insert(all.end(), argv.begin(), argv.end());
     const auto output = cluster(all);
     return output ? output->out + output->err : output.error().what;
