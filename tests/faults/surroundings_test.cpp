@@ -33,7 +33,10 @@ class Surroundings : public SupervisedFaults {
     while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
   }
   static void free_disk() { fs::remove(filler()); }
-  bool ranks_are_gone() const { return processes_of(work_->run_dir()).empty(); }
+  /// They know the directory that the link leads to.
+  bool ranks_are_gone() const {
+    return processes_of(fs::weakly_canonical(work_->run_dir()).string()).empty();
+  }
 
   void on_all(const std::vector<std::string>& argv) const {
     for (const char* node : nodes) cluster_->on_node(node, argv);
