@@ -33,7 +33,7 @@ constexpr std::size_t most_processes = 256;
 constexpr std::size_t most_of_rank = 64;
 constexpr std::size_t most_threads = 32;
 constexpr std::size_t at_once = 32;
-constexpr auto patience_with_python = std::chrono::milliseconds(1000);
+constexpr auto patience_with_python = std::chrono::milliseconds(1300);
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -94,7 +94,7 @@ ProcessStacks outline_of(const std::string& host, int rank, int pid, int parent)
 }
 
 /// Reads the rest, which may block this process.
-void look_closely(ProcessStacks& process) {
+void look_closely(ProcessStacks& process, Clock::time_point) {
   process.command = shown_line(command_in(text_of(fmt::format("/proc/{}/cmdline", process.pid))));
   process.threads.clear();
   for (const int id : threads_of(process.pid)) {
@@ -140,19 +140,22 @@ bool is_given_up(const ProcessStacks& process) {
   return process.threads.empty() || !process.threads.front().why_not.empty();
 }
 
-/// Runs read(process) for each in a child and keeps what it changed, or tells failed() why not.
+/// Runs read(process, until) for each in a child and keeps what it changed, or tells failed() why
+/// not. One that takes all its time takes none from those after it.
 void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadline,
-                const std::function<void(ProcessStacks&)>& read,
+                const std::function<void(ProcessStacks&, Clock::time_point)>& read,
                 void (*failed)(ProcessStacks&, const std::string&) = give_up) {
   for (std::size_t from = 0; from < processes.size(); from += at_once) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     const std::size_t count = std::min(at_once, processes.size() - from);
+    const auto turns = std::ptrdiff_t((processes.size() - from + at_once - 1) / at_once);
+    const auto share = (deadline - Clock::now()) / turns;
+    const auto until = Clock::now() + share * 4 / 5;  // the rest is for the answer's way
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(share);
     std::vector<IsolatedCall> calls;
     for (std::size_t i = 0; i < count; ++i) {
       calls.push_back({.work = [&, i]() -> Result<std::string> {
                          ProcessStacks& process = *processes[from + i];
-                         read(process);
+                         read(process, until);
                          return write_fields(process).dump(-1, ' ', /*ensure_ascii=*/false,
                                                            Json::error_handler_t::replace);
                        },
@@ -182,10 +185,11 @@ void read_native(std::vector<ProcessStacks>& processes, Clock::time_point deadli
   const auto lack = [](ProcessStacks& process, const std::string& why) {
     for (ThreadStack& thread : process.threads) thread.why_not = why;
   };
-  const auto until = deadline - std::chrono::milliseconds(300);
   read_apart(
       std::move(readable), deadline,
-      [&](ProcessStacks& process) { read_native_stacks(process.pid, process.threads, until); },
+      [](ProcessStacks& process, Clock::time_point until) {
+        read_native_stacks(process.pid, process.threads, until);
+      },
       lack);
 }
 
@@ -205,10 +209,9 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
   }
   for (auto& together : turns) {
     // One that does not answer must not take all the time from those after it.
-    const auto until = std::min(deadline, Clock::now() + patience_with_python);
     read_apart(
-        std::move(together), until + patience_with_python / 2,
-        [&](ProcessStacks& process) {
+        std::move(together), std::min(deadline, Clock::now() + patience_with_python),
+        [&](ProcessStacks& process, Clock::time_point until) {
           if (!is_python(process.pid)) return;
           auto stacks = read_python_stacks(system, process.pid, until);
           if (stacks) {

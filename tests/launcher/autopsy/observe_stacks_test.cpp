@@ -1,5 +1,6 @@
 #include "launcher/autopsy/observe_stacks.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,6 +98,31 @@ TEST_F(ObserveStacks, FindTheStoppedOneOfPythons) {
   EXPECT_EQ(report.odd[0].rank, 1);
   EXPECT_EQ(report.odd[0].why, "is stopped (by a signal or a debugger)");
   EXPECT_EQ(node.processes.at(0).main_stack().back().function, "all_of_them");
+}
+
+/// 32 are read at once.
+TEST_F(ObserveStacks, OfAnEarlierOneThatHoldsTheReaderUpTakeNoTimeFromTheLast) {
+  if (std::system("python3 -c 'import os; os.memfd_create' 2>/dev/null") != 0)
+    GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  const auto python = [&](const std::string& first) {
+    return program(
+        {"python3", "-uc", "import signal, time\n" + first + "\nprint('ready')\ntime.sleep(1000)"},
+        {{"PYTHONPATH", folder.path()}});
+  };
+  const ChildProgram deaf(
+      python(fmt::format("signal.pthread_sigmask(signal.SIG_BLOCK, [{}])", autopsy_signal())));
+  const ChildProgram sleeps(program({"bash", "-c", "echo ready; exec sleep 1000"}));
+  const ChildProgram last(python(""));
+  ASSERT_TRUE(deaf.ready() && sleeps.ready() && last.ready());
+  std::vector<RankProgram> ranks = {{0, deaf.pid()}};
+  while (ranks.size() < 33) ranks.push_back({static_cast<int>(ranks.size()), sleeps.pid()});
+  ranks.push_back({33, last.pid()});
+  const auto node = observe(ranks);
+  ASSERT_EQ(node.processes.size(), 34u);
+  EXPECT_TRUE(node.processes.front().why_not.starts_with("Python did not answer"));
+  EXPECT_EQ(node.processes.back().python.size(), 1u) << node.processes.back().why_not;
 }
 
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.
