@@ -1,10 +1,12 @@
 #include "launcher/autopsy/observe_stacks.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,9 +17,11 @@
 
 #include <fmt/core.h>
 
+#include "launcher/autopsy/flight_record.hpp"
 #include "launcher/autopsy/native_stacks.hpp"
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/base/shown_line.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/doctor/proc_text.hpp"
 #include "launcher/os/descendants.hpp"
@@ -33,6 +37,9 @@ constexpr std::size_t most_processes = 256;
 constexpr std::size_t most_of_rank = 64;
 constexpr std::size_t most_threads = 32;
 constexpr std::size_t at_once = 32;
+constexpr std::size_t most_dump_bytes = std::size_t{16} << 20;
+constexpr double oldest_dump_s = 600;
+constexpr auto patience_with_records = std::chrono::milliseconds(400);
 constexpr auto patience_with_python = std::chrono::milliseconds(1300);
 
 std::string text_of(const std::string& path) {
@@ -224,6 +231,66 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
   }
 }
 
+/// When the process began, in Unix seconds; field 22 of proc(5).
+double start_of(int pid) {
+  timespec now{};
+  timespec since_boot{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  const double boot_s = static_cast<double>(now.tv_sec - since_boot.tv_sec);
+  return boot_s + number_in(fields_of_stat(pid), 19) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// Where PyTorch writes the dump of its flight recorder, but for the rank's number at the end.
+std::vector<std::string> dumps_of(int pid) {
+  std::vector<std::string> prefixes;
+  for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
+    if (const auto prefix = variable_of(pid, name)) prefixes.push_back(*prefix);
+  }
+  if (!prefixes.empty()) return prefixes;
+  const auto home = variable_of(pid, "HOME");
+  if (home) prefixes.push_back(*home + "/.cache/torch/comm_lib_trace_rank_");
+  prefixes.emplace_back("/tmp/nccl_trace_rank_");  // before PyTorch 2.8
+  return prefixes;
+}
+
+/// Returns what this user wrote there since the process began, and not long ago.
+std::vector<RecordedGroup> flight_record_at(const std::string& path, double since_s) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return {};
+  struct stat info {};
+  const bool known = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+  const auto written_s = static_cast<double>(info.st_mtim.tv_sec);
+  const bool fresh = written_s >= std::max(since_s - 1, unix_seconds() - oldest_dump_s);
+  std::string text(known && fresh ? std::min<std::size_t>(most_dump_bytes, info.st_size) : 0, '\0');
+  const ssize_t got = read(file, text.data(), text.size());
+  close(file);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  auto groups = read_flight_record(text);
+  for (RecordedGroup& group : groups) group.written_s = written_s;
+  return groups;
+}
+
+void read_records(std::vector<ProcessStacks>& processes, Clock::time_point deadline) {
+  std::vector<ProcessStacks*> pythons;  // a rank's program that is one
+  for (ProcessStacks& process : processes) {
+    const bool python = !process.python.empty() || !process.why_not.empty();
+    if (process.parent == 0 && python && !is_given_up(process)) pythons.push_back(&process);
+  }
+  read_apart(
+      std::move(pythons), deadline,
+      [](ProcessStacks& process, Clock::time_point) {
+        const double since_s = start_of(process.pid);
+        for (const std::string& prefix : dumps_of(process.pid)) {
+          const char* const from = prefix.starts_with('/') ? "root" : "cwd/";
+          process.recorded = flight_record_at(
+              fmt::format("/proc/{}/{}{}{}", process.pid, from, prefix, process.rank), since_s);
+          if (!process.recorded.empty()) return;
+        }
+      },
+      [](ProcessStacks&, const std::string&) {});
+}
+
 }  // namespace
 
 NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
@@ -235,6 +302,7 @@ NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
   // Python's first: they say more, and take less time.
   read_apart(all, start + limit / 4, look_closely);
   read_python(system, node.processes, start + limit / 2);
+  read_records(node.processes, Clock::now() + patience_with_records);
   read_native(node.processes, start + limit);
   const double observed_s = std::chrono::duration<double>(Clock::now() - start).count();
   for (ProcessStacks& process : node.processes) {

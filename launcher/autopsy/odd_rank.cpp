@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "launcher/autopsy/flight_record.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 
@@ -196,11 +197,15 @@ std::map<int, std::string> different_ranks(std::vector<StackGroup> groups) {
 std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
                                const std::vector<StackGroup>& groups) {
   const auto programs = programs_in(nodes);
-  auto odd = different_ranks(groups);
+  // PyTorch's own record counts more: stacks of ranks that wait for GPUs are alike.
+  const auto recorded = late_by_records(nodes);
+  auto odd = recorded.empty() ? different_ranks(groups) : recorded;
   for (const auto& [rank, program] : programs) {
     const std::string pattern = pattern_in(*program, nodes);
     const bool alone = program->main_state() == "T" || program->main_state() == "t";
-    if (!pattern.empty() && (alone || odd.contains(rank))) odd[rank] = pattern;
+    if (pattern.empty() || (!alone && !odd.contains(rank))) continue;
+    const auto record = recorded.find(rank);
+    odd[rank] = record == recorded.end() ? pattern : pattern + "; it " + record->second;
   }
   std::vector<OddRank> named;
   for (const auto& [rank, why] : odd) {
@@ -208,7 +213,8 @@ std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
     named.push_back({.rank = rank,
                      .host = program.host,
                      .frame = telling_frame(program.main_stack()),
-                     .why = why});
+                     .why = why,
+                     .tells_others = recorded.contains(rank)});
   }
   return named;
 }

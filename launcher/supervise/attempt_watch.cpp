@@ -130,7 +130,8 @@ Result<StarterExit> AttemptWatch::run() {
     if (*code == 0) wait_for_proof();
     look_at_ownership(now + ownership_pause);
     // Ranks that gave up may have ended before their stacks were merged.
-    while (liveness_.stalled() && autopsy_.runs(Clock::now())) std::this_thread::sleep_for(brief);
+    while (liveness_.stalled() && !end_.superseded && autopsy_.runs(Clock::now()))
+      std::this_thread::sleep_for(brief);
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
     end_.training_end = liveness_.training_end();

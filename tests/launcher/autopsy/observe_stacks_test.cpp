@@ -125,6 +125,43 @@ TEST_F(ObserveStacks, OfAnEarlierOneThatHoldsTheReaderUpTakeNoTimeFromTheLast) {
   EXPECT_EQ(node.processes.back().python.size(), 1u) << node.processes.back().why_not;
 }
 
+/// Rank 0 waits in the second all_reduce, which rank 1 does not enter.
+TEST_F(ObserveStacks, OfPyTorchTellWhichCollectiveARankHasNotEntered) {
+  if (std::system("python3 -c 'import torch; torch._C._distributed_c10d._dump_fr_trace_file' "
+                  ">/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no python3 with a PyTorch that dumps its flight recorder over gloo";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  const auto rank = [&](const char* number) {
+    return program({"python3", "-uc", R"(import os, threading, time, torch
+import torch.distributed as dist
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method="file://" + os.environ["TORCH_FR_DUMP_TEMP_FILE"],
+                        rank=rank, world_size=2)
+dist.all_reduce(torch.ones(4))
+def dump():
+  time.sleep(2)
+  torch._C._distributed_c10d._dump_fr_trace_file(rank)
+  print("ready")
+threading.Thread(target=dump).start()
+def next_batch():
+  time.sleep(1000)
+next_batch() if rank else dist.all_reduce(torch.ones(4)))"},
+                   {{"PYTHONPATH", folder.path()},
+                    {"RANK", number},
+                    {"TORCH_FR_BUFFER_SIZE", "100"},
+                    {"TORCH_FR_DUMP_TEMP_FILE", folder.path() + "/rank_"}});
+  };
+  const ChildProgram other(rank("0"), /*waits=*/false);
+  const ChildProgram late(rank("1"));
+  ASSERT_TRUE(late.ready() && other.says());
+  const auto report = merge_stacks({observe({{0, other.pid()}, {1, late.pid()}})});
+  ASSERT_EQ(report.odd.size(), 1u) << render_stacks(report);
+  EXPECT_EQ(report.odd[0].rank, 1);
+  EXPECT_EQ(report.odd[0].frame.function, "next_batch");
+  EXPECT_EQ(report.odd[0].why, "has not entered all_reduce #2, which 1 other waits in");
+}
+
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.
 TEST_F(ObserveStacks, OfARankThatIsStuckInTheKernelSaySo) {
   const ChildProgram stuck([](int ready) {
