@@ -26,6 +26,7 @@
 #include "launcher/doctor/proc_text.hpp"
 #include "launcher/os/descendants.hpp"
 #include "support/isolated_call.hpp"
+#include "topology/discovery/cgroup_memory.hpp"
 
 namespace dllaunch {
 namespace {
@@ -103,6 +104,10 @@ ProcessStacks outline_of(const std::string& host, int rank, int pid, int parent)
 /// Reads the rest, which may block this process.
 void look_closely(ProcessStacks& process, Clock::time_point) {
   process.command = shown_line(command_in(text_of(fmt::format("/proc/{}/cmdline", process.pid))));
+  if (const auto memory = cgroup_memory(std::to_string(process.pid))) {
+    process.memory_limit_bytes = static_cast<std::uint64_t>(memory->limit_bytes);
+    process.memory_used_bytes = static_cast<std::uint64_t>(memory->used_bytes);
+  }
   process.threads.clear();
   for (const int id : threads_of(process.pid)) {
     process.threads.push_back(look_at_thread(process.pid, id));

@@ -136,6 +136,18 @@ std::string pattern_in(const ProcessStacks& program, const std::vector<NodeStack
   return "";
 }
 
+/// Near its limit, memory is looked for ever longer, before the kernel kills.
+bool is_nearly_out_of_memory(const ProcessStacks& program) {
+  constexpr double most = 0.97;
+  return program.memory_limit_bytes > 0 &&
+         static_cast<double>(program.memory_used_bytes) >=
+             most * static_cast<double>(program.memory_limit_bytes);
+}
+
+std::string gigabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-9);
+}
+
 std::map<int, const ProcessStacks*> programs_in(const std::vector<NodeStacks>& nodes) {
   std::map<int, const ProcessStacks*> programs;
   for (const NodeStacks& node : nodes) {
@@ -210,10 +222,15 @@ std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
   std::vector<OddRank> named;
   for (const auto& [rank, why] : odd) {
     const ProcessStacks& program = *programs.at(rank);
+    const bool full = is_nearly_out_of_memory(program);
     named.push_back({.rank = rank,
                      .host = program.host,
                      .frame = telling_frame(program.main_stack()),
-                     .why = why,
+                     .why = !full
+                                ? why
+                                : fmt::format("{}, and is out of memory soon: {} of {} GB are used",
+                                              why, gigabytes(program.memory_used_bytes),
+                                              gigabytes(program.memory_limit_bytes)),
                      .tells_others = recorded.contains(rank)});
   }
   return named;

@@ -12,7 +12,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t most_copied_bytes = std::size_t{128} << 20;  // with what is fetched repeatedly
+constexpr std::size_t most_copied_bytes = std::size_t{128} << 20;  // fetched repeatedly
 constexpr std::size_t most_depth = 64;
 
 /// About as much memory as a copy takes.

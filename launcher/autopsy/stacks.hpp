@@ -55,6 +55,9 @@ struct ProcessStacks {
   double cpu_s = 0;          // user and system time so far
   double busy = 0;           // CPUs in use while it was observed
   std::uint64_t resident_bytes = 0;
+  // Of the cgroup that leaves it least, if one has a limit; used by all processes in there.
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t memory_used_bytes = 0;
   std::vector<ThreadStack> threads = {};     // the main thread first
   std::vector<Stack> python = {};            // of Python's threads, the main thread's first
   std::string why_not = {};                  // why Python's stacks are missing
@@ -118,6 +121,8 @@ void visit_fields(Field& field, ProcessStacks& process) {
   field("cpu_s", process.cpu_s);
   field("busy", process.busy);
   field("resident_bytes", process.resident_bytes);
+  field.unless_empty("memory_limit_bytes", process.memory_limit_bytes);
+  field.unless_empty("memory_used_bytes", process.memory_used_bytes);
   field("threads", process.threads);
   field.unless_empty("python", process.python);
   field.unless_empty("why_not", process.why_not);

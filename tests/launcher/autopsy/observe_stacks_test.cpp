@@ -5,17 +5,22 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "launcher/autopsy/merge_stacks.hpp"
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/file_text.hpp"
 #include "tests/launcher/autopsy/child_program.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "topology/discovery/cgroup_paths.hpp"
 
 namespace dllaunch {
 namespace {
@@ -160,6 +165,54 @@ next_batch() if rank else dist.all_reduce(torch.ones(4)))"},
   EXPECT_EQ(report.odd[0].rank, 1);
   EXPECT_EQ(report.odd[0].frame.function, "next_batch");
   EXPECT_EQ(report.odd[0].why, "has not entered all_reduce #2, which 1 other waits in");
+}
+
+/// A memory cgroup of this test, of either version.
+class MemoryCgroup {
+ public:
+  explicit MemoryCgroup(std::uint64_t limit_bytes) {
+    const auto own = parse_proc_cgroup(*read_file_text("/proc/self/cgroup"));
+    for (const auto& [above, limit] :
+         {std::pair("/sys/fs/cgroup/memory" + own.memory, "memory.limit_in_bytes"),
+          std::pair("/sys/fs/cgroup" + own.unified, "memory.max")}) {
+      path_ = fmt::format("{}/dllaunch-test-{}", above, getpid());
+      std::error_code refused;
+      if (!std::filesystem::create_directory(path_, refused)) continue;
+      const bool takes = std::filesystem::exists(path_ + "/" + limit);  // not on a tmpfs
+      if (takes && std::ofstream(path_ + "/" + limit) << limit_bytes << std::flush) return;
+      std::filesystem::remove(path_, refused);
+    }
+    path_.clear();
+  }
+  MemoryCgroup(const MemoryCgroup&) = delete;
+  MemoryCgroup& operator=(const MemoryCgroup&) = delete;
+  ~MemoryCgroup() {
+    // Those who have just ended leave it late.
+    for (int tries = 0; !path_.empty() && rmdir(path_.c_str()) != 0 && tries < 100; ++tries)
+      std::this_thread::sleep_for(10ms);
+  }
+  bool made() const { return !path_.empty(); }
+  std::string processes() const { return path_ + "/cgroup.procs"; }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(ObserveStacks, OfAProcessNearItsMemoryLimitTellIt) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  const MemoryCgroup cgroup(64 * mib);
+  if (!cgroup.made()) GTEST_SKIP() << "no memory cgroup can be made here: that needs root";
+  const ChildProgram child([&](int ready) {
+    std::ofstream(cgroup.processes()) << getpid() << std::flush;
+    const std::vector<char> taken(mib * 125 / 2, 'x');
+    if (write(ready, taken.data(), 1) != 1) _exit(1);
+    while (true) pause();
+  });
+  ASSERT_TRUE(child.ready());
+  const auto node = observe({{.rank = 0, .pid = child.pid()}});
+  ASSERT_EQ(node.processes.size(), 1u);
+  EXPECT_EQ(node.processes[0].memory_limit_bytes, 64 * mib);
+  EXPECT_GE(node.processes[0].memory_used_bytes, mib * 125 / 2);
 }
 
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.
