@@ -126,6 +126,7 @@ std::string stack_sentence(const StackReport& report) {
   if (!odd.frame.function.empty()) text += fmt::format("is in {}: it ", frame_text(odd.frame));
   text += odd.why;
   text += others_in(report.odd);
+  if (odd.tells_others) return text;
   std::map<std::string, int> waiting;
   for (const StackGroup& group : report.groups) {
     if (!group.collective.empty() && !group.ranks.contains(odd.rank)) {

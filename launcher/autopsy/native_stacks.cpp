@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "launcher/autopsy/function_name.hpp"
+#include "launcher/autopsy/mapped_files.hpp"
 #include "launcher/autopsy/registers.hpp"
 #include "launcher/autopsy/thread_snapshot.hpp"
 #include "support/shared_library.hpp"
@@ -114,6 +115,18 @@ int keep_counter(Dwfl_Frame* frame, void* argument) {
   return counters.size() < most_frames ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
+/// The files of the process that is read: libdwfl passes nothing of ours to find_elf().
+const MappedFiles* files_now = nullptr;
+
+int find_elf(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base, char** file,
+             Elf** elf) {
+  if (files_now == nullptr || !files_now->elsewhere() || *name != '/')
+    return library().find_elf(module, data, name, base, file, elf);
+  const int opened = files_now->open(name);
+  if (opened >= 0) *file = strdup(name);  // libdwfl frees it
+  return opened;
+}
+
 /// Debug information of its own package is not looked for: that can take minutes, and a server.
 int find_no_debuginfo(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
                       GElf_Word, char**) {
@@ -145,7 +158,8 @@ StackFrame frame_at(Dwfl* dwfl, std::uint64_t counter, bool of_call) {
 
 class Session {
  public:
-  explicit Session(int pid) : dwfl_(library().begin(&callbacks_), library().end) {
+  explicit Session(int pid) : files_(pid), dwfl_(library().begin(&callbacks_), library().end) {
+    files_now = &files_;
     if (dwfl_ == nullptr || library().proc_report(dwfl_.get(), pid) != 0 ||
         library().report_end(dwfl_.get(), nullptr, nullptr) != 0) {
       why_not_ = "its memory map cannot be read";
@@ -175,15 +189,16 @@ class Session {
     if (thread.frames.empty()) thread.why_not = library().errmsg(-1);
   }
 
+  ~Session() { files_now = nullptr; }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
  private:
   static inline char* no_path_ = nullptr;
-  static inline const Dwfl_Callbacks callbacks_ = {
-      .find_elf = [](Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base,
-                     char** file,
-                     Elf** elf) { return library().find_elf(module, data, name, base, file, elf); },
-      .find_debuginfo = find_no_debuginfo,
-      .section_address = nullptr,
-      .debuginfo_path = &no_path_};
+  static inline const Dwfl_Callbacks callbacks_ = {.find_elf = find_elf,
+                                                   .find_debuginfo = find_no_debuginfo,
+                                                   .section_address = nullptr,
+                                                   .debuginfo_path = &no_path_};
   static inline const Dwfl_Thread_Callbacks thread_callbacks_ = {
       .next_thread = next_thread,
       .get_thread = get_thread,
@@ -192,6 +207,7 @@ class Session {
       .detach = nullptr,
       .thread_detach = nullptr};
 
+  MappedFiles files_;
   std::unique_ptr<Dwfl, decltype(dwfl_end)*> dwfl_;
   Unwound unwound_;
   std::string why_not_;

@@ -1,10 +1,12 @@
 #include "launcher/autopsy/observe_stacks.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,13 +17,16 @@
 
 #include <fmt/core.h>
 
+#include "launcher/autopsy/flight_record.hpp"
 #include "launcher/autopsy/native_stacks.hpp"
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/base/shown_line.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/doctor/proc_text.hpp"
 #include "launcher/os/descendants.hpp"
 #include "support/isolated_call.hpp"
+#include "topology/discovery/cgroup_memory.hpp"
 
 namespace dllaunch {
 namespace {
@@ -33,7 +38,10 @@ constexpr std::size_t most_processes = 256;
 constexpr std::size_t most_of_rank = 64;
 constexpr std::size_t most_threads = 32;
 constexpr std::size_t at_once = 32;
-constexpr auto patience_with_python = std::chrono::milliseconds(1000);
+constexpr std::size_t most_dump_bytes = std::size_t{16} << 20;
+constexpr double oldest_dump_s = 600;
+constexpr auto patience_with_records = std::chrono::milliseconds(400);
+constexpr auto patience_with_python = std::chrono::milliseconds(1300);
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -94,8 +102,12 @@ ProcessStacks outline_of(const std::string& host, int rank, int pid, int parent)
 }
 
 /// Reads the rest, which may block this process.
-void look_closely(ProcessStacks& process) {
+void look_closely(ProcessStacks& process, Clock::time_point) {
   process.command = shown_line(command_in(text_of(fmt::format("/proc/{}/cmdline", process.pid))));
+  if (const auto memory = cgroup_memory(std::to_string(process.pid))) {
+    process.memory_limit_bytes = static_cast<std::uint64_t>(memory->limit_bytes);
+    process.memory_used_bytes = static_cast<std::uint64_t>(memory->used_bytes);
+  }
   process.threads.clear();
   for (const int id : threads_of(process.pid)) {
     process.threads.push_back(look_at_thread(process.pid, id));
@@ -140,19 +152,22 @@ bool is_given_up(const ProcessStacks& process) {
   return process.threads.empty() || !process.threads.front().why_not.empty();
 }
 
-/// Runs read(process) for each in a child and keeps what it changed, or tells failed() why not.
+/// Runs read(process, until) for each in a child and keeps what it changed, or tells failed() why
+/// not. One that takes all its time takes none from those after it.
 void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadline,
-                const std::function<void(ProcessStacks&)>& read,
+                const std::function<void(ProcessStacks&, Clock::time_point)>& read,
                 void (*failed)(ProcessStacks&, const std::string&) = give_up) {
   for (std::size_t from = 0; from < processes.size(); from += at_once) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     const std::size_t count = std::min(at_once, processes.size() - from);
+    const auto turns = std::ptrdiff_t((processes.size() - from + at_once - 1) / at_once);
+    const auto share = (deadline - Clock::now()) / turns;
+    const auto until = Clock::now() + share * 4 / 5;  // the rest is for the answer's way
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(share);
     std::vector<IsolatedCall> calls;
     for (std::size_t i = 0; i < count; ++i) {
       calls.push_back({.work = [&, i]() -> Result<std::string> {
                          ProcessStacks& process = *processes[from + i];
-                         read(process);
+                         read(process, until);
                          return write_fields(process).dump(-1, ' ', /*ensure_ascii=*/false,
                                                            Json::error_handler_t::replace);
                        },
@@ -182,10 +197,11 @@ void read_native(std::vector<ProcessStacks>& processes, Clock::time_point deadli
   const auto lack = [](ProcessStacks& process, const std::string& why) {
     for (ThreadStack& thread : process.threads) thread.why_not = why;
   };
-  const auto until = deadline - std::chrono::milliseconds(300);
   read_apart(
       std::move(readable), deadline,
-      [&](ProcessStacks& process) { read_native_stacks(process.pid, process.threads, until); },
+      [](ProcessStacks& process, Clock::time_point until) {
+        read_native_stacks(process.pid, process.threads, until);
+      },
       lack);
 }
 
@@ -205,10 +221,9 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
   }
   for (auto& together : turns) {
     // One that does not answer must not take all the time from those after it.
-    const auto until = std::min(deadline, Clock::now() + patience_with_python);
     read_apart(
-        std::move(together), until + patience_with_python / 2,
-        [&](ProcessStacks& process) {
+        std::move(together), std::min(deadline, Clock::now() + patience_with_python),
+        [&](ProcessStacks& process, Clock::time_point until) {
           if (!is_python(process.pid)) return;
           auto stacks = read_python_stacks(system, process.pid, until);
           if (stacks) {
@@ -219,6 +234,66 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
         },
         [](ProcessStacks& process, const std::string& why) { process.why_not = why; });
   }
+}
+
+/// When the process began, in Unix seconds; field 22 of proc(5).
+double start_of(int pid) {
+  timespec now{};
+  timespec since_boot{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  const double boot_s = static_cast<double>(now.tv_sec - since_boot.tv_sec);
+  return boot_s + number_in(fields_of_stat(pid), 19) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// Where PyTorch writes the dump of its flight recorder, but for the rank's number at the end.
+std::vector<std::string> dumps_of(int pid) {
+  std::vector<std::string> prefixes;
+  for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
+    if (const auto prefix = variable_of(pid, name)) prefixes.push_back(*prefix);
+  }
+  if (!prefixes.empty()) return prefixes;
+  const auto home = variable_of(pid, "HOME");
+  if (home) prefixes.push_back(*home + "/.cache/torch/comm_lib_trace_rank_");
+  prefixes.emplace_back("/tmp/nccl_trace_rank_");  // before PyTorch 2.8
+  return prefixes;
+}
+
+/// Returns what this user wrote there since the process began, and not long ago.
+std::vector<RecordedGroup> flight_record_at(const std::string& path, double since_s) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return {};
+  struct stat info {};
+  const bool known = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+  const auto written_s = static_cast<double>(info.st_mtim.tv_sec);
+  const bool fresh = written_s >= std::max(since_s - 1, unix_seconds() - oldest_dump_s);
+  std::string text(known && fresh ? std::min<std::size_t>(most_dump_bytes, info.st_size) : 0, '\0');
+  const ssize_t got = read(file, text.data(), text.size());
+  close(file);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  auto groups = read_flight_record(text);
+  for (RecordedGroup& group : groups) group.written_s = written_s;
+  return groups;
+}
+
+void read_records(std::vector<ProcessStacks>& processes, Clock::time_point deadline) {
+  std::vector<ProcessStacks*> pythons;  // a rank's program that is one
+  for (ProcessStacks& process : processes) {
+    const bool python = !process.python.empty() || !process.why_not.empty();
+    if (process.parent == 0 && python && !is_given_up(process)) pythons.push_back(&process);
+  }
+  read_apart(
+      std::move(pythons), deadline,
+      [](ProcessStacks& process, Clock::time_point) {
+        const double since_s = start_of(process.pid);
+        for (const std::string& prefix : dumps_of(process.pid)) {
+          const char* const from = prefix.starts_with('/') ? "root" : "cwd/";
+          process.recorded = flight_record_at(
+              fmt::format("/proc/{}/{}{}{}", process.pid, from, prefix, process.rank), since_s);
+          if (!process.recorded.empty()) return;
+        }
+      },
+      [](ProcessStacks&, const std::string&) {});
 }
 
 }  // namespace
@@ -232,6 +307,7 @@ NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
   // Python's first: they say more, and take less time.
   read_apart(all, start + limit / 4, look_closely);
   read_python(system, node.processes, start + limit / 2);
+  read_records(node.processes, Clock::now() + patience_with_records);
   read_native(node.processes, start + limit);
   const double observed_s = std::chrono::duration<double>(Clock::now() - start).count();
   for (ProcessStacks& process : node.processes) {

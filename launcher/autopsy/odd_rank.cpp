@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "launcher/autopsy/flight_record.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 
@@ -135,6 +136,18 @@ std::string pattern_in(const ProcessStacks& program, const std::vector<NodeStack
   return "";
 }
 
+/// Near its limit, memory is looked for ever longer, before the kernel kills.
+bool is_nearly_out_of_memory(const ProcessStacks& program) {
+  constexpr double most = 0.97;
+  return program.memory_limit_bytes > 0 &&
+         static_cast<double>(program.memory_used_bytes) >=
+             most * static_cast<double>(program.memory_limit_bytes);
+}
+
+std::string gigabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-9);
+}
+
 std::map<int, const ProcessStacks*> programs_in(const std::vector<NodeStacks>& nodes) {
   std::map<int, const ProcessStacks*> programs;
   for (const NodeStacks& node : nodes) {
@@ -196,19 +209,29 @@ std::map<int, std::string> different_ranks(std::vector<StackGroup> groups) {
 std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
                                const std::vector<StackGroup>& groups) {
   const auto programs = programs_in(nodes);
-  auto odd = different_ranks(groups);
+  // PyTorch's own record counts more: stacks of ranks that wait for GPUs are alike.
+  const auto recorded = late_by_records(nodes);
+  auto odd = recorded.empty() ? different_ranks(groups) : recorded;
   for (const auto& [rank, program] : programs) {
     const std::string pattern = pattern_in(*program, nodes);
     const bool alone = program->main_state() == "T" || program->main_state() == "t";
-    if (!pattern.empty() && (alone || odd.contains(rank))) odd[rank] = pattern;
+    if (pattern.empty() || (!alone && !odd.contains(rank))) continue;
+    const auto record = recorded.find(rank);
+    odd[rank] = record == recorded.end() ? pattern : pattern + "; it " + record->second;
   }
   std::vector<OddRank> named;
   for (const auto& [rank, why] : odd) {
     const ProcessStacks& program = *programs.at(rank);
+    const bool full = is_nearly_out_of_memory(program);
     named.push_back({.rank = rank,
                      .host = program.host,
                      .frame = telling_frame(program.main_stack()),
-                     .why = why});
+                     .why = !full
+                                ? why
+                                : fmt::format("{}, and is out of memory soon: {} of {} GB are used",
+                                              why, gigabytes(program.memory_used_bytes),
+                                              gigabytes(program.memory_limit_bytes)),
+                     .tells_others = recorded.contains(rank)});
   }
   return named;
 }

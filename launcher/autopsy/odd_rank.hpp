@@ -21,8 +21,9 @@ struct StackGroup {
 struct OddRank {
   int rank = 0;
   std::string host = {};
-  StackFrame frame = {};  // the innermost one that its author would know
-  std::string why = {};   // "is outside the collective in which the others wait"
+  StackFrame frame = {};      // the innermost one that its author would know
+  std::string why = {};       // "is outside the collective in which the others wait"
+  bool tells_others = false;  // `why` says where the others are
 };
 
 /// Returns the ranks that are stopped or blocked in the kernel, and those that do not take part in

@@ -35,6 +35,16 @@ struct ThreadStack {
   std::string why_not = {};  // why there are no frames
 };
 
+/// The collectives of one process group, as PyTorch's flight recorder of a rank knew them.
+struct RecordedGroup {
+  std::string group = {};       // as PyTorch numbers them: "0" has all ranks
+  std::int64_t entered = 0;     // the number of the last one
+  std::int64_t waits_in = 0;    // the first that has not ended; 0: none
+  std::string collective = {};  // that one: "all_reduce"
+  double since_s = 0;           // when it was entered, in Unix seconds
+  double written_s = 0;         // when the record was
+};
+
 /// A process of a rank: its program, or a descendant of it.
 struct ProcessStacks {
   int rank = 0;
@@ -45,9 +55,13 @@ struct ProcessStacks {
   double cpu_s = 0;          // user and system time so far
   double busy = 0;           // CPUs in use while it was observed
   std::uint64_t resident_bytes = 0;
-  std::vector<ThreadStack> threads = {};  // the main thread first
-  std::vector<Stack> python = {};         // of Python's threads, the main thread's first
-  std::string why_not = {};               // why Python's stacks are missing
+  // Of the cgroup that leaves it least, if one has a limit; used by all processes in there.
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t memory_used_bytes = 0;
+  std::vector<ThreadStack> threads = {};     // the main thread first
+  std::vector<Stack> python = {};            // of Python's threads, the main thread's first
+  std::string why_not = {};                  // why Python's stacks are missing
+  std::vector<RecordedGroup> recorded = {};  // of a rank's program that dumps its flight recorder
 
   /// What the main thread does, in the language of its program.
   const Stack& main_stack() const {
@@ -88,6 +102,16 @@ void visit_fields(Field& field, ThreadStack& thread) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, RecordedGroup& recorded) {
+  field("group", recorded.group);
+  field("entered", recorded.entered);
+  field.unless_empty("waits_in", recorded.waits_in);
+  field.unless_empty("collective", recorded.collective);
+  field("since_s", recorded.since_s);
+  field("written_s", recorded.written_s);
+}
+
+template <typename Field>
 void visit_fields(Field& field, ProcessStacks& process) {
   field("rank", within(process.rank, 0, IdSet::max_id));
   field("host", process.host);
@@ -97,9 +121,12 @@ void visit_fields(Field& field, ProcessStacks& process) {
   field("cpu_s", process.cpu_s);
   field("busy", process.busy);
   field("resident_bytes", process.resident_bytes);
+  field.unless_empty("memory_limit_bytes", process.memory_limit_bytes);
+  field.unless_empty("memory_used_bytes", process.memory_used_bytes);
   field("threads", process.threads);
   field.unless_empty("python", process.python);
   field.unless_empty("why_not", process.why_not);
+  field.unless_empty("recorded", process.recorded);
 }
 
 template <typename Field>

@@ -26,11 +26,13 @@ constexpr seconds ownership_pause(1);
 constexpr double early_s = 60;     // Slurm may signal this much early
 constexpr seconds deaf(20);        // the ranks may not have installed their handlers yet
 constexpr seconds kill_after(10);  // after TERM, on which srun ends the step
+constexpr milliseconds brief(100);
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
 constexpr double first_silence_s = 600;  // of a command that says nothing of stalls
+constexpr double most_of_limit = 0.25;   // of a stall, for reading stacks at its end
 constexpr double last_look_s = 20;       // before the time limit
 constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
 
@@ -127,6 +129,9 @@ Result<StarterExit> AttemptWatch::run() {
     starter->pass_on_output(/*ended=*/true);
     if (*code == 0) wait_for_proof();
     look_at_ownership(now + ownership_pause);
+    // Ranks that gave up may have ended before their stacks were merged.
+    while (liveness_.stalled() && !end_.superseded && autopsy_.runs(Clock::now()))
+      std::this_thread::sleep_for(brief);
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
     end_.training_end = liveness_.training_end();
@@ -140,7 +145,7 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ || stalled_ ? milliseconds(100) : milliseconds(1000);
+  const milliseconds limit = end_at_ || stalled_ ? brief : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -148,7 +153,7 @@ void AttemptWatch::wait(const StarterProcess& starter) const {
 void AttemptWatch::wait_for_proof() {
   const auto until = Clock::now() + patience_for_files;
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
-    std::this_thread::sleep_for(milliseconds(100));
+    std::this_thread::sleep_for(brief);
     liveness_.look(Clock::now());
   }
 }
@@ -227,6 +232,27 @@ void AttemptWatch::look_at_liveness(Time now) {
   stalled_ = true;
 }
 
+/// The ranks of a training end a stall by themselves: their stacks are read shortly before.
+void AttemptWatch::look_before_ranks_give_up(Time now) {
+  const auto at = liveness_.gives_up_at();
+  if (!at) {
+    stall_look_ = false;
+    return;
+  }
+  const double limit_s = run_.recovery.plan.stall_abort_seconds;
+  const double left_s = seconds_until(*at, now);
+  const double needed_s = static_cast<double>(autopsy_.longest().count());
+  if (stall_look_ || left_s > std::min(needed_s, limit_s * most_of_limit)) return;
+  stall_look_ = true;
+  const double waited_s = std::max(0.0, limit_s - left_s);
+  if (liveness_.stalled()) {
+    autopsy_.begin(fmt::format("stalled for {:.0f} s", waited_s), KeepStacks::always, now);
+  } else {
+    autopsy_.begin(fmt::format("has not begun to train for {:.0f} s", waited_s),
+                   KeepStacks::of_standstill, now);
+  }
+}
+
 /// Reads the ranks' stacks before stalled ranks are ended, before the time limit ends them, and
 /// when a command has written nothing for long, which alone is no reason to end it.
 void AttemptWatch::look_at_stacks(Time now) {
@@ -238,7 +264,8 @@ void AttemptWatch::look_at_stacks(Time now) {
     last_look_ = true;
     autopsy_.begin("the time limit is near", KeepStacks::always, now);
   }
-  if (run_.recovery.trains || now < next_silence_look_) return;
+  if (run_.recovery.trains) return look_before_ranks_give_up(now);
+  if (now < next_silence_look_) return;
   next_silence_look_ = now + seconds(60);
   const double silent_s = liveness_.silent_s(now);
   if (silent_s < first_silence_s) silence_to_look_s_ = first_silence_s;

@@ -76,6 +76,7 @@ class AttemptWatch {
   void look_at_liveness(Time now);
   void look_at_output(Time now, const StarterProcess& starter);
   void look_at_stacks(Time now);
+  void look_before_ranks_give_up(Time now);
   void end_by(Time when);
   bool survivors_only() const;
   bool press(Time now, const StarterProcess& starter);
@@ -90,8 +91,9 @@ class AttemptWatch {
 
   Liveness liveness_;
   AutopsyStep autopsy_;
-  bool stalled_ = false;    // the ranks are ended when their stacks have been read
-  bool last_look_ = false;  // at the stacks, before the time limit
+  bool stalled_ = false;     // the ranks are ended when their stacks have been read
+  bool stall_look_ = false;  // at the stacks, for the stall that lasts
+  bool last_look_ = false;   // at the stacks, before the time limit
   Time next_silence_look_ = {};
   double silence_to_look_s_ = 0;  // of a command: when its stacks are read next
   StarterExit end_;

@@ -17,12 +17,6 @@ namespace {
 
 constexpr int most = 10;  // of one attempt
 
-/// Of an answer: gather_stacks() has its own limits, which may not hold for a node that is ill.
-std::chrono::seconds longest_reading(const JobAllocation& allocation) {
-  const auto hosts = expand_hosts(allocation.nodes);
-  return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
-}
-
 }  // namespace
 
 std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::string& why,
@@ -40,6 +34,12 @@ std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::strin
   return argv;
 }
 
+/// gather_stacks() has limits of its own, which may not hold for a node that is ill.
+std::chrono::seconds AutopsyStep::longest() const {
+  const auto hosts = expand_hosts(run_.allocation.nodes);
+  return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
+}
+
 void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now) {
   if (process_ || count_ == most || !run_.recovery.plan.autopsy) return;
   const auto dllaunch = own_executable();
@@ -51,7 +51,7 @@ void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now) {
                                       .error_fd = STDERR_FILENO});
   if (!process) return;
   process_.emplace(*std::move(process));
-  give_up_at_ = now + longest_reading(run_.allocation);
+  give_up_at_ = now + longest();
   began_at_s_ = unix_seconds();
   ++count_;
 }

@@ -29,7 +29,10 @@ class AutopsyStep {
   /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`.
   void begin(const std::string& why, KeepStacks which, Time now);
 
-  /// Whether one runs; it is ended after 10 s, on many nodes some more. When it has ended, its
+  /// How long one may run: 10 s, on many nodes some more.
+  std::chrono::seconds longest() const;
+
+  /// Whether one runs; it is ended after longest(). When it has ended, its
   /// sentence goes to the log.
   bool runs(Time now);
 

@@ -21,6 +21,10 @@ constexpr double most_margin_s = 30;
 constexpr double long_phase = 10;
 constexpr double unhurried_s = 60;
 
+Liveness::Time::duration seconds_of(double seconds) {
+  return std::chrono::duration_cast<Liveness::Time::duration>(duration<double>(seconds));
+}
+
 std::uint64_t size_of(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -55,6 +59,7 @@ Liveness::Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64
       events_(run_.events(), size_of(run_.events())),
       moved_at_(now),
       next_look_(now) {
+  if (trains_ && limit_s_ > 0) gives_up_at_ = now + seconds_of(limit_s_);
   std::error_code ignored;
   fs::remove(heartbeat_file(run_), ignored);
 }
@@ -66,14 +71,14 @@ void Liveness::look(Time now) {
         const auto whose = fencing_token_of(event);
         if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
         moved_at_ = now;
-        take(event);
+        take(event, now);
       }
     }
   }
   if (now < next_look_) return;
   // Without a stall limit, silence is only reported afterwards.
   const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
-  next_look_ = now + std::chrono::duration_cast<Time::duration>(duration<double>(pause_s));
+  next_look_ = now + seconds_of(pause_s);
   look_at_files(now);
 }
 
@@ -82,17 +87,22 @@ void Liveness::look_at_files(Time now) {
   if (std::exchange(fingerprint_, print) != print) moved_at_ = now;
 }
 
-void Liveness::take(const Event& event) {
+void Liveness::take(const Event& event, Time now) {
   if (const auto* start = std::get_if<StartEvent>(&event)) {
     steps_per_epoch_ = std::max<std::int64_t>(0, start->steps_per_epoch.value_or(0));
     training_end_.clear();
+    gives_up_at_.reset();
     stride_ = 0;
   } else if (const auto* step = std::get_if<StepEvent>(&event)) {
     stride_ = step->step > step_ ? step->step - step_ : 0;
     step_ = step->step;
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
     // Who tells of a death has nothing more to say.
-    if (stall->state != "died") stalled_ = stall->state != "over";
+    if (stall->state == "died") return;
+    stalled_ = stall->state != "over";
+    gives_up_at_.reset();
+    if (stalled_ && stall->seconds && limit_s_ > 0)
+      gives_up_at_ = now + seconds_of(std::max(0.0, limit_s_ - *stall->seconds));
   } else if (const auto* end = std::get_if<EndEvent>(&event)) {
     training_end_ = end->status;
   } else if (std::holds_alternative<EpochEvent>(event)) {

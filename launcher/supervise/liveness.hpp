@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "launcher/run/events.hpp"
@@ -32,6 +33,11 @@ class Liveness {
   /// Whether the attempt has reported a stall that is not over.
   bool stalled() const { return stalled_; }
 
+  /// When the ranks of a training end by themselves: at the limit after its start, until it has
+  /// begun, and after the others of a stall began to wait. nullopt: nothing holds them up, or they
+  /// have no limit.
+  std::optional<Time> gives_up_at() const { return gives_up_at_; }
+
   /// Returns the seconds since the last progress, after another check. Slurm's own messages are not
   /// progress.
   double silent_s(Time now);
@@ -40,7 +46,7 @@ class Liveness {
   std::string wedged(Time now) const;
 
  private:
-  void take(const Event& event);
+  void take(const Event& event, Time now);
   void look_at_files(Time now);
   std::uint64_t fingerprint() const;
   double allowed_s() const;
@@ -55,6 +61,7 @@ class Liveness {
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;
   bool stalled_ = false;
+  std::optional<Time> gives_up_at_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t step_ = 0;
   std::int64_t stride_ = 0;  // steps between the last two events

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 
@@ -210,6 +211,32 @@ TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
               ContainsRegex("stacks +" + odd + " \\(no progress for .* s\\): autopsy/"));
   ASSERT_EQ(ask({"report", work_->run_dir(), "--html"}).exit_code, 0);
   EXPECT_EQ(unexplained_files(work_->run_dir()), std::vector<std::string>());
+}
+
+/// Its own watchdog ends it.
+TEST_F(SlurmStacks, OfTheBuiltInTrainerAreKeptBeforeItGivesUp) {
+  const auto job = work_->file("job.yaml", R"(name: hang
+resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 5}
+train:
+  model: lenet
+  dataset: {kind: synthetic, images: 20000}
+  batch_size: 16
+  epochs: 1000
+runtime: {stall_seconds: 1, stall_abort_seconds: 8}
+recovery: {max_restarts: 0}
+)");
+  work_->start({"run", job, "--run-dir", work_->run_dir()});
+  const auto steps = [this] { return events_of(work_->run_dir(), "step").size() > 3; };
+  ASSERT_TRUE(happens_within(60s, [&] { return steps() || !work_->running(); }) && steps());
+  const auto ranks = processes_of(work_->run_dir(), 2);
+  ASSERT_EQ(ranks.size(), 1u);
+  kill(ranks[0], SIGSTOP);
+  const auto ended = work_->wait(60s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(
+      ask({"status", work_->run_dir()}).out,
+      ContainsRegex("stacks +rank 2 on n2 .*: it is stopped \\(by a signal or a debugger\\); "
+                    "3 others wait in .* \\(stalled for ([6-9]|1[0-9]) s\\): autopsy/"));
 }
 
 TEST_F(SlurmStacks, OfARankThatDiesOfASignalAreInItsLog) {

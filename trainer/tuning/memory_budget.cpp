@@ -1,17 +1,14 @@
 #include "trainer/tuning/memory_budget.hpp"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <limits>
 
-#include "support/parse_number.hpp"
-#include "topology/discovery/cgroup_paths.hpp"
+#include "topology/discovery/cgroup_memory.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,41 +24,6 @@ std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));
   return line;
-}
-
-/// Returns the value of line "NAME VALUE" in memory.stat.
-std::int64_t stat_value(std::string_view stat, std::string_view name) {
-  while (!stat.empty()) {
-    std::string_view line = next_line(stat);
-    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ' ') continue;
-    return limit_bytes(line.substr(name.size() + 1)).value_or(0);
-  }
-  return 0;
-}
-
-/// File names of one cgroup version.
-struct Names {
-  const char* mount;
-  const char* limit;
-  const char* used;
-  std::array<const char*, 2> cache;  // keys in memory.stat
-};
-
-std::int64_t cgroup_left(const std::string& root, const Names& names, std::string path) {
-  std::int64_t left = no_limit;
-  while (true) {
-    const std::string folder = fmt::format("{}{}{}/", root, names.mount, path);
-    const auto limit = limit_bytes(text_of(folder + names.limit));
-    const auto used = limit_bytes(text_of(folder + names.used));
-    if (limit && used) {
-      const std::string stat = text_of(folder + "memory.stat");
-      std::int64_t cache = 0;
-      for (const char* const key : names.cache) cache += stat_value(stat, key);
-      left = std::min(left, *limit - std::max<std::int64_t>(*used - cache, 0));
-    }
-    if (path.empty() || path == "/") return left;
-    path.erase(path.rfind('/'));
-  }
 }
 
 /// Returns a field of /proc/self/statm, which counts pages, in bytes.
@@ -83,12 +45,6 @@ std::int64_t own_limit_left(int resource, std::int64_t used) {
 
 }  // namespace
 
-std::optional<std::int64_t> limit_bytes(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  const auto value = parse_number<std::int64_t>(text);
-  return value && *value >= 0 ? value : std::nullopt;
-}
-
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name) {
   while (!meminfo.empty()) {
     std::string_view line = next_line(meminfo);
@@ -103,17 +59,10 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
 }
 
 std::int64_t node_memory_left(const std::string& root) {
-  constexpr Names unified{
-      "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}};
-  constexpr Names memory{"/sys/fs/cgroup/memory",
-                         "memory.limit_in_bytes",
-                         "memory.usage_in_bytes",
-                         {"total_inactive_file", "total_active_file"}};
-  const auto cgroup = parse_proc_cgroup(text_of(root + "/proc/self/cgroup"));
   std::int64_t left =
       meminfo_bytes(text_of(root + "/proc/meminfo"), "MemAvailable").value_or(no_limit);
-  left = std::min(left, cgroup_left(root, unified, cgroup.unified));
-  left = std::min(left, cgroup_left(root, memory, cgroup.memory));
+  if (const auto cgroup = cgroup_memory("self", root))
+    left = std::min(left, cgroup->limit_bytes - cgroup->used_bytes);
   return std::max<std::int64_t>(left, 0);
 }
 

@@ -11,9 +11,6 @@ namespace dllaunch {
 /// Returns the value of the line "NAME:" in /proc/meminfo (KiB) in bytes. nullopt: no such line.
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name);
 
-/// Parses a file with one number of bytes. nullopt: "max" or not a number.
-std::optional<std::int64_t> limit_bytes(std::string_view text);
-
 /// Returns the bytes that processes on this node may still allocate together: the minimum of
 /// MemAvailable and what the limits of this process's cgroup and its ancestors leave (file cache
 /// counts as free). Reads files below `root`. Never negative; the maximum if unknown.

@@ -16,7 +16,7 @@ namespace dllaunch {
 class ChildProgram {
  public:
   template <typename Work>
-  explicit ChildProgram(Work work) {
+  explicit ChildProgram(Work work, bool waits = true) {
     int said[2] = {-1, -1};
     if (pipe(said) != 0) return;
     pid_ = fork();
@@ -29,9 +29,8 @@ class ChildProgram {
       _exit(0);
     }
     close(said[1]);
-    char letter = 0;
-    ready_ = read(said[0], &letter, 1) == 1;
     said_ = said[0];  // kept open: it may say more
+    if (waits) ready_ = says();
   }
   ChildProgram(const ChildProgram&) = delete;
   ChildProgram& operator=(const ChildProgram&) = delete;
@@ -42,6 +41,11 @@ class ChildProgram {
 
   int pid() const { return pid_; }
   bool ready() const { return ready_; }
+  /// Waits until it says something.
+  bool says() const {
+    char letter = 0;
+    return read(said_, &letter, 1) == 1;
+  }
   void end() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);

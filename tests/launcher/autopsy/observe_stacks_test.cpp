@@ -1,20 +1,26 @@
 #include "launcher/autopsy/observe_stacks.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "launcher/autopsy/merge_stacks.hpp"
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/file_text.hpp"
 #include "tests/launcher/autopsy/child_program.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "topology/discovery/cgroup_paths.hpp"
 
 namespace dllaunch {
 namespace {
@@ -97,6 +103,116 @@ TEST_F(ObserveStacks, FindTheStoppedOneOfPythons) {
   EXPECT_EQ(report.odd[0].rank, 1);
   EXPECT_EQ(report.odd[0].why, "is stopped (by a signal or a debugger)");
   EXPECT_EQ(node.processes.at(0).main_stack().back().function, "all_of_them");
+}
+
+/// 32 are read at once.
+TEST_F(ObserveStacks, OfAnEarlierOneThatHoldsTheReaderUpTakeNoTimeFromTheLast) {
+  if (std::system("python3 -c 'import os; os.memfd_create' 2>/dev/null") != 0)
+    GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  const auto python = [&](const std::string& first) {
+    return program(
+        {"python3", "-uc", "import signal, time\n" + first + "\nprint('ready')\ntime.sleep(1000)"},
+        {{"PYTHONPATH", folder.path()}});
+  };
+  const ChildProgram deaf(
+      python(fmt::format("signal.pthread_sigmask(signal.SIG_BLOCK, [{}])", autopsy_signal())));
+  const ChildProgram sleeps(program({"bash", "-c", "echo ready; exec sleep 1000"}));
+  const ChildProgram last(python(""));
+  ASSERT_TRUE(deaf.ready() && sleeps.ready() && last.ready());
+  std::vector<RankProgram> ranks = {{0, deaf.pid()}};
+  while (ranks.size() < 33) ranks.push_back({static_cast<int>(ranks.size()), sleeps.pid()});
+  ranks.push_back({33, last.pid()});
+  const auto node = observe(ranks);
+  ASSERT_EQ(node.processes.size(), 34u);
+  EXPECT_TRUE(node.processes.front().why_not.starts_with("Python did not answer"));
+  EXPECT_EQ(node.processes.back().python.size(), 1u) << node.processes.back().why_not;
+}
+
+/// Rank 0 waits in the second all_reduce, which rank 1 does not enter.
+TEST_F(ObserveStacks, OfPyTorchTellWhichCollectiveARankHasNotEntered) {
+  if (std::system("python3 -c 'import torch; torch._C._distributed_c10d._dump_fr_trace_file' "
+                  ">/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no python3 with a PyTorch that dumps its flight recorder over gloo";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  const auto rank = [&](const char* number) {
+    return program({"python3", "-uc", R"(import os, threading, time, torch
+import torch.distributed as dist
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method="file://" + os.environ["TORCH_FR_DUMP_TEMP_FILE"],
+                        rank=rank, world_size=2)
+dist.all_reduce(torch.ones(4))
+def dump():
+  time.sleep(2)
+  torch._C._distributed_c10d._dump_fr_trace_file(rank)
+  print("ready")
+threading.Thread(target=dump).start()
+def next_batch():
+  time.sleep(1000)
+next_batch() if rank else dist.all_reduce(torch.ones(4)))"},
+                   {{"PYTHONPATH", folder.path()},
+                    {"RANK", number},
+                    {"TORCH_FR_BUFFER_SIZE", "100"},
+                    {"TORCH_FR_DUMP_TEMP_FILE", folder.path() + "/rank_"}});
+  };
+  const ChildProgram other(rank("0"), /*waits=*/false);
+  const ChildProgram late(rank("1"));
+  ASSERT_TRUE(late.ready() && other.says());
+  const auto report = merge_stacks({observe({{0, other.pid()}, {1, late.pid()}})});
+  ASSERT_EQ(report.odd.size(), 1u) << render_stacks(report);
+  EXPECT_EQ(report.odd[0].rank, 1);
+  EXPECT_EQ(report.odd[0].frame.function, "next_batch");
+  EXPECT_EQ(report.odd[0].why, "has not entered all_reduce #2, which 1 other waits in");
+}
+
+/// A memory cgroup of this test, of either version.
+class MemoryCgroup {
+ public:
+  explicit MemoryCgroup(std::uint64_t limit_bytes) {
+    const auto own = parse_proc_cgroup(*read_file_text("/proc/self/cgroup"));
+    for (const auto& [above, limit] :
+         {std::pair("/sys/fs/cgroup/memory" + own.memory, "memory.limit_in_bytes"),
+          std::pair("/sys/fs/cgroup" + own.unified, "memory.max")}) {
+      path_ = fmt::format("{}/dllaunch-test-{}", above, getpid());
+      std::error_code refused;
+      if (!std::filesystem::create_directory(path_, refused)) continue;
+      const bool takes = std::filesystem::exists(path_ + "/" + limit);  // not on a tmpfs
+      if (takes && std::ofstream(path_ + "/" + limit) << limit_bytes << std::flush) return;
+      std::filesystem::remove(path_, refused);
+    }
+    path_.clear();
+  }
+  MemoryCgroup(const MemoryCgroup&) = delete;
+  MemoryCgroup& operator=(const MemoryCgroup&) = delete;
+  ~MemoryCgroup() {
+    // Those who have just ended leave it late.
+    for (int tries = 0; !path_.empty() && rmdir(path_.c_str()) != 0 && tries < 100; ++tries)
+      std::this_thread::sleep_for(10ms);
+  }
+  bool made() const { return !path_.empty(); }
+  std::string processes() const { return path_ + "/cgroup.procs"; }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(ObserveStacks, OfAProcessNearItsMemoryLimitTellIt) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  const MemoryCgroup cgroup(64 * mib);
+  if (!cgroup.made()) GTEST_SKIP() << "no memory cgroup can be made here: that needs root";
+  const ChildProgram child([&](int ready) {
+    std::ofstream(cgroup.processes()) << getpid() << std::flush;
+    const std::vector<char> taken(mib * 125 / 2, 'x');
+    if (write(ready, taken.data(), 1) != 1) _exit(1);
+    while (true) pause();
+  });
+  ASSERT_TRUE(child.ready());
+  const auto node = observe({{.rank = 0, .pid = child.pid()}});
+  ASSERT_EQ(node.processes.size(), 1u);
+  EXPECT_EQ(node.processes[0].memory_limit_bytes, 64 * mib);
+  EXPECT_GE(node.processes[0].memory_used_bytes, mib * 125 / 2);
 }
 
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.

@@ -68,6 +68,17 @@ TEST(OddRank, IsStopped) {
   }
 }
 
+TEST(OddRank, IsOutOfMemorySoon) {
+  ProcessStacks second = program_of(2, in_code());
+  second.memory_limit_bytes = 8'000'000'000;
+  second.memory_used_bytes = 7'700'000'000;
+  const std::string outside = "is outside the collective in which the others wait";
+  expect_second(odd_beside(second), outside, "slow");
+  second.memory_used_bytes = 7'800'000'000;
+  expect_second(odd_beside(second), outside + ", and is out of memory soon: 7.8 of 8.0 GB are used",
+                "slow");
+}
+
 TEST(OddRank, WaitsForItsDataLoader) {
   const Stack loading = {python_frame("<module>", "train.py"),
                          python_frame("_try_get_data", "dataloader.py", 1120),

@@ -80,6 +80,34 @@ TEST_F(LivenessTest, AStallLastsUntilItIsOver) {
   EXPECT_TRUE(stalled());
 }
 
+/// The ranks of a training end themselves, at a moment that can be told before.
+TEST_F(LivenessTest, WhenTheRanksGiveUpIsKnown) {
+  const auto event = [this](const std::string& fields) {
+    write("events.jsonl", "{\"time\": 1, " + fields + "}\n");
+  };
+  Liveness liveness(run_, /*trains=*/true, 600, start_);
+  EXPECT_EQ(liveness.gives_up_at(), start_ + seconds(600)) << "if they never begin";
+  event(R"("event": "start")");
+  liveness.look(start_ + seconds(5));
+  EXPECT_EQ(liveness.gives_up_at(), std::nullopt);
+  event(R"("event": "stall", "state": "late", "seconds": 60)");
+  liveness.look(start_ + seconds(100));
+  EXPECT_EQ(liveness.gives_up_at(), start_ + seconds(640));
+  event(R"("event": "stall", "state": "died")");
+  event(R"("event": "stall", "state": "late", "seconds": 700)");
+  liveness.look(start_ + seconds(200));
+  EXPECT_EQ(liveness.gives_up_at(), start_ + seconds(200));
+  event(R"("event": "stall", "state": "over", "seconds": 750)");
+  liveness.look(start_ + seconds(300));
+  EXPECT_EQ(liveness.gives_up_at(), std::nullopt);
+  event(R"("event": "stall", "state": "late")");
+  liveness.look(start_ + seconds(400));
+  EXPECT_EQ(liveness.gives_up_at(), std::nullopt) << "of an older trainer";
+
+  EXPECT_EQ(Liveness(run_, /*trains=*/true, 0, start_).gives_up_at(), std::nullopt);
+  EXPECT_EQ(Liveness(run_, /*trains=*/false, 600, start_).gives_up_at(), std::nullopt);
+}
+
 TEST_F(LivenessTest, AnEarlierAttemptsHeartbeatDoesNotCount) {
   write(".heartbeat", "1");
   const Liveness liveness(run_, /*trains=*/false, 20, start_);

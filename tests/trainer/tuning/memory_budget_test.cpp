@@ -12,6 +12,7 @@
 #include "tests/support/emulator.hpp"
 #include "tests/support/sanitizer.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "topology/discovery/cgroup_memory.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,14 +25,6 @@ TEST(MemoryBudget, ReadsMeminfo) {
   EXPECT_EQ(meminfo_bytes(text, "MemAvail"), std::nullopt);
   EXPECT_EQ(meminfo_bytes("MemAvailable: many kB", "MemAvailable"), std::nullopt);
   EXPECT_EQ(meminfo_bytes("MemAvailable: 9223372036854775807 kB", "MemAvailable"), std::nullopt);
-}
-
-TEST(MemoryBudget, ReadsLimits) {
-  EXPECT_EQ(limit_bytes("4096\n"), 4096);
-  EXPECT_EQ(limit_bytes("max\n"), std::nullopt);
-  EXPECT_EQ(limit_bytes(""), std::nullopt);
-  EXPECT_EQ(limit_bytes("-1"), std::nullopt);
-  EXPECT_EQ(limit_bytes("99999999999999999999"), std::nullopt);
 }
 
 TEST(MemoryBudget, UsesTheTightestLimitOfAllAncestors) {
