@@ -23,27 +23,6 @@ double beyond_poisson(const std::vector<double>& counts) {
   return mean > 0 ? std::sqrt(std::max(0.0, variance - mean)) / mean : 0;
 }
 
-/// Shares of groups by size, and the moments at which groups begin.
-std::pair<std::vector<double>, std::vector<double>> groups_of(const NodeOutages& seen) {
-  std::vector<double> moments;
-  for (const auto& outage : seen.all)
-    if (!outage.began_before) moments.push_back(outage.failed_s);
-  std::ranges::sort(moments);
-  std::vector<double> sizes;
-  std::vector<double> begins;
-  int size = 0;
-  for (std::size_t i = 0; i < moments.size(); ++i) {
-    if (size == 0) begins.push_back(moments[i]);
-    ++size;
-    if (i + 1 < moments.size() && moments[i + 1] - begins.back() <= group_span_s) continue;
-    if (sizes.size() < static_cast<std::size_t>(size)) sizes.resize(static_cast<std::size_t>(size));
-    sizes[static_cast<std::size_t>(size) - 1] += 1;
-    size = 0;
-  }
-  for (double& share : sizes) share /= static_cast<double>(begins.size());
-  return {std::move(sizes), std::move(begins)};
-}
-
 /// Failures and time up of nodes as a job has them: from a moment on, the nodes that are up then,
 /// each until its first failure, over a fortnight; of moments evenly spread over the period.
 struct Exposure {
@@ -95,6 +74,30 @@ double share_hit(int fleet, int nodes, int size, int hit) {
 
 }  // namespace
 
+FailureGroups group_failures(std::vector<double> moments) {
+  std::ranges::sort(moments);
+  FailureGroups groups;
+  auto& [sizes, begins] = groups;
+  int size = 0;
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    if (size == 0) begins.push_back(moments[i]);
+    ++size;
+    if (i + 1 < moments.size() && moments[i + 1] - begins.back() <= group_span_s) continue;
+    if (sizes.size() < static_cast<std::size_t>(size)) sizes.resize(static_cast<std::size_t>(size));
+    sizes[static_cast<std::size_t>(size) - 1] += 1;
+    size = 0;
+  }
+  for (double& share : sizes) share /= static_cast<double>(begins.size());
+  return groups;
+}
+
+MtbfRange mtbf_range(const FailureRates& rates) {
+  constexpr double z = 1.2816;  // of the normal distribution, 10 % on each side
+  const double part = rates.uncertain * rates.uncertain / 9;
+  const auto factor = [&](double side) { return std::pow(1 - part + side * std::sqrt(part), 3); };
+  return {rates.node_mtbf_s / factor(z), rates.node_mtbf_s / factor(-z)};
+}
+
 Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source) {
   const int failures = failures_in(seen);
   if (failures == 0)
@@ -113,7 +116,10 @@ Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string sour
   if (!(exposure.up_s > 0 && exposure.failures > 0))
     return Error{ErrorKind::unsatisfiable, "too little is known of its nodes while they were up",
                  "write '# from:' and '# until:' into it: when the nodes were watched"};
-  auto [groups, begins] = groups_of(seen);
+  std::vector<double> moments;
+  for (const auto& outage : seen.all)
+    if (!outage.began_before) moments.push_back(outage.failed_s);
+  auto [groups, begins] = group_failures(std::move(moments));
   std::vector<double> fortnights(
       static_cast<std::size_t>(std::clamp(period_s / rate_period_s, 0.0, 1e5)));
   for (const double begin : begins) {
@@ -137,9 +143,12 @@ HitRates hit_rates(const FailureRates& rates, int nodes) {
   // A larger job than the fleet is taken to be hit by more groups, not by larger ones.
   const int fleet = std::max({rates.fleet, nodes, most});
   const double groups_per_s = fleet / rates.node_mtbf_s / mean_size(groups);
+  // Of the product of two independent factors of mean 1.
+  const double of_nodes = rates.uneven_nodes * rates.uneven_nodes / nodes;
+  const double of_rate = rates.uncertain * rates.uncertain;
   HitRates hits{.nodes = nodes,
                 .uneven_times = rates.uneven_times,
-                .uneven_run = rates.uneven_nodes / std::sqrt(nodes)};
+                .uneven_run = std::sqrt(of_nodes + of_rate + of_nodes * of_rate)};
   hits.shares.resize(static_cast<std::size_t>(std::min(most, nodes)));
   for (int size = 1; size <= most; ++size) {
     const double share = groups[static_cast<std::size_t>(size) - 1];

@@ -2,7 +2,8 @@
 //
 // The model: failures come in groups, of nodes that fail within minutes of each other. Groups
 // arrive at random, at a rate that is drawn anew every fortnight around its mean, because months
-// differ more than chance explains, and once for a run, because nodes differ.
+// differ more than chance explains, and once for a run, because nodes differ and because the rate
+// itself may be uncertain.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ struct FailureRates {
   double repair_s = 0;              // mean; 0: unknown
   double uneven_times = 0;          // coefficient of variation of the rate between fortnights
   double uneven_nodes = 0;          // the same between nodes
+  double uncertain = 0;             // the same of the rate itself, as few failures were seen
   std::vector<double> groups = {};  // share of groups of 1, 2, ... nodes; empty: all of one
   int fleet = 0;                    // nodes of which `groups` tells; 0: unknown
   std::string source = {};          // for people: what they are from
@@ -35,13 +37,28 @@ constexpr double group_span_s = 600;
 /// mean^2, of groups by fortnight and of failures by node. unsatisfiable: nothing failed.
 Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source);
 
+/// Failures that come together.
+struct FailureGroups {
+  std::vector<double> shares = {};  // of groups of 1, 2, ... nodes
+  std::vector<double> begins = {};  // seconds, ascending
+};
+FailureGroups group_failures(std::vector<double> moments);
+
+/// Between what a node's time between failures lies in 8 of 10 cases, if its rate is uncertain:
+/// quantiles of the gamma distribution, by Wilson and Hilferty 1931.
+struct MtbfRange {
+  double low_s = 0;
+  double high_s = 0;
+};
+MtbfRange mtbf_range(const FailureRates& rates);
+
 /// How the groups hit a job on `nodes` of the fleet.
 struct HitRates {
   double per_s = 0;                 // of groups that hit at least one
   std::vector<double> shares = {};  // of these, that hit 1, 2, ... nodes
   int nodes = 1;
   double uneven_times = 0;
-  double uneven_run = 0;  // of the mean rate of so many nodes, between runs
+  double uneven_run = 0;  // of the mean rate of so many nodes: between runs, and as it is uncertain
 };
 HitRates hit_rates(const FailureRates& rates, int nodes);
 

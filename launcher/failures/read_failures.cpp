@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
-#include "launcher/base/shown_line.hpp"
 #include "launcher/base/time_span.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/failures/book_rates.hpp"
 #include "launcher/failures/outages.hpp"
+#include "launcher/nodes/node_book.hpp"
 #include "support/counted.hpp"
 
 namespace dllaunch {
@@ -55,9 +58,29 @@ Result<FailureRates> rates_of_profile(System& system, const std::string& name) {
                       .source = "cluster profile " + profile->name};
 }
 
+constexpr std::string_view book_of_cluster = "book:";
+
+Result<FailureRates> rates_of_node_book(System& system, const std::string& source,
+                                        const std::string& site_book) {
+  const auto book = find_node_book(system, site_book);
+  if (!book)
+    return Error{ErrorKind::bad_request, "no node book is kept: DLLAUNCH_NODE_BOOK is empty",
+                 "unset it, or name a cluster profile or a CSV file of outages"};
+  const auto read = read_node_book(*book);
+  if (!read) return read.error();
+  const auto cluster =
+      source.starts_with(book_of_cluster) ? source.substr(book_of_cluster.size()) : "";
+  auto rates = rates_of_book(read->all, cluster, unix_seconds());
+  if (!rates) return std::move(rates).error().within(book->path);
+  return rates;
+}
+
 }  // namespace
 
-Result<FailureRates> read_failure_rates(System& system, const std::string& source) {
+Result<FailureRates> read_failure_rates(System& system, const std::string& source,
+                                        const std::string& site_book) {
+  if (source == "book" || source.starts_with(book_of_cluster))
+    return rates_of_node_book(system, source, site_book);
   if (source.ends_with(".csv")) return rates_of_file(system, source);
   return rates_of_profile(system, source);
 }

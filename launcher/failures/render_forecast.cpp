@@ -102,6 +102,13 @@ std::string unfinished_words(const RunForecast& one, std::string_view name) {
                      std::ceil(100 * (1 - one.finished)), name);
 }
 
+std::string source_lines(std::string_view source) {
+  constexpr std::size_t width = 78;
+  std::string text;
+  for (const auto& line : wrapped_lines(shown_line(source), width)) text += "  " + line + "\n";
+  return text;
+}
+
 Json to_json(const Spread& one) {
   return {{"mean", one.mean}, {"p10", one.p10}, {"p50", one.p50}, {"p90", one.p90}};
 }
@@ -167,9 +174,15 @@ std::string labelled(std::string_view label, std::string_view text) {
 std::string render_forecast(const FailureForecast& forecast, double now_s) {
   auto text = fmt::format("failures: {} of training on {}\n", time_span(forecast.work_s),
                           nodes_words(forecast.run.rules));
-  text += fmt::format("  {}\n  a node fails every {}, one of the job's every {}\n\n",
-                      shown_line(forecast.rates.source), time_span(forecast.rates.node_mtbf_s),
+  text += fmt::format("{}  a node fails every {}, one of the job's every {}\n",
+                      source_lines(forecast.rates.source), time_span(forecast.rates.node_mtbf_s),
                       time_span(forecast.mtbf_s));
+  if (const auto& rates = forecast.rates; rates.uncertain > 0) {
+    const auto [low_s, high_s] = mtbf_range(rates);
+    text += fmt::format("  by so few failures every {} to {}, in 8 of 10 cases\n", time_span(low_s),
+                        time_span(high_s));
+  }
+  text += "\n";
   text += table(forecast, now_s);
   text += fmt::format("  means of {} simulated runs; 8 of 10 lie within the brackets\n",
                       forecast.run.runs);
@@ -196,7 +209,8 @@ Json to_json(const FailureForecast& forecast, std::optional<double> now_s) {
             {"node_mtbf_s", rates.node_mtbf_s},
             {"repair_s", rates.repair_s},
             {"uneven_times", rates.uneven_times},
-            {"uneven_nodes", rates.uneven_nodes}}},
+            {"uneven_nodes", rates.uneven_nodes},
+            {"uncertain", rates.uncertain}}},
           {"assumed",
            {{"work_s", forecast.work_s},
             {"save_s", costs.save_s},

@@ -9,12 +9,14 @@
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/submission.hpp"
+#include "launcher/monitor/hold_notice.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/journal.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "support/id_set.hpp"
 
@@ -52,7 +54,7 @@ std::string tasks(int count) {
 /// Follows one job from submission to end.
 class JobWatch {
  public:
-  JobWatch(const RunOutline& plan, Follower& follower, System& system,
+  JobWatch(const RunOutline& plan, RunDir run, Follower& follower, System& system,
            const SlurmSettings& settings, JobIdentity job)
       : plan_(plan),
         follower_(follower),
@@ -60,6 +62,8 @@ class JobWatch {
         settings_(settings),
         job_(std::move(job)),
         id_(job_.id),
+        run_(std::move(run)),
+        hold_(id_),
         pause_(settings.first_look),
         last_answer_(Clock::now()) {}
 
@@ -74,6 +78,7 @@ class JobWatch {
       if (over_ || detached_) return Ok{};
       if (std::exchange(cancel, false)) begin_cancel();
       follower_.poll();
+      tell_of_hold();
       if (signals.count() > seen_) {
         seen_ = signals.count();
         stop(signals.first());
@@ -90,6 +95,15 @@ class JobWatch {
   const std::string& given_up() const { return given_up_; }
 
  private:
+  /// The supervisor says it on its node only.
+  void tell_of_hold() {
+    const auto now = Clock::now();
+    if (plan_.recovery.hold_seconds <= 0 || !running_ || now < next_journal_) return;
+    next_journal_ = now + seconds(1);
+    const auto words = hold_.look(read_journal(run_), run_, unix_seconds());
+    if (!words.empty()) follower_.say(fmt::format("job {}: {}", id_, words));
+  }
+
   Result<Ok> look() {
     auto queued = queued_jobs(system_, id_);
     const auto now = Clock::now();
@@ -241,6 +255,9 @@ class JobWatch {
   const SlurmSettings& settings_;
   JobIdentity job_;
   const std::string& id_;
+  const RunDir run_;
+  HoldNotice hold_;
+  Clock::time_point next_journal_ = Clock::now();
 
   milliseconds pause_;
   Clock::time_point next_look_ = Clock::now();
@@ -359,7 +376,7 @@ Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const Jo
   const auto& id = job.id;
   const StopSignals signals;
   const auto began = Clock::now();
-  JobWatch watch(plan, follower, system, settings, job);
+  JobWatch watch(plan, run, follower, system, settings, job);
   auto followed = watch.follow(signals);
   follower.finish();
   if (!followed) return std::move(followed).error();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "launcher/base/split.hpp"
@@ -41,6 +42,16 @@ std::chrono::milliseconds patience_after(Cause cause) {
     default:
       return without;
   }
+}
+
+/// Lists of all hosts, each at most so long: names without a pattern fill one line.
+std::vector<std::string> host_lists_within(std::span<const std::string> hosts, std::size_t most) {
+  auto list = compress_host_set({hosts.begin(), hosts.end()});
+  if (list.size() <= most || hosts.size() < 2) return {std::move(list)};
+  auto lists = host_lists_within(hosts.first(hosts.size() / 2), most);
+  for (auto& more : host_lists_within(hosts.subspan(hosts.size() / 2), most))
+    lists.push_back(std::move(more));
+  return lists;
 }
 
 std::uint64_t bytes_of(const std::string& path) {
@@ -90,13 +101,15 @@ void NodeWitness::ended(const Attempt& attempt) {
   for_each_line(
       run_.events(), [&](const std::string& line) { events.take(line); },
       std::max(events_from_, newest));
-  std::vector<NodeSighting> seen = {{.time = start.ended_s,
-                                     .kind = SightingKind::used,
-                                     .cluster = cluster_,
-                                     .nodes = compress_host_set(start.nodes),
-                                     .run = job_,
-                                     .value = std::max(0.0, start.ended_s - start.began_s),
-                                     .of = events.trained_s()}};
+  std::vector<NodeSighting> seen;
+  for (auto& nodes : host_lists_within(start.nodes, most_nodes_text))
+    seen.push_back({.time = start.ended_s,
+                    .kind = SightingKind::used,
+                    .cluster = cluster_,
+                    .nodes = std::move(nodes),
+                    .run = job_,
+                    .value = std::max(0.0, start.ended_s - start.began_s),
+                    .of = events.trained_s()});
   for (const auto& more : {events.observations(), sightings_of(start, attempt)})
     seen.insert(seen.end(), more.begin(), more.end());
   write(seen, patience_after(attempt.cause));

@@ -14,7 +14,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::size_t most_words = 300;
-constexpr std::size_t most_nodes_text = 16384;
 constexpr std::string_view sum_key = R"(,"sum":")";
 constexpr std::size_t sum_digits = 16;
 

@@ -42,6 +42,9 @@ struct NodeSighting {
   bool operator==(const NodeSighting&) const = default;
 };
 
+/// Of `nodes`. A longer list is no observation: split it.
+inline constexpr std::size_t most_nodes_text = 16384;
+
 /// The line, with its newline. Long texts are shortened.
 std::string line_of(const NodeSighting& seen);
 

@@ -82,7 +82,9 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
     plan.warnings.push_back(fmt::format(
         "resources.{} has no effect on this machine; --set cluster=NAME plans for a cluster", key));
   leave_out_spare_nodes("the ranks start on this machine only", plan);
-  leave_out_hold("on this machine there is no allocation to keep", plan);
+  leave_out_hold(
+      "on this machine there is no allocation to keep; after an error, mend it and run it again",
+      plan);
   keep_gpus_of(job.resources.device, plan.topology);
   auto gpus = gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
   if (!gpus) return std::move(gpus).error().with_id("gpus");

@@ -200,7 +200,9 @@ void take(const Json& line, Journal& journal) {
     decision.time = head.time;
     journal.last = std::move(decision);
     journal.decided = true;
-    if (!journal.last->exclude.empty()) ++journal.put_back_for_nodes;
+    if (journal.last->exclude.empty()) return;
+    ++journal.put_back_for_nodes;
+    journal.excluded.emplace_back(journal.last->job, journal.last->exclude);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launcher/run/attempt.hpp"
@@ -98,6 +99,8 @@ struct Journal {
   double last_time = 0;  // of any line; 0: none
   /// Consecutive requeues for unfit nodes since ranks last started.
   int put_back_for_nodes = 0;
+  /// Jobs and the host lists that their requeues left out, oldest first.
+  std::vector<std::pair<std::string, std::string>> excluded = {};
   std::vector<JournalCorruption> corruptions = {};
   std::optional<JournalNodes> nodes = {};  // of the newest start that chose an order
   std::optional<JournalRetry> retry = {};  // the newest

@@ -156,8 +156,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
                fmt::format("scontrol requeue {}: {}", name, message), ""};
 }
 
-Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
-                         const std::string& nodes) {
+Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const Exclusion& wanted) {
   const auto name = name_of(allocation);
   constexpr std::chrono::seconds limit(5);
   // Slurm is ending this job meanwhile: TERM to each process, KILL half a minute later.
@@ -169,7 +168,9 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
     // Nodes excluded before.
     const auto record = ask_of_job(system, allocation, limit);
     if (!record) continue;
-    const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;
+    const auto partition = system.environment("SLURM_JOB_PARTITION").value_or("");
+    const auto usable = usable_nodes(system, partition, limit);
+    const auto all = nodes_to_exclude(wanted, record->excluded, usable);
     auto done = set_excluded_nodes(system, name, all, limit);
     if (done) return done;
     error = std::move(done).error();

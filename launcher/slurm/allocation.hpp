@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/os/system.hpp"
+#include "launcher/slurm/exclusion.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
@@ -64,9 +65,8 @@ struct NodesInDoubt {
 /// elsewhere.
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesInDoubt& nodes = {});
 
-/// Excludes nodes (a host list) from the requeued job's next start. Slurm refuses this while the
-/// job runs.
-Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const std::string& nodes);
+/// Excludes nodes from the requeued job's next start. Slurm refuses this while the job runs.
+Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const Exclusion& wanted);
 
 struct NodesLeft {
   std::vector<std::string> there = {};  // in the order given

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/base/trimmed.hpp"
 #include "launcher/os/delayed_message.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/plain_query.hpp"
@@ -260,6 +262,25 @@ Result<CommandOutput> run_requeue(System& system, const std::string& id) {
 Result<Ok> set_excluded_nodes(System& system, const std::string& id, const std::string& hosts,
                               seconds limit) {
   return tell(system, {"scontrol", "update", "JobId=" + id, "ExcNodeList=" + hosts}, limit);
+}
+
+std::vector<std::string> usable_nodes(System& system, const std::string& partitions,
+                                      seconds limit) {
+  if (partitions.empty()) return {};
+  const auto text =
+      ask(system, {"sinfo", "--noheader", "--Node", "--partition=" + partitions, "--format=%N %T"},
+          limit);
+  if (!text) return {};
+  constexpr std::array<std::string_view, 5> good = {"idle", "allocated", "mixed", "completing",
+                                                    "planned"};
+  std::vector<std::string> nodes;
+  for (const auto line : split_lines(*text)) {
+    // One that does not respond has a star.
+    const auto space = line.find(' ');
+    const auto state = trimmed(line.substr(std::min(space, line.size())));
+    if (std::ranges::find(good, state) != good.end()) nodes.emplace_back(line.substr(0, space));
+  }
+  return nodes;
 }
 
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,

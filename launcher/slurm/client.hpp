@@ -67,6 +67,10 @@ Result<CommandOutput> run_requeue(System& system, const std::string& id);
 Result<Ok> set_excluded_nodes(System& system, const std::string& id, const std::string& hosts,
                               std::chrono::seconds limit = slurm_limit);
 
+/// The nodes of the partitions ("a,b") that can start jobs; empty: no answer.
+std::vector<std::string> usable_nodes(System& system, const std::string& partitions,
+                                      std::chrono::seconds limit = slurm_limit);
+
 /// The nodes of a host list; none if it is empty. nullopt: no answer.
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,
                                                           std::chrono::seconds limit = slurm_limit);

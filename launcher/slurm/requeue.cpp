@@ -26,7 +26,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
     const auto done =
         requeue(system, allocation,
                 {.wait = in_time, .silent = may_be_new ? how.silent : std::vector<std::string>()});
-    if (done && !how.exclude.empty()) {
+    if (done && !how.exclude.fresh.empty()) {
       const auto excluded = exclude_nodes(system, allocation, how.exclude);
       if (!excluded) system.log("dllaunch: " + excluded.error().what + "\n");
     }

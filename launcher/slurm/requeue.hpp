@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 struct RequeueOptions {
-  std::string exclude = {};              // host list: nodes to exclude from the next start
+  Exclusion exclude = {};                // from the next start; nothing without `fresh`
   std::vector<std::string> silent = {};  // nodes that did not answer dllaunch
   std::function<std::optional<double>()> seconds_left =
       {};  // of the allocation; nullopt: unlimited

@@ -107,7 +107,7 @@ Result<Ok> requeue_whole(System& system, const JobAllocation& allocation,
     return *allocation.end_s - unix_seconds();
   };
   return requeue(system, allocation,
-                 {.exclude = exclude, .seconds_left = left, .stopped = stopped});
+                 {.exclude = {.fresh = exclude}, .seconds_left = left, .stopped = stopped});
 }
 
 }  // namespace

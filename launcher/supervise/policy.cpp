@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <csignal>
-#include <iterator>
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
@@ -87,11 +86,25 @@ std::string signature(const Attempt& attempt) {
   return fmt::format("rank {} code {} signal {}", dead.rank, dead.exit_code, dead.signal);
 }
 
-/// Returns the attempts whose ranks started.
+/// Whether wrong numbers, of which nobody was named, were computed again to find out whose they
+/// are.
+bool is_answered_by(const Attempt& one, const Attempt& next) {
+  return one.cause == Cause::corrupted && one.dead.rank < 0 && next.cause == Cause::corrupted &&
+         next.dead.rank >= 0 && one.job == next.job && one.allocation == next.allocation;
+}
+
+/// Returns the attempts whose ranks started. The question whose numbers are wrong and its answer
+/// are one attempt, since it is one fault.
 std::vector<Attempt> incarnations_of(const std::vector<Attempt>& history) {
   std::vector<Attempt> incarnations;
-  std::copy_if(history.begin(), history.end(), std::back_inserter(incarnations),
-               [](const Attempt& one) { return one.cause != Cause::not_started; });
+  for (const auto& one : history) {
+    if (one.cause == Cause::not_started) continue;
+    const bool answers = !incarnations.empty() && is_answered_by(incarnations.back(), one);
+    const bool new_checkpoint = answers && incarnations.back().new_checkpoint;
+    if (answers) incarnations.pop_back();
+    incarnations.push_back(one);
+    incarnations.back().new_checkpoint |= new_checkpoint;
+  }
   return incarnations;
 }
 

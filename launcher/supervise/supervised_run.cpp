@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -9,6 +10,23 @@
 #include "launcher/supervise/signals.hpp"
 
 namespace dllaunch {
+namespace {
+
+std::string excluded_by_plan(const RunOutline& plan) {
+  const auto option =
+      std::ranges::find(plan.sbatch, "--exclude", &std::pair<std::string, std::string>::first);
+  return option == plan.sbatch.end() ? "" : option->second;
+}
+
+}  // namespace
+
+Exclusion exclusion_of(const SupervisedRun& run, const std::string& fresh) {
+  Exclusion wanted{.fresh = fresh, .by_user = run.excluded, .needed = run.fewest_nodes()};
+  if (fresh.empty()) return wanted;
+  for (const auto& [job, nodes] : read_journal(run.dir).excluded)
+    if (job == run.job()) wanted.earlier.push_back(nodes);
+  return wanted;
+}
 
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           const std::vector<std::string>& start) {
@@ -32,6 +50,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                     .network_order = plan.network_order,
                     .network = plan.network,
                     .node_book = plan.node_book,
+                    .excluded = excluded_by_plan(plan),
                     .ranks_per_node = plan.ranks_per_node,
                     .start_name = system.environment(start_name_variable).value_or("")};
   follow_retry(system, run);

@@ -30,6 +30,7 @@ struct SupervisedRun {
   NodeNumbering network_order = NodeNumbering::automatic;
   Json network = {};           // as the cluster's profile describes it; null: not at all
   std::string node_book = {};  // the cluster profile's; empty: none
+  std::string excluded = {};   // a host list: the job's own --exclude
   int ranks_per_node = 1;
   /// In the place of the job's number in the journal: a run may be started several times in one
   /// allocation (launcher/launch/allocated.hpp), each a new try as with a new job. Empty: one
@@ -52,5 +53,8 @@ struct SupervisedRun {
 /// unavailable: no such program.
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           const std::vector<std::string>& start);
+
+/// For a requeue that leaves out these nodes (a host list), besides those that earlier ones did.
+Exclusion exclusion_of(const SupervisedRun& run, const std::string& fresh);
 
 }  // namespace dllaunch

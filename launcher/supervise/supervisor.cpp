@@ -436,7 +436,7 @@ class Supervisor {
       return came && !is_warning(*came, run_, allocation_end_);
     };
     const auto done = dllaunch::requeue(system_, run_.allocation,
-                                        {.exclude = decision.exclude,
+                                        {.exclude = exclusion_of(run_, decision.exclude),
                                          .silent = silent_,
                                          .seconds_left = [this] { return seconds_left(); },
                                          .stopped = stopped});

@@ -10,6 +10,7 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* word_program = R"(if [ "$WORD" != right ]; then
@@ -52,9 +53,7 @@ class SlurmHold : public testing::Test {
                         "hold_on_error: \"" +
                         hold + "\"}\n");
     work_->start({"run", job, "--run-dir", work_->run_dir()});
-    ASSERT_TRUE(happens_within(60s, [&] {
-      return journal().find(R"("next":"hold")") != std::string::npos || !work_->running();
-    }));
+    ASSERT_TRUE(happens_within(60s, [&] { return holds() > 0 || !work_->running(); }));
   }
   /// Another command meanwhile.
   Ended run(const std::vector<std::string>& args) {
@@ -63,8 +62,16 @@ class SlurmHold : public testing::Test {
     place.environment = work_->environment;
     return place.run(args);
   }
+  int holds() const {
+    const auto text = journal();
+    int count = 0;
+    for (auto at = text.find(hold_); at != std::string::npos; at = text.find(hold_, at + 1))
+      ++count;
+    return count;
+  }
   std::string journal() const { return work_->text_of("run/supervisor.jsonl"); }
 
+  static constexpr const char* hold_ = R"("next":"hold")";
   static std::unique_ptr<TestCluster> cluster_;
   std::unique_ptr<Workplace> work_;
 };
@@ -80,12 +87,23 @@ TEST_F(SlurmHold, IsFixedAndGoesOn) {
   const auto other = run({"retry", work_->run_dir(), "--set", "resources.time=20"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr(R"(resources.time: "10" -> "20")"));
-  const auto fixed = run({"retry", work_->run_dir(), "--set", "environment.variables.WORD=right"});
+  const auto changed = run({"retry", work_->run_dir(), "--set", "environment.variables.WORD=odd"});
+  EXPECT_EQ(changed.exit_code, 0) << changed.err << journal();
+  EXPECT_THAT(changed.out, HasSubstr(R"(WORD: "wrong" -> "odd")"));
+  ASSERT_TRUE(happens_within(60s, [&] { return holds() == 2; })) << journal();
+  // The script is another one now, and the change of before is kept.
+  work_->file("program", "echo \"$WORD\" > \"${0%/*}/done-$RANK\"\n");
+  const auto fixed = run({"retry", work_->run_dir()});
   EXPECT_EQ(fixed.exit_code, 0) << fixed.err << journal();
-  EXPECT_THAT(fixed.out, HasSubstr(R"(WORD: "wrong" -> "right")"));
   const auto ended = work_->wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
-  EXPECT_EQ(work_->text_of("done-1"), "right\n");
+  EXPECT_THAT(ended.err, AllOf(HasSubstr(": held until "),
+                               HasSubstr("; fix it and run: dllaunch "
+                                         "retry " +
+                                         work_->run_dir() + "\n"),
+                               HasSubstr(": retried at ")))
+      << "what the attached terminal showed";
+  EXPECT_EQ(work_->text_of("done-1"), "odd\n");
   EXPECT_THAT(cluster_->on_head({"scontrol", "show", "job", work_->job_id()}),
               HasSubstr("Restarts=0"))
       << "the same allocation";

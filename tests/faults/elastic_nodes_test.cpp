@@ -62,6 +62,9 @@ class ElasticNodes : public SupervisedFaults {
     EXPECT_THAT(reader->run({"status", work_->run_dir()}).out,
                 HasSubstr("2 on 2 of 3 nodes, at least 2"));
     EXPECT_THAT(reader->run({"report", work_->run_dir()}).out, HasSubstr("ranks 3, then 2"));
+    // The node book has the lost node and the time of the others.
+    const auto forecast = work_->run({"report", work_->run_dir(), "--failures", "book"});
+    EXPECT_THAT(forecast.out, HasSubstr("node book: 1 failure in ")) << forecast.err;
     // Of 2 cores each.
     const double most = 3 * 2 * summary()["seconds"].get<double>() / 3600;
     EXPECT_LT(summary()["core_hours"], most);

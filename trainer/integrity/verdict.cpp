@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/json_fields.hpp"
+#include "trainer/integrity/comparing.hpp"
 
 namespace dllaunch {
 
@@ -97,7 +98,8 @@ std::string text_of(const Suspicion& suspicion) {
 }
 
 Result<Suspicion> read_suspicion(std::string_view text) {
-  constexpr std::size_t most_steps = std::size_t{1} << 24;
+  if (text.size() > most_suspicion_bytes)
+    return Error{ErrorKind::bad_request, "is longer than any that dltrain writes", ""};
   Suspicion read;
   const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   std::string problem = read_fields(document, read);
@@ -106,7 +108,7 @@ Result<Suspicion> read_suspicion(std::string_view text) {
       (ranks == 0 || read.digests.size() != ranks || read.prints.size() != ranks))
     problem = "has not one entry for each rank";
   if (problem.empty() && (read.since < 0 || read.step <= read.since ||
-                          static_cast<std::uint64_t>(read.step - read.since) > most_steps))
+                          static_cast<std::uint64_t>(read.step - read.since) > most_prints))
     problem = "has no sound steps";
   for (const auto& prints : read.prints) {
     if (problem.empty() && prints.size() != static_cast<std::size_t>(read.step - read.since))

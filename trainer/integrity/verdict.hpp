@@ -1,6 +1,7 @@
 // Whose numbers are wrong, where ranks that must hold the same do not. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -48,7 +49,8 @@ struct Suspicion {
 std::vector<int> judge_again(const Suspicion& before, std::span<const std::int64_t> deviated,
                              std::span<const Digest> again, int groups);
 
-/// As text, for a file. bad_request: it is damaged.
+/// As text, for a file. bad_request: it is damaged, or longer than what is written.
+inline constexpr std::size_t most_suspicion_bytes = std::size_t{16} << 20;
 std::string text_of(const Suspicion& suspicion);
 Result<Suspicion> read_suspicion(std::string_view text);
 

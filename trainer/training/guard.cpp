@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <fmt/core.h>
@@ -24,13 +23,6 @@ std::uint64_t bits(std::int64_t word) {
   return std::bit_cast<std::uint64_t>(word);
 }
 
-std::int64_t steps_between(const Session& session) {
-  if (session.replicas->size() == 1) return 0;
-  const auto& asked = session.config.runtime.integrity.every_steps;
-  // A device's memory is copied to the host to be hashed, which costs more.
-  return asked.value_or(session.arenas->on_device() ? 0 : usual_steps_between_comparisons);
-}
-
 /// Prints cost more than a hundredth of a small step: only who asks for comparisons pays for them.
 bool is_asked_for(const Session& session) {
   return session.config.runtime.integrity.every_steps.has_value();
@@ -44,6 +36,17 @@ bool repeats(const Session& session) {
   return session.executable->device_arenas() == nullptr && runtime.gradient_lag == 0 &&
          runtime.compression == Compression::none && runtime.split_dense.empty() &&
          !session.config.sync_batch_norm;
+}
+
+/// What this rank would do.
+Comparing comparing_of(const Session& session) {
+  if (session.replicas->size() == 1) return {};
+  const auto& asked = session.config.runtime.integrity.every_steps;
+  const bool on_device = session.arenas->on_device();
+  // A device's memory is copied to the host to be hashed, which costs more.
+  return {.every = asked.value_or(on_device ? 0 : usual_steps_between_comparisons),
+          .prints = session.replicas->size() == 2 && is_asked_for(session) && repeats(session),
+          .on_device = on_device};
 }
 
 bool are_of_one_host(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
@@ -73,11 +76,26 @@ Guard::Guard(Session& session, Communicator& communicator, Activity& activity, R
       activity_(activity),
       reports_(reports),
       options_(std::move(options)),
-      every_(steps_between(session)),
-      prints_(every_ > 0 && session.replicas->size() == 2 && is_asked_for(session) &&
-              repeats(session)),
       agreed_(session.position.step) {
+  settle_on_comparing();
   if (prints_) take_up_suspicion();
+}
+
+/// Collective. Backends may differ between nodes, and with them what a rank would do.
+void Guard::settle_on_comparing() {
+  const auto own = comparing_of(session_);
+  const auto words = gather({own.every, own.prints ? 1 : 0, own.on_device ? 1 : 0});
+  std::vector<Comparing> ranks;
+  for (std::size_t i = 0; i < words.size(); i += 3)
+    ranks.push_back({words[i], words[i + 1] != 0, words[i + 2] != 0});
+  const auto all = common(ranks);
+  every_ = all.every;
+  prints_ = all.prints;
+  const auto asked = session_.config.runtime.integrity.every_steps.value_or(0);
+  if (communicator_.rank() == 0 && asked > 0 && every_ == 0 && session_.replicas->size() > 1)
+    options_.warn(
+        "runtime.integrity.every_steps has no effect: some ranks compute on GPUs and some "
+        "on CPUs, which round differently");
 }
 
 void Guard::before_update() {
@@ -107,7 +125,8 @@ void Guard::end_step(double own_loss) {
 bool Guard::due() const {
   if (every_ == 0) return false;
   const std::int64_t step = session_.position.step;
-  return step % every_ == 0 || (earlier_ && earlier_->step == step);
+  return step % every_ == 0 || (earlier_ && earlier_->step == step) ||
+         since_.size() >= most_printed_steps(static_cast<std::size_t>(communicator_.size()));
 }
 
 std::vector<std::int64_t> Guard::gather(const std::vector<std::int64_t>& own) {
@@ -150,10 +169,11 @@ Result<Ok> Guard::settle_suspicion(std::span<const std::int64_t> deviated,
   const ReplicaVerdict then = judge(earlier_->digests, groups);
   auto wrong = judge_again(*earlier_, deviated, digests, groups);
   const auto hosts = earlier_->hosts;
+  const auto since = earlier_->since;
   forget_suspicion();
-  if (!wrong.empty()) return tell(then, "recomputed", std::move(wrong), hosts);
+  if (!wrong.empty()) return tell(then, "recomputed", std::move(wrong), hosts, since);
   // Only said: what the ranks hold now is right.
-  tell(then, "unknown", {}, hosts);
+  tell(then, "unknown", {}, hosts, since);
   return Ok{};
 }
 
@@ -164,24 +184,25 @@ Result<Ok> Guard::disagree(const ReplicaVerdict& verdict, std::span<const std::i
     // Faults of several nodes at once have one cause, which is not their hardware.
     const bool together = are_of_one_host(verdict.wrong, hosts);
     return tell(verdict, together ? "majority" : "unknown",
-                together ? verdict.wrong : std::vector<int>(), hosts);
+                together ? verdict.wrong : std::vector<int>(), hosts, agreed_);
   }
   if (earlier_) {
     const bool same_step = earlier_->step == session_.position.step;
     auto wrong = judge_again(*earlier_, deviated, same_step ? digests : std::span<const Digest>(),
                              session_.place().stages);
     if (!wrong.empty()) {
+      const auto since = earlier_->since;
       forget_suspicion();
-      return tell(verdict, "recomputed", std::move(wrong), hosts);
+      return tell(verdict, "recomputed", std::move(wrong), hosts, since);
     }
   }
-  if (!prints_) return tell(verdict, "unknown", {}, hosts);
+  if (!prints_) return tell(verdict, "unknown", {}, hosts, agreed_);
   const Suspicion suspicion = suspicion_now(digests, hosts);
   if (communicator_.rank() == 0) {
     auto kept = replace_file(file(), text_of(suspicion));
     if (!kept) options_.warn(kept.error().what);
   }
-  return tell(verdict, "pending", {}, hosts);
+  return tell(verdict, "pending", {}, hosts, agreed_);
 }
 
 /// Collective.
@@ -203,8 +224,8 @@ Suspicion Guard::suspicion_now(std::span<const Digest> digests, std::vector<std:
 }
 
 Error Guard::tell(const ReplicaVerdict& verdict, std::string_view how, std::vector<int> ranks,
-                  const std::vector<std::string>& hosts) {
-  CorruptedEvent event{.step = session_.position.step, .since = agreed_, .how = std::string(how)};
+                  const std::vector<std::string>& hosts, std::int64_t since) {
+  CorruptedEvent event{.step = session_.position.step, .since = since, .how = std::string(how)};
   if (verdict.weights) event.what.emplace_back("weights");
   if (verdict.states) event.what.emplace_back("states");
   if (verdict.gradients) event.what.emplace_back("gradients");
@@ -225,7 +246,7 @@ Error Guard::tell(const ReplicaVerdict& verdict, std::string_view how, std::vect
     event.line = fmt::format(
         "step {}: {} differ on {}, and there is no majority: the steps from {} "
         "on are to be computed again, to find whose are wrong",
-        event.step, parts, apart, agreed_ + 1);
+        event.step, parts, apart, since + 1);
   } else {
     event.line = fmt::format("step {}: {} {} on {}; whose were wrong cannot be told", event.step,
                              parts, agrees_here() ? "differed" : "differ", apart);
@@ -265,8 +286,9 @@ void Guard::take_up_suspicion() {
   std::string text;
   if (communicator_.rank() == 0) {
     std::ifstream in(file(), std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(in), {});
-    length = std::ssize(text);
+    text.resize(most_suspicion_bytes + 1);
+    in.read(text.data(), std::ssize(text));
+    length = in.gcount();
   }
   communicator_.wait(communicator_.broadcast(&length, 1, DType::i64, /*root=*/0));
   if (length == 0) return;

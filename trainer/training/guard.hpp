@@ -10,6 +10,7 @@
 #include "runtime/activity/activity.hpp"
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
+#include "trainer/integrity/comparing.hpp"
 #include "trainer/integrity/drill.hpp"
 #include "trainer/integrity/verdict.hpp"
 #include "trainer/session/session.hpp"
@@ -30,9 +31,10 @@ constexpr std::int64_t usual_steps_between_comparisons = 50;
 ///
 /// With two replicas a majority is missing. So, if the job sets `every_steps`, each rank also keeps
 /// a hash of its own gradients of every step since the last comparison (its print). When the
-/// replicas disagree, these are written to RUN/integrity.json; the next start trains the same steps
-/// again, which is bit for bit the same computation, and the rank that first has another print than
-/// before is the one.
+/// replicas disagree, these are written to RUN/integrity.json, of bounded size: after
+/// most_printed_steps() a comparison is due. The next start trains the same steps again, which is
+/// bit for bit the same computation, and the rank that first has another print than before is the
+/// one.
 class Guard {
  public:
   /// Collective. All arguments but the options must outlive this.
@@ -61,6 +63,7 @@ class Guard {
 
  private:
   std::filesystem::path file() const { return session_.run_dir / "integrity.json"; }
+  void settle_on_comparing();
   void take_up_suspicion();
   std::vector<std::string> gather_hosts();
   std::vector<std::int64_t> gather(const std::vector<std::int64_t>& own);
@@ -69,8 +72,9 @@ class Guard {
   Result<Ok> disagree(const ReplicaVerdict& verdict, std::span<const std::int64_t> deviated,
                       std::span<const Digest> digests);
   Suspicion suspicion_now(std::span<const Digest> digests, std::vector<std::string> hosts);
+  /// `since`: the last step before the fault that all agreed on.
   Error tell(const ReplicaVerdict& verdict, std::string_view how, std::vector<int> ranks,
-             const std::vector<std::string>& hosts);
+             const std::vector<std::string>& hosts, std::int64_t since);
   void forget_suspicion();
 
   Session& session_;

@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <thread>
+
+#include "launcher/nodes/node_witness.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -42,6 +47,29 @@ TEST(ReadFailures, OfAFileOfOutages) {
   system.files["o.csv"] = "node,failed,repaired\nn1,1,1.001\nn1,1.002,1.003\nn1,1.01,1.02\n";
   EXPECT_THAT(read_failure_rates(system, "o.csv").error().what, HasSubstr("would fail every "));
   EXPECT_THAT(read_failure_rates(system, "missing.csv").error().hint, HasSubstr("forecast.md"));
+}
+
+/// As the supervisor of a run writes it.
+TEST(ReadFailures, OfTheNodeBookOfRuns) {
+  const TemporaryFolder folder;
+  FakeSystem system;
+  EXPECT_THAT(read_failure_rates(system, "book").error().what, HasSubstr("no node book is kept"));
+  system.variables = {{"XDG_STATE_HOME", folder.path()}, {"SLURM_CLUSTER_NAME", "c"}};
+  EXPECT_THAT(read_failure_rates(system, "book").error().what,
+              HasSubstr("/dllaunch/nodes.jsonl: the node book has no run yet"));
+  NodeWitness witness(system, {.path = folder.path()}, "17", "");
+  witness.begins("n[1-4]", 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  witness.ended({.cause = Cause::lost_node, .detail = "n3"});
+  const auto rates = read_failure_rates(system, "book");
+  ASSERT_TRUE(rates) << rates.error().what;
+  EXPECT_THAT(rates->source, HasSubstr("node book: 1 failure in 0.0 node-hours on 4 nodes"));
+  EXPECT_GT(rates->node_mtbf_s, 0.008);
+  EXPECT_TRUE(read_failure_rates(system, "book:c"));
+  EXPECT_THAT(read_failure_rates(system, "book:d").error().hint, HasSubstr("book:c"));
+  // The site's book, where the user names none.
+  EXPECT_THAT(read_failure_rates(system, "book", "/none/of/it.jsonl").error().what,
+              HasSubstr("/none/of/it.jsonl: the node book has no run yet"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "launcher/nodes/node_witness.hpp"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/slurm/host_list.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -47,6 +49,24 @@ TEST(NodeWitness, WritesWhatAStartSaw) {
   EXPECT_EQ(seen[1].nodes, "n2");
   EXPECT_EQ(seen[2].kind, SightingKind::failed);
   EXPECT_EQ(place.system.logged, "");
+}
+
+/// A line has a bound, and 4,000 names without a pattern do not fit into one.
+TEST(NodeWitness, ManyNodesAreWrittenInSeveralLines) {
+  Place place;
+  NodeWitness witness(place.system, place.run, "17", "");
+  std::string nodes;
+  for (int i = 0; i < 4000; ++i)
+    nodes += fmt::format("{}rack{}-node{}x", i == 0 ? "" : ",", i % 97, i);
+  witness.begins(nodes, 3);
+  witness.ended({.cause = Cause::completed});
+  std::size_t hosts = 0;
+  for (const auto& one : place.seen()) {
+    EXPECT_LE(one.nodes.size(), most_nodes_text);
+    hosts += expand_hosts(one.nodes)->size();
+  }
+  EXPECT_EQ(hosts, 4000u);
+  EXPECT_GT(place.seen().size(), 1u);
 }
 
 TEST(NodeWitness, OutsideSlurmOrWithoutABookNothingIsWritten) {

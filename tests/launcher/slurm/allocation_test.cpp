@@ -213,11 +213,11 @@ TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
       [&](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
     if (argv[1] != "update") return std::nullopt;
     EXPECT_EQ(argv[2], "JobId=17");
-    EXPECT_EQ(argv[3], "ExcNodeList=n[7-8],n2");
+    EXPECT_EQ(argv[3], "ExcNodeList=n[2,7-8]");
     if (++asked == 1) return CommandOutput{143, "", "Terminated\n"};
     return CommandOutput{0, "", ""};
   };
-  EXPECT_TRUE(exclude_nodes(system, {.job = "17"}, "n2"));
+  EXPECT_TRUE(exclude_nodes(system, {.job = "17"}, {.fresh = "n2"}));
   EXPECT_EQ(asked, 2);
 }
 

@@ -73,6 +73,16 @@ TEST(SlurmClient, TheNodeThatAJobLostIsAskedFor) {
   EXPECT_EQ(jobs_of_controller(system, "5").jobs.at(0).lost, "n2");
 }
 
+TEST(SlurmClient, NodesThatCanStartJobs) {
+  FakeSystem system;
+  EXPECT_TRUE(usable_nodes(system, "gpu").empty()) << "no answer";
+  system.answers["sinfo --noheader --Node --partition=gpu --format=%N %T"] = {
+      0, "n1 idle\nn2 allocated\nn3 mixed \nn4 idle*\nn5 drained\nn6 down*\nn7 planned\nn8\n\n",
+      ""};
+  EXPECT_EQ(usable_nodes(system, "gpu"), (std::vector<std::string>{"n1", "n2", "n3", "n7"}));
+  EXPECT_TRUE(usable_nodes(system, "").empty());
+}
+
 TEST(SlurmClient, WithoutAccountingNoJobIsRecorded) {
   FakeSystem system;
   EXPECT_TRUE(own_recorded_jobs(system, 0)) << "there is no sacct";

@@ -416,6 +416,27 @@ TEST(Policy, AnotherAllocationHasItsOwnRestarts) {
 }
 
 /// A new job of the run is a new try by the user: attempts of earlier jobs do not count.
+/// The restart that finds out whose they are is no fault of its own.
+TEST(Policy, WrongNumbersOfTwoReplicasCountOnce) {
+  const auto asked = ended(Cause::corrupted, 1);
+  auto answered = asked;
+  answered.dead.rank = 1;
+  const auto decided = [](const std::vector<Attempt>& history) {
+    return decide(history, with(training, 2), {});
+  };
+  EXPECT_THAT(decided({asked}).reason, HasSubstr("restart 1 of 2"));
+  EXPECT_THAT(decided({asked, answered}).reason, HasSubstr("restart 1 of 2"));
+  EXPECT_THAT(decided({asked, answered, asked, answered}).reason, HasSubstr("restart 2 of 2"));
+  EXPECT_EQ(decided({asked, answered, asked, answered, asked}).next, Next::stop);
+  EXPECT_EQ(decided({asked, answered}).backoff, decided({asked}).backoff);
+  // Nobody named, each time: each counts.
+  EXPECT_EQ(decided({saved(asked), asked, asked}).next, Next::stop);
+  // In another allocation the question is forgotten.
+  EXPECT_EQ(decided({saved(asked), in_allocation(1, answered)}).next, Next::restart);
+  // A checkpoint before the question is progress of both.
+  EXPECT_EQ(decide({asked, saved(asked), answered, answered}, training, {}).next, Next::restart);
+}
+
 TEST(Policy, AnotherJobBeginsAnew) {
   std::vector<Attempt> history(3, exited(1, 1));
   history.back().job = "18";

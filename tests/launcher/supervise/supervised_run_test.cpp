@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "launcher/run/journal.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -40,6 +41,24 @@ TEST(SupervisedRun, NeedsARunAndAStarter) {
   const auto run = read_supervised_run(system, folder.path(), {"srun"});
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().what, HasSubstr("srun is not installed"));
+}
+
+TEST(SupervisedRun, KnowsWhichNodesItsRequeuesLeftOut) {
+  const TemporaryFolder folder;
+  SupervisedRun run{.dir = {.path = folder.path()}, .nodes = 4, .excluded = "n9"};
+  run.recovery.plan.min_nodes = 3;
+  run.allocation.job = "17";
+  for (const auto& [job, nodes] :
+       {std::pair("16", "n1"), {"17", "n[2-3]"}, {"17", ""}, {"17", "n4"}})
+    ASSERT_TRUE(append_to_journal(
+        run.dir,
+        line_of({.time = 1, .job = job, .next = Next::requeue, .exclude = nodes}, std::nullopt)));
+  const auto wanted = exclusion_of(run, "n5");
+  EXPECT_EQ(wanted.fresh, "n5");
+  EXPECT_EQ(wanted.earlier, (std::vector<std::string>{"n[2-3]", "n4"}));
+  EXPECT_EQ(wanted.by_user, "n9");
+  EXPECT_EQ(wanted.needed, run.fewest_nodes());
+  EXPECT_TRUE(exclusion_of(run, "").earlier.empty());
 }
 
 }  // namespace

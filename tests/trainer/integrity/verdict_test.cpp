@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/integrity/comparing.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -113,6 +115,17 @@ TEST(SuspicionFile, IsReadAsItWasWritten) {
   Suspicion large = two_ranks();
   large.prints[0][0] = ~std::uint64_t{0};
   EXPECT_EQ(read_suspicion(text_of(large))->prints, large.prints);
+}
+
+TEST(SuspicionFile, IsBoundedAndReadAtItsBound) {
+  Suspicion large = two_ranks();
+  const auto steps = most_printed_steps(large.hosts.size());
+  large.step = large.since + static_cast<std::int64_t>(steps);
+  for (auto& prints : large.prints) prints.assign(steps, ~std::uint64_t{0});
+  const auto text = text_of(large);
+  EXPECT_LT(text.size(), std::size_t{2} << 20);
+  ASSERT_TRUE(read_suspicion(text));
+  EXPECT_FALSE(read_suspicion(text + std::string(most_suspicion_bytes, ' ')));
 }
 
 TEST(SuspicionFile, DamagedTextsAreRefusedOrSound) {

@@ -88,6 +88,7 @@ TEST_F(GuardedRanks, OfTwoTheStepsAreComputedAgain) {
     ASSERT_EQ(events.size(), 2U) << again.output;
     EXPECT_EQ(events[1]["how"], "recomputed");
     EXPECT_EQ(events[1]["ranks"], Json::array({flip[0] - '0'})) << events[1].dump();
+    EXPECT_EQ(events[1]["since"], 4) << "not the step of the second computation";
     EXPECT_FALSE(std::filesystem::exists(folder_ / flip / "integrity.json"));
 
     const auto last = train(2, small_job(), flip);

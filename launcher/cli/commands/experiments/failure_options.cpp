@@ -13,12 +13,13 @@ namespace dllaunch {
 
 void add_failure_options(CommandOptions& app, FailureQuestion& question) {
   auto* source =
-      app.add_option("--failures", question.source,
-                     "forecast what failing nodes cost, at a cluster profile's rates or those of a "
-                     "CSV file of outages")
+      app.add_option(
+             "--failures", question.source,
+             "forecast what failing nodes cost, at the rates of a cluster profile, of a CSV "
+             "file of outages, or of the node book (book)")
           ->type_name("PROFILE")
           ->check([](const std::string& value) {
-            return value.empty() ? "names a cluster profile or a CSV file of outages" : "";
+            return value.empty() ? "names a cluster profile, a CSV file of outages, or book" : "";
           });
   app.add_option("--assume", question.assumed,
                  "for the forecast; may be repeated: " + assumption_keys())
@@ -45,7 +46,7 @@ Result<FailureForecast> forecast_of(System& system, const FailureQuestion& quest
   if (!work_s)
     return Error{ErrorKind::bad_request, "the forecast needs to know how long the job trains",
                  "pass --assume work=14d, or set resources.time"};
-  const auto rates = read_failure_rates(system, question.source);
+  const auto rates = read_failure_rates(system, question.source, job.plan.node_book);
   if (!rates) return rates.error();
   if (training_before_limit_s(rules, assumed->costs) <= 0)
     return Error{ErrorKind::unsatisfiable,

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command_line.hpp"
+#include "launcher/nodes/node_book.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
@@ -38,6 +41,31 @@ TEST(FailureOptions, ForecastBehindThePlan) {
   const auto document = Json::parse(system.printed);
   EXPECT_EQ(document.at("forecast").at("assumed").at("work_s"), 5 * 86400);
   EXPECT_EQ(document.at("forecast").at("assumed").at("queue_s"), 3 * 3600);
+}
+
+TEST(FailureOptions, ForecastFromTheNodeBook) {
+  const TemporaryFolder folder;
+  const NodeBook book{folder.path() + "/nodes.jsonl"};
+  const double now = unix_seconds();
+  NodeSighting used{
+      .time = now, .cluster = "lumi", .nodes = "n[1-16]", .run = "17", .value = 20 * 86400};
+  ASSERT_TRUE(append_to_node_book(book, {used}, now));
+  FakeSystem system;
+  system.variables[node_book_variable] = book.path;
+  const auto asked = [&] {
+    return plan_with(system, {"--facts", "lumi.json", "--failures", "book"});
+  };
+  EXPECT_THAT(asked().error().what, HasSubstr("no failure of a node in 7680 node-hours"));
+  used.kind = SightingKind::failed;
+  used.nodes = "n3";
+  used.value = 1;
+  ASSERT_TRUE(append_to_node_book(book, {used}, now));
+  ASSERT_TRUE(asked());
+  EXPECT_THAT(
+      system.printed,
+      AllOf(HasSubstr("  node book: 1 failure in 7680 node-hours on 16 nodes in 1 day of cluster"),
+            HasSubstr("  a node fails every 320 d, one of the job's every 80 d\n"
+                      "  by so few failures every 140 d ")));
 }
 
 TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
