@@ -53,6 +53,22 @@ std::string end_of_script(const std::string& output, int code) {
   return last.empty() ? reason : fmt::format("{}: {}", reason, last);
 }
 
+/// "component loader failed: rank 0 exited with code 7" of others than the one that completed the
+/// job; those that were told to stop have not failed.
+std::string failures_beside(System& system, const RunOutline& whole, std::size_t completed,
+                            const std::vector<std::string>& jobs) {
+  std::string all;
+  for (std::size_t i = 0; i < whole.components.size(); ++i) {
+    const auto& name = whole.components[i].name;
+    const auto end = written_end(system, component_dir(whole.paths.run_dir, name),
+                                 i < jobs.size() ? jobs[i] : "");
+    if (i == completed || !end) continue;
+    if (end->status != RunStatus::failed && end->status != RunStatus::out_of_memory) continue;
+    all += fmt::format("{}component {} failed: {}", all.empty() ? "" : "; ", name, end->reason);
+  }
+  return all;
+}
+
 /// The first component's script writes into that of the job.
 std::string output_of(const RunOutline& whole, std::size_t component, const std::string& job) {
   const auto& run = whole.paths.run_dir;
@@ -72,7 +88,9 @@ ComponentsEnd end_of_components(System& system, const RunOutline& whole,
   const auto which = decided.value_or(static_cast<std::size_t>(failed - codes.begin()));
   const auto& name = whole.components[which].name;
   const int code = codes[which].value_or(0);
-  if (code == 0) return {.reason = fmt::format("component {} has completed", name)};
+  if (code == 0)
+    return {.reason = fmt::format("component {} has completed", name),
+            .beside = failures_beside(system, whole, which, jobs)};
   const auto written = written_end(system, component_dir(whole.paths.run_dir, name),
                                    which < jobs.size() ? jobs[which] : "");
   ComponentsEnd end{.status = RunStatus::failed};

@@ -19,6 +19,7 @@ struct ComponentsEnd {
   bool ask_slurm = false;    // requeue: Slurm does not do it on its own
   std::string exclude = {};  // requeue: host list of nodes to avoid
   std::string reason = {};   // "component loader: rank 0 on n1 exited with code 7"
+  std::string beside = {};   // completed: what failed just before; empty: nothing
 };
 
 /// `decided`: whose end ended the job. Without one the first that did not complete counts: Slurm or

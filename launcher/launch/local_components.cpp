@@ -62,7 +62,10 @@ Result<Outcome> execute_components(const ModularPlan& plan, const SharedMachine&
   follower.finish();
   const auto end = end_of_components(system, plan.whole, group.codes(), group.decided(), {});
   Outcome outcome{.status = end.status, .exit_code = end.exit_code};
-  if (end.status != RunStatus::completed) outcome.reason = end.reason;
+  if (end.status != RunStatus::completed)
+    outcome.reason = end.reason;
+  else if (!end.beside.empty())
+    outcome.reason = fmt::format("the job has completed, but {}", end.beside);
   if (signals.count() > 0 && end.status != RunStatus::completed)
     outcome = {.status = RunStatus::cancelled,
                .exit_code = 128 + signals.first(),

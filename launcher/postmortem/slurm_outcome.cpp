@@ -155,6 +155,22 @@ Outcome with_failed_component(const RunOutline& plan, const RunDir& run,
   return outcome;
 }
 
+/// A component that fails just before another one's end completes the job does not change that; it
+/// may be why the other one ended, so it is told.
+Outcome completed_beside(const RunOutline& plan, const RunDir& run, const SlurmJob& job) {
+  const double start_s = unix_seconds_of(job.start).value_or(0) - 1;
+  Outcome outcome;
+  for (const auto& component : plan.components) {
+    const auto last = read_journal({.path = component_dir(run.path, component.name)}).last;
+    if (!last || last->next != Next::stop || last->time < start_s) continue;
+    if (last->status != RunStatus::failed && last->status != RunStatus::out_of_memory) continue;
+    outcome.reason += fmt::format("{} component {} failed: {}",
+                                  outcome.reason.empty() ? " has completed, but" : ";",
+                                  component.name, last->reason);
+  }
+  return outcome;
+}
+
 Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& all_words) {
   const auto last = given_up(run, job);
@@ -303,7 +319,8 @@ namespace {
 Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const RunTotals& totals, const std::string& job_words) {
   if (job.state == "COMPLETED") {
-    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
+    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job)
+                                              : completed_beside(plan, run, job);
   }
   if (recovered_from_memory(run, job)) return {};
   const auto verdict = verdicts.find(job.state);

@@ -1,4 +1,4 @@
-// Modular jobs as heterogeneous jobs of a real Slurm: two partitions with nodes of two shapes.
+// Modular jobs as heterogeneous jobs of a real Slurm: two partitions, one of nodes with GPUs.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,11 +26,16 @@ class SlurmComponents : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     cluster_ =
-        new TestCluster({"--nodes", "3", "--cpus", "2", "--odd-node", "n3:cpus=1", "--partition",
-                         "cluster Nodes=n3 Default=YES", "--partition", "booster Nodes=n[1-2]",
+        new TestCluster({"--nodes",     "3",
+                         "--cpus",      "2",
+                         "--gpus",      "2",
+                         "--odd-node",  "n3:gpus=0",
+                         "--partition", "cluster Nodes=n3 Default=YES",
+                         "--partition", "booster Nodes=n[1-2]",
                          "--partition", "urgent Nodes=n[1-2] PriorityTier=10 PreemptMode=OFF",
-                         "--conf", "PreemptType=preempt/partition_prio", "--conf",
-                         "PreemptMode=REQUEUE", "--conf", "KillWait=5"});
+                         "--conf",      "PreemptType=preempt/partition_prio",
+                         "--conf",      "PreemptMode=REQUEUE",
+                         "--conf",      "KillWait=5"});
   }
   static void TearDownTestSuite() {
     delete cluster_;
@@ -95,7 +100,7 @@ TestCluster* SlurmComponents::cluster_ = nullptr;
 // Two partitions, node shapes and commands; every rank knows both and is bound in its own.
 TEST_F(SlurmComponents, StartTogetherEachOnItsNodes) {
   const auto ended =
-      run(job("env | grep ^DLLAUNCH_COMP; echo cpus $(taskset -cp $$); exec sleep 600",
+      run(job("env | grep ^DLLAUNCH_COMP; exec sleep 600",
               "env | grep ^DLLAUNCH_COMP; echo rank $RANK of $WORLD_SIZE cpus $(taskset -cp $$)"));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   for (const char* name : {"loader \\[n3:0\\] ", "trainer (ranks 0-3|\\[n1:0\\]).*"}) {
@@ -104,16 +109,49 @@ TEST_F(SlurmComponents, StartTogetherEachOnItsNodes) {
     EXPECT_THAT(ended.err, ContainsRegex(line + "DLLAUNCH_COMPONENT_LOADER_ADDRESS=n3\n"));
     EXPECT_THAT(ended.err, ContainsRegex(line + "DLLAUNCH_COMPONENT_TRAINER_RANKS=4\n"));
   }
-  EXPECT_THAT(ended.err, ContainsRegex("loader \\[n3:0\\] cpus .*list: 0\n"));
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_THAT(ended.err,
-                ContainsRegex(fmt::format("trainer \\[n{}:{}\\] rank {} of 4 cpus .*: {}\n",
+                ContainsRegex(fmt::format("trainer \\[n{}:{}\\] rank {} of 4 cpus [^\n]*: {}\n",
                                           1 + rank / 2, rank, rank, rank % 2)));
   const auto told = status(work_->run_dir());
   EXPECT_EQ(told["components"][0]["state"], "stopped") << "the trainer ends the job";
   EXPECT_EQ(told["components"][1]["where"], "n[1-2]");
   EXPECT_EQ(cluster_->on_head({"squeue", "--noheader"}), "");
   EXPECT_EQ(status(work_->job_id() + "+1")["run_dir"], work_->run_dir() + "/components/trainer");
+}
+
+constexpr const char* says =
+    "echo rank $RANK cpus $(taskset -cp $$) gpus [${CUDA_VISIBLE_DEVICES-none}]; : > said-$RANK";
+const std::string says_later =
+    fmt::format("until [ -e said-0 ] && [ -e said-1 ]; do sleep 0.1; done; {}", says);
+
+/// The line that `says` prints.
+auto said(const std::string& component, int node, int rank, int cpu, const std::string& gpus) {
+  return ContainsRegex(fmt::format("{} \\[n{}:{}\\] rank {} cpus [^\n]*list: {} gpus \\[{}\\]\n",
+                                   component, node, rank, rank, cpu, gpus));
+}
+
+TEST_F(SlurmComponents, OneHasGpus) {
+  const auto ended = run(job(says, says_later), {"components.loader.resources.ranks_per_node=2",
+                                                 "components.trainer.resources.gpus_per_node=2",
+                                                 "components.trainer.resources.device=cuda"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (int rank = 0; rank < 2; ++rank)
+    EXPECT_THAT(ended.err, said("loader", 3, rank, rank, "none"));
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_THAT(ended.err, said("trainer", 1 + rank / 2, rank, rank % 2, "0,1"));
+}
+
+// The script has the variables of the first one's GPUs, which must not reach the second.
+TEST_F(SlurmComponents, EachHasGpusOfItsOwn) {
+  const auto ended = run(
+      job(says, says_later),
+      {"resources.device=cuda",
+       "components.loader.resources={partition: booster, gpus_per_node: 2, ranks_per_node: 2}",
+       "components.trainer.resources={partition: booster, gpus_per_node: 1, ranks_per_node: 1}"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(ended.err, said("loader", 1, rank, rank, "0,1"));
+  EXPECT_THAT(ended.err, ContainsRegex("trainer \\[n2:0\\] rank 0 cpus [^\n]* gpus \\[0\\]\n"));
 }
 
 TEST_F(SlurmComponents, OneThatDiesEndsTheOthers) {

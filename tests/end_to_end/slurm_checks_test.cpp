@@ -322,6 +322,21 @@ TEST_F(SlurmChecks, RecordedFactsSayTheSameElsewhere) {
   }
 }
 
+TEST_F(SlurmChecks, InfoKnowsTheNetworkOfTheClustersProfile) {
+  const auto folder = place_->path() + "/config/dllaunch/clusters";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/mine.yaml")
+      << "name: mine\nrecognise: {clusters: [cluster]}\nnetwork:\n  kind: dragonfly\n"
+         "  levels: [groups]\n  units:\n"
+         "    - {name: g0, nodes: \"n[1,3]\"}\n    - {name: g1, nodes: n2}\n";
+  place_->environment.emplace_back("XDG_CONFIG_HOME", place_->path() + "/config");
+  const auto ended = place_->run({"info"});
+  place_->environment.pop_back();
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("dragonfly of 3 nodes: "));
+  EXPECT_THAT(ended.out, HasSubstr("2 of 3 ring edges leave groups"));
+}
+
 /// One moment in both forms.
 TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
   as_root("scontrol update nodename=n3 state=drain reason='bad fan'");

@@ -13,10 +13,10 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/cli/commands/mpi/mpi_modules.hpp"
+#include "launcher/cli/commands/network/show_network.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/train_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
-#include "launcher/network/slurm_network.hpp"
 #include "launcher/os/program_version.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/program_paths.hpp"
@@ -190,16 +190,16 @@ std::string render_mpi_modules(const Json& modules) {
   return text;
 }
 
-/// The network between all nodes, as Slurm knows it; null: it knows none.
+/// The network between all nodes, as Slurm or the cluster's profile knows it; null: neither does.
 Json network_here(System& system) {
-  const auto network = slurm_network(system);
+  const auto network = network_of(system, std::string(own_network));
+  if (!network || network->leaf_of.empty()) return nullptr;
   std::vector<std::string> nodes;
-  for (const auto& [node, leaf] : network.leaf_of) nodes.push_back(node);
-  if (nodes.empty()) return nullptr;
+  for (const auto& [node, leaf] : network->leaf_of) nodes.push_back(node);
   std::ranges::sort(nodes, counts_before);
-  const auto levels = level_crossings(network, nodes, network_order(network, nodes));
-  return {{"source", network.source},
-          {"kind", network.kind},
+  const auto levels = level_crossings(*network, nodes, network_order(*network, nodes));
+  return {{"source", network->source},
+          {"kind", network->kind},
           {"nodes", nodes.size()},
           {"ring", ring_words(levels, nodes.size())}};
 }

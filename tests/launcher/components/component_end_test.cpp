@@ -45,6 +45,15 @@ TEST_F(ComponentEnds, Completed) {
   EXPECT_EQ(ended.reason, "component trainer has completed");
 }
 
+TEST_F(ComponentEnds, WhatFailedBesideIsTold) {
+  decide("loader", {.time = 1, .job = "12", .reason = "asked", .status = RunStatus::cancelled});
+  EXPECT_EQ(end({1, 0}, 1).beside, "");
+  decide("loader", {.time = 2, .job = "12", .reason = "rank 0 on n3 exited with code 7"});
+  const auto ended = end({7, 0}, 1);
+  EXPECT_EQ(ended.status, RunStatus::completed);
+  EXPECT_EQ(ended.beside, "component loader failed: rank 0 on n3 exited with code 7");
+}
+
 TEST_F(ComponentEnds, TheSupervisorSaysWhy) {
   decide("trainer", {.time = 1, .job = "13", .reason = "rank 0 on n3 exited with code 7"});
   const auto ended = end({1, 7}, 1);

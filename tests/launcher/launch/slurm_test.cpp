@@ -1,5 +1,6 @@
 #include "launcher/launch/slurm.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/types.h>
@@ -131,6 +132,18 @@ TEST_F(SlurmTest, WhereSlurmIsSilentTheNextStartLooksFirst) {
   EXPECT_EQ(*found, "5");
   EXPECT_EQ(*disk.read_file(run_.job_id()), "5\n");
   EXPECT_FALSE(*job_of_open_intent(run_, disk, settings_)) << "once";
+}
+
+// squeue lists them in any order.
+TEST_F(SlurmTest, ComponentsAreShownInTheirOrder) {
+  const auto component = [](int number) {
+    return fmt::format("5+{0}|RUNNING|2026-11-20T20:07:21|0:05|n{0}|None\n", number);
+  };
+  queue_ = {component(10) + component(2) + component(0), ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_NE(system_.logged.find("job 5: running on n0,n2,n10\n"), std::string::npos)
+      << system_.logged;
 }
 
 TEST_F(SlurmTest, ARefusalIsARefusal) {

@@ -48,6 +48,25 @@ TEST_F(SlurmOutcomeTest, EveryEndHasAStatusASentenceAndACode) {
   EXPECT_EQ(of("COMPLETED").exit_code, 0);
 }
 
+TEST_F(SlurmOutcomeTest, AComponentThatFailedBesideIsTold) {
+  plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
+  const auto decide = [this](const std::string& name, RunStatus status, const std::string& why) {
+    const RunDir own{.path = component_dir(folder_.path(), name)};
+    std::filesystem::create_directories(own.path);
+    const JournalDecision end{.time = 5, .job = "7", .reason = why, .status = status};
+    ASSERT_TRUE(append_to_journal(own, line_of(end, std::nullopt)));
+  };
+  decide("trainer", RunStatus::completed, "completed");
+  decide("loader", RunStatus::cancelled, "asked to stop");
+  EXPECT_EQ(of("COMPLETED").reason, "");
+  decide("loader", RunStatus::failed, "rank 0 on n3 exited with code 7");
+  const auto outcome = of("COMPLETED");
+  EXPECT_EQ(outcome.status, RunStatus::completed);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.reason,
+            "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
+}
+
 TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
   EXPECT_EQ(of("FAILED", 2).exit_code, 2);
   EXPECT_EQ(of("FAILED", 93).exit_code, 93);
