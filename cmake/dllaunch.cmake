@@ -8,7 +8,7 @@ option(DLLAUNCH_UNITY "compile up to ten sources of a room as one unit" ON)
 # Not for users, who cannot mend what is warned of; warnings are a twentieth of a unit's compile time.
 add_library(dllaunch_warnings INTERFACE)
 add_library(dllaunch::warnings ALIAS dllaunch_warnings)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT DLLAUNCH_WERROR)
   target_compile_options(dllaunch_warnings INTERFACE -w)
 else()
   target_compile_options(dllaunch_warnings INTERFACE
