@@ -40,8 +40,6 @@ constexpr std::size_t most_threads = 32;
 constexpr std::size_t at_once = 32;
 constexpr std::size_t most_dump_bytes = std::size_t{16} << 20;
 constexpr double oldest_dump_s = 600;
-constexpr auto patience_with_records = std::chrono::milliseconds(400);
-constexpr auto patience_with_python = std::chrono::milliseconds(1300);
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -222,7 +220,7 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
   for (auto& together : turns) {
     // One that does not answer must not take all the time from those after it.
     read_apart(
-        std::move(together), std::min(deadline, Clock::now() + patience_with_python),
+        std::move(together), Clock::now() + (deadline - Clock::now()) * 4 / 5,
         [&](ProcessStacks& process, Clock::time_point until) {
           if (!is_python(process.pid)) return;
           auto stacks = read_python_stacks(system, process.pid, until);
@@ -307,7 +305,7 @@ NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
   // Python's first: they say more, and take less time.
   read_apart(all, start + limit / 4, look_closely);
   read_python(system, node.processes, start + limit / 2);
-  read_records(node.processes, Clock::now() + patience_with_records);
+  read_records(node.processes, Clock::now() + limit / 8);
   read_native(node.processes, start + limit);
   const double observed_s = std::chrono::duration<double>(Clock::now() - start).count();
   for (ProcessStacks& process : node.processes) {
