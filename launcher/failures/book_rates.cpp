@@ -68,7 +68,9 @@ Result<std::string> only_cluster(const std::vector<NodeSighting>& seen, const st
 }
 
 std::string hours(double seconds) {
-  const double value = seconds / 3600;
+  constexpr double hour_s = 3600;
+  if (seconds < hour_s) return fmt::format("{:.1f} node-minutes", seconds / 60);
+  const double value = seconds / hour_s;
   return fmt::format("{:.{}f} node-hours", value, value < 100 ? 1 : 0);
 }
 

@@ -80,7 +80,7 @@ TEST(BookRates, WithoutAFailureThereIsABoundAndNoForecast) {
   EXPECT_THAT(problem_of({used("n[1-3]", 24), failed("n1", 0.5)}),
               AllOf(HasSubstr("no failure of a node in 72.0 node-hours"),
                     HasSubstr("may fail every 24 h, or never")));
-  EXPECT_THAT(problem_of({failed("n1")}), HasSubstr("no failure of a node in 0.0 node-hours"));
+  EXPECT_THAT(problem_of({failed("n1")}), HasSubstr("no failure of a node in 0.0 node-minutes"));
 }
 
 TEST(BookRates, WhatTheBookForgetsIsLeftOut) {

@@ -63,7 +63,7 @@ TEST(ReadFailures, OfTheNodeBookOfRuns) {
   witness.ended({.cause = Cause::lost_node, .detail = "n3"});
   const auto rates = read_failure_rates(system, "book");
   ASSERT_TRUE(rates) << rates.error().what;
-  EXPECT_THAT(rates->source, HasSubstr("node book: 1 failure in 0.0 node-hours on 4 nodes"));
+  EXPECT_THAT(rates->source, HasSubstr("node book: 1 failure in 0.0 node-minutes on 4 nodes"));
   EXPECT_GT(rates->node_mtbf_s, 0.008);
   EXPECT_TRUE(read_failure_rates(system, "book:c"));
   EXPECT_THAT(read_failure_rates(system, "book:d").error().hint, HasSubstr("book:c"));
