@@ -19,7 +19,7 @@ endforeach()
 # dllaunch_room(ROOM [SOURCES a.cpp ...] [LINK libraries ...] [HOT] [APART b.cpp ...])
 # The library dllaunch::ROOM (/ becomes _) of ROOM's folder. Header-only without SOURCES.
 # HOT: compiled with -O3, for hot loops; elsewhere -O3 costs a third of the compile time for nothing.
-# APART: sources that define the same names, as each command does: each is a unit of its own.
+# APART: sources that define the same names: each is a unit of its own.
 function(dllaunch_room room)
   cmake_parse_arguments(ARG "HOT" "" "APART;SOURCES;LINK" ${ARGN})
   if(NOT room IN_LIST DLLAUNCH_ROOMS)

@@ -37,7 +37,7 @@ function(dllaunch_models)
   set(names ${ARG_UNPARSED_ARGUMENTS})
   dllaunch_table(table FUNCTION models TYPE ModelEntry HEADER trainer/models/models.hpp SUFFIX model NAMES ${names})
   list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/models APART ${names} SOURCES ${ARG_SHARED} ${table})
+  dllaunch_room(trainer/models SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
 # dllaunch_datasets(mnist synthetic SHARED files): trainer/data/datasets/NAME.cpp must define NAME_dataset.
@@ -47,7 +47,7 @@ function(dllaunch_datasets)
   dllaunch_table(table FUNCTION datasets TYPE DatasetEntry HEADER trainer/data/datasets/dataset.hpp SUFFIX dataset
     NAMES ${names})
   list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/data/datasets HOT APART ${names} SOURCES ${ARG_SHARED} ${table})
+  dllaunch_room(trainer/data/datasets HOT SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
 # dllaunch_backend(NAME VERSION "oneDNN 2.6.3" [GPU_MEMORY ON|OFF] SOURCES ... [LINK targets ...]), in the

@@ -52,7 +52,8 @@ std::map<std::string, double> clocks_around(const std::string& from, const Steps
   return clocks;
 }
 
-std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSample>& samples) {
+std::vector<NodeResult> judge_clock(const PreflightRequest&,
+                                    const std::vector<NodeSample>& samples) {
   // With NTP, clocks agree within milliseconds; ntpd steps the clock from 128 ms. From one second,
   // files appear newer than they are; from ten, shared deadlines are missed.
   constexpr double off_s = 0.5;
@@ -91,7 +92,7 @@ std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<NodeSam
 extern const PreflightCheck clock_check;
 const PreflightCheck clock_check{.name = "clock",
                                  .about = "the clocks of the nodes, compared",
-                                 .judge = judge,
+                                 .judge = judge_clock,
                                  .reads = "network"};
 
 }  // namespace dllaunch

@@ -56,7 +56,7 @@ Result<std::string> existing_part(const std::string& path) {
   }
 }
 
-Result<Json> observe(const NodeView& view, const std::string& item) {
+Result<Json> observe_folders(const NodeView& view, const std::string& item) {
   const auto path = path_of(view, item);
   const auto folder = existing_part(path);
   if (!folder) return Json{{"path", path}, {"error", folder.error().what}};
@@ -123,8 +123,8 @@ Fault fault_of(const Json& seen, const FolderNeed* need) {
   return {};
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request,
-                              const std::vector<NodeSample>& samples) {
+std::vector<NodeResult> judge_folders(const PreflightRequest& request,
+                                      const std::vector<NodeSample>& samples) {
   std::vector<NodeResult> results;
   for (const auto& [node, item, seen, trouble] : samples) {
     const auto fault = fault_of(seen, need_of(request, item));
@@ -146,7 +146,7 @@ const PreflightCheck folders_check{
     .about = "run directory, checkpoints, staging and TMPDIR: a file written, room for the job",
     .limit = std::chrono::milliseconds(2500),
     .items = items,
-    .observe = observe,
-    .judge = judge};
+    .observe = observe_folders,
+    .judge = judge_folders};
 
 }  // namespace dllaunch

@@ -24,7 +24,7 @@ std::optional<double> corrected_errors(const NodeView& view) {
   return all;
 }
 
-Result<Json> observe(const NodeView& view, const std::string&) {
+Result<Json> observe_memory(const NodeView& view, const std::string&) {
   const auto text = view.system.read_file(view.root + "/proc/meminfo");
   if (!text) return text.error();
   Json seen = Json::object();
@@ -40,8 +40,8 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   return seen;
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request,
-                              const std::vector<NodeSample>& samples) {
+std::vector<NodeResult> judge_memory(const PreflightRequest& request,
+                                     const std::vector<NodeSample>& samples) {
   constexpr double gib = 1 << 30;
   constexpr double less_than_others = 0.95;  // losing one module costs at least 1/24
   constexpr double scarce = 0.10;
@@ -94,7 +94,7 @@ const PreflightCheck memory_check{
     .name = "memory",
     .about = "free memory, and as much in total as on the other nodes",
     .limit = std::chrono::milliseconds(1500),
-    .observe = observe,
-    .judge = judge};
+    .observe = observe_memory,
+    .judge = judge_memory};
 
 }  // namespace dllaunch

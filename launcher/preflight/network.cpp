@@ -20,7 +20,7 @@ std::set<std::string> names_of(const std::vector<NetworkInterface>& interfaces) 
   return names;
 }
 
-Result<Json> observe(const NodeView& view, const std::string&) {
+Result<Json> observe_network(const NodeView& view, const std::string&) {
   const auto& hosts = view.request.hosts;
   Json seen{{"interface", ""}, {"peers", Json::array()}};
   const auto own = std::ranges::find(hosts, view.node);
@@ -160,8 +160,8 @@ std::string value_of(const NodeSample& sample) {
                      interface.empty() ? "" : " over ", interface, ms, slowest);
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request,
-                              const std::vector<NodeSample>& samples) {
+std::vector<NodeResult> judge_network(const PreflightRequest& request,
+                                      const std::vector<NodeSample>& samples) {
   const auto calls = calls_in(samples);
   const auto first = request.hosts.empty() ? std::string() : request.hosts.front();
   const auto guilty = blamed(calls.failed, calls.of, first);
@@ -191,7 +191,7 @@ const PreflightCheck network_check{
     .name = "network",
     .about = "TCP between nodes, over NCCL_SOCKET_IFNAME where it is set: a line and 1 MiB",
     .limit = std::chrono::milliseconds(3500),
-    .observe = observe,
-    .judge = judge};
+    .observe = observe_network,
+    .judge = judge_network};
 
 }  // namespace dllaunch

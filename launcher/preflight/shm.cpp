@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Json> observe(const NodeView& view, const std::string&) {
+Result<Json> observe_shm(const NodeView& view, const std::string&) {
   const std::string folder = view.root + "/dev/shm";
   struct statvfs space {};
   if (statvfs(folder.c_str(), &space) != 0)
@@ -21,8 +21,8 @@ Result<Json> observe(const NodeView& view, const std::string&) {
               {"error", write_trial_file(folder).what}};
 }
 
-std::vector<NodeResult> judge(const PreflightRequest& request,
-                              const std::vector<NodeSample>& samples) {
+std::vector<NodeResult> judge_shm(const PreflightRequest& request,
+                                  const std::vector<NodeSample>& samples) {
   // As in doctor's A17: NCCL, Open MPI and data loaders use some tens of MiB per rank.
   constexpr double mib = 1 << 20;
   constexpr double least = 32 * mib;
@@ -62,7 +62,7 @@ extern const PreflightCheck shm_check;
 const PreflightCheck shm_check{.name = "shm",
                                .about = "/dev/shm: size, and a file written there",
                                .limit = std::chrono::milliseconds(2500),
-                               .observe = observe,
-                               .judge = judge};
+                               .observe = observe_shm,
+                               .judge = judge_shm};
 
 }  // namespace dllaunch

@@ -17,7 +17,7 @@ void add_convolution(GraphBuilder& net, int i, Conv2d convolution) {
   net.add("relu" + number, Relu{});
 }
 
-Result<Graph> build(const ImageShape& image, int classes) {
+Result<Graph> build_alexnet_bn(const ImageShape& image, int classes) {
   constexpr MaxPool2d pool{.kernel = 3, .stride = 2};
   GraphBuilder net("alexnet_bn", {image.channels, image.height, image.width});
   add_convolution(net, 1, {.channels = 96, .kernel = 11, .stride = 4});
@@ -44,6 +44,6 @@ Result<Graph> build(const ImageShape& image, int classes) {
 extern const ModelEntry alexnet_bn_model;
 const ModelEntry alexnet_bn_model{
     "alexnet_bn", "AlexNet with batch normalisation: 5 convolutions, 3 dense layers, dropout",
-    build};
+    build_alexnet_bn};
 
 }  // namespace dllaunch

@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Graph> build(const ImageShape& image, int classes) {
+Result<Graph> build_cnn(const ImageShape& image, int classes) {
   GraphBuilder net("cnn", {image.channels, image.height, image.width});
   net.add("conv1", Conv2d{.channels = 32, .kernel = 3});
   net.add("relu1", Relu{});
@@ -24,6 +24,6 @@ Result<Graph> build(const ImageShape& image, int classes) {
 
 extern const ModelEntry cnn_model;
 const ModelEntry cnn_model{"cnn", "Keras's MNIST example: 2 convolutions, 2 dense layers, ReLU",
-                           build};
+                           build_cnn};
 
 }  // namespace dllaunch

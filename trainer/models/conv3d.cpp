@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Graph> build(const ImageShape& image, int classes) {
+Result<Graph> build_conv3d(const ImageShape& image, int classes) {
   constexpr std::array<int, 3> kernel{5, 3, 3};  // 5 bands of 3x3 pixels
   GraphBuilder net("conv3d", {1, image.channels, image.height, image.width});
   int number = 0;
@@ -33,7 +33,7 @@ const ModelEntry conv3d_model{.name = "conv3d",
                               .summary =
                                   "hyperspectral cubes: 3 convolutions of 3x3 pixels and 5 "
                                   "bands, 2 dense layers, mean squared error",
-                              .build = build,
+                              .build = build_conv3d,
                               .loss = "mean_squared_error"};
 
 }  // namespace dllaunch

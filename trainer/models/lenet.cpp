@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Graph> build(const ImageShape& image, int classes) {
+Result<Graph> build_lenet(const ImageShape& image, int classes) {
   GraphBuilder net("lenet", {image.channels, image.height, image.width});
   net.add("conv1", Conv2d{.channels = 6, .kernel = 5, .padding = 2});
   net.add("tanh1", Tanh{});
@@ -27,6 +27,6 @@ Result<Graph> build(const ImageShape& image, int classes) {
 }  // namespace
 
 extern const ModelEntry lenet_model;
-const ModelEntry lenet_model{"lenet", "LeNet-5: 2 convolutions, 3 dense layers, tanh", build};
+const ModelEntry lenet_model{"lenet", "LeNet-5: 2 convolutions, 3 dense layers, tanh", build_lenet};
 
 }  // namespace dllaunch

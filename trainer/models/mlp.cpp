@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Graph> build(const ImageShape& image, int classes) {
+Result<Graph> build_mlp(const ImageShape& image, int classes) {
   GraphBuilder net("mlp", {image.channels, image.height, image.width});
   net.add("flatten", Flatten{});
   net.add("fc1", Dense{.units = 512});
@@ -22,6 +22,7 @@ Result<Graph> build(const ImageShape& image, int classes) {
 }  // namespace
 
 extern const ModelEntry mlp_model;
-const ModelEntry mlp_model{"mlp", "Keras's multilayer perceptron: 512, 512, ReLU, dropout", build};
+const ModelEntry mlp_model{"mlp", "Keras's multilayer perceptron: 512, 512, ReLU, dropout",
+                           build_mlp};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr int expansion = 4;
+constexpr int widening = 4;
 constexpr BatchNorm batch_norm{.eps = 1.001e-5, .momentum = 0.01};
 
 int add_norm_and_relu(GraphBuilder& net, const std::string& name, int x) {
@@ -19,9 +19,8 @@ int add_block(GraphBuilder& net, const std::string& name, int x, int width, int 
   const int active = add_norm_and_relu(net, name + "_preact", x);
   int shortcut = x;
   if (project) {
-    shortcut =
-        net.add(name + "_0_conv",
-                Conv2d{.channels = expansion * width, .kernel = 1, .stride = stride}, active);
+    shortcut = net.add(name + "_0_conv",
+                       Conv2d{.channels = widening * width, .kernel = 1, .stride = stride}, active);
   } else if (stride > 1) {
     shortcut = net.add(name + "_0_pool", MaxPool2d{.kernel = 1, .stride = stride}, x);
   }
@@ -31,7 +30,7 @@ int add_block(GraphBuilder& net, const std::string& name, int x, int width, int 
               Conv2d{.channels = width, .kernel = 3, .stride = stride, .padding = 1, .bias = false},
               y);
   y = add_norm_and_relu(net, name + "_2", y);
-  y = net.add(name + "_3_conv", Conv2d{.channels = expansion * width, .kernel = 1}, y);
+  y = net.add(name + "_3_conv", Conv2d{.channels = widening * width, .kernel = 1}, y);
   return net.add(name + "_out", Add{}, shortcut, y);
 }
 

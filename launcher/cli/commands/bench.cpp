@@ -24,7 +24,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view bench_examples =
     R"(  dllaunch bench allreduce                                  two ranks here, 4 B to 64 MiB
   dllaunch bench allreduce --ranks 4 --communicator mpi     the MPI library's own allreduce
   salloc -N 2 --ntasks-per-node 4 dllaunch bench allreduce  the ranks of an allocation
@@ -32,7 +32,7 @@ constexpr std::string_view examples =
   salloc -N 2 dllaunch bench allreduce --project 16,64      predict 16 and 64 nodes
 )";
 
-struct Options {
+struct BenchArguments {
   std::string what;
   std::optional<int> ranks;
   std::string communicator = "auto";
@@ -59,7 +59,7 @@ Result<Ok> check_communicator(const std::string& name) {
 }
 
 /// Checked here for the same reason. fp32 is reduced, so sizes are multiples of 4.
-Result<Ok> check_sizes(const Options& options) {
+Result<Ok> check_sizes(const BenchArguments& options) {
   if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
     return Error{
         ErrorKind::bad_request,
@@ -85,7 +85,7 @@ bool has_allocation(System& system) {
          !system.environment("SLURM_STEP_ID").has_value();
 }
 
-std::vector<std::string> start_here(const Options& options, const std::string& dllaunch,
+std::vector<std::string> start_here(const BenchArguments& options, const std::string& dllaunch,
                                     System& system) {
   const auto ranks = std::to_string(options.ranks.value_or(2));
   if (options.communicator != "mpi" && !system.find_program("mpirun"))
@@ -94,7 +94,8 @@ std::vector<std::string> start_here(const Options& options, const std::string& d
   return {"mpirun", "--np", ranks, "--bind-to", "none", "--oversubscribe", "--"};
 }
 
-Result<std::vector<std::string>> start_in_allocation(const Options& options, System& system) {
+Result<std::vector<std::string>> start_in_allocation(const BenchArguments& options,
+                                                     System& system) {
   const auto facts = observe(system);
   if (!facts) return facts.error();
   const auto mpi = facts->slurm ? mpi_of_trainer(*facts->slurm) : std::nullopt;
@@ -142,7 +143,7 @@ Result<int> become(const std::vector<std::string>& argv, System& system) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], std::strerror(errno)), ""};
 }
 
-Result<int> bench(const Options& options, System& system) {
+Result<int> bench(const BenchArguments& options, System& system) {
   if (options.what != "allreduce") {
     return Error{ErrorKind::bad_request, fmt::format("unknown benchmark '{}'", options.what),
                  "dllaunch bench allreduce"};
@@ -167,8 +168,8 @@ Result<int> bench(const Options& options, System& system) {
   return become(argv, system);
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_bench(CommandOptions& app) {
+  auto options = std::make_shared<BenchArguments>();
   app.add_option("WHAT", options->what, "allreduce")->type_name("allreduce")->required();
   app.add_option("--ranks", options->ranks, "number of ranks [2; in an allocation, its tasks]")
       ->range(1, 1'000'000)
@@ -193,7 +194,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command bench_command;
-const Command bench_command{"bench", "measure how fast ranks exchange gradients", examples,
-                            declare};
+const Command bench_command{"bench", "measure how fast ranks exchange gradients", bench_examples,
+                            declare_bench};
 
 }  // namespace dllaunch

@@ -15,7 +15,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view bind_examples =
     R"(  dllaunch bind                                  one rank per GPU of this machine
   dllaunch bind --ranks 4 --policy spread        four ranks, far from each other
   dllaunch bind --topology node.xml --json       masks for another machine
@@ -25,7 +25,7 @@ constexpr std::string_view examples =
     '$(sed -n $((OMPI_COMM_WORLD_LOCAL_RANK+1))p lines) ./app'
 )";
 
-struct Options {
+struct BindArguments {
   std::string topology;
   int ranks = 0;
   std::string policy = "closest";
@@ -40,7 +40,7 @@ struct Options {
   bool json = false;
 };
 
-Result<PlacementRequest> request_from(const Options& options) {
+Result<PlacementRequest> request_from(const BindArguments& options) {
   auto policy = parse_bind_policy(options.policy);
   if (!policy) return std::move(policy).error();
   if (*policy == BindPolicy::explicit_masks) {
@@ -72,7 +72,7 @@ void show(System& system, const Rendering& made, const Placement& placement, Bin
   for (const auto& note : made.notes) system.log("note: " + note + "\n");
 }
 
-Result<int> show_binding(System& system, const Options& options) {
+Result<int> show_binding(System& system, const BindArguments& options) {
   const auto request = request_from(options);
   if (!request) return request.error();
   const auto format = parse_bind_format(options.format);
@@ -95,8 +95,8 @@ Result<int> show_binding(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_bind(CommandOptions& app) {
+  auto options = std::make_shared<BindArguments>();
   add_topology_option(app, options->topology);
   app.add_option("--ranks", options->ranks,
                  "ranks on the node [one per GPU; without GPUs one per NUMA node]")
@@ -137,6 +137,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command bind_command;
 const Command bind_command{"bind", "the CPUs, GPU and NIC of each rank on a node, and why",
-                           examples, declare};
+                           bind_examples, declare_bind};
 
 }  // namespace dllaunch

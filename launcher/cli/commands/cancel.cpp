@@ -29,21 +29,21 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view cancel_examples =
     R"(  dllaunch cancel resnet50        the newest run of that name: save, then stop
   dllaunch cancel 4711            the run of a Slurm job
   dllaunch cancel 74_3            one task of a job array; the others continue
   dllaunch cancel 4711 --now      without waiting for a checkpoint
 )";
 
-struct Options {
+struct CancelArguments {
   std::string run;
   bool now = false;
   bool json = false;
 };
 
 /// The last words of the command. `run`: its directory, or the task of an array.
-void answer(const Options& options, const std::string& run, std::string_view state,
+void answer(const CancelArguments& options, const std::string& run, std::string_view state,
             const std::string& text, System& system) {
   if (!options.json) return system.print(text);
   const Json document = {{"run", run}, {"state", state}};
@@ -56,7 +56,8 @@ bool lives(pid_t pid) {
 
 /// Signals the dllaunch that owns the ranks, which asks them to save and ends them, as at Ctrl-C. A
 /// second signal skips the save.
-Result<int> cancel_local(const Options& options, const RunState& run_state, System& system) {
+Result<int> cancel_local(const CancelArguments& options, const RunState& run_state,
+                         System& system) {
   const auto& owner = run_state.owner;
   if (!owner || owner->pid <= 0)
     return Error{ErrorKind::unavailable, "nothing records which process runs it", ""};
@@ -89,15 +90,15 @@ Result<int> cancel_local(const Options& options, const RunState& run_state, Syst
 }
 
 /// "74_3" of an array is one task, with a directory of its own.
-std::optional<std::string> task_of(const Options& options, const StoredRun& run) {
+std::optional<std::string> task_of(const CancelArguments& options, const StoredRun& run) {
   const auto underscore = options.run.find('_');
   if (!run.plan.array || job_of_task(options.run).empty() || underscore == std::string::npos)
     return std::nullopt;
   return options.run.substr(underscore + 1);
 }
 
-Result<Outcome> end_job(const Options& options, const StoredRun& run, const JobIdentity& job,
-                        Follower& follower, System& system) {
+Result<Outcome> end_job(const CancelArguments& options, const StoredRun& run,
+                        const JobIdentity& job, Follower& follower, System& system) {
   const SlurmSettings settings{.at_once = options.now, .cancel = true};
   return attach_slurm(run.plan, run.dir, job, follower, system, settings);
 }
@@ -110,7 +111,7 @@ FollowSettings settings_for(const StoredRun& run) {
 }
 
 /// Writes no summary: the array's other tasks and their followers continue.
-Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
+Result<int> cancel_task(const CancelArguments& options, StoredRun run, const std::string& task,
                         System& system) {
   const std::string label = fmt::format("task {} of job {}", task, run.job_id);
   auto job = identity_of(run.plan, run.dir, run.job_id);
@@ -137,7 +138,7 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
   return exit_code::success;
 }
 
-Result<int> cancel_slurm(const Options& options, const StoredRun& run, System& system) {
+Result<int> cancel_slurm(const CancelArguments& options, const StoredRun& run, System& system) {
   Follower follower(system, run.dir, settings_for(run));
   const auto job = identity_of(run.plan, run.dir, run.job_id);
   auto outcome = end_job(options, run, job, follower, system);
@@ -167,7 +168,7 @@ Error which_run(System& system) {
           "dllaunch cancel " + names.front()};
 }
 
-Result<int> cancel_run(const Options& options, System& system) {
+Result<int> cancel_run(const CancelArguments& options, System& system) {
   if (options.run.empty()) return which_run(system);
   auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
@@ -221,8 +222,8 @@ Result<int> cancel_run(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_cancel(CommandOptions& app) {
+  auto options = std::make_shared<CancelArguments>();
   app.add_option("RUN", options->run,
                  "a run directory, a run's or job's name, a job id; it has no default");
   app.add_flag("--now", options->now, "do not wait for a checkpoint");
@@ -233,7 +234,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command cancel_command;
-const Command cancel_command{"cancel", "end a run: save a checkpoint, then stop", examples,
-                             declare};
+const Command cancel_command{"cancel", "end a run: save a checkpoint, then stop", cancel_examples,
+                             declare_cancel};
 
 }  // namespace dllaunch

@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view examples =
+constexpr std::string_view daemon_examples =
     R"(  dllaunch daemon start                          manages your runs, also after you log out
   dllaunch daemon start --listen 127.0.0.1:0     also serves a page, to you alone
   dllaunch daemon start --notify 'mail -s "$3" me < /dev/null'
@@ -39,7 +39,7 @@ constexpr std::string_view examples =
   dllaunch daemon stop
 )";
 
-struct Options {
+struct DaemonArguments {
   std::string what;
   std::string listen;
   bool systemd = false;
@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> unit_environment(System& system
 }
 
 /// Replaces this process by the daemon, which puts itself into the background.
-Result<int> start(Options options, System& system) {
+Result<int> start(DaemonArguments options, System& system) {
   auto& settings = options.settings;
   if (!options.listen.empty()) {
     auto port = parse_listen(options.listen);
@@ -134,7 +134,7 @@ Error elsewhere(const LockHolder& holder, System& system) {
           fmt::format("ssh {}", holder.host)};
 }
 
-Result<int> status(const Options& options, System& system) {
+Result<int> status(const DaemonArguments& options, System& system) {
   auto paths = paths_of(system);
   if (!paths) return std::move(paths).error();
   const auto holder = holder_of(paths->lock());
@@ -182,7 +182,7 @@ Result<int> stop(System& system) {
   return exit_code::success;
 }
 
-Result<int> daemon(const Options& options, System& system) {
+Result<int> daemon(const DaemonArguments& options, System& system) {
   if (options.what == "start") return start(options, system);
   if (options.what == "status") return status(options, system);
   if (options.what == "stop") return stop(system);
@@ -194,8 +194,8 @@ Result<int> daemon(const Options& options, System& system) {
                "dllaunch daemon status"};
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_daemon(CommandOptions& app) {
+  auto options = std::make_shared<DaemonArguments>();
   auto& settings = options->settings;
   app.add_option("WHAT", options->what, "start, status or stop")
       ->type_name("start|status|stop")
@@ -236,7 +236,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command daemon_command;
-const Command daemon_command{"daemon", "look after your runs: start, status, stop", examples,
-                             declare};
+const Command daemon_command{"daemon", "look after your runs: start, status, stop", daemon_examples,
+                             declare_daemon};
 
 }  // namespace dllaunch

@@ -20,14 +20,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view data_examples =
     R"(  dllaunch data get cifar10                      into ./cifar10; resumes if interrupted
   dllaunch data get mnist --to /scratch/mnist
   dllaunch data get cifar100 --from file:///usb  files downloaded elsewhere
   dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to made
 )";
 
-struct Options {
+struct DataArguments {
   std::string what;
   std::string name;
   std::string to;
@@ -38,7 +38,7 @@ struct Options {
   std::optional<int> channels;
 };
 
-Result<int> get(const Options& options, System& system) {
+Result<int> get(const DataArguments& options, System& system) {
   if (options.images || options.size || options.classes || options.channels) {
     return Error{ErrorKind::bad_request,
                  "data get: --images, --size, --classes and --channels are options of data make",
@@ -64,7 +64,7 @@ Result<int> get(const Options& options, System& system) {
 }
 
 /// Replaces this process by the trainer, which generates the images.
-Result<int> make(const Options& options, const System& system) {
+Result<int> make(const DataArguments& options, const System& system) {
   if (!options.from.empty()) {
     return Error{ErrorKind::bad_request, "data make: --from is an option of data get",
                  "dllaunch data make synthetic"};
@@ -93,7 +93,7 @@ Result<int> make(const Options& options, const System& system) {
                ""};
 }
 
-Result<int> data(const Options& options, System& system) {
+Result<int> data(const DataArguments& options, System& system) {
   if (options.what == "get") return get(options, system);
   if (options.what == "make") return make(options, system);
   return Error{ErrorKind::bad_request,
@@ -101,8 +101,8 @@ Result<int> data(const Options& options, System& system) {
                "dllaunch data get cifar10"};
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_data(CommandOptions& app) {
+  auto options = std::make_shared<DataArguments>();
   app.add_option("WHAT", options->what, "get or make")->type_name("get|make")->required();
   app.add_option("NAME", options->name,
                  "get: mnist, fashion-mnist, cifar10 or cifar100; make: synthetic")
@@ -130,6 +130,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command data_command;
-const Command data_command{"data", "fetch a published data set, or make one", examples, declare};
+const Command data_command{"data", "fetch a published data set, or make one", data_examples,
+                           declare_data};
 
 }  // namespace dllaunch

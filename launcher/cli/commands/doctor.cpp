@@ -23,7 +23,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view doctor_examples =
     R"(  dllaunch doctor                                this node, and how this shell is bound;
                                                  in an allocation: every rank of the job
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
@@ -33,7 +33,7 @@ constexpr std::string_view examples =
   dllaunch doctor --json                         for programs; exit code 4 on a failure
 )";
 
-struct Options {
+struct DoctorArguments {
   int pid = 0;
   bool bench = false;
   bool json = false;
@@ -47,7 +47,7 @@ struct Options {
   std::string node;               // a Slurm job; set by examine_allocation() on each node
 };
 
-Result<Report> examine(System& system, const Options& options) {
+Result<Report> examine(System& system, const DoctorArguments& options) {
   if (options.pid > 0) return examine_process(system, options.pid, options.bench);
   const auto allocation = observe_allocation(system);
   if (!allocation) return allocation.error();
@@ -100,7 +100,7 @@ Result<MeasuredLinks> measure_network(System& system, const PreflightRequest& re
   return MeasuredLinks{*std::move(measured), baseline};
 }
 
-Result<int> show_preflight(System& system, const Options& options) {
+Result<int> show_preflight(System& system, const DoctorArguments& options) {
   std::string run_dir;
   if (!options.run_dir.empty()) {
     const auto paths = program_paths(options.run_dir);
@@ -137,7 +137,7 @@ Result<int> show_preflight(System& system, const Options& options) {
   return all_ok(*report) ? exit_code::success : exit_code::found_problems;
 }
 
-Result<int> show(System& system, const Options& options) {
+Result<int> show(System& system, const DoctorArguments& options) {
   if (!options.preflight_node.empty()) {
     const auto answered = answer_preflight(system, options.preflight_node);
     if (!answered) return answered.error();
@@ -163,8 +163,8 @@ Result<int> show(System& system, const Options& options) {
   return worst(*report) == Level::fail ? exit_code::found_problems : exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_doctor(CommandOptions& app) {
+  auto options = std::make_shared<DoctorArguments>();
   app.add_option("--pid", options->pid, "a running process, and the other ranks of its job")
       ->type_name("P")
       ->range(1, 1 << 22);
@@ -196,7 +196,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command doctor_command;
-const Command doctor_command{"doctor", "check where ranks run, and suggest fixes", examples,
-                             declare};
+const Command doctor_command{"doctor", "check where ranks run, and suggest fixes", doctor_examples,
+                             declare_doctor};
 
 }  // namespace dllaunch

@@ -34,7 +34,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view exec_examples =
     R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
   srun dllaunch exec --run-dir DIR -- ./app     follow the plan in DIR; output to DIR/out/
   srun dllaunch exec --framework pytorch -- python3 train.py
@@ -327,7 +327,7 @@ Result<int> exec(const ExecOptions& options, System& system) {
   return become(command, rank->rank, host, other_stderr);
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_exec(CommandOptions& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
@@ -350,6 +350,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command exec_command;
 const Command exec_command{"exec", "run a program as one rank: bind, set its environment, exec",
-                           examples, declare};
+                           exec_examples, declare_exec};
 
 }  // namespace dllaunch

@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view examples =
+constexpr std::string_view info_examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
   dllaunch info --json    the same for a bug report
   dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
@@ -254,14 +254,14 @@ Result<int> show_facts(System& system) {
   return exit_code::success;
 }
 
-struct Options {
+struct InfoArguments {
   bool facts = false;
   std::string cluster = {};
   bool json = false;
 };
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_info(CommandOptions& app) {
+  auto options = std::make_shared<InfoArguments>();
   app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
   app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")
       ->type_name("CLUSTER");
@@ -275,7 +275,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command info_command;
-const Command info_command{"info", "what this build supports, and what it finds here", examples,
-                           declare};
+const Command info_command{"info", "what this build supports, and what it finds here",
+                           info_examples, declare_info};
 
 }  // namespace dllaunch

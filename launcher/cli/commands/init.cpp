@@ -26,13 +26,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view init_examples =
     R"(  dllaunch init --script train.py    train.yaml, for the framework it imports
   dllaunch init --from job.sbatch    job.yaml: its resources and commands
   dllaunch init                      three questions, or a first training
 )";
 
-struct Options {
+struct InitArguments {
   std::string framework;
   std::string script;
   std::string from;
@@ -76,7 +76,7 @@ Result<Ok> write_new_file(const std::string& path, const std::string& text) {
                "is the disk full?"};
 }
 
-Result<int> deliver(System& system, const Options& options, const std::string& from,
+Result<int> deliver(System& system, const InitArguments& options, const std::string& from,
                     const std::string& text, std::string_view next) {
   const std::string path = options.output.empty() ? stem_of(from) + ".yaml" : options.output;
   if (path == "-") {
@@ -107,7 +107,7 @@ std::string framework_that_fits(System& system, const ConvertedScript& converted
   return more ? imported : converted.framework;
 }
 
-Result<int> convert(System& system, const Options& options, const std::string& path) {
+Result<int> convert(System& system, const InitArguments& options, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a script"};
   const Facts facts = facts_here(system);
@@ -148,7 +148,7 @@ std::string no_node_count(const std::string& answer) {
   return counts ? "" : "it is a whole number from 1 on";
 }
 
-Result<int> write_first_job(System& system, const Options& options, bool asks) {
+Result<int> write_first_job(System& system, const InitArguments& options, bool asks) {
   FirstJob wanted{.script = options.script, .framework = options.framework};
   if (!wanted.script.empty()) {
     const auto text = system.read_file(wanted.script);
@@ -176,7 +176,7 @@ Result<int> write_first_job(System& system, const Options& options, bool asks) {
 }
 
 /// Asks on a terminal what no option says.
-Result<int> init(System& system, Options options) {
+Result<int> init(System& system, InitArguments options) {
   if (!options.from.empty()) return convert(system, options, options.from);
   const bool asks = options.script.empty() && options.framework.empty() &&
                     isatty(STDIN_FILENO) != 0 && system.console().terminal_err;
@@ -192,8 +192,8 @@ Result<int> init(System& system, Options options) {
   return write_first_job(system, options, asks);
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_init(CommandOptions& app) {
+  auto options = std::make_shared<InitArguments>();
   app.add_option("--framework", options->framework, "the program's [what it imports]")
       ->type_name("FRAMEWORK")
       ->check(unknown_framework);
@@ -211,7 +211,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command init_command;
-const Command init_command{"init", "write a job file, from a program or an sbatch script", examples,
-                           declare};
+const Command init_command{"init", "write a job file, from a program or an sbatch script",
+                           init_examples, declare_init};
 
 }  // namespace dllaunch

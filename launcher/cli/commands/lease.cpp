@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view lease_examples =
     R"(  DLLAUNCH_GENERATION=$(dllaunch lease RUN) || exit 3
   export DLLAUNCH_GENERATION        in your own script, before it starts the ranks
 )";
@@ -25,7 +25,7 @@ Result<int> lease(const std::string& path, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_lease(CommandOptions& app) {
   auto path = std::make_shared<std::string>();
   app.add_option("DIR", *path, "the run's directory")->required();
   return [path](System& system) { return lease(*path, system); };
@@ -35,6 +35,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command lease_command;
 const Command lease_command{"lease", "take over a run's directory: earlier starts stop writing",
-                            examples, declare};
+                            lease_examples, declare_lease};
 
 }  // namespace dllaunch

@@ -12,13 +12,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view lint_examples =
     R"(  dllaunch lint job.sbatch                       problems with sbatch options and in the job
   dllaunch lint job.sbatch --topology lumi-g     also check its masks against that cluster's nodes
   dllaunch lint job.sbatch --fix | patch job.sbatch
 )";
 
-struct Options {
+struct LintArguments {
   std::string script;
   std::string topology;
   std::string network;
@@ -37,7 +37,7 @@ lint::Surroundings surroundings(System& system, const std::string& script) {
   return around;
 }
 
-Result<int> check_script(System& system, const Options& options) {
+Result<int> check_script(System& system, const LintArguments& options) {
   auto text = system.read_file(options.script);
   if (!text)
     return Error{ErrorKind::bad_request, text.error().what, "give the path of an sbatch script"};
@@ -72,8 +72,8 @@ Result<int> check_script(System& system, const Options& options) {
   return failed ? exit_code::found_problems : exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_lint(CommandOptions& app) {
+  auto options = std::make_shared<LintArguments>();
   app.add_option("SCRIPT.sbatch", options->script, "the script, as passed to sbatch")->required();
   app.add_option("--topology", options->topology,
                  "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
@@ -91,7 +91,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command lint_command;
-const Command lint_command{"lint", "check an sbatch script, and suggest corrections", examples,
-                           declare};
+const Command lint_command{"lint", "check an sbatch script, and suggest corrections", lint_examples,
+                           declare_lint};
 
 }  // namespace dllaunch

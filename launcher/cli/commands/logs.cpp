@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view examples =
+constexpr std::string_view logs_examples =
     R"(  dllaunch logs resnet50            all ranks of its newest run, equal lines once
   dllaunch logs -f 4711             of a Slurm job, until it ends; the exit code is the job's
   dllaunch logs resnet50 --rank 3   one rank, as it wrote it
@@ -41,7 +41,7 @@ constexpr std::string_view examples =
   dllaunch logs 4711_2              one task of a job array
 )";
 
-struct Options {
+struct LogsArguments {
   std::string run;
   bool follow = false;
   std::optional<int> rank;
@@ -56,7 +56,7 @@ struct Selection {
   std::optional<LinePattern> pattern;
 };
 
-Result<Selection> selection_of(const Options& options) {
+Result<Selection> selection_of(const LogsArguments& options) {
   Selection selection;
   if (!options.since.empty()) {
     selection.since_s = moment_in(options.since, unix_seconds());
@@ -87,7 +87,7 @@ std::string task_of(const std::string& folder) {
 /// The output of a run; of an array, one text per task.
 class Output {
  public:
-  Output(const StoredRun& run, const Options& options, Selection selection)
+  Output(const StoredRun& run, const LogsArguments& options, Selection selection)
       : run_(run), options_(options), selection_(std::move(selection)) {
     const auto underscore = options.run.find('_');
     if (run.plan.array && !job_of_task(options.run).empty() && underscore != std::string::npos)
@@ -183,7 +183,7 @@ class Output {
   }
 
   const StoredRun& run_;
-  const Options& options_;
+  const LogsArguments& options_;
   Selection selection_;
   std::string only_task_;
   bool behind_ = false;
@@ -253,7 +253,7 @@ Result<int> tell_end(const std::string& path, System& system) {
 
 /// Says what a run without output waits for or how it ended, with the end of a file that tells
 /// more.
-Result<int> explain_silence(const std::string& path, const Options& options, System& system) {
+Result<int> explain_silence(const std::string& path, const LogsArguments& options, System& system) {
   auto run_state = observe_end(system, path);
   if (!run_state) return std::move(run_state).error();
   const auto& run = run_state->run;
@@ -280,7 +280,7 @@ Result<int> explain_silence(const std::string& path, const Options& options, Sys
   return exit_code::success;
 }
 
-Result<int> show_logs(const Options& options, System& system) {
+Result<int> show_logs(const LogsArguments& options, System& system) {
   auto path = find_run_to_read(system, options.run);
   if (!path) return std::move(path).error();
   auto stored = read_stored_run(system, *path);
@@ -314,8 +314,8 @@ Result<int> show_logs(const Options& options, System& system) {
   return tell_end(*path, system);
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_logs(CommandOptions& app) {
+  auto options = std::make_shared<LogsArguments>();
   app.add_option("RUN", options->run,
                  "a run directory, a run's or job's name, a job id [the newest run]");
   app.add_flag("-f,--follow", options->follow, "continue until the run ends");
@@ -337,6 +337,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command logs_command;
-const Command logs_command{"logs", "the ranks' output, merged", examples, declare};
+const Command logs_command{"logs", "the ranks' output, merged", logs_examples, declare_logs};
 
 }  // namespace dllaunch

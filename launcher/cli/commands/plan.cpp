@@ -19,7 +19,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view plan_examples =
     R"(  dllaunch plan train.yaml                       where each rank runs, and the start command
   dllaunch plan train.yaml --set resources.nodes=4
   dllaunch plan train.yaml --facts lumi.json     for another cluster
@@ -28,7 +28,7 @@ constexpr std::string_view examples =
   dllaunch plan train.yaml --json
 )";
 
-struct Options {
+struct PlanArguments {
   PlanOptions plan;
   FailureQuestion failures;
   bool check = false;
@@ -78,7 +78,7 @@ Result<Shown> shown(System& system, const LaunchPlan& plan, const FailureQuestio
 }
 
 /// The plan, if there is one, and every problem of the job.
-Result<int> show_checked(System& system, const Options& options) {
+Result<int> show_checked(System& system, const PlanArguments& options) {
   const auto checked = check_job(system, options.plan);
   if (!checked) return checked.error();
   const auto& made = checked->plan;
@@ -98,7 +98,7 @@ Result<int> show_checked(System& system, const Options& options) {
 }
 
 /// Of a job with components.
-Result<int> show_modular(System& system, const Options& options, const Job& job) {
+Result<int> show_modular(System& system, const PlanArguments& options, const Job& job) {
   const auto paths = program_paths(new_run_path(job.name));
   if (!paths) return paths.error();
   auto planned = plan_components(system, options.plan, job, *paths, options.check);
@@ -120,7 +120,7 @@ Result<int> no_forecast_of_components() {
                "forecast each component's job file by itself"};
 }
 
-Result<int> show_plan(System& system, const Options& options) {
+Result<int> show_plan(System& system, const PlanArguments& options) {
   if (const auto job = modular_job(system, options.plan.job, options.plan.sets))
     return options.failures.asked() ? no_forecast_of_components()
                                     : show_modular(system, options, *job);
@@ -133,8 +133,8 @@ Result<int> show_plan(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_plan(CommandOptions& app) {
+  auto options = std::make_shared<PlanArguments>();
   app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
   app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE")
@@ -151,7 +151,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command plan_command;
-const Command plan_command{"plan", "show where each rank would run; start nothing", examples,
-                           declare, /*pages=*/true};
+const Command plan_command{"plan", "show where each rank would run; start nothing", plan_examples,
+                           declare_plan, /*pages=*/true};
 
 }  // namespace dllaunch

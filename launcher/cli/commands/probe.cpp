@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view examples =
+constexpr std::string_view probe_examples =
     R"(  dllaunch probe gpu                             one job per node type of partition gpu
   dllaunch probe                                 of every partition
   dllaunch probe gpu --account project_1 --within 60
   dllaunch probe --list                          known node types, and when they were probed
 )";
 
-struct Options {
+struct ProbeArguments {
   std::string partition;
   ProbeOptions probe;
   int within_minutes = 10;
@@ -110,7 +110,7 @@ Result<int> tell(const ProbeOutcome& outcome, bool json, System& system) {
   return outcome.kept.empty() ? exit_code::environment : exit_code::success;
 }
 
-Result<int> probe(const Options& options, System& system) {
+Result<int> probe(const ProbeArguments& options, System& system) {
   if (options.capture) return capture_here(system);
   if (options.list) return list(system, options.json);
   const auto facts = observe(system);
@@ -135,8 +135,8 @@ Result<int> probe(const Options& options, System& system) {
   return tell(outcome, options.json, system);
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_probe(CommandOptions& app) {
+  auto options = std::make_shared<ProbeArguments>();
   app.add_option("PARTITION", options->partition, "the partition [all]");
   app.add_option("--within", options->within_minutes, "how long to wait for the jobs")
       ->type_name("MINUTES")
@@ -156,6 +156,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command probe_command;
 const Command probe_command{"probe", "record each node type for plans, with one small job per type",
-                            examples, declare};
+                            probe_examples, declare_probe};
 
 }  // namespace dllaunch

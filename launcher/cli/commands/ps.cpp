@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view ps_examples =
     R"(  dllaunch ps          queued and running ones, and the last that ended; WHERE
                        is a host list, n[1-2], of Slurm's nodes, or without Slurm
                        the host; for an ended run, where its ranks ran last
@@ -21,7 +21,7 @@ constexpr std::string_view examples =
   dllaunch ps --json   for programs
 )";
 
-struct Options {
+struct PsArguments {
   bool all = false;
   bool json = false;
 };
@@ -32,7 +32,7 @@ int columns_of(const Console& console) {
   return console.terminal_out ? console.columns : unlimited;
 }
 
-Result<int> list_runs(System& system, const Options& options) {
+Result<int> list_runs(System& system, const PsArguments& options) {
   constexpr std::size_t most_that_ended = 20;
   const auto run_states =
       observe_runs(system, options.all ? most_remembered_runs : most_that_ended);
@@ -50,8 +50,8 @@ Result<int> list_runs(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_ps(CommandOptions& app) {
+  auto options = std::make_shared<PsArguments>();
   app.add_flag("--all", options->all, "all ended runs, not only the last 20");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return list_runs(system, *options); };
@@ -60,7 +60,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command ps_command;
-const Command ps_command{"ps", "list your runs: queued, running, ended", examples, declare,
+const Command ps_command{"ps", "list your runs: queued, running, ended", ps_examples, declare_ps,
                          /*pages=*/true};
 
 }  // namespace dllaunch

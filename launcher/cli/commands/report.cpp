@@ -27,7 +27,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view report_examples =
     R"(  dllaunch report resnet50                       its summary, and where its ranks' time went
   dllaunch report resnet50 --timeline            one trace of all ranks, for ui.perfetto.dev
   dllaunch report resnet50 --html                a page: curves, ranks, node, restarts
@@ -35,7 +35,7 @@ constexpr std::string_view examples =
   dllaunch report 4711 --timeline --ranks 0-7,64 -o /tmp/t.json
 )";
 
-struct Options {
+struct ReportArguments {
   std::string run;
   bool timeline = false;
   bool html = false;
@@ -45,7 +45,7 @@ struct Options {
   bool json = false;
 };
 
-Result<int> merge(const Options& options, const std::string& run, System& system) {
+Result<int> merge(const ReportArguments& options, const std::string& run, System& system) {
   std::optional<IdSet> ranks;
   if (!options.ranks.empty()) {
     auto list = parse_id_list(options.ranks);
@@ -69,7 +69,7 @@ Json so_far_of(System& system, const StoredRun& run) {
   return run.summary.is_null() ? cost_so_far(system, observe_run(system, run)) : Json();
 }
 
-Result<int> write_page(const Options& options, StoredRun run, System& system) {
+Result<int> write_page(const ReportArguments& options, StoredRun run, System& system) {
   const bool ours = options.output.empty();
   const std::string output = ours ? run.dir.path + "/report.html" : options.output;
   const std::string job_file = run.dir.job_yaml();
@@ -87,7 +87,8 @@ Result<int> write_page(const Options& options, StoredRun run, System& system) {
   return exit_code::success;
 }
 
-Result<std::optional<FailureForecast>> forecast_if_asked(System& system, const Options& options,
+Result<std::optional<FailureForecast>> forecast_if_asked(System& system,
+                                                         const ReportArguments& options,
                                                          const StoredRun& run,
                                                          const PastRun& past) {
   if (!options.failures.asked()) return std::optional<FailureForecast>();
@@ -105,7 +106,7 @@ Result<std::optional<FailureForecast>> forecast_if_asked(System& system, const O
   return std::optional(*std::move(forecast));
 }
 
-Result<int> report(const Options& options, System& system) {
+Result<int> report(const ReportArguments& options, System& system) {
   if (!options.output.empty() && !options.timeline && !options.html)
     return Error{ErrorKind::bad_request, "-o names the file of --html or --timeline", ""};
   auto path = find_run_to_read(system, options.run);
@@ -146,8 +147,8 @@ Result<int> report(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_report(CommandOptions& app) {
+  auto options = std::make_shared<ReportArguments>();
   app.add_option("RUN", options->run,
                  "a run directory, a run's or job's name, a job id [the newest run]");
   auto* timeline =
@@ -169,7 +170,7 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command report_command;
 const Command report_command{"report", "summarise a run, as a page too; merge its timelines",
-                             examples, declare,
+                             report_examples, declare_report,
                              /*pages=*/true};
 
 }  // namespace dllaunch

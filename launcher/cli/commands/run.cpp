@@ -44,7 +44,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view run_examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
   dllaunch run train                            continue the newest run of that name
   dllaunch run train.yaml --set train.epochs=5  with one key changed
@@ -100,11 +100,10 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
   auto paths = program_paths(run_dir);
   if (!paths || !trains || system.find_program(paths->dltrain)) return paths;
   const auto found = system.find_program("dltrain");
-  if (!found) {
+  if (!found)
     return Error{ErrorKind::unavailable,
                  "the trainer dltrain is neither at " + paths->dltrain + " nor on PATH",
                  "build it (cmake --build --preset release), or put it in the folder of dllaunch"};
-  }
   paths->dltrain = *found;
   return paths;
 }
@@ -463,7 +462,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
   return execute(options, *planned, *run, attached, *lock, system);
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_run(CommandOptions& app) {
   auto options = std::make_shared<RunOptions>();
   app.add_option("JOB.yaml", options->job_file, "the job file; or a run, which continues")
       ->required();
@@ -495,6 +494,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command run_command;
-const Command run_command{"run", "run a job, here or on Slurm, and follow it", examples, declare};
+const Command run_command{"run", "run a job, here or on Slurm, and follow it", run_examples,
+                          declare_run};
 
 }  // namespace dllaunch

@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view script_examples =
     R"(  dllaunch script train.yaml > job.sbatch        look at it, edit it, sbatch it
   dllaunch script train.yaml --facts lumi.json   for another cluster
 )";
@@ -58,7 +58,7 @@ Result<int> print_script(System& system, const PlanOptions& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_script(CommandOptions& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("JOB.yaml", options->job, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
@@ -72,7 +72,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command script_command;
-const Command script_command{"script", "print the sbatch script", examples, declare,
+const Command script_command{"script", "print the sbatch script", script_examples, declare_script,
                              /*pages=*/true};
 
 }  // namespace dllaunch

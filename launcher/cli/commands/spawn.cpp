@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view spawn_examples =
     R"(  dllaunch spawn --np 4 -- dllaunch exec --framework pytorch -- python3 train.py
                                         four ranks on this machine
 )";
@@ -21,7 +21,7 @@ struct SpawnOptions {
   std::vector<std::string> command;
 };
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_spawn(CommandOptions& app) {
   constexpr int most_ranks = 4096;
   auto options = std::make_shared<SpawnOptions>();
   app.add_option("--np", options->ranks, "number of ranks [1]")
@@ -39,6 +39,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command spawn_command;
-const Command spawn_command{"spawn", "start ranks on this machine, without MPI", examples, declare};
+const Command spawn_command{"spawn", "start ranks on this machine, without MPI", spawn_examples,
+                            declare_spawn};
 
 }  // namespace dllaunch

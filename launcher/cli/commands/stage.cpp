@@ -21,7 +21,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view stage_examples =
     R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: the folder for its copies
   coproc srun --overlap --ntasks-per-node=1 \
     dllaunch stage --keep "$DLLAUNCH_STAGE"
@@ -117,7 +117,7 @@ Result<int> stage(const StageOptions& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_stage(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
@@ -153,6 +153,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command stage_command;
 const Command stage_command{"stage", "copy data to each node's own disk before the ranks start",
-                            examples, declare};
+                            stage_examples, declare_stage};
 
 }  // namespace dllaunch

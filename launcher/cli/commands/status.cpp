@@ -24,14 +24,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view status_examples =
     R"(  dllaunch status resnet50          the newest run of that name
   dllaunch status 4711              the run of a Slurm job
   dllaunch status resnet50 --watch  again and again, until it ends
   dllaunch status runs/x --json     for programs
 )";
 
-struct Options {
+struct StatusArguments {
   std::string run;
   bool watch = false;
   bool json = false;
@@ -81,7 +81,7 @@ Result<int> watch(const std::string& path, System& system) {
 }
 
 /// Of a sweep's directory; nullopt: it is none.
-Result<std::optional<int>> show_sweep(const Options& options, System& system) {
+Result<std::optional<int>> show_sweep(const StatusArguments& options, System& system) {
   const auto sweep = stored_sweep(system, options.run);
   if (!sweep) return sweep.error();
   if (!*sweep) return std::optional<int>();
@@ -93,7 +93,7 @@ Result<std::optional<int>> show_sweep(const Options& options, System& system) {
   return std::optional(exit_code::success);
 }
 
-Result<int> show_status(const Options& options, System& system) {
+Result<int> show_status(const StatusArguments& options, System& system) {
   if (!options.run.empty()) {
     const auto shown = show_sweep(options, system);
     if (!shown) return shown.error();
@@ -113,8 +113,8 @@ Result<int> show_status(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_status(CommandOptions& app) {
+  auto options = std::make_shared<StatusArguments>();
   app.add_option("RUN", options->run,
                  "a run's or a sweep's directory, a name, a job id [the newest run]");
   auto* json = app.add_flag("--json", options->json, "one JSON document");
@@ -125,7 +125,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command status_command;
-const Command status_command{"status", "one run: state, progress, logs, how it ended", examples,
-                             declare};
+const Command status_command{"status", "one run: state, progress, logs, how it ended",
+                             status_examples, declare_status};
 
 }  // namespace dllaunch

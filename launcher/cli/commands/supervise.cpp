@@ -22,7 +22,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view supervise_examples =
     R"(  dllaunch supervise --run-dir DIR -- \
     srun -n4 dllaunch exec --run-dir DIR -- ./app
                                         what `dllaunch script` writes into the batch script
@@ -89,7 +89,7 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   return code;
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_supervise(CommandOptions& app) {
   auto options = std::make_shared<SuperviseOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan, logs, supervisor.jsonl")
       ->type_name("DIR")
@@ -121,7 +121,8 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command supervise_command;
-const Command supervise_command{
-    "supervise", "own a job's ranks: restart, requeue or stop when they end", examples, declare};
+const Command supervise_command{"supervise",
+                                "own a job's ranks: restart, requeue or stop when they end",
+                                supervise_examples, declare_supervise};
 
 }  // namespace dllaunch

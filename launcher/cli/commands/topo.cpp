@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view topo_examples =
     R"(  dllaunch topo                                  this machine
   dllaunch topo --json > node.json               to plan for it elsewhere, or for a bug report
   dllaunch topo --xml node.xml                   as hwloc XML, for lstopo
@@ -27,7 +27,7 @@ constexpr std::string_view examples =
   dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"
 )";
 
-struct Options {
+struct TopoArguments {
   std::string topology;
   std::string xml;
   NetworkOptions network;
@@ -46,7 +46,7 @@ Result<int> write_xml(System& system, const std::string& path) {
   return exit_code::success;
 }
 
-Result<int> show_topology(System& system, const Options& options) {
+Result<int> show_topology(System& system, const TopoArguments& options) {
   if (!options.xml.empty()) return write_xml(system, options.xml);
   if (!options.network.file.empty()) {
     auto network = options.network;
@@ -61,8 +61,8 @@ Result<int> show_topology(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_topo(CommandOptions& app) {
+  auto options = std::make_shared<TopoArguments>();
   add_topology_option(app, options->topology);
   app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")
       ->type_name("FILE")
@@ -83,7 +83,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command topo_command;
-const Command topo_command{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes", examples,
-                           declare, /*pages=*/true};
+const Command topo_command{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes",
+                           topo_examples, declare_topo, /*pages=*/true};
 
 }  // namespace dllaunch

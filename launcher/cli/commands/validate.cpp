@@ -18,13 +18,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view validate_examples =
     R"(  dllaunch validate train.yaml                        every error, with its position
   dllaunch validate train.yaml --set train.epochs=5   with one key changed
   dllaunch validate train.yaml --json                 for other programs
 )";
 
-struct Options {
+struct ValidateArguments {
   std::string file;
   std::vector<std::string> sets;
   bool json = false;
@@ -75,7 +75,7 @@ std::string summary(const Job& job) {
                      job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }
 
-Result<int> answer_in_json(System& system, const Options& options) {
+Result<int> answer_in_json(System& system, const ValidateArguments& options) {
   const auto text = system.read_file(options.file);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, ""};
   const auto parsed = parse_job(*text, options.file, options.sets);
@@ -91,7 +91,7 @@ Result<int> answer_in_json(System& system, const Options& options) {
   return parsed.job ? exit_code::success : exit_code::bad_request;
 }
 
-Result<int> validate(System& system, const Options& options) {
+Result<int> validate(System& system, const ValidateArguments& options) {
   if (options.json) return answer_in_json(system, options);
   const auto job = load_any_job(system, options.file, options.sets);
   if (!job) return job.error();
@@ -100,8 +100,8 @@ Result<int> validate(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_validate(CommandOptions& app) {
+  auto options = std::make_shared<ValidateArguments>();
   app.add_option("JOB.yaml", options->file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE")
@@ -114,7 +114,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command validate_command;
-const Command validate_command{"validate", "check a job file, without a cluster", examples,
-                               declare};
+const Command validate_command{"validate", "check a job file, without a cluster", validate_examples,
+                               declare_validate};
 
 }  // namespace dllaunch

@@ -4,7 +4,7 @@
 namespace dllaunch {
 namespace {
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_cifar10(const DatasetOptions& options) {
   static const CifarFamily family{.name = "cifar10",
                                   .folder = "cifar-10-batches-bin",
                                   .label_bytes = 1,
@@ -22,6 +22,6 @@ extern const DatasetEntry cifar10_dataset;
 const DatasetEntry cifar10_dataset{
     "cifar10",
     "photographs in 10 classes, 32x32 RGB, `data_batch_*.bin` and `test_batch.bin` in `path`", true,
-    open};
+    open_cifar10};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 namespace dllaunch {
 namespace {
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_cifar100(const DatasetOptions& options) {
   static const CifarFamily family{
       .name = "cifar100",
       .folder = "cifar-100-binary",
@@ -39,6 +39,6 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 extern const DatasetEntry cifar100_dataset;
 const DatasetEntry cifar100_dataset{
     "cifar100", "photographs in 100 classes, 32x32 RGB, `train.bin` and `test.bin` in `path`", true,
-    open};
+    open_cifar100};
 
 }  // namespace dllaunch

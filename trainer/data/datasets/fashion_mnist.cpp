@@ -4,7 +4,7 @@
 namespace dllaunch {
 namespace {
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_fashion_mnist(const DatasetOptions& options) {
   static const IdxFamily family{
       .default_path = "/usr/share/datasets/fashion-mnist",
       .hint =
@@ -20,6 +20,6 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 extern const DatasetEntry fashion_mnist_dataset;
 const DatasetEntry fashion_mnist_dataset{
     "fashion-mnist", "clothes, 28x28 grey, from the Debian package dataset-fashion-mnist or `path`",
-    true, open};
+    true, open_fashion_mnist};
 
 }  // namespace dllaunch

@@ -228,7 +228,7 @@ void ImageFolder::resize(const JpegImage& image, std::span<std::uint8_t> pixels)
   }
 }
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_image_folder(const DatasetOptions& options) {
   const fs::path folder = options.path;
   const std::string hint =
       "name the folder of train/CLASS/*.jpg and val/CLASS/*.jpg in train.dataset.path";
@@ -269,7 +269,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry image_folder_dataset;
 const DatasetEntry image_folder_dataset{
-    "image-folder", "JPEG files in `path`: train/CLASS/*.jpg and val/CLASS/*.jpg", true, open,
-    "channels"};
+    "image-folder", "JPEG files in `path`: train/CLASS/*.jpg and val/CLASS/*.jpg", true,
+    open_image_folder, "channels"};
 
 }  // namespace dllaunch

@@ -4,7 +4,7 @@
 namespace dllaunch {
 namespace {
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_mnist(const DatasetOptions& options) {
   static const IdxFamily family{
       .default_path = "/usr/share/datasets/mnist",
       .hint = "fetch it with `dllaunch data get mnist`, then name its folder in train.dataset.path",
@@ -16,6 +16,6 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry mnist_dataset;
 const DatasetEntry mnist_dataset{"mnist", "handwritten digits, 28x28 grey, IDX files in `path`",
-                                 true, open};
+                                 true, open_mnist};
 
 }  // namespace dllaunch

@@ -202,7 +202,7 @@ Result<Ok> check_labels(const NpySplit& split, int classes) {
   return with_skip_hint(beyond_the_classes(split, beyond - labels.begin(), classes));
 }
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_npy(const DatasetOptions& options) {
   const fs::path folder = options.path;
   const std::string hint =
       "name the folder of train_images.npy, train_labels.npy, val_images.npy and val_labels.npy in "
@@ -245,6 +245,6 @@ extern const DatasetEntry npy_dataset;
 const DatasetEntry npy_dataset{"npy",
                                "numpy arrays in `path`: train_images.npy (bytes or float32, may "
                                "exceed memory), train_labels.npy, and the same with val_",
-                               true, open, "classes layout"};
+                               true, open_npy, "classes layout"};
 
 }  // namespace dllaunch

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error wrong(const fs::path& file, const std::string& what, std::string hint = "") {
+Error wrong_target(const fs::path& file, const std::string& what, std::string hint = "") {
   return {ErrorKind::bad_request, file.string() + ": " + what, std::move(hint)};
 }
 
@@ -77,13 +77,14 @@ Result<Ok> NpyTargets::read(std::int64_t index, std::span<float> row) const {
   for (std::size_t k = 0; k < row.size(); ++k) {
     row[k] = number_at(std::span(bytes).subspan(k * item, item), file.header.kind);
     if (!std::isfinite(row[k])) {
-      return wrong(
+      return wrong_target(
           file.file.path(),
           fmt::format("number {} of image {} is not finite in single precision", k, index));
     }
     if (kind == TargetKind::class_set && row[k] != 0 && row[k] != 1) {
-      return wrong(file.file.path(),
-                   fmt::format("class {} of image {} is neither 0 nor 1: {}", k, index, row[k]));
+      return wrong_target(
+          file.file.path(),
+          fmt::format("class {} of image {} is neither 0 nor 1: {}", k, index, row[k]));
     }
   }
   return Ok{};
@@ -96,16 +97,16 @@ Result<NpyTargets> open_npy_targets(const fs::path& path, std::uint64_t images) 
   const auto& shape = header.shape;
   const bool real = header.kind == 'f';
   if ((shape.size() != 1 && shape.size() != 2) || shape[0] != images) {
-    return wrong(path, fmt::format("labels have shape ({}), there are {} images",
-                                   fmt::join(shape, ", "), images));
+    return wrong_target(path, fmt::format("labels have shape ({}), there are {} images",
+                                          fmt::join(shape, ", "), images));
   }
   if (real && header.item_bytes < sizeof(float)) {
-    return wrong(path, fmt::format("labels are of type f{}", header.item_bytes),
-                 "save .astype('float32')");
+    return wrong_target(path, fmt::format("labels are of type f{}", header.item_bytes),
+                        "save .astype('float32')");
   }
   constexpr std::uint64_t widest = 1 << 20;
   if (shape.size() == 2 && (shape[1] < 1 || shape[1] > widest)) {
-    return wrong(path, fmt::format("labels have shape ({})", fmt::join(shape, ", ")));
+    return wrong_target(path, fmt::format("labels have shape ({})", fmt::join(shape, ", ")));
   }
   const bool table = shape.size() == 2;
   const int width = table ? static_cast<int>(shape[1]) : 1;

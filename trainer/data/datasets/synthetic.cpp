@@ -116,7 +116,7 @@ class Synthetic : public Dataset {
   std::uint64_t noise_key_;
 };
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_synthetic(const DatasetOptions& options) {
   if (options.sequence) {
     SyntheticTokensOptions tokens{.sequence = *options.sequence, .seed = options.seed};
     tokens.vocabulary = options.classes.value_or(tokens.vocabulary);
@@ -132,6 +132,6 @@ extern const DatasetEntry synthetic_dataset;
 const DatasetEntry synthetic_dataset{"synthetic",
                                      "generated, learnable images of any number and size, or "
                                      "sequences of tokens; no files",
-                                     false, open, "images classes channels sequence"};
+                                     false, open_synthetic, "images classes channels sequence"};
 
 }  // namespace dllaunch

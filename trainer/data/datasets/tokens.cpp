@@ -134,7 +134,7 @@ class Tokens : public Dataset {
   std::vector<std::string> no_names_;
 };
 
-Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_tokens(const DatasetOptions& options) {
   auto files = find_token_files(options.path);
   if (!files) return std::move(files).error();
   allow_open_files(files->train.size() + files->validation.size());
@@ -154,6 +154,6 @@ extern const DatasetEntry tokens_dataset;
 const DatasetEntry tokens_dataset{"tokens",
                                   "token ids in `path`, uint16 *.bin shards as llm.c and nanoGPT "
                                   "write them; may exceed memory",
-                                  true, open, "classes sequence"};
+                                  true, open_tokens, "classes sequence"};
 
 }  // namespace dllaunch

@@ -24,13 +24,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view stacks_examples =
     R"(  dllaunch stacks resnet50          where the ranks of a run are, and who is late
   dllaunch stacks 4711 --watch      again and again, until it ends
   dllaunch stacks runs/x --json     for programs
 )";
 
-struct Options {
+struct StacksArguments {
   std::string run;
   bool watch = false;
   bool json = false;
@@ -90,7 +90,7 @@ Result<std::optional<StackReport>> look(System& system, const std::string& path,
 }
 
 /// Looks at the ranks as the supervisor knows them, without asking Slurm's controller.
-Result<int> keep(const Options& options, System& system) {
+Result<int> keep(const StacksArguments& options, System& system) {
   RunningRanks ranks{.run_dir = options.run, .job = options.job, .group = options.group};
   auto hosts = expand_hosts(options.hosts);
   if (!hosts) return std::move(hosts).error();
@@ -104,7 +104,7 @@ Result<int> keep(const Options& options, System& system) {
   return exit_code::success;
 }
 
-Result<int> show_stacks(const Options& options, System& system) {
+Result<int> show_stacks(const StacksArguments& options, System& system) {
   if (!options.keep.empty()) return keep(options, system);
   if (!options.node.empty()) {
     const auto node = stacks_here(system, options.node, options.most_frames);
@@ -125,8 +125,8 @@ Result<int> show_stacks(const Options& options, System& system) {
   }
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_stacks(CommandOptions& app) {
+  auto options = std::make_shared<StacksArguments>();
   app.add_option("RUN", options->run, "a run's directory, a name, a job id [the newest run]");
   auto* json = app.add_flag("--json", options->json, "one JSON document");
   app.add_flag("-w,--watch", options->watch, "again every 10 s, until the run ends")
@@ -144,7 +144,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command stacks_command;
-const Command stacks_command{"stacks", "where each rank is, and who holds up the others", examples,
-                             declare, /*pages=*/true};
+const Command stacks_command{"stacks", "where each rank is, and who holds up the others",
+                             stacks_examples, declare_stacks, /*pages=*/true};
 
 }  // namespace dllaunch

@@ -23,14 +23,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view compare_examples =
     R"(  dllaunch compare resnet-a resnet-b           figures, and what differs
   dllaunch compare runs/* --html               a page with all curves: compare.html
   dllaunch compare a b --accuracy 0.75 --json  how soon each had that accuracy
   dllaunch compare scaling-old scaling-new     two studies, by their directories
 )";
 
-struct Options {
+struct CompareArguments {
   std::vector<std::string> runs;
   double loss = std::numeric_limits<double>::quiet_NaN();
   double accuracy = std::numeric_limits<double>::quiet_NaN();
@@ -43,7 +43,7 @@ std::optional<double> given(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-Result<Comparison> read_all(const Options& options, System& system) {
+Result<Comparison> read_all(const CompareArguments& options, System& system) {
   if (options.runs.size() < 2 || options.runs.size() > most_compared)
     return Error{
         ErrorKind::bad_request,
@@ -73,7 +73,8 @@ Result<Comparison> read_all(const Options& options, System& system) {
                       {.loss = given(options.loss), .accuracy = given(options.accuracy)});
 }
 
-Result<int> write_page(const Options& options, const Comparison& comparison, System& system) {
+Result<int> write_page(const CompareArguments& options, const Comparison& comparison,
+                       System& system) {
   std::error_code ignored;
   const auto path = options.output.empty() ? "compare.html" : options.output;
   const auto output = std::filesystem::absolute(path, ignored).string();
@@ -93,7 +94,7 @@ Result<int> write_page(const Options& options, const Comparison& comparison, Sys
   return exit_code::success;
 }
 
-Result<int> compare(const Options& options, System& system) {
+Result<int> compare(const CompareArguments& options, System& system) {
   if (!options.output.empty() && !options.html)
     return Error{ErrorKind::bad_request, "-o names the file of --html", ""};
   const auto comparison = read_all(options, system);
@@ -109,8 +110,8 @@ Result<int> compare(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_compare(CommandOptions& app) {
+  auto options = std::make_shared<CompareArguments>();
   app.add_option("RUN", options->runs,
                  "two or more: run directories, names of runs or jobs, job ids, directories of "
                  "studies and sweeps")
@@ -128,7 +129,8 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command compare_command;
-const Command compare_command{"compare", "runs side by side, and what differs", examples, declare,
+const Command compare_command{"compare", "runs side by side, and what differs", compare_examples,
+                              declare_compare,
                               /*pages=*/true};
 
 }  // namespace dllaunch

@@ -24,7 +24,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view study_examples =
     R"(  dllaunch study train.yaml --ranks 1,2,4,8            the same work on 1 to 8 ranks
   dllaunch study train.yaml --nodes 1,2,4 --repeats 3  with the extent of three repeats
   dllaunch study train.yaml --ranks 1,2,4 --weak       the same work on every rank
@@ -32,7 +32,7 @@ constexpr std::string_view examples =
   dllaunch study train.yaml --ranks 1,2 --dry-run      the runs, and nothing else
 )";
 
-struct Options {
+struct StudyArguments {
   std::string job;
   std::vector<std::string> sets;
   std::string ranks;
@@ -61,7 +61,7 @@ Result<std::vector<int>> numbers_in(const char* option, const std::string& text)
   return numbers;
 }
 
-Result<StudyRequest> request_of(const Options& options) {
+Result<StudyRequest> request_of(const StudyArguments& options) {
   StudyRequest request{.job_file = options.job,
                        .sets = options.sets,
                        .repeats = options.repeats,
@@ -149,7 +149,7 @@ Json dry_run_json(const PreparedStudy& prepared) {
   return {{"runs", runs}, {"one_job", prepared.shared.has_value()}, {"at_most", most}};
 }
 
-Result<int> study(const Options& options, System& system) {
+Result<int> study(const StudyArguments& options, System& system) {
   auto request = request_of(options);
   if (!request) return std::move(request).error();
   if (options.dir.empty()) {
@@ -192,8 +192,8 @@ Result<int> study(const Options& options, System& system) {
   return whole ? exit_code::success : exit_code::job_failed;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_study(CommandOptions& app) {
+  auto options = std::make_shared<StudyArguments>();
   app.add_option("JOB.yaml", options->job, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE");
@@ -228,6 +228,6 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command study_command;
-const Command study_command{"study", "measure how a job scales", examples, declare};
+const Command study_command{"study", "measure how a job scales", study_examples, declare_study};
 
 }  // namespace dllaunch

@@ -18,14 +18,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view sweep_examples =
     R"(  dllaunch sweep train.yaml                          what sweep: in the job file says
   dllaunch sweep train.yaml --set sweep.trials=64    with one key changed
   dllaunch sweep train.yaml --run-dir runs/a         continue a sweep, or one with more trials
   dllaunch status runs/a                             its trials, the best first
 )";
 
-struct Options {
+struct SweepArguments {
   std::string job;
   std::vector<std::string> sets;
   bool local = false;
@@ -34,7 +34,7 @@ struct Options {
   bool json = false;
 };
 
-Result<int> sweep(const Options& options, System& system) {
+Result<int> sweep(const SweepArguments& options, System& system) {
   SweepRequest request{.job_file = options.job,
                        .sets = options.sets,
                        .local = options.local,
@@ -72,8 +72,8 @@ Result<int> sweep(const Options& options, System& system) {
   return best_of(prepared->sweep) != nullptr ? exit_code::success : exit_code::job_failed;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_sweep(CommandOptions& app) {
+  auto options = std::make_shared<SweepArguments>();
   app.add_option("JOB.yaml", options->job, "the job file, with a block sweep:")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE");
@@ -90,6 +90,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command sweep_command;
-const Command sweep_command{"sweep", "try values of a job's parameters", examples, declare};
+const Command sweep_command{"sweep", "try values of a job's parameters", sweep_examples,
+                            declare_sweep};
 
 }  // namespace dllaunch

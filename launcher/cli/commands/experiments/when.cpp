@@ -11,26 +11,26 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view when_examples =
     R"(  dllaunch when train.yaml                            which shape of it finishes first
   dllaunch when train.yaml --set resources.time=4:00:00  if it took four hours
   dllaunch run train.yaml --soonest                   submits the first of the list
 )";
 
-struct Options {
+struct WhenArguments {
   SoonestRequest request;
   bool json = false;
 };
 
-Result<int> when(const Options& options, System& system) {
+Result<int> when(const WhenArguments& options, System& system) {
   const auto found = find_soonest(system, options.request);
   if (!found) return found.error();
   system.print(options.json ? json_text(to_json(*found)) : render_soonest(*found));
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_when(CommandOptions& app) {
+  auto options = std::make_shared<WhenArguments>();
   app.add_option("JOB.yaml", options->request.job_file, "the job file")->required();
   app.add_option("--set", options->request.sets, "change one key of the job file; may be repeated")
       ->type_name("KEY.PATH=VALUE")
@@ -43,7 +43,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command when_command;
-const Command when_command{"when", "when shapes of a job would start and finish", examples,
-                           declare};
+const Command when_command{"when", "when shapes of a job would start and finish", when_examples,
+                           declare_when};
 
 }  // namespace dllaunch

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Candidates = std::vector<Candidate>;
 
-constexpr std::string_view examples =
+constexpr std::string_view completion_examples =
     R"(  source <(dllaunch completion bash)     in ~/.bashrc
   source <(dllaunch completion zsh)      in ~/.zshrc, after compinit
   dllaunch completion fish | source      in ~/.config/fish/config.fish
@@ -54,7 +54,7 @@ Candidates runs(System& system, std::string_view word) {
   return names;
 }
 
-Candidates clusters(System& system) {
+Candidates cluster_names(System& system) {
   Candidates found;
   for (const ProfileText& profile : profile_texts(system))
     found.push_back({profile.name, "cluster profile"});
@@ -122,12 +122,12 @@ Candidates words_of_key(std::initializer_list<std::string_view> path) {
 
 Candidates values_of(System& system, std::string_view type, std::string_view word) {
   if (type == "RUN") return runs(system, word);
-  if (type == "X" || type == "CLUSTER") return clusters(system);
+  if (type == "X" || type == "CLUSTER") return cluster_names(system);
   if (type == "JOB.yaml") return job_files(word);
   if (type == "KEY.PATH=VALUE") {
     constexpr std::string_view key = "cluster=";
     if (!word.starts_with(key)) return job_keys(word);
-    Candidates found = clusters(system);
+    Candidates found = cluster_names(system);
     for (Candidate& cluster : found) cluster.word.insert(0, key);
     return found;
   }
@@ -152,13 +152,13 @@ Candidates values_of(System& system, std::string_view type, std::string_view wor
   return found;
 }
 
-struct Options {
+struct CompletionArguments {
   std::string shell;
   std::vector<std::string> words;
   bool candidates = false;
 };
 
-Result<int> print_completion(System& system, const Options& options) {
+Result<int> print_completion(System& system, const CompletionArguments& options) {
   if (options.candidates) {
     std::vector<std::string> words = {options.shell};
     words.insert(words.end(), options.words.begin(), options.words.end());
@@ -177,8 +177,8 @@ Result<int> print_completion(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_completion(CommandOptions& app) {
+  auto options = std::make_shared<CompletionArguments>();
   app.add_option("SHELL", options->shell, "bash, zsh or fish")
       ->type_name("bash|zsh|fish")
       ->required();
@@ -191,7 +191,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command completion_command;
-const Command completion_command{"completion", "print a shell's completion script", examples,
-                                 declare};
+const Command completion_command{"completion", "print a shell's completion script",
+                                 completion_examples, declare_completion};
 
 }  // namespace dllaunch

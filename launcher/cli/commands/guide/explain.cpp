@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view explain_examples =
     R"(  dllaunch explain 3             an exit code
   dllaunch explain mask-overlap  what `dllaunch lint` printed in brackets
   dllaunch explain A01           a finding of `dllaunch doctor`
@@ -66,7 +66,7 @@ Result<int> explain(System& system, const std::string& id) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_explain(CommandOptions& app) {
   auto id = std::make_shared<std::string>();
   app.add_option("ID", *id, "an exit code, an id in brackets, or the end of a run [all]");
   return [id](System& system) { return explain(system, *id); };
@@ -75,7 +75,8 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command explain_command;
-const Command explain_command{"explain", "explain an exit code or another id", examples, declare,
+const Command explain_command{"explain", "explain an exit code or another id", explain_examples,
+                              declare_explain,
                               /*pages=*/true};
 
 }  // namespace dllaunch

@@ -15,14 +15,14 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view help_examples =
     R"(  dllaunch help                    commands and topics
   dllaunch help run                one command
   dllaunch help binding            a topic
   dllaunch help run --man | man -l -
 )";
 
-struct Options {
+struct HelpArguments {
   std::string word;
   bool man = false;
 };
@@ -54,7 +54,7 @@ std::string program_man_page() {
   return text;
 }
 
-Result<std::string> text_of(const Options& options) {
+Result<std::string> text_of(const HelpArguments& options) {
   if (options.word.empty())
     return options.man ? program_man_page()
                        : render_help(command_groups()) + "\n" + render_topics();
@@ -69,8 +69,8 @@ Result<std::string> text_of(const Options& options) {
   return unknown_word(options.word);
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_help(CommandOptions& app) {
+  auto options = std::make_shared<HelpArguments>();
   app.add_option("WORD", options->word, "a command or a topic");
   app.add_flag("--man", options->man, "as a man page: of WORD, or of dllaunch");
   return [options](System& system) -> Result<int> {
@@ -84,7 +84,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command help_command;
-const Command help_command{"help", "explain a command or a topic", examples, declare,
+const Command help_command{"help", "explain a command or a topic", help_examples, declare_help,
                            /*pages=*/true};
 
 }  // namespace dllaunch

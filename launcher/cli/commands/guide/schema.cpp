@@ -10,12 +10,12 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view schema_examples =
     R"(  dllaunch schema > job.schema.json     JSON Schema 2020-12, for an editor's YAML support
   dllaunch schema --markdown            the same as Markdown: docs/reference/job-file.md
 )";
 
-CommandBody declare(CommandOptions& app) {
+CommandBody declare_schema(CommandOptions& app) {
   auto markdown = std::make_shared<bool>(false);
   app.add_flag("--markdown", *markdown, "a page for people");
   return [markdown](System& system) -> Result<int> {
@@ -27,7 +27,7 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command schema_command;
-const Command schema_command{"schema", "every key of a job file, as a JSON Schema", examples,
-                             declare, /*pages=*/true};
+const Command schema_command{"schema", "every key of a job file, as a JSON Schema", schema_examples,
+                             declare_schema, /*pages=*/true};
 
 }  // namespace dllaunch

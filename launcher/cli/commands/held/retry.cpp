@@ -28,13 +28,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view retry_examples =
     R"(  dllaunch retry train                              with the script as it is now
   dllaunch retry 4711 --set train.optimizer.lr=0.01  and with one key changed
   dllaunch retry train --set 'run=[python3, train.py, --lr, "0.01"]'
 )";
 
-struct Options {
+struct RetryArguments {
   std::string run;
   std::vector<std::string> sets;
 };
@@ -75,7 +75,7 @@ Error beyond(const std::vector<std::string>& changes, std::string_view why, cons
 }
 
 /// The run's job file, with the changes.
-Result<Job> changed_job(const Options& options, const StoredRun& run, std::string& changes,
+Result<Job> changed_job(const RetryArguments& options, const StoredRun& run, std::string& changes,
                         System& system) {
   auto job = load_job(system, run.dir.job_yaml(), options.sets);
   if (!job || options.sets.empty()) return job;
@@ -110,8 +110,8 @@ Result<Json> changed_plan(const LaunchPlan& plan, const StoredRun& run, std::int
   return document;
 }
 
-Result<RetryOrder> make_order(const Options& options, const StoredRun& run, std::int64_t token,
-                              System& system) {
+Result<RetryOrder> make_order(const RetryArguments& options, const StoredRun& run,
+                              std::int64_t token, System& system) {
   RetryOrder order{.by = fmt::format("process {} on {}", getpid(), system.host_name())};
   const auto job = changed_job(options, run, order.changes, system);
   if (!job) return job.error();
@@ -156,7 +156,7 @@ Result<Ok> wait_for_start(const RunDir& run, std::int64_t token) {
                "dllaunch status " + run.path};
 }
 
-Result<int> retry(const Options& options, System& system) {
+Result<int> retry(const RetryArguments& options, System& system) {
   const auto path = find_run(system, options.run);
   if (!path) return path.error();
   auto stored = read_stored_run(system, *path);
@@ -181,8 +181,8 @@ Result<int> retry(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_retry(CommandOptions& app) {
+  auto options = std::make_shared<RetryArguments>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
   app.add_option("--set", options->sets,
@@ -197,6 +197,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command retry_command;
 const Command retry_command{"retry", "after an error: start the ranks again in the held allocation",
-                            examples, declare};
+                            retry_examples, declare_retry};
 
 }  // namespace dllaunch

@@ -19,19 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view examples =
+constexpr std::string_view build_mpi_module_examples =
     R"(  module load openmpi && dllaunch build-mpi-module    for the MPI that is loaded
   dllaunch build-mpi-module --compiler mpicc_abi      for every MPI with the standard ABI
   dllaunch build-mpi-module --compiler cc             Cray: the wrapper of the PrgEnv modules
   dllaunch info                                       says which MPI the module fits
 )";
 
-struct Options {
+struct BuildMpiModuleArguments {
   std::string compiler = {};
   std::string output = {};
 };
 
-Result<std::string> choose_compiler(const Options& options, System& system) {
+Result<std::string> choose_compiler(const BuildMpiModuleArguments& options, System& system) {
   if (!options.compiler.empty()) return options.compiler;
   if (system.find_program("mpicc")) return std::string("mpicc");
   // Elsewhere cc knows no MPI.
@@ -40,7 +40,7 @@ Result<std::string> choose_compiler(const Options& options, System& system) {
                "load an MPI (module load openmpi), or name its compiler: --compiler PATH"};
 }
 
-Result<std::string> choose_output(const Options& options, System& system) {
+Result<std::string> choose_output(const BuildMpiModuleArguments& options, System& system) {
   if (!options.output.empty()) return fs::absolute(options.output).string();
   auto own = own_mpi_module([&](const std::string& name) { return system.environment(name); });
   if (!own.empty()) return own;
@@ -82,7 +82,7 @@ Result<Json> make(const std::string& compiler, const std::string& output, System
                fmt::format("cannot write {}: {}", output, problem.message()), "--output FILE"};
 }
 
-Result<int> build(const Options& options, System& system) {
+Result<int> build(const BuildMpiModuleArguments& options, System& system) {
   const auto compiler = choose_compiler(options, system);
   if (!compiler) return compiler.error();
   const auto output = choose_output(options, system);
@@ -108,8 +108,8 @@ Result<int> build(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_build_mpi_module(CommandOptions& app) {
+  auto options = std::make_shared<BuildMpiModuleArguments>();
   app.add_option("--compiler", options->compiler,
                  "the C compiler of an MPI [mpicc; cc where Cray's modules are loaded]")
       ->type_name("PROGRAM");
@@ -122,7 +122,8 @@ CommandBody declare(CommandOptions& app) {
 }  // namespace
 
 extern const Command build_mpi_module_command;
-const Command build_mpi_module_command{
-    "build-mpi-module", "compile dltrain's MPI module for this machine", examples, declare};
+const Command build_mpi_module_command{"build-mpi-module",
+                                       "compile dltrain's MPI module for this machine",
+                                       build_mpi_module_examples, declare_build_mpi_module};
 
 }  // namespace dllaunch

@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-Result<Network> network_here(System& system) {
+Result<Network> own_network_of(System& system) {
   auto network = slurm_network(system);
   if (!network.leaf_of.empty() || !network.warnings.empty()) return network;
   const auto facts = find_facts(system, {});
@@ -30,7 +30,7 @@ Result<Network> network_here(System& system) {
 }  // namespace
 
 Result<Network> network_of(System& system, const std::string& file) {
-  if (file == own_network) return network_here(system);
+  if (file == own_network) return own_network_of(system);
   const auto text = system.read_file(file);
   if (!text) return text.error();
   return read_network(*text, file);

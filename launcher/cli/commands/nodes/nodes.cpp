@@ -17,21 +17,21 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view examples =
+constexpr std::string_view nodes_examples =
     R"(  dllaunch nodes             nodes to avoid and to watch, with the reason, then good ones
   dllaunch nodes n[3-4]      these alone
   dllaunch nodes --all       every good node too
   dllaunch nodes --json      for programs
 )";
 
-struct Options {
+struct NodesArguments {
   std::vector<std::string> nodes;
   std::string book;
   bool all = false;
   bool json = false;
 };
 
-Result<NodeBook> book_to_read(System& system, const Options& options) {
+Result<NodeBook> book_to_read(System& system, const NodesArguments& options) {
   if (!options.book.empty()) return NodeBook{options.book, /*own=*/false};
   const auto book = find_node_book(system, site_node_book(system));
   if (book) return *book;
@@ -39,7 +39,7 @@ Result<NodeBook> book_to_read(System& system, const Options& options) {
                "unset it, or name a file with --book FILE"};
 }
 
-Result<int> show_nodes(System& system, const Options& options) {
+Result<int> show_nodes(System& system, const NodesArguments& options) {
   const auto book = book_to_read(system, options);
   if (!book) return book.error();
   const auto read = read_node_book(*book);
@@ -74,8 +74,8 @@ Result<int> show_nodes(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CommandOptions& app) {
-  auto options = std::make_shared<Options>();
+CommandBody declare_nodes(CommandOptions& app) {
+  auto options = std::make_shared<NodesArguments>();
   app.add_option("NODE", options->nodes, "only these nodes, or host lists");
   app.add_option("--book", options->book,
                  "the file [DLLAUNCH_NODE_BOOK, the cluster profile's node_book, else your own]")
@@ -89,6 +89,6 @@ CommandBody declare(CommandOptions& app) {
 
 extern const Command nodes_command;
 const Command nodes_command{"nodes", "what your runs saw of each node, and which to avoid",
-                            examples, declare, /*pages=*/true};
+                            nodes_examples, declare_nodes, /*pages=*/true};
 
 }  // namespace dllaunch
