@@ -1,5 +1,8 @@
 # One static library per room; docs/rooms.txt lists the rooms that each may include and link.
 
+set(DLLAUNCH_HOT -O3)
+set(DLLAUNCH_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
+
 set(rooms_table ${CMAKE_CURRENT_LIST_DIR}/../docs/rooms.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rooms_table})
 # A row is "ROOM  description" and indented lines with the rooms it may include.
@@ -16,12 +19,13 @@ foreach(row IN LISTS rows)
   endif()
 endforeach()
 
-# dllaunch_room(ROOM [SOURCES a.cpp ...] [LINK libraries ...] [HOT] [APART b.cpp ...])
+# dllaunch_room(ROOM [SOURCES a.cpp ...] [LINK libraries ...] [HOT | COLD] [APART b.cpp ...])
 # The library dllaunch::ROOM (/ becomes _) of ROOM's folder. Header-only without SOURCES.
 # HOT: compiled with -O3, for hot loops; elsewhere -O3 costs a third of the compile time for nothing.
+# COLD, and all of a folder that sets DLLAUNCH_COLD_FOLDER: compiled with -O1, for what runs once or waits.
 # APART: sources that define the same names: each is a unit of its own.
 function(dllaunch_room room)
-  cmake_parse_arguments(ARG "HOT" "" "APART;SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "HOT;COLD" "" "APART;SOURCES;LINK" ${ARGN})
   if(NOT room IN_LIST DLLAUNCH_ROOMS)
     message(FATAL_ERROR "docs/rooms.txt has no row for ${room}")
   endif()
@@ -44,12 +48,16 @@ function(dllaunch_room room)
   list(TRANSFORM ARG_APART PREPEND ${PROJECT_SOURCE_DIR}/${room}/ REGEX "^[a-z]")
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   dllaunch_library(${name} SOURCES ${ARG_APART} ${ARG_SOURCES} LINK ${linked} ${ARG_LINK})
-  if(ARG_HOT)
-    target_compile_options(dllaunch_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
-  else()
-    target_compile_options(dllaunch_${name} PRIVATE ${DLLAUNCH_PCH_WARNINGS})
-    dllaunch_precompile(dllaunch_${name} "${DLLAUNCH_ROOM_PCH}")
+  set(degree rooms)
+  if(ARG_COLD OR DLLAUNCH_COLD_FOLDER)
+    target_compile_options(dllaunch_${name} PRIVATE ${DLLAUNCH_COLD})
+    set(degree cold)
+  elseif(ARG_HOT AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(dllaunch_${name} PRIVATE ${DLLAUNCH_HOT})
+    set(degree hot)
   endif()
+  target_compile_options(dllaunch_${name} PRIVATE ${DLLAUNCH_PCH_WARNINGS})
+  dllaunch_precompile(dllaunch_${name} dllaunch_${degree}_pch)
 endfunction()
 
 # dllaunch_rooms(NAME FOLDER [EXCEPT folders ...]): dllaunch::NAME links every room below FOLDER.

@@ -37,7 +37,7 @@ function(dllaunch_models)
   set(names ${ARG_UNPARSED_ARGUMENTS})
   dllaunch_table(table FUNCTION models TYPE ModelEntry HEADER trainer/models/models.hpp SUFFIX model NAMES ${names})
   list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/models SOURCES ${names} ${ARG_SHARED} ${table})
+  dllaunch_room(trainer/models COLD SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
 # dllaunch_datasets(mnist synthetic SHARED files): trainer/data/datasets/NAME.cpp must define NAME_dataset.
@@ -70,6 +70,5 @@ function(dllaunch_backend_table)
   dllaunch_table(table FUNCTION backends TYPE BackendEntry HEADER trainer/backends/table/backends.hpp
     SUFFIX backend NAMES ${names})
   list(TRANSFORM names PREPEND dllaunch::trainer_backends_)
-  set(DLLAUNCH_ROOM_PCH "")  # what links oneDNN is compiled with OpenMP
   dllaunch_room(trainer/backends/table SOURCES ${table} LINK ${names})
 endfunction()
