@@ -8,16 +8,15 @@ option(DLLAUNCH_UNITY "compile up to ten sources of a room as one unit" ON)
 # Not for users, who cannot mend what is warned of; warnings are a twentieth of a unit's compile time.
 add_library(dllaunch_warnings INTERFACE)
 add_library(dllaunch::warnings ALIAS dllaunch_warnings)
-if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT DLLAUNCH_WERROR)
-  target_compile_options(dllaunch_warnings INTERFACE -w)
-else()
+target_compile_options(dllaunch_warnings INTERFACE
+  $<$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR DLLAUNCH_WERROR)
   target_compile_options(dllaunch_warnings INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion $<$<BOOL:${DLLAUNCH_WERROR}>:-Werror>
     # g++ 12 warns of overlapping copies when it inlines `"text" + std::string` (GCC bug 105651).
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
     # Files of one unit do not see each other's names elsewhere, so what they shadow and export there says nothing.
-    $<IF:$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<CXX_COMPILER_ID:GNU>>,-Wshadow=local,-Wshadow>
-    $<$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-subobject-linkage>)
+    $<IF:$<AND:$<BOOL:${DLLAUNCH_UNITY}>,$<CXX_COMPILER_ID:GNU>>,-Wshadow=local,-Wshadow>)
 endif()
 
 # dllaunch_library(NAME SOURCES a.cpp ... [LINK targets ...])

@@ -18,23 +18,14 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class SlurmFaults : public testing::Test {
+class SlurmFaults : public OnTestCluster {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "2", "--cpus", "2", "--user", "alice", "--odd-node", "n2:cpus=1,feature=big",
-        // A step that uses more memory than its job asked for is ended by Slurm itself.
-        "--conf", "JobAcctGatherParams=OverMemoryKill", "--conf",
-        "SelectTypeParameters=CR_Core_Memory"});
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + name());
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+    start_cluster({"--nodes", "2", "--cpus", "2", "--user", "alice", "--odd-node",
+                   "n2:cpus=1,feature=big",
+                   // A step that uses more memory than its job asked for is ended by Slurm itself.
+                   "--conf", "JobAcctGatherParams=OverMemoryKill", "--conf",
+                   "SelectTypeParameters=CR_Core_Memory"});
   }
   void TearDown() override {
     if (!work_) return;
@@ -44,9 +35,6 @@ class SlurmFaults : public testing::Test {
     EXPECT_TRUE(happens_within(30s, [&] { return queue().empty(); })) << queue();
   }
 
-  static std::string name() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
   static std::string queue() { return cluster_->on_head({"squeue", "--noheader"}); }
 
   std::vector<std::string> args(const std::string& command, std::vector<std::string> sets = {}) {
@@ -105,12 +93,7 @@ class SlurmFaults : public testing::Test {
     EXPECT_EQ(refused.exit_code, 3) << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("Slurm is configured here, but"));
   }
-
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
 };
-
-std::unique_ptr<TestCluster> SlurmFaults::cluster_;
 
 constexpr const char* is_running = "running on n";
 

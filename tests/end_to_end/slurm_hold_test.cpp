@@ -20,22 +20,9 @@ fi
 echo "$WORD" > "${0%/*}/done-$RANK"
 )";
 
-class SlurmHold : public testing::Test {
+class SlurmHold : public OnTestCluster {
  protected:
-  static void SetUpTestSuite() {
-    cluster_ =
-        std::make_unique<TestCluster>(std::vector<std::string>{"--nodes", "2", "--cpus", "2"});
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    const auto* name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + name);
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
-  }
+  static void SetUpTestSuite() { start_cluster({"--nodes", "2", "--cpus", "2"}); }
   void TearDown() override {
     if (!work_) return;
     cluster_->on_head({"scancel", "--user=root"});
@@ -72,11 +59,7 @@ class SlurmHold : public testing::Test {
   std::string journal() const { return work_->text_of("run/supervisor.jsonl"); }
 
   static constexpr const char* hold_ = R"("next":"hold")";
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
 };
-
-std::unique_ptr<TestCluster> SlurmHold::cluster_;
 
 TEST_F(SlurmHold, IsFixedAndGoesOn) {
   start_and_fail("00:05:00");

@@ -25,22 +25,13 @@ using testing::HasSubstr;
 const std::string source = DLLAUNCH_SOURCE_DIR;
 const std::string examples = source + "/examples";
 
-class SlurmNetwork : public testing::Test {
+class SlurmNetwork : public OnTestCluster {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "4", "--cpus", "8", "--task-plugin", "none", "--share", source, "--topology",
-        "SwitchName=left Nodes=n[1,3]", "--topology", "SwitchName=right Nodes=n[2,4]", "--topology",
-        "SwitchName=top Switches=left,right"});
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    const auto& test = *testing::UnitTest::GetInstance()->current_test_info();
-    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + test.name());
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+    start_cluster({"--nodes", "4", "--cpus", "8", "--task-plugin", "none", "--share", source,
+                   "--topology", "SwitchName=left Nodes=n[1,3]", "--topology",
+                   "SwitchName=right Nodes=n[2,4]", "--topology",
+                   "SwitchName=top Switches=left,right"});
   }
 
   /// The lines of all ranks in the order of ranks.
@@ -65,11 +56,7 @@ class SlurmNetwork : public testing::Test {
     }
     return "";
   }
-
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
 };
-std::unique_ptr<TestCluster> SlurmNetwork::cluster_;
 
 // What a program may compute its rank, or rank 0's host, from.
 TEST_F(SlurmNetwork, EveryVariableFollowsTheOrder) {

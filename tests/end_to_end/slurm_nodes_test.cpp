@@ -43,25 +43,15 @@ runtime: {transport: tcp, stall_seconds: 30, stall_abort_seconds: 60}
 recovery: {grace_seconds: 10, avoid: auto}
 )";
 
-class SlurmNodes : public testing::Test {
+class SlurmNodes : public OnTestCluster {
  protected:
-  static void SetUpTestSuite() {
-    cluster_ =
-        std::make_unique<TestCluster>(std::vector<std::string>{"--nodes", "3", "--cpus", "2"});
-  }
-  static void TearDownTestSuite() { cluster_.reset(); }
+  static void SetUpTestSuite() { start_cluster({"--nodes", "3", "--cpus", "2"}); }
 
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    const auto* name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + name);
+  void arrange() override {
     book_ = {work_->path() + "/nodes.jsonl", /*own=*/false};
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"},
-                          {"XDG_CACHE_HOME", work_->path() + "/cache"},
-                          {"XDG_STATE_HOME", work_->path() + "/state"},
-                          {node_book_variable, book_.path}};
+    work_->environment.insert(
+        work_->environment.end(),
+        {{"XDG_STATE_HOME", work_->path() + "/state"}, {node_book_variable, book_.path}});
   }
   void TearDown() override {
     if (!work_) return;
@@ -104,12 +94,8 @@ class SlurmNodes : public testing::Test {
     });
   }
 
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
   NodeBook book_;
 };
-
-std::unique_ptr<TestCluster> SlurmNodes::cluster_;
 
 TEST_F(SlurmNodes, ASlowNodeIsAvoidedByTheSecondRun) {
   slow_down("n2");

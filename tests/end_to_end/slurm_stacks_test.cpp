@@ -119,22 +119,15 @@ for step in range(8):
 const std::string outside = "is outside the collective in which the others wait; 3 others wait in ";
 
 /// As an ordinary user, to whom no process of others is readable.
-class SlurmStacks : public testing::Test {
+class SlurmStacks : public OnTestCluster {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(
-        std::vector<std::string>{"--nodes", "2", "--cpus", "2", "--user", "alice"});
+    start_cluster({"--nodes", "2", "--cpus", "2", "--user", "alice"});
   }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+  void arrange() override {
     if (std::system("/usr/bin/python3 -c ''") != 0) GTEST_SKIP() << "no /usr/bin/python3";
-    work_ = std::make_unique<Workplace>(
-        cluster_->share() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::permissions(work_->path(), fs::perms::all);
     work_->before = cluster_->login("alice");
-    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
   }
 
   /// Four ranks of a Python program on two nodes.
@@ -181,12 +174,7 @@ class SlurmStacks : public testing::Test {
     terminal.environment = work_->environment;
     return terminal.run(argv);
   }
-
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
 };
-
-std::unique_ptr<TestCluster> SlurmStacks::cluster_;
 
 TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
   start(hang, 5, "runtime: {stall_seconds: 1, stall_abort_seconds: 10}\n");

@@ -16,21 +16,13 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-class SlurmStage : public testing::Test {
+class SlurmStage : public OnTestCluster {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "2", "--cpus", "2", "--user", "alice", "--user", "mallory"});
+    start_cluster({"--nodes", "2", "--cpus", "2", "--user", "alice", "--user", "mallory"});
   }
-  static void TearDownTestSuite() { cluster_.reset(); }
 
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    work_ = std::make_unique<Workplace>(
-        cluster_->share() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name());
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  void arrange() override {
     fs::create_directories(work_->path() + "/data/sub dir");
     std::ofstream(work_->path() + "/data/sub dir/file") << "from the directory\n";
     std::system(("tar -C '" + work_->path() + "' -czf '" + work_->path() +
@@ -64,12 +56,7 @@ class SlurmStage : public testing::Test {
   static bool nothing_stays() {
     return happens_within(20s, [] { return on_nodes().empty(); });
   }
-
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
 };
-
-std::unique_ptr<TestCluster> SlurmStage::cluster_;
 
 constexpr const char* both = "stage: [data, packed.tar.gz]\n";
 

@@ -16,25 +16,17 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class SlurmSoonest : public testing::Test {
+class SlurmSoonest : public OnTestCluster {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "4", "--cpus", "1", "--user", "alice", "--conf", "PrivateData=jobs",
-        "--partition", "batch MaxTime=120", "--partition", "short MaxTime=20"});
+    start_cluster({"--nodes", "4", "--cpus", "1", "--user", "alice", "--conf", "PrivateData=jobs",
+                   "--partition", "batch MaxTime=120", "--partition", "short MaxTime=20"});
   }
-  static void TearDownTestSuite() { cluster_.reset(); }
 
-  void SetUp() override {
-    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
-    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
-    work_ = std::make_unique<Workplace>(
-        cluster_->share() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name());
-    work_->before = cluster_->login();
-    work_->environment = {{"TERM", "dumb"},
-                          {"XDG_CACHE_HOME", work_->path() + "/cache"},
-                          {"XDG_STATE_HOME", work_->path() + "/state"},
-                          {"SLURM_TIME_FORMAT", "relative"}};
+  void arrange() override {
+    work_->environment.insert(
+        work_->environment.end(),
+        {{"XDG_STATE_HOME", work_->path() + "/state"}, {"SLURM_TIME_FORMAT", "relative"}});
     job_ = work_->file("job.yaml",
                        "name: soon\n"
                        "resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 30}\n"
@@ -67,12 +59,8 @@ class SlurmSoonest : public testing::Test {
     });
   }
 
-  static std::unique_ptr<TestCluster> cluster_;
-  std::unique_ptr<Workplace> work_;
   std::string job_;
 };
-
-std::unique_ptr<TestCluster> SlurmSoonest::cluster_;
 
 TEST_F(SlurmSoonest, AnIdleClusterTakesAllNodesAndTheEstimateIsKept) {
   const auto found = when();

@@ -70,4 +70,15 @@ bool TestCluster::tell(const std::string& command, const std::vector<std::string
   return output && output->exit_code == 0;
 }
 
+void OnTestCluster::SetUp() {
+  if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+  ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  work_ = std::make_unique<Workplace>(cluster_->share() + "/" + test->name());
+  work_->before = cluster_->login();
+  // What its user has probed elsewhere is not this cluster's.
+  work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  arrange();
+}
+
 }  // namespace dllaunch

@@ -1,8 +1,12 @@
 // One real Slurm for a whole suite: tests/cluster, started once, ended at the end.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/os/posix_system.hpp"
@@ -41,6 +45,25 @@ class TestCluster {
   TemporaryFolder folder_;
   std::string why_not_;
   bool cannot_run_here_ = false;
+};
+
+/// A suite on one cluster, which its SetUpTestSuite() starts. Each test has a folder of its own on
+/// the share, and calls dllaunch from the login node.
+class OnTestCluster : public testing::Test {
+ protected:
+  static void start_cluster(std::vector<std::string> options) {
+    cluster_ = std::make_unique<TestCluster>(std::move(options));
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
+  /// Skips the test where no cluster can run.
+  void SetUp() final;
+  /// What else a test needs beforehand.
+  virtual void arrange() {}
+
+  /// Of the suite that runs.
+  inline static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
 };
 
 }  // namespace dllaunch
