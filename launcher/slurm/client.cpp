@@ -51,12 +51,13 @@ bool is_silence(System& system, const Error& error, std::string_view program) {
 }
 
 /// `state`: as sinfo shows it. What follows the word says that the node is waking up, asleep,
-/// planned or about to be booted, except that it does not respond ("*") or is going down ("!").
+/// planned or about to be booted, except that it does not respond ("*"), is going down ("!") or has
+/// a reservation for maintenance ("$").
 bool starts_jobs(std::string_view state, bool reserved) {
   constexpr std::array<std::string_view, 5> good = {"idle", "allocated", "mixed", "completing",
                                                     "planned"};
   constexpr std::array<std::string_view, 2> ours = {"reserved", "maint"};
-  state = state.substr(0, state.find_last_not_of("~#%-+$@^") + 1);
+  state = state.substr(0, state.find_last_not_of(reserved ? "~#%-+@^$" : "~#%-+@^") + 1);
   return std::ranges::find(good, state) != good.end() ||
          (reserved && std::ranges::find(ours, state) != ours.end());
 }

@@ -163,7 +163,7 @@ TEST(BookRates, TheRangeHoldsWhatItSays) {
       for (int k = 0; k < failures; ++k) seen.push_back(failed("n1", 1, 100 - k));
       const auto rates = rates_of_book(seen, "", now);
       // Without a failure the bound holds.
-      ASSERT_EQ(rates.has_value(), failures > 0);
+      ASSERT_EQ(static_cast<bool>(rates), failures > 0);
       const auto [low_s, high_s] = rates ? mtbf_range(*rates) : MtbfRange{0, 2 * truth_s};
       held += low_s < truth_s && truth_s < high_s ? 1 : 0;
     }

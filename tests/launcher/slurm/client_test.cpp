@@ -87,12 +87,12 @@ TEST(SlurmClient, NodesThatSleepOrArePlannedCanStartJobs) {
   FakeSystem system;
   auto& answer = system.answers["sinfo --noheader --Node --partition=a,b --format=%N %T"];
   for (const std::string state : {"idle~", "idle#", "mixed-", "allocated+", "allocated-", "idle%",
-                                  "idle$", "mixed@", "idle^", "idle~-", "completing"}) {
+                                  "mixed@", "idle^", "idle~-", "completing"}) {
     answer = {0, "n1 " + state + "\nn1 " + state + "\n", ""};
     EXPECT_EQ(usable_nodes(system, "a,b", ""), std::vector<std::string>{"n1"}) << state;
   }
   for (const std::string state : {"idle*", "idle!", "mixed~*", "draining@", "down~", "reserved",
-                                  "maint", "reboot^", "~", "idles", "idle~x"}) {
+                                  "maint", "reboot^", "mixed$", "~", "idles", "idle~x"}) {
     answer = {0, "n1 " + state + "\n", ""};
     EXPECT_TRUE(usable_nodes(system, "a,b", "").empty()) << state;
   }
@@ -102,16 +102,16 @@ TEST(SlurmClient, NodesThatSleepOrArePlannedCanStartJobs) {
 TEST(SlurmClient, NodesOfAReservationThatCanStartJobs) {
   FakeSystem system;
   system.answers["sinfo --noheader --Node --partition=a --format=%N %T"] = {
-      0, "n1 reserved\nn2 allocated\nn3 maint\nn4 drained\nn5 idle\nn6 idle\n", ""};
+      0, "n1 reserved\nn2 allocated\nn3 maint\nn4 drained\nn5 idle\nn6 mixed$\n", ""};
   EXPECT_TRUE(usable_nodes(system, "a", "ours").empty()) << "no answer";
   system.answers["scontrol --oneliner show reservation"] = {
       0,
       "ReservationName=ours Nodes=n[1-4] NodeCnt=4\nReservationName=theirs Nodes=n[5-6]\n"
-      "ReservationName=more Nodes=n[4-5]\n",
+      "ReservationName=more Nodes=n[4-6]\n",
       ""};
   EXPECT_EQ(usable_nodes(system, "a", "ours"), (std::vector<std::string>{"n1", "n2", "n3"}));
   EXPECT_EQ(usable_nodes(system, "a", "ours,more"),
-            (std::vector<std::string>{"n1", "n2", "n3", "n5"}));
+            (std::vector<std::string>{"n1", "n2", "n3", "n5", "n6"}));
   EXPECT_TRUE(usable_nodes(system, "a", "gone").empty());
 }
 
