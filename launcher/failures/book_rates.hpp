@@ -6,7 +6,8 @@
 //
 // A rate from k failures in T node-hours is uncertain: seen from the data alone it is
 // gamma-distributed with shape k and mean k / T, whose coefficient of variation is 1 / sqrt(k).
-// Nodes that fail together are one observation. Nothing is known of repairs.
+// Nodes that fail together are one observation, whatever jobs had them. A group is what one job
+// lost together, since jobs of the book's width are hit by it. Nothing is known of repairs.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ namespace dllaunch {
 
 /// `cluster`: Slurm's name; empty: the only one of the book. `now`: Unix seconds. What is older
 /// than the book remembers, or than its oldest use, is left out. bad_request: several clusters, or
-/// not this one. unsatisfiable: no node failed, or no run is in it.
+/// not this one; a cluster is one on which ranks ran. unsatisfiable: no node failed, or no run is
+/// in it.
 Result<FailureRates> rates_of_book(const std::vector<NodeSighting>& seen,
                                    const std::string& cluster, double now);
 

@@ -92,10 +92,15 @@ FailureGroups group_failures(std::vector<double> moments) {
 }
 
 MtbfRange mtbf_range(const FailureRates& rates) {
+  if (!(rates.uncertain > 0)) return {rates.node_mtbf_s, rates.node_mtbf_s};
   constexpr double z = 1.2816;  // of the normal distribution, 10 % on each side
-  const double part = rates.uncertain * rates.uncertain / 9;
-  const auto factor = [&](double side) { return std::pow(1 - part + side * std::sqrt(part), 3); };
-  return {rates.node_mtbf_s / factor(z), rates.node_mtbf_s / factor(-z)};
+  const auto quantile = [](double shape, double side) {
+    const double part = 1 / (9 * shape);
+    return shape * std::pow(1 - part + side * std::sqrt(part), 3);
+  };
+  const double seen = 1 / (rates.uncertain * rates.uncertain);
+  return {rates.node_mtbf_s * seen / quantile(seen + 1, z),
+          rates.node_mtbf_s * seen / quantile(seen, -z)};
 }
 
 Result<FailureRates> fit_failure_rates(const NodeOutages& seen, std::string source) {

@@ -44,8 +44,10 @@ struct FailureGroups {
 };
 FailureGroups group_failures(std::vector<double> moments);
 
-/// Between what a node's time between failures lies in 8 of 10 cases, if its rate is uncertain:
-/// quantiles of the gamma distribution, by Wilson and Hilferty 1931.
+/// Between what a node's time between failures lies in at least 8 of 10 cases, if its rate is
+/// uncertain: Garwood's interval of a rate of which k events were seen in a given time (1936), the
+/// quantiles 0.1 of the gamma distribution of shape k and 0.9 of that of shape k + 1, by Wilson and
+/// Hilferty 1931.
 struct MtbfRange {
   double low_s = 0;
   double high_s = 0;

@@ -177,10 +177,12 @@ std::string render_forecast(const FailureForecast& forecast, double now_s) {
   text += fmt::format("{}  a node fails every {}, one of the job's every {}\n",
                       source_lines(forecast.rates.source), time_span(forecast.rates.node_mtbf_s),
                       time_span(forecast.mtbf_s));
-  if (const auto& rates = forecast.rates; rates.uncertain > 0) {
+  // Of fewer than 30 groups.
+  constexpr double few = 1.0 / 30;
+  if (const auto& rates = forecast.rates; rates.uncertain * rates.uncertain > few) {
     const auto [low_s, high_s] = mtbf_range(rates);
-    text += fmt::format("  by so few failures every {} to {}, in 8 of 10 cases\n", time_span(low_s),
-                        time_span(high_s));
+    text += fmt::format("  with so few failures it may be every {} to {} (8 of 10 cases)\n",
+                        time_span(low_s), time_span(high_s));
   }
   text += "\n";
   text += table(forecast, now_s);

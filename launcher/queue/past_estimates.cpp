@@ -103,7 +103,7 @@ std::string words_of(const EstimatesWorth& worth) {
            "has started";
   return fmt::format(
       "start estimates here were off by a median of {} over {}, at most by {}; {} started earlier "
-      "than estimated, {} later; the list is not corrected for that",
+      "than estimated, {} later; start times above are not corrected for this",
       minutes(worth.median_off_s), counted(worth.runs, "run"), minutes(worth.worst_off_s),
       worth.earlier, worth.later);
 }

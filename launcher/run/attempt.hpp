@@ -46,6 +46,7 @@ struct Attempt {
   bool new_checkpoint = false;     // since the start of the attempt
   bool idle = false;               // hung: silent, and ignored the request to save
   bool enough_nodes = false;       // lost_node: the allocation has enough nodes without it
+  bool asks = false;               // corrupted: the next start is to find out whose numbers it is
   int nodes = 0;                   // of the ranks; 0: as planned
 };
 

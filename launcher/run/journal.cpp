@@ -86,6 +86,7 @@ void visit_fields(Field& field, Attempt& ended) {
   field("new_checkpoint", ended.new_checkpoint);
   field.unless_empty("idle", ended.idle);
   field.unless_empty("enough_nodes", ended.enough_nodes);
+  field.unless_empty("asks", ended.asks);
   if (Field::reads || ended.dead.rank >= 0) field("rank", within(ended.dead.rank, -1, most_number));
   field.unless_empty("host", ended.dead.host);
   field.unless_empty("signal", within(ended.dead.signal, -1, most_number));

@@ -32,6 +32,7 @@ constexpr EventField ended_fields[] = {
      "true: the ranks hung and ignored the request to save; absent otherwise, as are all "
      "that follow"},
     {"enough_nodes", "true: the job has enough nodes without the lost one"},
+    {"asks", "true: the next start finds out whose numbers were wrong"},
     {"rank", "the rank that died first"},
     {"host", "its host"},
     {"signal", "that killed it"},

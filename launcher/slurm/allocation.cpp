@@ -9,6 +9,7 @@
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
+#include "support/counted.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -65,6 +66,16 @@ std::optional<std::int64_t> own_group(System& system) {
   const auto leader = system.environment("SLURM_JOB_ID_HET_GROUP_0");
   if (leader && leader != system.environment("SLURM_JOB_ID")) return std::nullopt;
   return number_in(system.environment(het_group_variable));
+}
+
+/// A host list.
+std::string hosts_without(const std::string& list, const std::string& others) {
+  auto hosts = expand_hosts(list);
+  const auto out = expand_hosts(others);
+  if (!hosts || !out) return "";
+  std::erase_if(
+      *hosts, [&](const std::string& host) { return std::ranges::find(*out, host) != out->end(); });
+  return compress_host_set(*std::move(hosts));
 }
 
 }  // namespace
@@ -162,17 +173,27 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const 
   // Slurm is ending this job meanwhile: TERM to each process, KILL half a minute later.
   constexpr int tries = 40;
   constexpr std::chrono::milliseconds pause(250);
+  // So this is asked once, and not for long.
+  constexpr std::chrono::seconds patience(2);
+  std::optional<std::vector<std::string>> usable;
   Error error{ErrorKind::unavailable, fmt::format("job {} is unknown: no answer", name), ""};
   for (int i = 0; i < tries; ++i) {
     if (i > 0) std::this_thread::sleep_for(pause);
     // Nodes excluded before.
     const auto record = ask_of_job(system, allocation, limit);
     if (!record) continue;
-    const auto partition = system.environment("SLURM_JOB_PARTITION").value_or("");
-    const auto usable = usable_nodes(system, partition, limit);
-    const auto all = nodes_to_exclude(wanted, record->excluded, usable);
+    if (!usable) usable = usable_nodes(system, record->partition, record->reservation, patience);
+    const auto all = nodes_to_exclude(wanted, record->excluded, *usable);
     auto done = set_excluded_nodes(system, name, all, limit);
-    if (done) return done;
+    if (done) {
+      const auto still_in = hosts_without(wanted.fresh, all);
+      if (!still_in.empty())
+        system.log(
+            fmt::format("dllaunch: {} not left out: the job needs {}, and no others can "
+                        "start it\n",
+                        still_in, counted(wanted.needed, "node")));
+      return done;
+    }
     error = std::move(done).error();
   }
   return error;

@@ -50,6 +50,18 @@ bool is_silence(System& system, const Error& error, std::string_view program) {
          (error.kind == ErrorKind::unavailable && system.find_program(program));
 }
 
+/// `state`: as sinfo shows it. What follows the word says that the node is waking up, asleep,
+/// planned or about to be booted, except that it does not respond ("*"), is going down ("!") or has
+/// a reservation for maintenance ("$").
+bool starts_jobs(std::string_view state, bool reserved) {
+  constexpr std::array<std::string_view, 5> good = {"idle", "allocated", "mixed", "completing",
+                                                    "planned"};
+  constexpr std::array<std::string_view, 2> ours = {"reserved", "maint"};
+  state = state.substr(0, state.find_last_not_of(reserved ? "~#%-+@^$" : "~#%-+@^") + 1);
+  return std::ranges::find(good, state) != good.end() ||
+         (reserved && std::ranges::find(ours, state) != ours.end());
+}
+
 Result<Ok> tell(System& system, const Argv& argv, seconds limit) {
   auto output = system.run(argv, limit);
   if (!output) return std::move(output).error();
@@ -265,22 +277,26 @@ Result<Ok> set_excluded_nodes(System& system, const std::string& id, const std::
 }
 
 std::vector<std::string> usable_nodes(System& system, const std::string& partitions,
-                                      seconds limit) {
+                                      const std::string& reserved, seconds limit) {
   if (partitions.empty()) return {};
   const auto text =
       ask(system, {"sinfo", "--noheader", "--Node", "--partition=" + partitions, "--format=%N %T"},
           limit);
   if (!text) return {};
-  constexpr std::array<std::string_view, 5> good = {"idle", "allocated", "mixed", "completing",
-                                                    "planned"};
-  std::vector<std::string> nodes;
+  std::set<std::string> nodes;
   for (const auto line : split_lines(*text)) {
-    // One that does not respond has a star.
     const auto space = line.find(' ');
     const auto state = trimmed(line.substr(std::min(space, line.size())));
-    if (std::ranges::find(good, state) != good.end()) nodes.emplace_back(line.substr(0, space));
+    if (starts_jobs(state, !reserved.empty())) nodes.emplace(line.substr(0, space));
   }
-  return nodes;
+  if (reserved.empty()) return {nodes.begin(), nodes.end()};
+  const auto all = reservations(system, limit);
+  std::vector<std::string> ours;
+  for (const auto name : split_at(reserved, ','))
+    for (const auto& one : all.value_or(std::vector<Reservation>()))
+      for (const auto& host : one.hosts)
+        if (one.name == name && nodes.erase(host) > 0) ours.push_back(host);
+  return ours;
 }
 
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,
@@ -321,8 +337,8 @@ std::string topology_text(System& system) {
   return text ? *std::move(text) : std::string();
 }
 
-std::optional<std::vector<Reservation>> reservations(System& system) {
-  const auto text = ask(system, {"scontrol", "--oneliner", "show", "reservation"}, short_limit);
+std::optional<std::vector<Reservation>> reservations(System& system, seconds limit) {
+  const auto text = ask(system, {"scontrol", "--oneliner", "show", "reservation"}, limit);
   if (!text) return std::nullopt;
   return parse_slurm_reservations(*text);
 }

@@ -67,8 +67,10 @@ Result<CommandOutput> run_requeue(System& system, const std::string& id);
 Result<Ok> set_excluded_nodes(System& system, const std::string& id, const std::string& hosts,
                               std::chrono::seconds limit = slurm_limit);
 
-/// The nodes of the partitions ("a,b") that can start jobs; empty: no answer.
+/// The nodes of the partitions ("a,b") that can start jobs, each once; of these the ones of the
+/// reservations ("r,s") if there are any. Empty: no answer.
 std::vector<std::string> usable_nodes(System& system, const std::string& partitions,
+                                      const std::string& reservations,
                                       std::chrono::seconds limit = slurm_limit);
 
 /// The nodes of a host list; none if it is empty. nullopt: no answer.
@@ -94,7 +96,8 @@ bool has_pyxis(System& system);
 /// `scontrol show topology`; empty: none is configured, or no answer.
 std::string topology_text(System& system);
 /// nullopt: no answer.
-std::optional<std::vector<Reservation>> reservations(System& system);
+std::optional<std::vector<Reservation>> reservations(
+    System& system, std::chrono::seconds limit = std::chrono::seconds(10));
 /// The user's associations; nullopt: no answer.
 std::optional<std::vector<Association>> associations(System& system, const std::string& user);
 /// Empty if unknown.

@@ -224,6 +224,8 @@ SlurmJob job_of(const Record& record) {
   job.exit_code = count_of(code[0], 0, 0);
   if (code.size() > 1) job.signal = count_of(code[1], 0, 0);
   job.restarts = count_of(record.get("Restarts"), 0, 0);
+  job.partition = text_or_empty(record.get("Partition"));
+  job.reservation = text_or_empty(record.get("Reservation"));
   job.nodes = text_or_empty(record.get("NodeList"));
   job.excluded = text_or_empty(record.get("ExcNodeList"));
   job.batch_host = text_or_empty(record.get("BatchHost"));

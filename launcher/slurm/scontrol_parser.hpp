@@ -87,10 +87,12 @@ struct SlurmJob {
   int exit_code = 0;
   int signal = 0;
   int restarts = 0;
-  std::string nodes;       // a host list
-  std::string excluded;    // ExcNodeList, another
-  std::string batch_host;  // empty while pending
-  std::string start;       // as QueuedJob::start
+  std::string partition;    // "a,b": one of these
+  std::string reservation;  // likewise
+  std::string nodes;        // a host list
+  std::string excluded;     // ExcNodeList, another
+  std::string batch_host;   // empty while pending
+  std::string start;        // as QueuedJob::start
   std::string submit;
   std::string end;         // the time limit, while the job runs
   std::string output;      // StdOut

@@ -76,6 +76,7 @@ std::vector<JournalCorruption> look_for_corruptions(const RunDir& run, const Job
   attempt.detail = found.back().line;
   attempt.dead.rank = found.back().rank;
   attempt.dead.host = found.back().host;
+  attempt.asks = found.back().how == "pending";
   return found;
 }
 

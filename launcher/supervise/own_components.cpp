@@ -23,6 +23,7 @@
 #include "launcher/slurm/requeue.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/storage.hpp"
+#include "launcher/supervise/supervised_run.hpp"
 
 namespace dllaunch {
 namespace {
@@ -94,9 +95,8 @@ JobAllocation of_component(System& system, JobAllocation leader, const std::stri
 }
 
 /// After all components have ended, or their time to save is over: it ends the whole job.
-Result<Ok> requeue_whole(System& system, const JobAllocation& allocation,
-                         const std::string& exclude, const SupervisorSignals& signals,
-                         int warning) {
+Result<Ok> requeue_whole(System& system, const JobAllocation& allocation, Exclusion exclude,
+                         const SupervisorSignals& signals, int warning) {
   const auto stopped = [&](std::chrono::milliseconds pause) {
     pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
     ::poll(&source, 1, static_cast<int>(pause.count()));
@@ -107,7 +107,7 @@ Result<Ok> requeue_whole(System& system, const JobAllocation& allocation,
     return *allocation.end_s - unix_seconds();
   };
   return requeue(system, allocation,
-                 {.exclude = {.fresh = exclude}, .seconds_left = left, .stopped = stopped});
+                 {.exclude = std::move(exclude), .seconds_left = left, .stopped = stopped});
 }
 
 }  // namespace
@@ -156,7 +156,11 @@ Result<int> own_components(System& system, const std::string& run_dir) {
   if (end.next == Next::requeue && end.ask_slurm) {
     const auto which = *group.decided();
     const auto own = of_component(system, allocation, jobs[which], which);
-    if (auto done = requeue_whole(system, own, end.exclude, signals, warning); !done) {
+    const auto component =
+        read_stored_run(system, component_dir(run->dir.path, components[which].name));
+    auto exclude = component ? exclusion_of(*component, own.job, end.exclude)
+                             : Exclusion{.fresh = end.exclude};
+    if (auto done = requeue_whole(system, own, std::move(exclude), signals, warning); !done) {
       end.next = Next::stop;
       end.reason += "; not requeued: " + done.error().what;
       write_end(system, *run, allocation, end, /*wanted_requeue=*/true);

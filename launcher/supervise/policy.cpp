@@ -89,7 +89,7 @@ std::string signature(const Attempt& attempt) {
 /// Whether wrong numbers, of which nobody was named, were computed again to find out whose they
 /// are.
 bool is_answered_by(const Attempt& one, const Attempt& next) {
-  return one.cause == Cause::corrupted && one.dead.rank < 0 && next.cause == Cause::corrupted &&
+  return one.cause == Cause::corrupted && one.asks && next.cause == Cause::corrupted &&
          next.dead.rank >= 0 && one.job == next.job && one.allocation == next.allocation;
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "launcher/run/journal.hpp"
-#include "launcher/run/stored_run.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
 #include "launcher/supervise/signals.hpp"
 
@@ -23,9 +22,24 @@ std::string excluded_by_plan(const RunOutline& plan) {
 Exclusion exclusion_of(const SupervisedRun& run, const std::string& fresh) {
   Exclusion wanted{.fresh = fresh, .by_user = run.excluded, .needed = run.fewest_nodes()};
   if (fresh.empty()) return wanted;
-  for (const auto& [job, nodes] : read_journal(run.dir).excluded)
-    if (job == run.job()) wanted.earlier.push_back(nodes);
+  const auto journal = read_journal(run.dir);
+  const auto& all = journal.excluded;
+  const auto chain = static_cast<std::size_t>(journal.put_back_for_nodes);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].first != run.job()) continue;
+    wanted.earlier.push_back(all[i].second);
+    if (i + chain >= all.size()) ++wanted.chain;
+  }
   return wanted;
+}
+
+Exclusion exclusion_of(const StoredRun& run, const std::string& job, const std::string& fresh) {
+  return exclusion_of(SupervisedRun{.dir = run.dir,
+                                    .recovery = {.plan = run.plan.recovery},
+                                    .allocation = {.job = job},
+                                    .nodes = static_cast<std::size_t>(std::max(0, run.plan.nodes)),
+                                    .excluded = excluded_by_plan(run.plan)},
+                      fresh);
 }
 
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,

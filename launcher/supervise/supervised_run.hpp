@@ -11,6 +11,7 @@
 #include "launcher/os/system.hpp"
 #include "launcher/plan/start_command.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/policy.hpp"
 #include "support/json.hpp"
@@ -56,5 +57,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
 
 /// For a requeue that leaves out these nodes (a host list), besides those that earlier ones did.
 Exclusion exclusion_of(const SupervisedRun& run, const std::string& fresh);
+/// The same of a component that another process supervises, in its Slurm job.
+Exclusion exclusion_of(const StoredRun& run, const std::string& job, const std::string& fresh);
 
 }  // namespace dllaunch

@@ -302,10 +302,9 @@ void Guard::take_up_suspicion() {
     return;
   }
   if (communicator_.rank() == 0) {
-    options_.warn(
-        fmt::format("{}: the ranks run elsewhere now, or the steps are past: whose "
-                    "numbers were wrong cannot be told",
-                    file().string()));
+    options_.warn(fmt::format(
+        "{}: {}; whose numbers were wrong cannot be told", file().string(),
+        read ? "the ranks run elsewhere now, or the steps are past" : read.error().what));
   }
   forget_suspicion();
 }

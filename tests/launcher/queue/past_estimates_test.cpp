@@ -49,9 +49,10 @@ TEST(PastEstimates, AreWorthTheirMedianError) {
   EXPECT_EQ(worth.runs, 3);
   EXPECT_EQ(worth.earlier, 1);
   EXPECT_EQ(worth.later, 1) << "half a minute is no error";
-  EXPECT_EQ(words_of(worth),
-            "start estimates here were off by a median of 12 min over 3 runs, at most by 25 min; "
-            "1 started earlier than estimated, 1 later; the list is not corrected for that");
+  EXPECT_EQ(
+      words_of(worth),
+      "start estimates here were off by a median of 12 min over 3 runs, at most by 25 min; "
+      "1 started earlier than estimated, 1 later; start times above are not corrected for this");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ Attempt failed() {
           .detail = {},
           .new_checkpoint = true,
           .idle = true,
-          .enough_nodes = true};
+          .enough_nodes = true,
+          .asks = true};
 }
 
 const JournalDecision restarted{.time = 12,
@@ -63,6 +64,7 @@ TEST(Journal, WhatWasWrittenIsRead) {
   EXPECT_TRUE(attempt.new_checkpoint);
   EXPECT_TRUE(attempt.idle);
   EXPECT_TRUE(attempt.enough_nodes);
+  EXPECT_TRUE(attempt.asks);
   ASSERT_TRUE(journal.last);
   EXPECT_EQ(journal.last->next, Next::restart);
   EXPECT_EQ(journal.last->reason, restarted.reason);

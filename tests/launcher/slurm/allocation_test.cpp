@@ -221,6 +221,33 @@ TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
   EXPECT_EQ(asked, 2);
 }
 
+/// Four nodes are needed, and four can start jobs.
+TEST(JobAllocation, AnUnfitNodeThatTheJobCannotDoWithoutIsNamed) {
+  FakeSystem system;
+  system.answers["scontrol show job 17"] = {
+      0,
+      "JobId=17 JobName=a\n   JobState=PENDING\n   Partition=gpu AllocNode:Sid=a:1\n"
+      "   ReqNodeList=(null) ExcNodeList=(null)\n",
+      ""};
+  int asked = 0;
+  int refused = 0;
+  std::vector<std::string> lists;
+  system.respond =
+      [&](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
+    if (argv[0] == "sinfo" && argv[3] == "--partition=gpu") {
+      ++asked;
+      return CommandOutput{0, "n1 idle\nn2 idle~\nn3 mixed\nn4 mixed-\nn5 down\n", ""};
+    }
+    if (argv[1] != "update") return std::nullopt;
+    lists.push_back(argv[3]);
+    return CommandOutput{refused++ < 2 ? 1 : 0, "", ""};
+  };
+  EXPECT_TRUE(exclude_nodes(system, {.job = "17"}, {.fresh = "n[1,5]", .needed = 4}));
+  EXPECT_EQ(lists, std::vector<std::string>(3, "ExcNodeList=n5"));
+  EXPECT_EQ(asked, 1) << "Slurm ends the job meanwhile";
+  EXPECT_THAT(system.logged, HasSubstr("n1 not left out: the job needs 4 nodes"));
+}
+
 TEST(JobAllocation, AJobSubmittedInAComponentIsNone) {
   FakeSystem system;
   system.variables = {{"SLURM_JOB_ID", "12"},

@@ -75,12 +75,44 @@ TEST(SlurmClient, TheNodeThatAJobLostIsAskedFor) {
 
 TEST(SlurmClient, NodesThatCanStartJobs) {
   FakeSystem system;
-  EXPECT_TRUE(usable_nodes(system, "gpu").empty()) << "no answer";
+  EXPECT_TRUE(usable_nodes(system, "gpu", "").empty()) << "no answer";
   system.answers["sinfo --noheader --Node --partition=gpu --format=%N %T"] = {
       0, "n1 idle\nn2 allocated\nn3 mixed \nn4 idle*\nn5 drained\nn6 down*\nn7 planned\nn8\n\n",
       ""};
-  EXPECT_EQ(usable_nodes(system, "gpu"), (std::vector<std::string>{"n1", "n2", "n3", "n7"}));
-  EXPECT_TRUE(usable_nodes(system, "").empty());
+  EXPECT_EQ(usable_nodes(system, "gpu", ""), (std::vector<std::string>{"n1", "n2", "n3", "n7"}));
+  EXPECT_TRUE(usable_nodes(system, "", "").empty());
+}
+
+TEST(SlurmClient, NodesThatSleepOrArePlannedCanStartJobs) {
+  FakeSystem system;
+  auto& answer = system.answers["sinfo --noheader --Node --partition=a,b --format=%N %T"];
+  for (const std::string state : {"idle~", "idle#", "mixed-", "allocated+", "allocated-", "idle%",
+                                  "mixed@", "idle^", "idle~-", "completing"}) {
+    answer = {0, "n1 " + state + "\nn1 " + state + "\n", ""};
+    EXPECT_EQ(usable_nodes(system, "a,b", ""), std::vector<std::string>{"n1"}) << state;
+  }
+  for (const std::string state : {"idle*", "idle!", "mixed~*", "draining@", "down~", "reserved",
+                                  "maint", "reboot^", "mixed$", "~", "idles", "idle~x"}) {
+    answer = {0, "n1 " + state + "\n", ""};
+    EXPECT_TRUE(usable_nodes(system, "a,b", "").empty()) << state;
+  }
+}
+
+/// The others start jobs, but not this one.
+TEST(SlurmClient, NodesOfAReservationThatCanStartJobs) {
+  FakeSystem system;
+  system.answers["sinfo --noheader --Node --partition=a --format=%N %T"] = {
+      0, "n1 reserved\nn2 allocated\nn3 maint\nn4 drained\nn5 idle\nn6 mixed$\n", ""};
+  EXPECT_TRUE(usable_nodes(system, "a", "ours").empty()) << "no answer";
+  system.answers["scontrol --oneliner show reservation"] = {
+      0,
+      "ReservationName=ours Nodes=n[1-4] NodeCnt=4\nReservationName=theirs Nodes=n[5-6]\n"
+      "ReservationName=more Nodes=n[4-6]\n",
+      ""};
+  EXPECT_EQ(usable_nodes(system, "a", "ours"), (std::vector<std::string>{"n1", "n2", "n3"}));
+  EXPECT_EQ(usable_nodes(system, "a", "ours,more"),
+            (std::vector<std::string>{"n1", "n2", "n3", "n5", "n6"}));
+  EXPECT_TRUE(usable_nodes(system, "a", "gone").empty());
 }
 
 TEST(SlurmClient, WithoutAccountingNoJobIsRecorded) {

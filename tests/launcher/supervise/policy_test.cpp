@@ -415,11 +415,12 @@ TEST(Policy, AnotherAllocationHasItsOwnRestarts) {
   EXPECT_THAT(decision.reason, HasSubstr("restart 1 of 3"));
 }
 
-/// A new job of the run is a new try by the user: attempts of earlier jobs do not count.
 /// The restart that finds out whose they are is no fault of its own.
 TEST(Policy, WrongNumbersOfTwoReplicasCountOnce) {
-  const auto asked = ended(Cause::corrupted, 1);
+  auto asked = ended(Cause::corrupted, 1);
+  asked.asks = true;
   auto answered = asked;
+  answered.asks = false;
   answered.dead.rank = 1;
   const auto decided = [](const std::vector<Attempt>& history) {
     return decide(history, with(training, 2), {});
@@ -431,12 +432,17 @@ TEST(Policy, WrongNumbersOfTwoReplicasCountOnce) {
   EXPECT_EQ(decided({asked, answered}).backoff, decided({asked}).backoff);
   // Nobody named, each time: each counts.
   EXPECT_EQ(decided({saved(asked), asked, asked}).next, Next::stop);
+  // Nobody was named, and nobody asked: the next one is another fault.
+  auto unknown = asked;
+  unknown.asks = false;
+  EXPECT_THAT(decided({unknown, answered}).reason, HasSubstr("restart 2 of 2"));
   // In another allocation the question is forgotten.
   EXPECT_EQ(decided({saved(asked), in_allocation(1, answered)}).next, Next::restart);
   // A checkpoint before the question is progress of both.
   EXPECT_EQ(decide({asked, saved(asked), answered, answered}, training, {}).next, Next::restart);
 }
 
+/// A new job of the run is a new try by the user: attempts of earlier jobs do not count.
 TEST(Policy, AnotherJobBeginsAnew) {
   std::vector<Attempt> history(3, exited(1, 1));
   history.back().job = "18";

@@ -57,8 +57,34 @@ TEST(SupervisedRun, KnowsWhichNodesItsRequeuesLeftOut) {
   EXPECT_EQ(wanted.fresh, "n5");
   EXPECT_EQ(wanted.earlier, (std::vector<std::string>{"n[2-3]", "n4"}));
   EXPECT_EQ(wanted.by_user, "n9");
+  EXPECT_EQ(wanted.chain, 2u) << "no ranks have started since";
   EXPECT_EQ(wanted.needed, run.fewest_nodes());
   EXPECT_TRUE(exclusion_of(run, "").earlier.empty());
+  ASSERT_TRUE(append_to_journal(run.dir, line_of(JournalAttempt{.time = 2, .job = "17"})));
+  ASSERT_TRUE(append_to_journal(
+      run.dir,
+      line_of({.time = 3, .job = "17", .next = Next::requeue, .exclude = "n6"}, std::nullopt)));
+  EXPECT_EQ(exclusion_of(run, "n7").chain, 1u);
+  EXPECT_EQ(exclusion_of(run, "n7").earlier.size(), 3u);
+}
+
+/// Of a modular job the owner of the components requeues the whole.
+TEST(SupervisedRun, AComponentsRequeuesAreBoundedToo) {
+  const TemporaryFolder folder;
+  StoredRun run;
+  run.dir.path = folder.path();
+  run.plan.nodes = 4;
+  run.plan.sbatch = {{"--exclude", "n9"}};
+  ASSERT_TRUE(append_to_journal(
+      run.dir,
+      line_of({.time = 1, .job = "13", .next = Next::requeue, .exclude = "n2"}, std::nullopt)));
+  const auto wanted = exclusion_of(run, "13", "n5");
+  EXPECT_EQ(wanted.earlier, std::vector<std::string>{"n2"});
+  EXPECT_EQ(wanted.chain, 1u);
+  EXPECT_EQ(wanted.by_user, "n9");
+  EXPECT_EQ(wanted.needed, 4u);
+  run.plan.recovery.min_nodes = 3;
+  EXPECT_EQ(exclusion_of(run, "13", "n5").needed, 3u);
 }
 
 }  // namespace

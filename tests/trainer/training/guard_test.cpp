@@ -117,6 +117,7 @@ TEST_F(GuardedRanks, ADamagedRecordIsOnlySaid) {
   const auto ended = train(2, small_job(), "damaged");
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("integrity.json: "));
+  EXPECT_THAT(ended.output, testing::Not(HasSubstr("run elsewhere"))) << "they do not";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "damaged" / "integrity.json"));
 }
 

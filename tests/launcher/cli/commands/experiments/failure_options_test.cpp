@@ -65,7 +65,7 @@ TEST(FailureOptions, ForecastFromTheNodeBook) {
       system.printed,
       AllOf(HasSubstr("  node book: 1 failure in 7680 node-hours on 16 nodes in 1 day of cluster"),
             HasSubstr("  a node fails every 320 d, one of the job's every 80 d\n"
-                      "  by so few failures every 140 d ")));
+                      "  with so few failures it may be every 82 d ")));
 }
 
 TEST(FailureOptions, WhatCannotBeForecastIsRefused) {
