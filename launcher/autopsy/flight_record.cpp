@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
@@ -114,6 +115,15 @@ std::map<int, std::string> late_by_records(const std::vector<NodeStacks>& nodes)
   }
   std::map<int, std::string> late;
   for (const auto& [name, records] : groups) judge(records, late);
+  // With nested groups, one that waits in another group is late for this one's sake alone.
+  std::set<int> waiting;
+  for (const auto& [name, records] : groups) {
+    for (const auto& [rank, record] : records) {
+      if (record->waits_in > 0) waiting.insert(rank);
+    }
+  }
+  const auto waits = [&](const auto& each) { return waiting.contains(each.first); };
+  if (!std::ranges::all_of(late, waits)) std::erase_if(late, waits);
   return late;
 }
 

@@ -18,7 +18,7 @@ std::vector<RecordedGroup> read_flight_record(std::string_view dump);
 
 /// Why ranks hold up others, by their records: "has not entered all_reduce #127, which 3 others
 /// wait in". Records that a rank wrote less than a second after the others began to wait say
-/// nothing of it.
+/// nothing of it. A rank that waits itself, in any group, is named only if no other is late.
 std::map<int, std::string> late_by_records(const std::vector<NodeStacks>& nodes);
 
 }  // namespace dllaunch

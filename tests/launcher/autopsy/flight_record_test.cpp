@@ -82,6 +82,22 @@ TEST(FlightRecord, NamesWhoIsInAnother) {
   EXPECT_EQ(late_by_records({node}).size(), 1u);
 }
 
+/// Tensor parallel in "1" and "2", data parallel in "3" and "4"; rank 3 sleeps, so rank 2 waits for
+/// it and rank 0 for rank 2.
+TEST(FlightRecord, OfNestedGroupsNamesTheOneThatWaitsNowhere) {
+  const auto in = [](const std::string& group, RecordedGroup record) {
+    record.group = group;
+    return record;
+  };
+  const auto node = node_of({{in("3", waiting(9, "reduce_scatter")), in("1", idle(40))},
+                             {in("4", waiting(9, "reduce_scatter")), in("1", idle(40))},
+                             {in("2", waiting(40)), in("3", idle(8))},
+                             {in("2", idle(39)), in("4", idle(8))}});
+  EXPECT_EQ(
+      late_by_records({node}),
+      (std::map<int, std::string>{{3, "has not entered all_reduce #40, which 1 other waits in"}}));
+}
+
 /// The reason that its stack shows comes first.
 TEST(FlightRecord, DoesNotHideAPattern) {
   auto node = node_of({{waiting(127)}, {waiting(127)}, {idle(126)}});
