@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
@@ -16,10 +17,9 @@ namespace {
 constexpr std::size_t most_groups = 16;
 constexpr double settled_s = 1;
 
-Json document_of(std::string_view dump) {
-  if (dump.starts_with('{')) return Json::parse(dump, nullptr, /*allow_exceptions=*/false);
-  auto read = read_pickle(dump);
-  return read ? *std::move(read) : Json();
+Result<Json> document_of(std::string_view dump) {
+  if (!dump.starts_with('{')) return read_pickle(dump);
+  return Json::parse(dump, nullptr, /*allow_exceptions=*/false);
 }
 
 /// Its number and description: ("0", "default_pg")
@@ -85,10 +85,12 @@ void judge(const ByRank& records, std::map<int, std::string>& late) {
 
 }  // namespace
 
-std::vector<RecordedGroup> read_flight_record(std::string_view dump) {
-  const Json document = document_of(dump);
-  const auto entries = value_at<Json>(document, "entries");
-  if (!entries.is_array()) return {};
+Result<std::vector<RecordedGroup>> read_flight_record(std::string_view dump) {
+  const auto document = document_of(dump);
+  if (!document) return document.error();
+  const auto entries = value_at<Json>(*document, "entries");
+  if (!entries.is_array())
+    return Error{ErrorKind::bad_request, "not a dump of PyTorch's flight recorder", ""};
   std::map<std::string, RecordedGroup> by_name;
   for (const Json& entry : entries) {
     if (entry.is_object()) take(entry, by_name);
@@ -114,6 +116,15 @@ std::map<int, std::string> late_by_records(const std::vector<NodeStacks>& nodes)
   }
   std::map<int, std::string> late;
   for (const auto& [name, records] : groups) judge(records, late);
+  // With nested groups, one that waits in another group is late for this one's sake alone.
+  std::set<int> waiting;
+  for (const auto& [name, records] : groups) {
+    for (const auto& [rank, record] : records) {
+      if (record->waits_in > 0) waiting.insert(rank);
+    }
+  }
+  const auto waits = [&](const auto& each) { return waiting.contains(each.first); };
+  if (!std::ranges::all_of(late, waits)) std::erase_if(late, waits);
   return late;
 }
 

@@ -9,16 +9,17 @@
 #include <vector>
 
 #include "launcher/autopsy/stacks.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 
 /// Of a dump as torch.distributed.flight_recorder reads it, a pickle, or its JSON: one entry per
-/// process group, at most 16, those in which the rank waits first. Empty: it is neither.
-std::vector<RecordedGroup> read_flight_record(std::string_view dump);
+/// process group, at most 16, those in which the rank waits first. bad_request: it is neither.
+Result<std::vector<RecordedGroup>> read_flight_record(std::string_view dump);
 
 /// Why ranks hold up others, by their records: "has not entered all_reduce #127, which 3 others
 /// wait in". Records that a rank wrote less than a second after the others began to wait say
-/// nothing of it.
+/// nothing of it. A rank that waits itself, in any group, is named only if no other is late.
 std::map<int, std::string> late_by_records(const std::vector<NodeStacks>& nodes);
 
 }  // namespace dllaunch

@@ -98,6 +98,21 @@ std::string others_in(const std::vector<OddRank>& odd) {
   return text;
 }
 
+/// One line for all ranks with the same reason, but for the number in the file's name.
+std::string records_not_read(const StackReport& report) {
+  std::map<std::string, IdSet> why_not;
+  for (const NodeStacks& node : report.nodes) {
+    for (const ProcessStacks& process : node.processes) {
+      if (!process.record_why_not.empty()) why_not[process.record_why_not].insert(process.rank);
+    }
+  }
+  std::string text;
+  for (const auto& [why, ranks] : why_not)
+    text += fmt::format("[{}] the dump of PyTorch's flight recorder is not read: {}\n",
+                        to_list(ranks), why);
+  return text;
+}
+
 std::string plain_count(int count) {
   return count == 1 ? "1 other waits" : fmt::format("{} others wait", count);
 }
@@ -162,6 +177,7 @@ std::string render_stacks(const StackReport& report) {
     if (group.frames.empty()) text += fmt::format("[{}] {}\n", to_list(group.ranks), group.why_not);
   }
   for (const auto& [host, why] : report.unanswered) text += fmt::format("{}: {}\n", host, why);
+  text += records_not_read(report);
   for (const NodeStacks& node : report.nodes) {
     if (node.left_out > 0) {
       text += fmt::format("{}: {} left out\n", node.host, counted(node.left_out, "process"));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <ctime>
 #include <filesystem>
@@ -39,7 +40,7 @@ constexpr std::size_t most_of_rank = 64;
 constexpr std::size_t most_threads = 32;
 constexpr std::size_t at_once = 32;
 constexpr std::size_t most_dump_bytes = std::size_t{16} << 20;
-constexpr double oldest_dump_s = 600;
+constexpr double oldest_dump_s = 120;
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -154,7 +155,8 @@ bool is_given_up(const ProcessStacks& process) {
 /// not. One that takes all its time takes none from those after it.
 void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadline,
                 const std::function<void(ProcessStacks&, Clock::time_point)>& read,
-                void (*failed)(ProcessStacks&, const std::string&) = give_up) {
+                void (*failed)(ProcessStacks&, const std::string&) = give_up,
+                bool bounded_memory = false) {
   for (std::size_t from = 0; from < processes.size(); from += at_once) {
     const std::size_t count = std::min(at_once, processes.size() - from);
     const auto turns = std::ptrdiff_t((processes.size() - from + at_once - 1) / at_once);
@@ -170,7 +172,7 @@ void read_apart(std::vector<ProcessStacks*> processes, Clock::time_point deadlin
                                                            Json::error_handler_t::replace);
                        },
                        .deadline = std::max(left, std::chrono::milliseconds(1)),
-                       .bounded_memory = false});
+                       .bounded_memory = bounded_memory});
     }
     const auto answers = isolated_calls(calls);
     for (std::size_t i = 0; i < count; ++i) {
@@ -244,33 +246,53 @@ double start_of(int pid) {
   return boot_s + number_in(fields_of_stat(pid), 19) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// Where PyTorch writes the dump of its flight recorder, but for the rank's number at the end.
+/// Where PyTorch writes the dump of its flight recorder, but for the rank's number at the end. Its
+/// own place is the same for all jobs of a user, and may hang with its file system: only where a
+/// variable speaks of dumps is it looked at.
 std::vector<std::string> dumps_of(int pid) {
   std::vector<std::string> prefixes;
   for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
     if (const auto prefix = variable_of(pid, name)) prefixes.push_back(*prefix);
   }
   if (!prefixes.empty()) return prefixes;
-  const auto home = variable_of(pid, "HOME");
-  if (home) prefixes.push_back(*home + "/.cache/torch/comm_lib_trace_rank_");
+  static constexpr std::array asks = {"TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_ON_TIMEOUT",
+                                      "TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_NCCL_DUMP_ON_TIMEOUT"};
+  const auto is_set = [pid](const char* name) { return variable_of(pid, name).has_value(); };
+  if (std::ranges::none_of(asks, is_set)) return {};
+  if (const auto cache = variable_of(pid, "XDG_CACHE_HOME")) {
+    prefixes.push_back(*cache + "/torch/comm_lib_trace_rank_");
+  } else if (const auto home = variable_of(pid, "HOME")) {
+    prefixes.push_back(*home + "/.cache/torch/comm_lib_trace_rank_");
+  }
   prefixes.emplace_back("/tmp/nccl_trace_rank_");  // before PyTorch 2.8
   return prefixes;
 }
 
-/// Returns what this user wrote there since the process began, and not long ago.
-std::vector<RecordedGroup> flight_record_at(const std::string& path, double since_s) {
+/// Returns what this user wrote there since the process began, and not long ago. bad_request: it is
+/// too long, or not a dump.
+Result<std::vector<RecordedGroup>> flight_record_at(const std::string& path, double since_s) {
+  using Groups = std::vector<RecordedGroup>;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return {};
+  if (file < 0) return Groups();
   struct stat info {};
   const bool known = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
   const auto written_s = static_cast<double>(info.st_mtim.tv_sec);
   const bool fresh = written_s >= std::max(since_s - 1, unix_seconds() - oldest_dump_s);
-  std::string text(known && fresh ? std::min<std::size_t>(most_dump_bytes, info.st_size) : 0, '\0');
+  const auto bytes = known && fresh ? static_cast<std::size_t>(info.st_size) : 0;
+  std::string text(bytes <= most_dump_bytes ? bytes : 0, '\0');
   const ssize_t got = read(file, text.data(), text.size());
   close(file);
+  if (bytes == 0) return Groups();
+  if (bytes > most_dump_bytes) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("it has {} MiB, of which at most {} are read", bytes >> 20,
+                             most_dump_bytes >> 20),
+                 "lower TORCH_FR_BUFFER_SIZE"};
+  }
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   auto groups = read_flight_record(text);
-  for (RecordedGroup& group : groups) group.written_s = written_s;
+  if (!groups) return groups;
+  for (RecordedGroup& group : *groups) group.written_s = written_s;
   return groups;
 }
 
@@ -286,12 +308,19 @@ void read_records(std::vector<ProcessStacks>& processes, Clock::time_point deadl
         const double since_s = start_of(process.pid);
         for (const std::string& prefix : dumps_of(process.pid)) {
           const char* const from = prefix.starts_with('/') ? "root" : "cwd/";
-          process.recorded = flight_record_at(
+          auto groups = flight_record_at(
               fmt::format("/proc/{}/{}{}{}", process.pid, from, prefix, process.rank), since_s);
+          if (groups) {
+            process.recorded = *std::move(groups);
+          } else {
+            process.record_why_not =
+                fmt::format("{}{}: {}", shown_line(prefix), process.rank, groups.error().what);
+          }
           if (!process.recorded.empty()) return;
         }
       },
-      [](ProcessStacks&, const std::string&) {});
+      [](ProcessStacks& process, const std::string& why) { process.record_why_not = why; },
+      /*bounded_memory=*/true);
 }
 
 }  // namespace

@@ -136,16 +136,24 @@ std::string pattern_in(const ProcessStacks& program, const std::vector<NodeStack
   return "";
 }
 
-/// Near its limit, memory is looked for ever longer, before the kernel kills.
+/// Near its limit, memory is looked for ever longer, before the kernel kills. Slurm's cgroup is
+/// that of all ranks on the node.
 bool is_nearly_out_of_memory(const ProcessStacks& program) {
   constexpr double most = 0.97;
-  return program.memory_limit_bytes > 0 &&
-         static_cast<double>(program.memory_used_bytes) >=
-             most * static_cast<double>(program.memory_limit_bytes);
+  constexpr double least_left_bytes = 1e9;
+  const auto limit = static_cast<double>(program.memory_limit_bytes);
+  const auto used = static_cast<double>(program.memory_used_bytes);
+  return limit > 0 && used >= most * limit && limit - used < least_left_bytes;
 }
 
 std::string gigabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-9);
+}
+
+std::string near_limit(const ProcessStacks& program) {
+  return fmt::format(
+      ", and the memory limit of its cgroup is near: {} of {} GB are used by all processes in it",
+      gigabytes(program.memory_used_bytes), gigabytes(program.memory_limit_bytes));
 }
 
 std::map<int, const ProcessStacks*> programs_in(const std::vector<NodeStacks>& nodes) {
@@ -209,9 +217,13 @@ std::map<int, std::string> different_ranks(std::vector<StackGroup> groups) {
 std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
                                const std::vector<StackGroup>& groups) {
   const auto programs = programs_in(nodes);
-  // PyTorch's own record counts more: stacks of ranks that wait for GPUs are alike.
-  const auto recorded = late_by_records(nodes);
-  auto odd = recorded.empty() ? different_ranks(groups) : recorded;
+  auto odd = different_ranks(groups);
+  // PyTorch's record says more, as stacks of ranks that wait for GPUs are alike. But it may be old
+  // or another job's: what the stacks contradict does not count.
+  auto recorded = late_by_records(nodes);
+  const auto is_odd = [&](const auto& late) { return odd.contains(late.first); };
+  if (!odd.empty() && !std::ranges::all_of(recorded, is_odd)) recorded.clear();
+  if (!recorded.empty()) odd = recorded;
   for (const auto& [rank, program] : programs) {
     const std::string pattern = pattern_in(*program, nodes);
     const bool alone = program->main_state() == "T" || program->main_state() == "t";
@@ -226,11 +238,7 @@ std::vector<OddRank> odd_ranks(const std::vector<NodeStacks>& nodes,
     named.push_back({.rank = rank,
                      .host = program.host,
                      .frame = telling_frame(program.main_stack()),
-                     .why = !full
-                                ? why
-                                : fmt::format("{}, and is out of memory soon: {} of {} GB are used",
-                                              why, gigabytes(program.memory_used_bytes),
-                                              gigabytes(program.memory_limit_bytes)),
+                     .why = full ? why + near_limit(program) : why,
                      .tells_others = recorded.contains(rank)});
   }
   return named;

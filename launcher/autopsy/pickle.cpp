@@ -12,15 +12,27 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t most_copied_bytes = std::size_t{128} << 20;  // fetched repeatedly
+constexpr std::size_t most_used_bytes = std::size_t{128} << 20;
 constexpr std::size_t most_depth = 64;
+constexpr std::size_t allocation_bytes = 16;
+constexpr std::size_t node_bytes = allocation_bytes + 32;  // of a map, without what it holds
+
+std::size_t size_of(const std::string& text) {
+  return sizeof text + text.size();
+}
 
 /// About as much memory as a copy takes.
 std::size_t size_of(const Json& value) {
   std::size_t bytes = sizeof value;
-  if (value.is_string()) bytes += value.get<std::string>().size();
-  if (value.is_array() || value.is_object()) {
+  if (value.is_string()) {
+    bytes += allocation_bytes + size_of(value.get_ref<const std::string&>());
+  } else if (value.is_array()) {
+    bytes += allocation_bytes + sizeof(Json::array_t);
     for (const Json& each : value) bytes += size_of(each);
+  } else if (value.is_object()) {
+    bytes += allocation_bytes + sizeof(Json::object_t);
+    for (const auto& [key, each] : value.items())
+      bytes += node_bytes + size_of(key) + size_of(each);
   }
   return bytes;
 }
@@ -50,6 +62,7 @@ class PickleReader {
   };
 
   bool push(Json value) {
+    if (!may_use(sizeof(Item) + size_of(value))) return false;
     stack_.push_back({std::move(value)});
     return true;
   }
@@ -68,9 +81,10 @@ class PickleReader {
     return value;
   }
   bool text(std::string_view taken) { return good_ && push(std::string(taken)); }
-  bool may_copy(const Json& value) {
-    copied_bytes_ += size_of(value);
-    return copied_bytes_ <= most_copied_bytes;
+  /// What is freed again counts too: in a dump that is little.
+  bool may_use(std::size_t bytes) {
+    used_bytes_ += bytes;
+    return used_bytes_ <= most_used_bytes;
   }
   /// LONG1: two's complement of as few bytes as needed.
   bool long_number() {
@@ -127,7 +141,8 @@ class PickleReader {
     }
     if (!fetches) return good_ && !stack_.empty() && keep(place);
     const auto found = memo_.find(place);
-    if (found == memo_.end() || !found->second || !may_copy(found->second->value)) return false;
+    if (found == memo_.end() || !found->second) return false;
+    if (!may_use(sizeof(Item) + size_of(found->second->value))) return false;
     stack_.push_back(*found->second);
     return true;
   }
@@ -135,10 +150,11 @@ class PickleReader {
   /// missing. PyTorch keeps it filled.
   bool keep(std::uint64_t place) {
     const Json& value = stack_.back().value;
+    if (!may_use(node_bytes + sizeof *memo_.begin())) return false;
     auto& kept = memo_[place];
     kept.reset();
     if ((value.is_array() || value.is_object()) && value.empty()) return true;
-    if (!may_copy(value)) return false;
+    if (!may_use(size_of(value))) return false;
     kept = stack_.back();
     return true;
   }
@@ -175,6 +191,7 @@ class PickleReader {
       } else if (i % 2 == 1) {
         const Json& key = (*values)[i - 1].value;
         if (!key.is_string() && !key.is_number_integer()) return false;
+        if (!may_use(node_bytes + sizeof(std::string))) return false;
         into.value[key.is_string() ? key.get<std::string>() : key.dump()] = std::move(each.value);
       }
     }
@@ -188,7 +205,7 @@ class PickleReader {
     switch (operation) {
       case '(':
         marks_.push_back(stack_.size());
-        return true;
+        return may_use(sizeof stack_.size());
       case '}':
         return push(Json::object());
       case ']':
@@ -218,7 +235,7 @@ class PickleReader {
   std::vector<Item> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
   std::map<std::uint64_t, std::optional<Item>> memo_;
-  std::size_t copied_bytes_ = 0;
+  std::size_t used_bytes_ = 0;
 };
 
 }  // namespace
@@ -226,7 +243,7 @@ class PickleReader {
 Result<Json> read_pickle(std::string_view bytes) {
   auto value = PickleReader(bytes).read();
   if (value) return *std::move(value);
-  return Error{ErrorKind::bad_request, "not a pickle of plain values", ""};
+  return Error{ErrorKind::bad_request, "not a pickle of plain values, or too large a one", ""};
 }
 
 }  // namespace dllaunch

@@ -11,8 +11,8 @@ namespace dllaunch {
 
 /// Dictionaries become objects (numbers as keys their text), lists and tuples arrays. Of protocols
 /// 2 to 5, the operations that PyTorch's flight recorder needs, and `pickle.dump` for such values
-/// (Python's pickletools describes them). bad_request: damaged, something else, or what is used
-/// repeatedly would fill 128 MiB.
+/// (Python's pickletools describes them). bad_request: damaged, something else, or its
+/// values would fill 128 MiB.
 Result<Json> read_pickle(std::string_view bytes);
 
 }  // namespace dllaunch

@@ -62,6 +62,7 @@ struct ProcessStacks {
   std::vector<Stack> python = {};            // of Python's threads, the main thread's first
   std::string why_not = {};                  // why Python's stacks are missing
   std::vector<RecordedGroup> recorded = {};  // of a rank's program that dumps its flight recorder
+  std::string record_why_not = {};           // why a dump that is there says nothing
 
   /// What the main thread does, in the language of its program.
   const Stack& main_stack() const {
@@ -127,6 +128,7 @@ void visit_fields(Field& field, ProcessStacks& process) {
   field.unless_empty("python", process.python);
   field.unless_empty("why_not", process.why_not);
   field.unless_empty("recorded", process.recorded);
+  field.unless_empty("record_why_not", process.record_why_not);
 }
 
 template <typename Field>

@@ -137,10 +137,11 @@ std::string corruption_words(const StoredRun& run, const Journal& journal) {
   return last.time < run.began_at_s - 1 ? "" : shown_line(last.line);
 }
 
-/// Of stacks that were kept since the run was submitted.
-std::string stack_words(const StoredRun& run) {
+/// Of stacks that were kept since the run was submitted, unless the stall that they are of is over.
+std::string stack_words(const StoredRun& run, const RunTotals& totals) {
   const auto stacks = newest_stacks(run.dir.path);
   if (!stacks || stacks->time_s < run.began_at_s - 1) return "";
+  if (stacks->why.starts_with("stalled for") && totals.stalls() > 0 && !totals.stall()) return "";
   const std::string words =
       stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence;
   return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
@@ -220,7 +221,7 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   const auto journal = read_journal(dir);
   status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
   status.corrupted = corruption_words(status.run_state.run, journal);
-  status.stacks = stack_words(status.run_state.run);
+  status.stacks = stack_words(status.run_state.run, totals);
   status.tasks = tasks_of(status.run_state);
   status.totals = std::move(totals);
   status.restarts =

@@ -22,7 +22,7 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
                          const StarterOutput& starter, Outcome& outcome) {
   const auto error = first_error(run, dead, since_s);
   if (error) {
-    outcome.first_error = describe(*error);
+    if (outcome.first_error.empty()) outcome.first_error = describe(*error);
     if (outcome.advice.empty()) outcome.advice = advice_for(error->line);
   }
   if (outcome.advice.empty()) outcome.advice = advice_for(dead);
@@ -43,10 +43,10 @@ void add_stacks(const RunDir& run, double since_s, Outcome& outcome) {
   const std::string longer = "if the ranks only need longer, raise runtime.stall_abort_seconds";
   const auto stacks = newest_stacks(run.path);
   if (!stacks || stacks->time_s < since_s - 1) {
-    outcome.advice = longer;
+    if (outcome.advice.empty()) outcome.advice = longer;
     return;
   }
-  outcome.first_error = shown_line(stacks->sentence);
+  if (!stacks->sentence.empty()) outcome.first_error = shown_line(stacks->sentence);
   outcome.advice = fmt::format("{}/autopsy/{}.txt has the stacks of all ranks; {}", run.path,
                                stacks->name, longer);
 }

@@ -15,15 +15,16 @@ struct StarterOutput {
   std::string text;
 };
 
-/// Returns whether a log shows an error. Fills first_error, log and excerpt, and advice if there is
-/// none yet. `since_s`: Unix seconds of the start; logs untouched since then belong to an earlier
-/// run.
+/// Returns whether a log shows an error. Fills log and excerpt, and first_error and advice if there
+/// are none yet. `since_s`: Unix seconds of the start; logs untouched since then belong to an
+/// earlier run.
 bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s,
                          const StarterOutput& starter, Outcome& outcome);
 
 /// Of ranks that were ended because they made no progress: which one held up the others, by the
-/// stacks that were kept since `since_s`, and where all of them lie. To be called before
-/// add_failure_summary(): such ranks are killed, which points to nothing else.
+/// stacks that were kept since `since_s`, the start of the attempt, and where all of them lie. To
+/// be called before add_failure_summary(), as such ranks are killed, which points to nothing else,
+/// and after add_stall(), which knows less.
 void add_stacks(const RunDir& run, double since_s, Outcome& outcome);
 
 /// Adds the ranks' last watchdog report of a failed run if it was still pending. A stall that ended

@@ -111,9 +111,18 @@ std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) 
   return ours ? std::move(last) : std::nullopt;
 }
 
-bool ended_for_a_stall(const RunDir& run) {
-  const auto history = read_journal(run).history;
-  return !history.empty() && history.back().cause == Cause::stalled;
+/// Adds the stacks of the newest attempt, if it was ended for a stall.
+void add_stacks_of_stall(const RunDir& run, Outcome& outcome) {
+  const auto journal = read_journal(run);
+  if (!journal.history.empty() && journal.history.back().cause == Cause::stalled)
+    add_stacks(run, journal.attempt_began_s, outcome);
+}
+
+/// Adds what is known of a stall that is not over, of the newest attempt.
+void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& outcome) {
+  add_stall(totals, outcome);
+  if (totals.stall() && totals.stall()->state == "gave up")
+    add_stacks(run, read_journal(run).attempt_began_s, outcome);
 }
 
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
@@ -148,6 +157,7 @@ Outcome with_failed_component(const RunOutline& plan, const RunDir& run,
   for (const auto& component : plan.components) {
     if (!last.reason.starts_with(fmt::format("component {}:", component.name))) continue;
     const RunDir own{.path = component_dir(run.path, component.name)};
+    add_stacks_of_stall(own, outcome);
     const auto history = read_journal(own).history;
     const auto dead = history.empty() ? DeadRank{} : history.back().dead;
     add_failure_summary(own, dead, unix_seconds_of(job.start).value_or(0), {}, outcome);
@@ -211,7 +221,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
   if (last) outcome.reason = ": " + last->reason;
   if (modular) return with_failed_component(plan, run, *last, job, std::move(outcome));
   const double start_s = unix_seconds_of(job.start).value_or(0);
-  if (last && ended_for_a_stall(run)) add_stacks(run, start_s, outcome);
+  if (last) add_stacks_of_stall(run, outcome);
   add_failure_summary(run, dead.value_or(DeadRank{}), start_s, {slurm_log(plan, job), job_words},
                       outcome);
   return outcome;
@@ -326,7 +336,7 @@ Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob
   const auto verdict = verdicts.find(job.state);
   if (verdict == verdicts.end()) {
     Outcome failed = explain_failed(plan, run, job, job_words);
-    add_stall(totals, failed);
+    add_stall_and_stacks(run, totals, failed);
     return failed;
   }
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};

@@ -167,6 +167,7 @@ void take(const Json& line, Journal& journal) {
     journal.decided = false;
   if (head.event == "attempt") {
     journal.put_back_for_nodes = 0;
+    journal.attempt_began_s = head.time;
     auto begun = read_what_fits<JournalAttempt>(line);
     history.push_back({.job = head.job,
                        .allocation = head.allocation,

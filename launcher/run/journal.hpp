@@ -95,8 +95,9 @@ struct Journal {
   /// An attempt without an end has Cause::cut_short.
   std::vector<Attempt> history = {};
   std::optional<JournalDecision> last = {};
-  bool decided = false;  // `last` belongs to the newest attempt
-  double last_time = 0;  // of any line; 0: none
+  bool decided = false;        // `last` belongs to the newest attempt
+  double last_time = 0;        // of any line; 0: none
+  double attempt_began_s = 0;  // the newest; 0: none
   /// Consecutive requeues for unfit nodes since ranks last started.
   int put_back_for_nodes = 0;
   /// Jobs and the host lists that their requeues left out, oldest first.

@@ -31,10 +31,12 @@ constexpr milliseconds ranks_here_first(150);  // the step that kills the others
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
-constexpr double first_silence_s = 600;  // of a command that says nothing of stalls
-constexpr double most_of_limit = 0.25;   // of a stall, for reading stacks at its end
-constexpr double last_look_s = 20;       // before the time limit
-constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
+constexpr double first_silence_s = 600;      // of a command that says nothing of stalls
+constexpr double most_of_limit = 0.25;       // of a stall, for reading stacks at its end
+constexpr double last_look_s = 20;           // before the time limit
+constexpr seconds patience_with_stacks(10);  // after the ranks' end
+constexpr double least_left_s = 10;          // of the allocation: what follows the ranks needs it
+constexpr seconds patience_of_slurm(5);      // for ranks that got TERM from Slurm itself
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
   return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
@@ -129,9 +131,7 @@ Result<StarterExit> AttemptWatch::run() {
     starter->pass_on_output(/*ended=*/true);
     if (*code == 0) wait_for_proof();
     look_at_ownership(now + ownership_pause);
-    // Ranks that gave up may have ended before their stacks were merged.
-    while (liveness_.stalled() && !end_.superseded && autopsy_.runs(Clock::now()))
-      std::this_thread::sleep_for(brief);
+    wait_for_stacks(*starter);
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
     end_.training_end = liveness_.training_end();
@@ -155,6 +155,24 @@ void AttemptWatch::wait_for_proof() {
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
     std::this_thread::sleep_for(brief);
     liveness_.look(Clock::now());
+  }
+}
+
+/// Ranks that gave up may have ended before their stacks were merged. Whatever else is to be done
+/// comes first.
+void AttemptWatch::wait_for_stacks(const StarterProcess& starter) {
+  const auto until = Clock::now() + patience_with_stacks;
+  pollfd signal = {.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+  while (liveness_.gave_up() && !end_.told_to_end && !end_.time_is_short && !end_.superseded &&
+         Clock::now() < until && autopsy_.runs(Clock::now())) {
+    const auto left = allocation_end_.seconds_left();
+    if (left && *left < least_left_s) return;
+    ::poll(&signal, 1, static_cast<int>(brief.count()));
+    const auto came = signals_.take();
+    for (const int each : came) hear(each, starter);
+    if (!came.empty()) return;
+    if (each_turn_) each_turn_();
+    look_at_ownership(Clock::now());
   }
 }
 
@@ -228,7 +246,7 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_.stall.empty()) return;
   system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
-  autopsy_.begin(end_.stall, KeepStacks::always, Clock::now());
+  autopsy_.begin(end_.stall, KeepStacks::always, Clock::now(), /*of_end=*/true);
   stalled_ = true;
 }
 
@@ -236,7 +254,7 @@ void AttemptWatch::look_at_liveness(Time now) {
 void AttemptWatch::look_before_ranks_give_up(Time now) {
   const auto at = liveness_.gives_up_at();
   if (!at) {
-    stall_look_ = false;
+    if (std::exchange(stall_look_, false)) autopsy_.forget_one();
     return;
   }
   const double limit_s = run_.recovery.plan.stall_abort_seconds;
@@ -262,7 +280,7 @@ void AttemptWatch::look_at_stacks(Time now) {
   const auto left = allocation_end_.seconds_left();
   if (!last_look_ && left && *left <= last_look_s) {
     last_look_ = true;
-    autopsy_.begin("the time limit is near", KeepStacks::always, now);
+    autopsy_.begin("the time limit is near", KeepStacks::always, now, /*of_end=*/true);
   }
   if (run_.recovery.trains) return look_before_ranks_give_up(now);
   if (now < next_silence_look_) return;

@@ -68,6 +68,7 @@ class AttemptWatch {
   Variables variables() const;
   void wait(const StarterProcess& starter) const;
   void wait_for_proof();
+  void wait_for_stacks(const StarterProcess& starter);
   void hear(int signal, const StarterProcess& starter);
   bool is_early() const;
   void ask_ranks(const StarterProcess& starter);

@@ -16,6 +16,7 @@ namespace dllaunch {
 namespace {
 
 constexpr int most = 10;  // of one attempt
+constexpr int most_before_the_end = most - 2;
 
 }  // namespace
 
@@ -40,8 +41,9 @@ std::chrono::seconds AutopsyStep::longest() const {
   return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
 }
 
-void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now) {
-  if (process_ || count_ == most || !run_.recovery.plan.autopsy) return;
+void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now, bool of_end) {
+  if (process_ || count_ >= (of_end ? most : most_before_the_end) || !run_.recovery.plan.autopsy)
+    return;
   const auto dllaunch = own_executable();
   const auto env = system_.find_program("env");
   if (!dllaunch || !env) return;

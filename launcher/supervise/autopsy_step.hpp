@@ -2,6 +2,7 @@
 // that hangs or dies holds nothing up.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -26,10 +27,13 @@ class AutopsyStep {
 
   AutopsyStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}
 
-  /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`.
-  void begin(const std::string& why, KeepStacks which, Time now);
+  /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`. `of_end`:
+  /// the ranks end soon; the last two are for those.
+  void begin(const std::string& why, KeepStacks which, Time now, bool of_end = false);
+  /// The last one does not count: the stall that it was for is over.
+  void forget_one() { count_ = std::max(0, count_ - 1); }
 
-  /// How long one may run: 10 s, on many nodes some more.
+  /// How long one may run: 10 s, and 1 s more for every 50 nodes.
   std::chrono::seconds longest() const;
 
   /// Whether one runs; it is ended after longest(). When it has ended, its

@@ -33,8 +33,12 @@ class Liveness {
   /// Whether the attempt has reported a stall that is not over.
   bool stalled() const { return stalled_; }
 
-  /// When the ranks of a training end by themselves: at the limit after its start, until it has
-  /// begun, and after the others of a stall began to wait. nullopt: nothing holds them up, or they
+  /// Whether that stall made the ranks end themselves.
+  bool gave_up() const { return gave_up_; }
+
+  /// When the ranks of a training end by themselves: after the others of a stall began to wait, and
+  /// at the limit after the start of the attempt until the training has begun; the latter is a
+  /// guess, as ranks that are connected have no limit then. nullopt: nothing holds them up, or they
   /// have no limit.
   std::optional<Time> gives_up_at() const { return gives_up_at_; }
 
@@ -61,6 +65,7 @@ class Liveness {
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;
   bool stalled_ = false;
+  bool gave_up_ = false;
   std::optional<Time> gives_up_at_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t step_ = 0;

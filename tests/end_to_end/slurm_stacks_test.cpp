@@ -203,6 +203,8 @@ TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
 
 /// Its own watchdog ends it.
 TEST_F(SlurmStacks, OfTheBuiltInTrainerAreKeptBeforeItGivesUp) {
+  // A shorter limit leaves less time for reading, too little on a busy machine.
+  if (!full_tier()) GTEST_SKIP() << "takes a minute: DLLAUNCH_TEST_FULL=1";
   const auto job = work_->file("job.yaml", R"(name: hang
 resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 5}
 train:
@@ -210,7 +212,7 @@ train:
   dataset: {kind: synthetic, images: 20000}
   batch_size: 16
   epochs: 1000
-runtime: {stall_seconds: 1, stall_abort_seconds: 8}
+runtime: {stall_seconds: 1, stall_abort_seconds: 40}
 recovery: {max_restarts: 0}
 )");
   work_->start({"run", job, "--run-dir", work_->run_dir()});
@@ -219,12 +221,13 @@ recovery: {max_restarts: 0}
   const auto ranks = processes_of(work_->run_dir(), 2);
   ASSERT_EQ(ranks.size(), 1u);
   kill(ranks[0], SIGSTOP);
-  const auto ended = work_->wait(60s);
+  const auto ended = work_->wait(120s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, ContainsRegex("try: .*/autopsy/.*txt has the stacks of all ranks"));
   EXPECT_THAT(
       ask({"status", work_->run_dir()}).out,
       ContainsRegex("stacks +rank 2 on n2 .*: it is stopped \\(by a signal or a debugger\\); "
-                    "3 others wait in .* \\(stalled for ([6-9]|1[0-9]) s\\): autopsy/"));
+                    "3 others wait in .* \\(stalled for (29|3[0-9]|4[0-9]) s\\): autopsy/"));
 }
 
 TEST_F(SlurmStacks, OfARankThatDiesOfASignalAreInItsLog) {

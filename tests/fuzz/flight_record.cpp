@@ -10,7 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto value = read_pickle(bytes))
     must_hold(!value->dump(-1, ' ', false, Json::error_handler_t::replace).empty(),
               "a value can be written");
-  auto groups = read_flight_record(bytes);
+  auto read = read_flight_record(bytes);
+  if (!read) return 0;
+  auto groups = *std::move(read);
   must_hold(groups.size() <= 16, "few groups are kept");
   for (RecordedGroup& group : groups) {
     must_hold(group.entered > 0 && group.waits_in <= group.entered, "a wait was entered");

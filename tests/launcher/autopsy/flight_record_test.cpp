@@ -16,8 +16,9 @@ namespace {
 std::vector<RecordedGroup> fixture(const std::string& name) {
   const auto dump = read_file_text(DLLAUNCH_SOURCE_DIR "/tests/fixtures/flight_recorder/" + name);
   auto groups = read_flight_record(dump ? *dump : "");
-  for (RecordedGroup& group : groups) group.written_s = 1795798080;
-  return groups;
+  if (!groups) return {};
+  for (RecordedGroup& group : *groups) group.written_s = 1795798080;
+  return *std::move(groups);
 }
 
 NodeStacks node_of(const std::vector<std::vector<RecordedGroup>>& ranks) {
@@ -59,11 +60,12 @@ TEST(FlightRecord, OfPyTorchIsRead) {
   }
 }
 
-TEST(FlightRecord, OfOtherThingsIsEmpty) {
-  for (const char* text :
-       {"", "{", "[]", "{}", "{\"entries\": 3}", "{\"entries\": [3, {}]}", "\x80\x02}."}) {
-    EXPECT_TRUE(read_flight_record(text).empty()) << text;
+TEST(FlightRecord, OfOtherThingsIsRefused) {
+  for (const char* text : {"", "{", "[]", "{}", "{\"entries\": 3}", "\x80\x02}."}) {
+    EXPECT_FALSE(read_flight_record(text)) << text;
   }
+  const auto none = read_flight_record("{\"entries\": [3, {}]}");
+  EXPECT_TRUE(none && none->empty());
 }
 
 /// Their stacks are alike.
@@ -82,6 +84,22 @@ TEST(FlightRecord, NamesWhoIsInAnother) {
   EXPECT_EQ(late_by_records({node}).size(), 1u);
 }
 
+/// Tensor parallel in "1" and "2", data parallel in "3" and "4"; rank 3 sleeps, so rank 2 waits for
+/// it and rank 0 for rank 2.
+TEST(FlightRecord, OfNestedGroupsNamesTheOneThatWaitsNowhere) {
+  const auto in = [](const std::string& group, RecordedGroup record) {
+    record.group = group;
+    return record;
+  };
+  const auto node = node_of({{in("3", waiting(9, "reduce_scatter")), in("1", idle(40))},
+                             {in("4", waiting(9, "reduce_scatter")), in("1", idle(40))},
+                             {in("2", waiting(40)), in("3", idle(8))},
+                             {in("2", idle(39)), in("4", idle(8))}});
+  EXPECT_EQ(
+      late_by_records({node}),
+      (std::map<int, std::string>{{3, "has not entered all_reduce #40, which 1 other waits in"}}));
+}
+
 /// The reason that its stack shows comes first.
 TEST(FlightRecord, DoesNotHideAPattern) {
   auto node = node_of({{waiting(127)}, {waiting(127)}, {idle(126)}});
@@ -89,6 +107,17 @@ TEST(FlightRecord, DoesNotHideAPattern) {
   EXPECT_EQ(merge_stacks({node}).odd.at(0).why,
             "is stopped (by a signal or a debugger); it has not entered all_reduce #127, which 2 "
             "others wait in");
+}
+
+/// As an old one does, or one of another job.
+TEST(FlightRecord, ThatTheStacksContradictDoesNotCount) {
+  auto node = node_of({{waiting(127)}, {waiting(127)}, {idle(126)}});
+  node.processes[1].threads[0].frames = {{.function = "read_file"}};
+  const auto odd = merge_stacks({node}).odd;
+  ASSERT_EQ(odd.size(), 1u);
+  EXPECT_EQ(odd[0].rank, 1);
+  EXPECT_EQ(odd[0].why, "does something else than the others");
+  EXPECT_FALSE(odd[0].tells_others);
 }
 
 TEST(FlightRecord, SaysNothingOfHealthyRanks) {

@@ -200,19 +200,19 @@ class MemoryCgroup {
 
 TEST_F(ObserveStacks, OfAProcessNearItsMemoryLimitTellIt) {
   constexpr std::size_t mib = std::size_t{1} << 20;
-  const MemoryCgroup cgroup(64 * mib);
+  const MemoryCgroup cgroup(256 * mib);
   if (!cgroup.made()) GTEST_SKIP() << "no memory cgroup can be made here: that needs root";
   const ChildProgram child([&](int ready) {
     std::ofstream(cgroup.processes()) << getpid() << std::flush;
-    const std::vector<char> taken(mib * 125 / 2, 'x');
+    const std::vector<char> taken(192 * mib, 'x');
     if (write(ready, taken.data(), 1) != 1) _exit(1);
     while (true) pause();
   });
   ASSERT_TRUE(child.ready());
   const auto node = observe({{.rank = 0, .pid = child.pid()}});
   ASSERT_EQ(node.processes.size(), 1u);
-  EXPECT_EQ(node.processes[0].memory_limit_bytes, 64 * mib);
-  EXPECT_GE(node.processes[0].memory_used_bytes, mib * 125 / 2);
+  EXPECT_EQ(node.processes[0].memory_limit_bytes, 256 * mib);
+  EXPECT_GE(node.processes[0].memory_used_bytes, 192 * mib);
 }
 
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.

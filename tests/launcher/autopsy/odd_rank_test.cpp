@@ -75,8 +75,14 @@ TEST(OddRank, IsOutOfMemorySoon) {
   const std::string outside = "is outside the collective in which the others wait";
   expect_second(odd_beside(second), outside, "slow");
   second.memory_used_bytes = 7'800'000'000;
-  expect_second(odd_beside(second), outside + ", and is out of memory soon: 7.8 of 8.0 GB are used",
+  expect_second(odd_beside(second),
+                outside +
+                    ", and the memory limit of its cgroup is near: 7.8 of 8.0 GB are used by "
+                    "all processes in it",
                 "slow");
+  second.memory_limit_bytes = 512'000'000'000;
+  second.memory_used_bytes = 500'100'000'000;
+  expect_second(odd_beside(second), outside, "slow");
 }
 
 TEST(OddRank, WaitsForItsDataLoader) {

@@ -83,6 +83,13 @@ TEST(Pickle, AFewBytesFillNoMemory) {
   std::string doubled = "X"s + "\x00\x00\x01\x00"s + std::string(1 << 16, 'x') + "\x85"s;
   for (int i = 0; i < 40; ++i) doubled += "q\x00h\x00\x86"s;
   EXPECT_EQ(value_of(doubled + "."), "refused") << "2^40 of it";
+  std::string keys = "](}X"s + "\x00\x00\x10\x00"s + std::string(1 << 20, 'x') + "Nsq\x00"s;
+  for (int i = 0; i < 150; ++i) keys += "h\x00"s;
+  EXPECT_EQ(value_of(keys + "e."), "refused") << "150 MiB of keys";
+  std::string kept = "]("s;
+  for (int i = 0; i < 2'000'000; ++i) kept += "]\x94"s;
+  EXPECT_EQ(value_of(kept + "e."), "refused") << "a node of the memo for each byte";
+  EXPECT_EQ(value_of("](" + std::string(4'000'000, 'N') + "e."), "refused") << "values of a byte";
   EXPECT_EQ(value_of("]" + std::string(100, '\x85') + "."), "refused") << "too deep";
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "launcher/run/journal.hpp"
 #include "support/json.hpp"
@@ -142,6 +143,28 @@ constexpr const char* two_lives =
 {"time":9000000035,"event":"step","epoch":2,"step":13,"generation":2}
 {"time":9000000040,"event":"end","status":"completed","generation":1}
 )";
+
+TEST_F(RunStatusTest, OfAStallThatIsOverTheStacksHaveNoLine) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  std::filesystem::create_directories(path + "/autopsy");
+  const auto now = static_cast<double>(std::time(nullptr));
+  place_.append(path, "autopsy/20261127-075900.txt", "tree");
+  place_.append(
+      path, "autopsy/20261127-075900.json",
+      Json{{"time", now}, {"reason", "stalled for 9 s"}, {"sentence", "rank 2 is in fetch"}}
+          .dump());
+  const auto event = [&](const char* state) {
+    place_.append(
+        path, "events.jsonl",
+        Json{{"time", now}, {"event", "stall"}, {"state", state}, {"line", "x"}}.dump() + "\n");
+  };
+  const std::string queue = "7|RUNNING|N/A|1:05|n[1-2]|None\n";
+  event("late");
+  EXPECT_EQ(status(path, queue).stacks,
+            "rank 2 is in fetch (stalled for 9 s): autopsy/20261127-075900.txt");
+  event("over");
+  EXPECT_EQ(status(path, queue).stacks, "");
+}
 
 TEST_F(RunStatusTest, OfARestartedRunGoodputAndRestartsHaveALineEach) {
   const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});

@@ -67,6 +67,57 @@ TEST_F(SlurmOutcomeTest, AComponentThatFailedBesideIsTold) {
             "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
 }
 
+/// An attempt from `time` on that the supervisor ended, and a log with an error of it.
+void end_attempt(const RunDir& run, double time, Cause cause, const std::string& why) {
+  const JournalAttempt begun{.time = time, .job = "7"};
+  const Attempt ended{.job = "7", .cause = cause, .detail = "no progress for 15 s"};
+  const JournalDecision end{.time = time + 20, .job = "7", .reason = why};
+  for (const auto& line :
+       {line_of(begun), line_of(begun, ended, time + 20), line_of(end, std::nullopt)})
+    ASSERT_TRUE(append_to_journal(run, line));
+  std::filesystem::create_directories(run.out());
+  std::ofstream(run.out() + "/rank-0000-n1.log") << "RuntimeError: a peer is gone\n";
+}
+
+void keep_stacks_at(const RunDir& run, double time) {
+  std::filesystem::create_directories(run.path + "/autopsy");
+  const std::string path = run.path + "/autopsy/20261127-075900";
+  std::ofstream(path + ".json") << Json{{"time", time}, {"sentence", "rank 2 is in fetch"}};
+  std::ofstream(path + ".txt") << "tree";
+}
+
+TEST_F(SlurmOutcomeTest, OfAStallTheStacksOfItsAttemptAreTold) {
+  end_attempt(run_, 100, Cause::stalled, "no progress");
+  keep_stacks_at(run_, 115);
+  auto outcome = of("FAILED", 1);
+  EXPECT_EQ(outcome.first_error, "rank 2 is in fetch") << "whatever a log says";
+  EXPECT_NE(outcome.advice.find("autopsy/20261127-075900.txt has"), std::string::npos);
+
+  end_attempt(run_, 200, Cause::stalled, "no progress");
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone")
+      << "the stacks are of an earlier attempt";
+}
+
+TEST_F(SlurmOutcomeTest, OfATrainingThatGaveUpTheStacksAreTold) {
+  end_attempt(run_, 100, Cause::failed, "rank 0 exited with code 1");
+  totals_.take(StallEvent{.time = 117, .state = "gave up", .line = "stall: rank 2; gave up"});
+  EXPECT_EQ(of("FAILED", 1).first_error, "stall: rank 2; gave up");
+  keep_stacks_at(run_, 115);
+  const auto outcome = of("FAILED", 1);
+  EXPECT_EQ(outcome.first_error, "rank 2 is in fetch");
+  EXPECT_NE(outcome.advice.find("autopsy/20261127-075900.txt has"), std::string::npos);
+}
+
+TEST_F(SlurmOutcomeTest, OfAComponentThatStalledTheStacksAreTold) {
+  plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
+  const RunDir own{.path = component_dir(folder_.path(), "loader")};
+  std::filesystem::create_directories(own.path);
+  end_attempt(own, 100, Cause::stalled, "no progress");
+  keep_stacks_at(own, 115);
+  end_attempt(run_, 100, Cause::failed, "component loader: no progress");
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 2 is in fetch");
+}
+
 TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
   EXPECT_EQ(of("FAILED", 2).exit_code, 2);
   EXPECT_EQ(of("FAILED", 93).exit_code, 93);

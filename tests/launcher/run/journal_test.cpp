@@ -216,6 +216,7 @@ TEST(Journal, AnAttemptWithoutAnEndWasCutShort) {
   EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
   EXPECT_EQ(journal.history[0].checkpoint, begun.checkpoint);
   EXPECT_EQ(journal.last_time, begun.time);
+  EXPECT_EQ(journal.attempt_began_s, begun.time);
 }
 
 /// Its next incarnation says how it ended.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "tests/launcher/supervise/supervised.hpp"
@@ -75,6 +76,48 @@ TEST_F(Attempting, SilenceIsEndedWhateverItTakes) {
   EXPECT_EQ(end->code, 128 + SIGKILL);
   EXPECT_GT(seconds_since_start(), 1);
   EXPECT_LT(seconds_since_start(), 16);
+}
+
+/// In the place of `env`, which starts the autopsy, a program that hangs.
+class HangingAutopsy : public PosixSystem {
+ public:
+  explicit HangingAutopsy(std::string program)
+      : PosixSystem(Console{}), program_(std::move(program)) {}
+  std::optional<std::string> find_program(std::string_view) override { return program_; }
+
+ private:
+  std::string program_;
+};
+
+/// 10 s and more would be waited for it.
+TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
+  place_.file("hangs", "#!/bin/sh\nexec sleep 300\n");
+  const std::string program = place_.dir().path + "/hangs";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  HangingAutopsy system(program);
+  const RecoverySettings recovery = {.plan = {.stall_abort_seconds = 2, .autopsy = true},
+                                     .trains = true,
+                                     .asks_ranks = true,
+                                     .grace_seconds = 5};
+  const std::string stall =
+      R"(say() { echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "'$1'"}' )"
+      R"(>> events.jsonl; echo $1 >&2; }; rm -f ended; say late; sleep 0.5; )";
+  for (const bool gives_up : {true, false}) {
+    const auto run =
+        place_.run(stall + (gives_up ? "say 'gave up'; " : "") + "touch ended; exit 1", recovery);
+    const SupervisorSignals signals(SIGUSR2);
+    AllocationEnd end;
+    int turns = 0;
+    AttemptWatch watch(system, run, ownership_, signals, end, [&turns] {
+      if (++turns == 20) kill(getpid(), SIGTERM);
+    });
+    const auto began = Clock::now();
+    const auto ended = watch.run();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->told_to_end, gives_up);
+    EXPECT_EQ(turns >= 20, gives_up) << turns;
+    EXPECT_LT(Clock::now() - began, seconds(9));
+  }
 }
 
 TEST_F(Attempting, WhoSaysSomethingIsLeftAlone) {

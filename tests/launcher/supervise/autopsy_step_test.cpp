@@ -81,6 +81,27 @@ TEST(AutopsyStep, ThatCrashesIsTold) {
   EXPECT_THAT(system.logged, testing::HasSubstr("could not be read: exit code 139"));
 }
 
+TEST(AutopsyStep, TheLastTwoAreForTheEndOfTheRanks) {
+  ProgramAsEnv system("exec sleep 1000");
+  SupervisedRun run;
+  run.recovery.plan.autopsy = true;
+  AutopsyStep step(system, run);
+  auto now = Clock::now();
+  const auto begins = [&](bool of_end) {
+    step.begin("why", KeepStacks::always, now, of_end);
+    const bool began = step.runs(now);
+    now += 60s;
+    step.runs(now);
+    return began;
+  };
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(begins(false));
+  EXPECT_FALSE(begins(false));
+  step.forget_one();
+  EXPECT_TRUE(begins(false));
+  EXPECT_TRUE(begins(true) && begins(true));
+  EXPECT_FALSE(begins(true));
+}
+
 TEST(AutopsyStep, ThatCannotStartHoldsNothingUp) {
   FakeSystem system;
   SupervisedRun run;
