@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "launcher/base/shell_quote.hpp"
+#include "launcher/slurm/placing_option.hpp"
 
 namespace dllaunch {
 namespace {
@@ -65,6 +66,13 @@ std::vector<std::pair<std::string, std::string>> outline_options(
   return options;
 }
 
+/// As its supervisor will decide.
+bool goes_along_network(const LaunchPlan& plan) {
+  return plan.launcher == Launcher::slurm && plan.nodes > 1 &&
+         plan.network_order == NodeNumbering::automatic &&
+         placing_option(plan.start.options, static_cast<std::size_t>(plan.nodes)).empty();
+}
+
 LaunchPlan whole_of(const Job& job, const Paths& paths,
                     const std::vector<ComponentPlan>& components) {
   const auto& first = components.front().plan;
@@ -73,6 +81,7 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
   whole.launcher = first.launcher;
   whole.paths = paths;
   whole.cluster = job.cluster;
+  whole.network = first.network;
   whole.share = job.share;
   whole.after = job.after;
   whole.signal = first.signal;
@@ -87,6 +96,7 @@ LaunchPlan whole_of(const Job& job, const Paths& paths,
                                 .ranks_per_node = plan.ranks_per_node,
                                 .signal = plan.asks_ranks ? plan.signal : "",
                                 .host_suffix = plan.host_suffix,
+                                .along_network = goes_along_network(plan),
                                 .occupies = plan.occupies});
     whole.nodes += plan.nodes;
     whole.asks_ranks = whole.asks_ranks || plan.asks_ranks;

@@ -120,6 +120,7 @@ void visit_fields(Field& field, ComponentOutline& component) {
   field("ranks_per_node", within(component.ranks_per_node, 1, most_nodes));
   field("signal", component.signal);
   field.unless_empty("host_suffix", component.host_suffix);
+  field("along_network", component.along_network);
   field("occupies", component.occupies);
   if constexpr (Field::reads) {
     // It becomes a path.

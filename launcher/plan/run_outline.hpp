@@ -33,6 +33,7 @@ struct ComponentOutline {
   int ranks_per_node = 1;
   std::string signal = {};       // that asks its ranks to save; empty: they are not asked
   std::string host_suffix = {};  // appended to host names, to reach them
+  bool along_network = false;    // its nodes are numbered along the network, where one is known
   NodeShare occupies = {};
   int ranks() const { return nodes * ranks_per_node; }
 };

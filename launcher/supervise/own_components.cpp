@@ -16,11 +16,14 @@
 #include "launcher/components/component_end.hpp"
 #include "launcher/components/component_group.hpp"
 #include "launcher/components/component_variables.hpp"
+#include "launcher/network/slurm_network.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/node_order.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/supervised_run.hpp"
@@ -36,6 +39,23 @@ std::vector<std::string> jobs_of_components(System& system, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     jobs.push_back(system.environment(fmt::format("SLURM_JOB_ID_HET_GROUP_{}", i)).value_or(""));
   return jobs;
+}
+
+/// In the order in which each component's supervisor will number them.
+void order_hosts(System& system, const RunOutline& whole, std::vector<ComponentPlace>& places) {
+  if (std::ranges::none_of(whole.components, &ComponentOutline::along_network)) return;
+  const auto network = job_network(system, whole.network);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& component = whole.components[i];
+    if (!component.along_network) continue;
+    const auto& suffix = component.host_suffix;
+    auto nodes = places[i].hosts;
+    for (auto& node : nodes) node.resize(node.size() - suffix.size());
+    auto order = expand_hosts(number_along(network, nodes, {}).order);
+    if (!order || order->size() != nodes.size()) continue;  // not known
+    for (auto& node : *order) node += suffix;
+    places[i].hosts = *std::move(order);
+  }
 }
 
 /// The first writes into the script's own output, as Slurm's record of its job says.
@@ -120,6 +140,7 @@ Result<int> own_components(System& system, const std::string& run_dir) {
     return Error{ErrorKind::bad_request, run->dir.path + " holds no run with components", ""};
   auto places = places_in_job(system, run->plan);
   if (!places) return std::move(places).error();
+  order_hosts(system, run->plan, *places);
   const auto bash = system.find_program("bash");
   if (!bash) return Error{ErrorKind::unavailable, "bash is not installed on this node", ""};
   // Of the script's own job: the first component's.

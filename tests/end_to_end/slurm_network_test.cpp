@@ -81,6 +81,23 @@ TEST_F(SlurmNetwork, EveryVariableFollowsTheOrder) {
   EXPECT_THAT(output_of("slurm", 2), HasSubstr("2 2 1 1 1 0 0 n2 n1 n1 n2 n3 n4"));
 }
 
+// Others compute from it where a rank of the component runs.
+TEST_F(SlurmNetwork, HostsOfAComponentAreInTheOrderOfItsRanks) {
+  const auto job = work_->file("job.yaml",
+                               "name: both\n"
+                               "resources: {device: cpu, ranks_per_node: 1, time: 5}\n"
+                               "components:\n"
+                               "  - {name: loader, run: 'true'}\n"
+                               "  - {name: trainer, resources: {nodes: 3},\n"
+                               "     run: 'echo \"$RANK $(hostname) "
+                               "$DLLAUNCH_COMPONENT_TRAINER_HOSTS\"'}\n");
+  work_->start({"run", job, "--run-dir", work_->path() + "/both"});
+  const auto ended = work_->wait(200s);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const char* line : {"0 n2 n2,n4,n3\n", "1 n4 n2,n4,n3\n", "2 n3 n2,n4,n3\n"})
+    EXPECT_THAT(ended.err, HasSubstr(line));
+}
+
 // PMIx numbers its ranks as srun does: they follow too.
 TEST_F(SlurmNetwork, MpiProgramsFollowIt) {
   const auto built =

@@ -45,6 +45,23 @@ Result<ModularPlan> joined(const Job& job, bool local = false) {
   return join_plans(job, sample_paths(), std::move(plans));
 }
 
+// Whose DLLAUNCH_COMPONENT_NAME_HOSTS the job's owner must order.
+TEST(ModularPlan, KnowsWhoseNodesFollowTheNetwork) {
+  const auto along = [](const Job& job) {
+    const auto made = joined(job);
+    EXPECT_TRUE(made);
+    const auto stored = outline_from_json(to_json(made->whole));
+    return std::pair(stored.components[0].along_network, stored.components[1].along_network);
+  };
+  auto job = two_components();
+  EXPECT_EQ(along(job), std::pair(false, true)) << "one node has no order";
+  job.components[1].job.resources.srun_extra = {"--distribution=cyclic"};
+  EXPECT_EQ(along(job), std::pair(false, false));
+  job = two_components();
+  job.components[1].job.binding.network_order = NodeNumbering::slurm;
+  EXPECT_EQ(along(job), std::pair(false, false));
+}
+
 TEST(ModularPlan, IsOneHeterogeneousJob) {
   const auto made = joined(two_components());
   ASSERT_TRUE(made) << made.error().what;
