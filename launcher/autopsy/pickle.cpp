@@ -25,12 +25,12 @@ std::size_t size_of(const std::string& text) {
 std::size_t size_of(const Json& value) {
   std::size_t bytes = sizeof value;
   if (value.is_string()) {
-    bytes += allocation_bytes + size_of(value.get_ref<const std::string&>());
+    bytes += allocation_bytes + size_of(value.text());
   } else if (value.is_array()) {
-    bytes += allocation_bytes + sizeof(Json::array_t);
+    bytes += allocation_bytes;
     for (const Json& each : value) bytes += size_of(each);
   } else if (value.is_object()) {
-    bytes += allocation_bytes + sizeof(Json::object_t);
+    bytes += allocation_bytes;
     for (const auto& [key, each] : value.items())
       bytes += node_bytes + size_of(key) + size_of(each);
   }
