@@ -57,15 +57,15 @@ TEST(Corruption, ExplainsAnAttemptThatFailed) {
   EXPECT_EQ(attempt.cause, Cause::corrupted);
   EXPECT_EQ(describe(attempt), "step 50: ...");
   EXPECT_FALSE(attempt.asks) << "a rank is named";
+  Attempt cancelled{.cause = Cause::cancelled};
+  EXPECT_EQ(look_for_corruptions(run, {}, 3, cancelled).size(), 2U);
+  EXPECT_EQ(cancelled.cause, Cause::cancelled);
   std::ofstream(folder.path() + "/events.jsonl")
       << R"({"time":5,"event":"corrupted","how":"pending","ranks":[],"hosts":[],"generation":3})";
   Attempt first{.cause = Cause::failed, .exit_code = 1};
   look_for_corruptions(run, {}, 3, first);
   EXPECT_EQ(first.cause, Cause::corrupted);
   EXPECT_TRUE(first.asks);
-  Attempt cancelled{.cause = Cause::cancelled};
-  EXPECT_EQ(look_for_corruptions(run, {}, 3, cancelled).size(), 2U);
-  EXPECT_EQ(cancelled.cause, Cause::cancelled);
 }
 
 /// It was told whose numbers cannot be known, and the ranks went on.
