@@ -17,22 +17,18 @@ constexpr std::size_t most_depth = 64;
 constexpr std::size_t allocation_bytes = 16;
 constexpr std::size_t node_bytes = allocation_bytes + 32;  // of a map, without what it holds
 
-std::size_t size_of(const std::string& text) {
-  return sizeof text + text.size();
-}
-
 /// About as much memory as a copy takes.
 std::size_t size_of(const Json& value) {
   std::size_t bytes = sizeof value;
   if (value.is_string()) {
-    bytes += allocation_bytes + size_of(value.text());
+    bytes += allocation_bytes + sizeof(std::string) + value.text().size();
   } else if (value.is_array()) {
-    bytes += allocation_bytes;
+    bytes += allocation_bytes + sizeof(std::vector<Json>);
     for (const Json& each : value) bytes += size_of(each);
   } else if (value.is_object()) {
-    bytes += allocation_bytes;
+    bytes += allocation_bytes + sizeof(std::vector<JsonMember>);
     for (const auto& [key, each] : value.items())
-      bytes += node_bytes + size_of(key) + size_of(each);
+      bytes += sizeof(std::string) + key.size() + size_of(each);
   }
   return bytes;
 }
@@ -191,7 +187,7 @@ class PickleReader {
       } else if (i % 2 == 1) {
         const Json& key = (*values)[i - 1].value;
         if (!key.is_string() && !key.is_number_integer()) return false;
-        if (!may_use(node_bytes + sizeof(std::string))) return false;
+        if (!may_use(sizeof(JsonMember))) return false;
         into.value[key.is_string() ? key.get<std::string>() : key.dump()] = std::move(each.value);
       }
     }

@@ -82,7 +82,8 @@ void end_attempt(const RunDir& run, double time, Cause cause, const std::string&
 void keep_stacks_at(const RunDir& run, double time) {
   std::filesystem::create_directories(run.path + "/autopsy");
   const std::string path = run.path + "/autopsy/20261127-075900";
-  std::ofstream(path + ".json") << Json{{"time", time}, {"sentence", "rank 2 is in fetch"}};
+  const Json document = {{"time", time}, {"sentence", "rank 2 is in fetch"}};
+  std::ofstream(path + ".json") << document.dump();
   std::ofstream(path + ".txt") << "tree";
 }
 
