@@ -130,6 +130,34 @@ TEST_F(ObserveStacks, OfAnEarlierOneThatHoldsTheReaderUpTakeNoTimeFromTheLast) {
   EXPECT_EQ(node.processes.back().python.size(), 1u) << node.processes.back().why_not;
 }
 
+TEST_F(ObserveStacks, DumpsOfPyTorchAreReadWhereAVariableSpeaksOfThem) {
+  if (std::system("python3 -c 'import os; os.memfd_create' 2>/dev/null") != 0)
+    GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/sitecustomize.py") << python_start_file();
+  std::filesystem::create_directory(folder.path() + "/torch");
+  const std::string dump = folder.path() + "/torch/comm_lib_trace_rank_0";
+  const auto look = [&](const std::string& variable, std::size_t bytes) {
+    const ChildProgram python(program(
+        {"python3", "-uc", "import time\nprint('ready')\ntime.sleep(1000)"},
+        {{"PYTHONPATH", folder.path()}, {"XDG_CACHE_HOME", folder.path()}, {variable, "9"}}));
+    EXPECT_TRUE(python.ready());
+    std::filesystem::remove(dump);
+    std::filesystem::copy(DLLAUNCH_SOURCE_DIR "/tests/fixtures/flight_recorder/late_0", dump);
+    std::filesystem::last_write_time(dump, std::filesystem::file_time_type::clock::now());
+    if (bytes > 0) std::filesystem::resize_file(dump, bytes);
+    const auto node = observe({{0, python.pid()}});
+    return node.processes.empty() ? ProcessStacks() : node.processes.front();
+  };
+  EXPECT_EQ(look("TORCH_FR_BUFFER_SIZE", 0).recorded.size(), 1u);
+  EXPECT_TRUE(look("TORCH_OTHER", 0).recorded.empty()) << "it may be another job's";
+  const std::string place = dump + ": ";
+  EXPECT_EQ(look("TORCH_FR_BUFFER_SIZE", 17 << 20).record_why_not,
+            place + "it has 17 MiB, of which at most 16 are read");
+  EXPECT_EQ(look("TORCH_FR_BUFFER_SIZE", 100).record_why_not,
+            place + "not a pickle of plain values, or too large a one");
+}
+
 /// Rank 0 waits in the second all_reduce, which rank 1 does not enter.
 TEST_F(ObserveStacks, OfPyTorchTellWhichCollectiveARankHasNotEntered) {
   if (std::system("python3 -c 'import torch; torch._C._distributed_c10d._dump_fr_trace_file' "
