@@ -98,7 +98,7 @@ std::string others_in(const std::vector<OddRank>& odd) {
   return text;
 }
 
-/// One line for all ranks with the same reason, but for the number in the file's name.
+/// A line for each reason, which names its file.
 std::string records_not_read(const StackReport& report) {
   std::map<std::string, IdSet> why_not;
   for (const NodeStacks& node : report.nodes) {
