@@ -236,14 +236,18 @@ void read_python(System& system, std::vector<ProcessStacks>& processes,
   }
 }
 
+double seconds_of(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 /// When the process began, in Unix seconds; field 22 of proc(5).
 double start_of(int pid) {
   timespec now{};
   timespec since_boot{};
   clock_gettime(CLOCK_REALTIME, &now);
   clock_gettime(CLOCK_BOOTTIME, &since_boot);
-  const double boot_s = static_cast<double>(now.tv_sec - since_boot.tv_sec);
-  return boot_s + number_in(fields_of_stat(pid), 19) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return seconds_of(now) - seconds_of(since_boot) +
+         number_in(fields_of_stat(pid), 19) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 /// Where PyTorch writes the dump of its flight recorder, but for the rank's number at the end. Its
@@ -276,7 +280,7 @@ Result<std::vector<RecordedGroup>> flight_record_at(const std::string& path, dou
   if (file < 0) return Groups();
   struct stat info {};
   const bool known = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
-  const auto written_s = static_cast<double>(info.st_mtim.tv_sec);
+  const double written_s = seconds_of(info.st_mtim);
   const bool fresh = written_s >= std::max(since_s - 1, unix_seconds() - oldest_dump_s);
   const auto bytes = known && fresh ? static_cast<std::size_t>(info.st_size) : 0;
   std::string text(bytes <= most_dump_bytes ? bytes : 0, '\0');

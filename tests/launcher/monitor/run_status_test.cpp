@@ -147,7 +147,7 @@ constexpr const char* two_lives =
 TEST_F(RunStatusTest, OfAStallThatIsOverTheStacksHaveNoLine) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   std::filesystem::create_directories(path + "/autopsy");
-  const auto now = static_cast<double>(std::time(nullptr));
+  const auto now = static_cast<double>(std::time(nullptr)) + 1;  // not before its start
   place_.append(path, "autopsy/20261127-075900.txt", "tree");
   place_.append(
       path, "autopsy/20261127-075900.json",

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <thread>
 
 namespace dllaunch {
 namespace {
@@ -55,6 +56,11 @@ TEST(Dialogue, SurvivesWhoHasGone) {
   auto gone = shell("exit 3");
   ASSERT_TRUE(gone);
   EXPECT_EQ(gone->hear(soon()), std::nullopt);
+  // The kernel may close its standard input after its standard output.
+  const auto until = soon(5s);
+  while (std::chrono::steady_clock::now() < until && gone->say("?")) {
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_FALSE(gone->say("anyone?\n"));
 }
 
