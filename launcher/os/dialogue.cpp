@@ -100,7 +100,7 @@ std::optional<std::string> Dialogue::hear(Clock::time_point deadline) {
       return line;
     }
     if (heard_.size() > longest_line) close_end(output_);
-    // Whoever talks without end must not hold us.
+    // A program that never stops writing must not hold up its reader.
     if (output_ < 0 || Clock::now() >= deadline) return std::nullopt;
     pollfd one{output_, POLLIN, 0};
     const int ready = poll(&one, 1, milliseconds_left(deadline));

@@ -41,7 +41,7 @@ std::string nodes_to_exclude(const Exclusion& wanted, const std::string& now,
   const auto before = hosts_of(now);
   std::set<std::string> chosen(before.begin(), before.end());
   for (const auto& host : unfit) chosen.erase(host);
-  // Somebody may have let one in again.
+  // The user may have removed a node from the list since (scontrol update).
   const auto is_out = [&](const std::string& host) {
     return std::ranges::find(before, host) != before.end();
   };

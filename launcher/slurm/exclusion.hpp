@@ -9,9 +9,9 @@ namespace dllaunch {
 
 struct Exclusion {
   std::string fresh = {};  // a host list: found unfit now
-  std::vector<std::string> earlier =
-      {};                    // host lists of earlier requeues of this job, oldest first
-  std::size_t chain = 0;     // of these the last so many: since ranks last started
+  // Host lists of earlier requeues of this job, oldest first.
+  std::vector<std::string> earlier = {};
+  std::size_t chain = 0;     // how many of these, from the end, are since ranks last started
   std::string by_user = {};  // a host list: never forgotten
   std::size_t needed = 0;    // nodes without which the job cannot start
 };

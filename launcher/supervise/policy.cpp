@@ -86,15 +86,14 @@ std::string signature(const Attempt& attempt) {
   return fmt::format("rank {} code {} signal {}", dead.rank, dead.exit_code, dead.signal);
 }
 
-/// Whether wrong numbers, of which nobody was named, were computed again to find out whose they
-/// are.
+/// Whether `next` repeated the computation of `one` and found the rank whose numbers were wrong.
 bool is_answered_by(const Attempt& one, const Attempt& next) {
   return one.cause == Cause::corrupted && one.asks && next.cause == Cause::corrupted &&
          next.dead.rank >= 0 && one.job == next.job && one.allocation == next.allocation;
 }
 
-/// Returns the attempts whose ranks started. The question whose numbers are wrong and its answer
-/// are one attempt, since it is one fault.
+/// Returns the attempts whose ranks started. An attempt that found wrong numbers and the one that
+/// found their rank count as one, since there was one fault.
 std::vector<Attempt> incarnations_of(const std::vector<Attempt>& history) {
   std::vector<Attempt> incarnations;
   for (const auto& one : history) {

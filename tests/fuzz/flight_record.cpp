@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   NodeStacks node{.host = "n1"};
   node.processes = {{.rank = 0, .recorded = groups}, {.rank = 1}};
-  must_hold(late_by_records({node}).empty(), "one record alone blames nobody");
+  must_hold(late_by_records({node}).empty(), "a single record names no late rank");
   return 0;
 }

@@ -68,7 +68,7 @@ TEST(NodeOutages, WhatIsOverBeforeThePeriodIsNotInIt) {
   EXPECT_TRUE(read->all.empty());
 }
 
-/// A report of an outage that goes on is none of another.
+/// A report about a node that is still out does not begin another outage.
 TEST(NodeOutages, AFailureOfANodeThatIsOutIsNone) {
   const auto read = parse_outages(
       "# from: 2\n# until: 9\nnode,failed,repaired\nn1,2,3\nn1,1,4\nn1,3,5\n", "o.csv");

@@ -20,7 +20,7 @@ TEST(Exclusion, AddsToWhatTheUserAndOthersLeftOut) {
   EXPECT_EQ(nodes_to_exclude({.fresh = "n2", .needed = 2}, "n[7-8]", hosts("n[1-9]")), "n[2,7-8]");
   EXPECT_EQ(nodes_to_exclude({.fresh = "n2", .by_user = "n8"}, "n8", hosts("n[1-9]")), "n[2,8]");
   EXPECT_EQ(nodes_to_exclude({.fresh = "n2", .by_user = "n8"}, "", hosts("n[1-9]")), "n2")
-      << "somebody let n8 in again";
+      << "the user removed n8 from the list";
 }
 
 /// The next start would meet the first again, and after three in a row the job is given up.
@@ -41,7 +41,7 @@ TEST(Exclusion, TheOldestIsForgotten) {
   EXPECT_EQ(nodes_to_exclude(third, "n[1-2,9]", hosts("n[1-30]")), "n[1-3,9]") << "three";
   EXPECT_EQ(nodes_to_exclude(third, "n[1-2,9]", {}), "n[1-3,9]") << "Slurm does not answer";
   EXPECT_EQ(nodes_to_exclude(third, "n[1,9]", hosts("n[1-30]")), "n[1,3,9]")
-      << "somebody let n2 in again";
+      << "the user removed n2 from the list";
 }
 
 TEST(Exclusion, NeverLeavesTooFewForTheJob) {

@@ -430,9 +430,9 @@ TEST(Policy, WrongNumbersOfTwoReplicasCountOnce) {
   EXPECT_THAT(decided({asked, answered, asked, answered}).reason, HasSubstr("restart 2 of 2"));
   EXPECT_EQ(decided({asked, answered, asked, answered, asked}).next, Next::stop);
   EXPECT_EQ(decided({asked, answered}).backoff, decided({asked}).backoff);
-  // Nobody named, each time: each counts.
+  // No rank was found in any of them: each is a restart.
   EXPECT_EQ(decided({saved(asked), asked, asked}).next, Next::stop);
-  // Nobody was named, and nobody asked: the next one is another fault.
+  // The steps were not to be computed again: the next attempt met another fault.
   auto unknown = asked;
   unknown.asks = false;
   EXPECT_THAT(decided({unknown, answered}).reason, HasSubstr("restart 2 of 2"));
