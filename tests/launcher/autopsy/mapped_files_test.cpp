@@ -67,8 +67,7 @@ TEST_F(InAContainer, NativeStacksAreOfItsOwnFiles) {
   const ChildProgram child(
       program(contained("echo ready && LD_LIBRARY_PATH=/mnt exec /mnt/sleeper 1000")));
   ASSERT_TRUE(child.ready());
-  ProcessStacks process;
-  for (int tries = 0; tries < 20 && process.command != "sleeper"; ++tries) process = observe(child);
+  const ProcessStacks process = observe(child);
   ASSERT_EQ(process.command, "sleeper");
   const MappedFiles files(process.pid);
   EXPECT_TRUE(files.elsewhere());
@@ -108,8 +107,7 @@ echo ready
 exec chroot "$1" "$sleep" 1000)sh",
                                     "-", root_.path()}));
   ASSERT_TRUE(child.ready());
-  ProcessStacks process;
-  for (int tries = 0; tries < 20 && process.command != "sleep"; ++tries) process = observe(child);
+  const ProcessStacks process = observe(child);
   const Stack& frames = process.threads.front().frames;
   EXPECT_NE(std::ranges::find(frames, "clock_nanosleep", &StackFrame::function), frames.end())
       << process.threads.front().why_not;

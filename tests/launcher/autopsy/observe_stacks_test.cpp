@@ -186,8 +186,8 @@ next_batch() if rank else dist.all_reduce(torch.ones(4)))"},
                     {"TORCH_FR_DUMP_TEMP_FILE", folder.path() + "/rank_"}});
   };
   const ChildProgram other(rank("0"), /*waits=*/false);
-  const ChildProgram late(rank("1"));
-  ASSERT_TRUE(late.ready() && other.says());
+  const ChildProgram late(rank("1"), /*waits=*/false);
+  ASSERT_TRUE(late.says() && other.says());
   const auto report = merge_stacks({observe({{0, other.pid()}, {1, late.pid()}})});
   ASSERT_EQ(report.odd.size(), 1u) << render_stacks(report);
   EXPECT_EQ(report.odd[0].rank, 1);
@@ -245,15 +245,22 @@ TEST_F(ObserveStacks, OfAProcessNearItsMemoryLimitTellIt) {
 
 // The parent of a vfork() waits in the kernel, deaf to signals, as one does whose disk is gone.
 TEST_F(ObserveStacks, OfARankThatIsStuckInTheKernelSaySo) {
-  const ChildProgram stuck([](int ready) {
-    if (vfork() == 0) {
-      if (write(ready, "r", 1) != 1) _exit(1);
-      while (true) pause();
-    }
-  });
-  ASSERT_TRUE(stuck.ready());
-  const auto node = observe({{.rank = 0, .pid = stuck.pid()}});
-  ASSERT_EQ(node.processes.size(), 2u);
+  const ChildProgram stuck(
+      [](int ready) {
+        if (vfork() == 0) {
+          if (write(ready, "r", 1) != 1) _exit(1);
+          while (true) pause();
+        }
+      },
+      /*waits=*/false);
+  ASSERT_TRUE(stuck.says());
+  NodeStacks node;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  do {
+    node = observe({{.rank = 0, .pid = stuck.pid()}});
+    ASSERT_EQ(node.processes.size(), 2u);
+  } while ((node.processes[0].main_state() != "D" || node.processes[1].main_state() != "S") &&
+           std::chrono::steady_clock::now() < deadline);
   EXPECT_EQ(node.processes[0].main_state(), "D");
   EXPECT_TRUE(node.processes[0].threads.front().frames.empty());
   EXPECT_NE(node.processes[0].threads.front().why_not, "");
