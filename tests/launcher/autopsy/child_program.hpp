@@ -45,10 +45,9 @@ inline std::optional<std::map<std::string, std::string>> sleeps_below(pid_t root
 /// Waits until `root` and all below it sleep, and did so in two looks: who has said "ready" may
 /// still be on its way from print() to sleep().
 inline bool comes_to_rest(pid_t root) {
-  using namespace std::chrono_literals;
-  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (auto seen = sleeps_below(root); std::chrono::steady_clock::now() < deadline;) {
-    std::this_thread::sleep_for(2ms);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
     auto now = sleeps_below(root);
     if (now && now == seen) return true;
     seen = std::move(now);
