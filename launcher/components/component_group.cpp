@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds tell_again_after(5);
+
+}  // namespace
 
 std::optional<std::size_t> ends_the_job(const std::vector<ComponentOutline>& components,
                                         const std::vector<std::optional<int>>& codes) {
@@ -27,6 +32,7 @@ Result<Ok> ComponentGroup::start(const std::vector<Start>& starts) {
   }
   codes_.resize(processes_.size());
   told_at_.resize(processes_.size());
+  tell_at_.resize(processes_.size());
   interrupted_.resize(processes_.size());
   return Ok{};
 }
@@ -48,7 +54,9 @@ void ComponentGroup::look(Clock::time_point now) {
 void ComponentGroup::tell_to_end(Clock::time_point now) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     const bool saves = told_at_[i] && now < *told_at_[i] + grace_;
-    if (codes_[i] || interrupted_[i] || saves) continue;
+    if (codes_[i] || saves || now < tell_at_[i]) continue;
+    // A shell drops a signal that comes just before it becomes the supervisor (exec).
+    tell_at_[i] = interrupted_[i] ? Clock::time_point::max() : now + tell_again_after;
     interrupted_[i] = true;
     // Slurm's own is TERM, which its ranks get too. A script ends when the command that it waits
     // for does, so that gets it as well; ranks are in groups of their own.

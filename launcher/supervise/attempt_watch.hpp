@@ -99,7 +99,8 @@ class AttemptWatch {
   double silence_to_look_s_ = 0;  // of a command: when its stacks are read next
   StarterExit end_;
   bool asked_ = false;
-  bool warned_ = false;  // Slurm announced the time limit
+  bool passed_on_ = false;  // to the ranks, that another component has ended the job
+  bool warned_ = false;     // Slurm announced the time limit
   std::size_t output_seen_ = 0;
   bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
   Time began_at_;

@@ -1,6 +1,7 @@
 // One attempt: how it is ended when it does not end by itself.
 #include "launcher/supervise/attempt_watch.hpp"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -118,6 +119,33 @@ TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
     EXPECT_EQ(turns >= 20, gives_up) << turns;
     EXPECT_LT(Clock::now() - began, seconds(9));
   }
+}
+
+/// The owner of components tells a supervisor twice to end.
+TEST_F(Attempting, RanksOfAComponentAreToldOnceThatAnotherHasEndedTheJob) {
+  class CountingSystem : public PosixSystem {
+   public:
+    CountingSystem() : PosixSystem(Console{}) {}
+    Result<CommandOutput> run(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds) override {
+      ran.push_back(fmt::format("{}", fmt::join(argv, " ")));
+      return CommandOutput{};
+    }
+    std::vector<std::string> ran;
+  } system;
+  auto run = place_.run("until [ -e told ]; do sleep 0.02; done", {});
+  run.allocation = {.job = "18", .group = "1"};
+  const SupervisorSignals signals(SIGUSR2);
+  AllocationEnd end;
+  int turns = 0;
+  AttemptWatch watch(system, run, ownership_, signals, end, [&] {
+    if (++turns <= 2) kill(getpid(), SIGINT);
+    if (turns == 3) place_.file("told", "");
+  });
+  const auto ended = watch.run();
+  ASSERT_TRUE(ended);
+  EXPECT_TRUE(ended->told_to_end);
+  EXPECT_THAT(system.ran, testing::ElementsAre("scancel --signal=TERM 18"));
 }
 
 TEST_F(Attempting, WhoSaysSomethingIsLeftAlone) {
