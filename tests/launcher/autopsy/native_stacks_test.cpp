@@ -122,12 +122,15 @@ TEST_F(NativeStacks, EndAtTheDeadline) {
 
 /// An autopsy must not change what a program computes, however often it is done.
 TEST_F(NativeStacks, DoNotDisturbAProgramThatComputes) {
-  ChildProgram child([](int ready) {
-    if (write(ready, "r", 1) != 1) _exit(1);
-    std::uint64_t sum = 0;
-    for (std::uint64_t i = 0; i < 400'000'000; ++i) sum = sum * 6364136223846793005 + i;
-    _exit(sum == 0 ? 1 : 7);
-  });
+  ChildProgram child(
+      [](int ready) {
+        if (write(ready, "r", 1) != 1) _exit(1);
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = 0; i < 400'000'000; ++i) sum = sum * 6364136223846793005 + i;
+        _exit(sum == 0 ? 1 : 7);
+      },
+      /*waits=*/false);  // it comes to rest at its end only
+  ASSERT_TRUE(child.says());
   for (int i = 0; i < 20; ++i) read_main_thread(child.pid());
   EXPECT_EQ(child.wait(), 7);
 }
