@@ -99,7 +99,7 @@ TEST_F(NativeStacks, LeaveAStoppedProgramStopped) {
   EXPECT_GE(place_of(thread, "innermost_known_frame"), 0) << thread.why_not;
   EXPECT_EQ(state_of(child.pid()), 'T');
   kill(child.pid(), SIGCONT);
-  for (int i = 0; i < 1000 && state_of(child.pid()) != 'S'; ++i) usleep(10'000);
+  for (int i = 0; i < 6000 && state_of(child.pid()) != 'S'; ++i) usleep(10'000);
   EXPECT_EQ(state_of(child.pid()), 'S');
 }
 
