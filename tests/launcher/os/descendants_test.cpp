@@ -94,9 +94,22 @@ TEST(Descendants, NothingToEndIsQuick) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
 }
 
+TEST(Descendants, AThreadThatBlocksASignalIsCounted) {
+  sigset_t one;
+  sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, SIGRTMIN + 13);
+  EXPECT_EQ(threads_blocking(getpid(), SIGRTMIN + 13), 0);
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  EXPECT_EQ(threads_blocking(getpid(), SIGRTMIN + 13), 1);
+  EXPECT_EQ(threads_blocking(getpid(), SIGUSR2), 0);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(Descendants, AProcessThatIsGoneHasNothing) {
   EXPECT_FALSE(variable_of(-1, "PATH"));
   EXPECT_FALSE(catches(-1, SIGUSR2));
+  EXPECT_EQ(threads_blocking(-1, SIGUSR2), 0);
 }
 
 }  // namespace
