@@ -133,12 +133,12 @@ TEST_F(Attempting, WhoSaysSomethingIsLeftAlone) {
 TEST_F(Attempting, TheClockAsksInTime) {
   const auto run = place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done",
                               command_recovery(3));  // 5 s of grace
-  const auto end = watch(run, Clock::now() + seconds(6));
+  const auto end = watch(run, Clock::now() + seconds(8));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->time_is_short);
   EXPECT_EQ(end->code, 75);
-  EXPECT_GT(seconds_since_start(), 0.5);
-  EXPECT_LT(seconds_since_start(), 4);
+  EXPECT_GT(seconds_since_start(), 2);
+  EXPECT_LT(seconds_since_start(), 8);
 }
 
 /// Slurm's own may come a minute before its time, and they train on; anybody else's is heard.
@@ -167,7 +167,7 @@ TEST_F(Attempting, AnEarlyWarningWaitsForItsTime) {
 TEST_F(Attempting, WhereARankOfATrainingIsGoneTheOthersAreKilled) {
   constexpr const char* rank_left =
       "' >&2; export DLLAUNCH_RUN_DIR=$PWD SLURM_JOB_ID=17; "
-      "bash -c \"trap '' TERM; sleep 20 & wait\"; "
+      "bash -c \"trap '' TERM; sleep 60 & wait\"; "
       "echo 'srun: error: n1: task 0: Killed' >&2; exit 137";
   for (const char* gone :
        {"srun: error: n2: task 1: Segmentation fault", "srun: error: Node failure on n2"}) {
@@ -177,7 +177,7 @@ TEST_F(Attempting, WhereARankOfATrainingIsGoneTheOthersAreKilled) {
     run.allocation.job = "17";
     const auto end = watch(run);
     ASSERT_TRUE(end);
-    EXPECT_LT(end->seconds, 15) << "until rank 0 ends by itself";
+    EXPECT_LT(end->seconds, 50) << "until rank 0 ends by itself";
     EXPECT_THAT(end->output, HasSubstr("task 0: Killed"));
     EXPECT_EQ(end->before_kill, std::string(gone) + "\n");
     const auto attempt = classify_exit(*end);
@@ -270,12 +270,14 @@ TEST_F(Attempting, ACancelAfterTheWarningIsACancel) {
 
 /// Killed by Slurm it would not come back: so it is ended before.
 TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
-  const auto run = place_.run("trap '' USR2; while :; do sleep 0.05; done", command_recovery(3));
-  const auto end = watch(run, Clock::now() + seconds(6));
+  auto recovery = command_recovery(3);
+  recovery.grace_seconds = 15;  // a third of it is for the end
+  const auto run = place_.run("trap '' USR2; while :; do sleep 0.05; done", recovery);
+  const auto end = watch(run, Clock::now() + seconds(16));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->time_is_short);
   EXPECT_EQ(classify_exit(*end).cause, Cause::time_limit);
-  EXPECT_LT(seconds_since_start(), 6.5);
+  EXPECT_LT(seconds_since_start(), 16);
 }
 
 TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
