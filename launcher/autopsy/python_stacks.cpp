@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view memory_file = "/memfd:dllaunch-stacks";
 constexpr std::size_t most_bytes = std::size_t{4} << 20;
 constexpr std::size_t most_python_frames = 256;
-constexpr auto settled = std::chrono::milliseconds(20);  // nothing was added for so long: the end
+constexpr auto settled = std::chrono::milliseconds(20);  // nothing was added for so long
 
 std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
@@ -62,9 +62,13 @@ Result<std::vector<Stack>> ask_faulthandler(int pid, const std::string& path,
   if (file < 0) return Error{ErrorKind::unavailable, "its memory file cannot be opened", ""};
   const off_t from = size_of(file);
   off_t size = from;
+  // The thread that writes has the signal blocked until it is through, however long that takes.
+  const int deaf = threads_blocking(pid, autopsy_signal());
   if (kill(pid, autopsy_signal()) != 0) size = -1;
   auto grown = Clock::now();
-  while (size >= 0 && Clock::now() < deadline && (size == from || Clock::now() - grown < settled)) {
+  while (size >= 0 && Clock::now() < deadline &&
+         (size == from || Clock::now() - grown < settled ||
+          threads_blocking(pid, autopsy_signal()) > deaf)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (const off_t now = size_of(file); now != size) {
       size = now;

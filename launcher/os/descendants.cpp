@@ -10,9 +10,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "launcher/base/split.hpp"
@@ -39,6 +41,14 @@ std::optional<Descendant> read_process(pid_t pid) {
   process.zombie = stat[name_end + 2] == 'Z';
   process.parent = std::atoi(stat.c_str() + name_end + 4);
   return process;
+}
+
+/// `field`: of a status in /proc, a mask of signals.
+bool has_signal(const std::string& status, std::string_view field, int signal) {
+  const auto at = status.find(field);
+  if (at == std::string::npos) return false;
+  const std::uint64_t mask = std::strtoull(status.c_str() + at + field.size(), nullptr, 16);
+  return (mask >> (signal - 1) & 1) != 0;
 }
 
 void reap_orphans() {
@@ -89,12 +99,19 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
 }
 
 bool catches(pid_t pid, int signal) {
-  const std::string status = read_proc(pid, "status");
-  constexpr std::string_view field = "SigCgt:";
-  const auto at = status.find(field);
-  if (at == std::string::npos) return false;
-  const std::uint64_t mask = std::strtoull(status.c_str() + at + field.size(), nullptr, 16);
-  return (mask >> (signal - 1) & 1) != 0;
+  return has_signal(read_proc(pid, "status"), "SigCgt:", signal);
+}
+
+int threads_blocking(pid_t pid, int signal) {
+  int count = 0;
+  std::error_code ended;
+  const auto threads = fmt::format("/proc/{}/task", pid);
+  for (std::filesystem::directory_iterator at(threads, ended), end; !ended && at != end;
+       at.increment(ended)) {
+    const auto status = fmt::format("task/{}/status", at->path().filename().string());
+    if (has_signal(read_proc(pid, status.c_str()), "SigBlk:", signal)) ++count;
+  }
+  return count;
 }
 
 void adopt_orphans() {

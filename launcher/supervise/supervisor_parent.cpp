@@ -63,14 +63,16 @@ int end_of(pid_t child, const SupervisorSignals& signals, bool& told) {
   while (true) {
     int status = 0;
     const pid_t got = waitpid(child, &status, WNOHANG);
-    if (got == child) return status;
-    if (got < 0 && errno == ECHILD) return exit_code::job_failed << 8;
-    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&source, 1, look_ms);
+    const bool none = got < 0 && errno == ECHILD;
+    // Also those that came with its end: who was told to end is not replaced.
     for (const int signal : signals.take()) {
       told = told || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-      kill(child, signal);
+      if (got == 0) kill(child, signal);
     }
+    if (got == child) return status;
+    if (none) return exit_code::job_failed << 8;
+    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, look_ms);
   }
 }
 

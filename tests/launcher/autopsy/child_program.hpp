@@ -6,53 +6,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <optional>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "launcher/os/descendants.hpp"
+#include "tests/support/rest.hpp"
 
 namespace dllaunch {
 
-/// How often each thread of `root` and of those below it has gone to sleep; nothing while one is
-/// awake.
-inline std::optional<std::map<std::string, std::string>> sleeps_below(pid_t root) {
-  auto processes = descendants_of(root);
-  processes.push_back({.pid = root});
-  std::map<std::string, std::string> counts;
-  for (const Descendant& each : processes) {
-    std::error_code ended;
-    const auto threads = "/proc/" + std::to_string(each.pid) + "/task";
-    for (const auto& thread : std::filesystem::directory_iterator(threads, ended)) {
-      std::ifstream status(thread.path() / "status");
-      for (std::string line; std::getline(status, line);) {
-        const bool asleep = line.ends_with("(sleeping)") || line.ends_with("(zombie)");
-        if (line.starts_with("State:") && !asleep) return std::nullopt;
-        if (line.starts_with("voluntary_ctxt_switches:")) counts[thread.path()] = line;
-      }
-    }
-  }
-  return counts;
-}
-
-/// Waits until `root` and all below it sleep, and did so in two looks: who has said "ready" may
-/// still be on its way from print() to sleep().
-inline bool comes_to_rest(pid_t root) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  for (auto seen = sleeps_below(root); std::chrono::steady_clock::now() < deadline;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    auto now = sleeps_below(root);
-    if (now && now == seen) return true;
-    seen = std::move(now);
-  }
-  return false;
+/// Waits until `root` and all below it sleep.
+inline bool all_come_to_rest(pid_t root) {
+  return come_to_rest([root] {
+    std::vector<pid_t> processes = {root};
+    for (const Descendant& each : descendants_of(root)) processes.push_back(each.pid);
+    return processes;
+  });
 }
 
 /// A child that does `work`, which writes a letter into the file it is given before it comes to
@@ -74,7 +43,7 @@ class ChildProgram {
     }
     close(said[1]);
     said_ = said[0];  // kept open: it may say more
-    if (waits) ready_ = says() && comes_to_rest(pid_);
+    if (waits) ready_ = says() && all_come_to_rest(pid_);
   }
   ChildProgram(const ChildProgram&) = delete;
   ChildProgram& operator=(const ChildProgram&) = delete;

@@ -1,6 +1,7 @@
 #include "launcher/autopsy/python_stacks.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -182,6 +183,32 @@ TEST_F(PythonProgram, ThatIsStoppedDoesNotAnswer) {
       read_python_stacks(system_, child.pid(), Clock::now() + std::chrono::milliseconds(100));
   ASSERT_FALSE(stacks);
   EXPECT_EQ(stacks.error().kind, ErrorKind::timeout);
+}
+
+/// A busy machine takes its time between two lines.
+TEST(PythonStacks, AreReadToTheirEndHoweverSlowlyTheyAreWritten) {
+  if (under_an_emulator()) GTEST_SKIP() << "the signal's number differs under qemu-user";
+  static int file = -1;
+  const ChildProgram child([](int ready) {
+    file = memfd_create("dllaunch-stacks", 0);
+    struct sigaction writes {};
+    writes.sa_handler = [](int) {
+      for (int thread = 0; thread < 3; ++thread) {
+        constexpr std::string_view stack = "Thread 0x1:\n  File \"a.py\", line 3 in f\n";
+        if (write(file, stack.data(), stack.size()) < 0) _exit(1);
+        usleep(200'000);
+      }
+    };
+    sigaction(autopsy_signal(), &writes, nullptr);
+    if (write(ready, "r", 1) != 1) _exit(1);
+    while (true) pause();
+  });
+  ASSERT_TRUE(child.ready());
+  FakeSystem no_py_spy;
+  const auto soon = Clock::now() + std::chrono::seconds(60);
+  const auto stacks = read_python_stacks(no_py_spy, child.pid(), soon);
+  ASSERT_TRUE(stacks) << stacks.error().what;
+  EXPECT_EQ(stacks->size(), 3u);
 }
 
 /// The signal would end it.

@@ -42,16 +42,18 @@ struct Disks {
 
 class FolderProbeTest : public testing::Test {
  protected:
+  /// What does not hang answers within it however busy the machine is.
+  static constexpr auto patience = 3s;
   ~FolderProbeTest() override { disks_->take_away(0); }
   static bool answers_at_once(FolderProbe& probe, const std::string& folder) {
     const auto begin = Clock::now();
     const bool answer = probe.answers(folder);
-    EXPECT_LT(Clock::now() - begin, 250ms);
+    EXPECT_LT(Clock::now() - begin, patience);
     return answer;
   }
   std::shared_ptr<Disks> disks_ = std::make_shared<Disks>();
   FolderProbe probe_{[disks = disks_](const std::string& path) { return disks->look(path); },
-                     300ms};
+                     patience};
 };
 
 TEST_F(FolderProbeTest, WhatHangsIsWaitedForOnceAndOthersGoOn) {
@@ -60,13 +62,13 @@ TEST_F(FolderProbeTest, WhatHangsIsWaitedForOnceAndOthersGoOn) {
   disks_->take_away('a');
   const auto begin = Clock::now();
   EXPECT_FALSE(probe_.answers("a1"));
-  EXPECT_GE(Clock::now() - begin, 300ms);
+  EXPECT_GE(Clock::now() - begin, patience);
   EXPECT_FALSE(answers_at_once(probe_, "a1"));
   EXPECT_FALSE(answers_at_once(probe_, "a2")) << "it lies on the same file system";
   EXPECT_TRUE(probe_.answers("b1"));
   EXPECT_TRUE(probe_.answers("b2"));
   disks_->take_away(0);
-  for (int i = 0; i < 100 && !probe_.answers("a1"); ++i) std::this_thread::sleep_for(10ms);
+  for (int i = 0; i < 6000 && !probe_.answers("a1"); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(probe_.answers("a1"));
   EXPECT_TRUE(probe_.answers("a2"));
 }

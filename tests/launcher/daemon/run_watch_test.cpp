@@ -260,7 +260,7 @@ TEST_F(RunWatchTest, ARunWhoseDirectoryHangsIsLeftAndOthersGoOn) {
   for (const char* id : {"10", "11"}) jobs_[id].state = "NODE_FAIL";
   const auto begin = std::chrono::steady_clock::now();
   look(3);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   EXPECT_EQ(run("sound").job_id, "100");
   EXPECT_EQ(run("away").job_id, "10");
   EXPECT_FALSE(run("away").over);
@@ -271,7 +271,7 @@ TEST_F(RunWatchTest, ARunWhoseDirectoryHangsIsLeftAndOthersGoOn) {
     gate->shut.clear();
     gate->opened.notify_all();
   }
-  for (int i = 0; i < 100 && !watch_->answers(away); ++i)
+  for (int i = 0; i < 6000 && !watch_->answers(away); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   look();
   EXPECT_EQ(run("away").job_id, "101");

@@ -164,7 +164,7 @@ TEST(ObserveProcess, OfARealChild) {
   const IdSet one = {mine->last()};
   Child child(one);
   auto seen = observe_process("", child.pid());
-  for (int i = 0; i < 500 && (!seen || seen->command != "sleep"); ++i) {
+  for (int i = 0; i < 6000 && (!seen || seen->command != "sleep"); ++i) {
     usleep(10'000);
     seen = observe_process("", child.pid());
   }

@@ -41,9 +41,11 @@ class LocalTest : public testing::Test {
     return outcome ? *outcome : Outcome{};
   }
 
-  void signal_soon(int signal, std::chrono::milliseconds delay) {
-    signaller_ = std::jthread([signal, delay] {
-      std::this_thread::sleep_for(delay);
+  /// Sends this process `signal` once the script has set its traps and made the file "ready".
+  void signal_when_ready(int signal) {
+    signaller_ = std::jthread([signal, ready = run_.path + "/ready"] {
+      for (int i = 0; i < 6000 && !std::filesystem::exists(ready); ++i)
+        std::this_thread::sleep_for(10ms);
       kill(getpid(), signal);
     });
   }
@@ -111,10 +113,11 @@ TEST_F(LocalTest, WhatItLeavesBehindIsEnded) {
 }
 
 TEST_F(LocalTest, RanksThatCatchTheSignalGetItAndNoOther) {
-  signal_soon(SIGINT, 700ms);
+  signal_when_ready(SIGINT);
   const auto outcome = execute(
       "RANK=0 bash -c 'trap \"echo saved >$DLLAUNCH_RUN_DIR/saved; exit 0\" USR2; "
-      "trap \"echo term >$DLLAUNCH_RUN_DIR/term\" TERM; while :; do sleep 0.05; done' & wait $!");
+      "trap \"echo term >$DLLAUNCH_RUN_DIR/term\" TERM; : >$DLLAUNCH_RUN_DIR/ready; "
+      "while :; do sleep 0.05; done' & wait $!");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(outcome.status, RunStatus::cancelled);
   EXPECT_EQ(text_of("saved"), "saved\n");
@@ -122,10 +125,10 @@ TEST_F(LocalTest, RanksThatCatchTheSignalGetItAndNoOther) {
 }
 
 TEST_F(LocalTest, OthersGetTerm) {
-  signal_soon(SIGTERM, 700ms);
+  signal_when_ready(SIGTERM);
   const auto outcome = execute(
       "RANK=0 bash -c 'trap \"echo term >$DLLAUNCH_RUN_DIR/term; exit 0\" TERM; "
-      "while :; do sleep 0.05; done' & wait $!");
+      ": >$DLLAUNCH_RUN_DIR/ready; while :; do sleep 0.05; done' & wait $!");
   EXPECT_EQ(outcome.exit_code, 143);
   EXPECT_EQ(text_of("term"), "term\n");
 }
@@ -133,19 +136,21 @@ TEST_F(LocalTest, OthersGetTerm) {
 TEST_F(LocalTest, AfterTheGraceTheStubbornAreEnded) {
   if (under_an_emulator()) GTEST_SKIP() << "what is left is not found under qemu-user";
   plan_.grace_seconds = 1;
-  signal_soon(SIGINT, 500ms);
+  signal_when_ready(SIGINT);
   const auto began = std::chrono::steady_clock::now();
-  const auto outcome =
-      execute("RANK=0 bash -c 'trap : USR2 TERM; while :; do sleep 0.05; done' & wait");
+  const auto outcome = execute(
+      "RANK=0 bash -c 'trap : USR2 TERM; : >$DLLAUNCH_RUN_DIR/ready; "
+      "while :; do sleep 0.05; done' & wait");
   EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 60s);
   EXPECT_TRUE(descendants_of(getpid()).empty());
 }
 
 TEST_F(LocalTest, FinishingInTheVeryMomentIsSuccess) {
-  signal_soon(SIGINT, 300ms);
+  signal_when_ready(SIGINT);
   const auto outcome = execute(
-      "sleep 0.6; echo '{\"time\":1,\"event\":\"end\",\"status\":\"completed\"}' "
+      ": >$DLLAUNCH_RUN_DIR/ready; sleep 60; echo "
+      "'{\"time\":1,\"event\":\"end\",\"status\":\"completed\"}' "
       ">$DLLAUNCH_RUN_DIR/events.jsonl; exit 0");
   // No rank was there to ask, so TERM ended the shell: it did not finish.
   EXPECT_EQ(outcome.exit_code, 130);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -262,8 +263,15 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
   for (const auto& name : names)
     writers[name] = start_writer(place.book, name, notes.path(), often);
   std::mt19937 random(6);
-  const auto until = std::chrono::steady_clock::now() + (full_tier() ? 60s : 3s);
-  while (std::chrono::steady_clock::now() < until) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto until = begun + (full_tier() ? 60s : 3s);
+  const auto all_have_written = [&] {
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      return text_of(notes.path() + "/" + name).size() > 5;
+    });
+  };
+  while (std::chrono::steady_clock::now() < until ||
+         (!all_have_written() && std::chrono::steady_clock::now() < begun + 60s)) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 15'000));
     const auto& name = names[random() % names.size()];
     kill(writers[name], SIGKILL);

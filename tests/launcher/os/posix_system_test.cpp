@@ -16,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/temporary_folder.hpp"
@@ -79,15 +80,18 @@ TEST_F(PosixSystemTest, RefusesEndlessOutput) {
 
 TEST_F(PosixSystemTest, KillsTheWholeGroupWhenTimeIsUp) {
   const auto note = testing::TempDir() + "posix_world_" + std::to_string(getpid());
-  const auto begin = std::chrono::steady_clock::now();
-  const auto output = shell("sleep 300 & echo $! > " + note + "; wait", 200ms);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
-  ASSERT_FALSE(output);
-  EXPECT_EQ(output.error().kind, ErrorKind::timeout);
-  EXPECT_EQ(output.error().what, "sh did not end within 0.2 s");
-
   int grandchild = 0;
-  std::ifstream(note) >> grandchild;
+  // Until the time was enough for the shell to come to its wait.
+  for (const auto& [limit, text] : {std::pair(200ms, "0.2"), {3000ms, "3"}, {30'000ms, "30"}}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto output = shell("sleep 300 & echo $! > " + note + "; wait", limit);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, limit + 60s);
+    ASSERT_FALSE(output);
+    EXPECT_EQ(output.error().kind, ErrorKind::timeout);
+    EXPECT_EQ(output.error().what, "sh did not end within " + std::string(text) + " s");
+    std::ifstream(note) >> grandchild;
+    if (grandchild > 1) break;
+  }
   std::filesystem::remove(note);
   ASSERT_GT(grandchild, 1);
   // Its new parent reaps it in its own time.
@@ -103,8 +107,8 @@ TEST_F(PosixSystemTest, KillsTheWholeGroupWhenTimeIsUp) {
 
 TEST_F(PosixSystemTest, DoesNotWaitForWhatStaysInTheBackground) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto output = shell("sleep 20 & echo done");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+  const auto output = shell("sleep 60 & echo done");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 45s);
   ASSERT_TRUE(output);
   EXPECT_EQ(output->out, "done\n");
 }

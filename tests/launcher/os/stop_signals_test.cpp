@@ -32,8 +32,8 @@ TEST(StopSignals, EndASleep) {
     kill(self, SIGINT);
     _exit(0);
   }
-  signals.wait(10s);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  signals.wait(60s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
   EXPECT_EQ(signals.count(), 1);
 }
 

@@ -31,10 +31,10 @@ Result<Json> refuses(const NodeView&, const std::string&) {
   return Error{ErrorKind::unavailable, "no such thing", ""};
 }
 
-const PreflightCheck first{.name = "first", .limit = 300ms, .items = two_items, .observe = sees};
-const PreflightCheck second{.name = "second", .limit = 300ms, .observe = crashes};
+const PreflightCheck first{.name = "first", .limit = 3s, .items = two_items, .observe = sees};
+const PreflightCheck second{.name = "second", .limit = 60s, .observe = crashes};
 const PreflightCheck third{
-    .name = "third", .stage = PreflightStage::cpu_speed, .limit = 300ms, .observe = refuses};
+    .name = "third", .stage = PreflightStage::cpu_speed, .limit = 60s, .observe = refuses};
 const PreflightCheck fourth{.name = "fourth", .reads = "first"};
 const std::vector<const PreflightCheck*> table = {&first, &second, &third, &fourth};
 
@@ -43,14 +43,14 @@ TEST(NodeAnswer, ComesWhateverTheChecksDo) {
   const PreflightRequest request;
   const auto begin = std::chrono::steady_clock::now();
   const auto answer = observe_node({request, system, "n1"}, table);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
   ASSERT_EQ(answer.samples.size(), 3u);
   const auto& samples = answer.samples.at("first");
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[0].trouble, "");
   EXPECT_EQ(text_of(samples[0].seen, "item"), "well");
   EXPECT_EQ(samples[1].item, "hangs");
-  EXPECT_EQ(samples[1].trouble, "no answer after 300 ms");
+  EXPECT_EQ(samples[1].trouble, "no answer after 3000 ms");
   EXPECT_THAT(answer.samples.at("second")[0].trouble, HasSubstr("signal 11"));
   EXPECT_EQ(answer.samples.at("third")[0].trouble, "no such thing");
 }

@@ -37,7 +37,7 @@ TEST(LoneRanks, OnlyThoseOfOneStartAreKilled) {
   auto next = rank_of(folder.path(), "4");
   auto others = rank_of(folder.path() + "/other", "3");
   kill_ranks_of_start(folder.path(), 3);
-  for (int i = 0; i < 1000 && !ours.poll(); ++i)
+  for (int i = 0; i < 6000 && !ours.poll(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(ours.poll(), 128 + SIGKILL);
   for (int i = 0; i < 20 && !next.poll() && !others.poll(); ++i)

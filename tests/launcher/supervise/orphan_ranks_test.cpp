@@ -29,7 +29,7 @@ class OrphanRanks : public testing::Test {
                                 .output_path = "/dev/null"});
   }
   static std::optional<int> end_of(OwnedProcess& process) {
-    for (int i = 0; i < 300 && !process.poll(); ++i)
+    for (int i = 0; i < 6000 && !process.poll(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return process.poll();
   }

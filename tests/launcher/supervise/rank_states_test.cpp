@@ -39,7 +39,7 @@ TEST(RankStates, AProcessOfTheRunIsFoundAndNamed) {
   EXPECT_THAT(rank_states_here(system, folder.path()), HasSubstr("rank 3 on "));
   process->send(SIGSTOP);
   std::string states;
-  for (int i = 0; i < 200 && states.find("stopped") == std::string::npos; ++i) {
+  for (int i = 0; i < 6000 && states.find("stopped") == std::string::npos; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     states = rank_states_here(system, folder.path());
   }

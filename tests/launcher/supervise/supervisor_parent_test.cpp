@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/support/emulator.hpp"
+#include "tests/support/rest.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -82,7 +83,7 @@ TEST_F(SupervisorParent, WhatAKilledOneHasLeftBehindIsEnded) {
       _exit(1);
     }
     std::ofstream(folder_.path() + "/left") << left << std::flush;
-    usleep(200'000);
+    if (!comes_to_rest(left)) return 4;  // its variables are those of its program
     kill(getpid(), SIGKILL);
     return 0;
   };

@@ -49,7 +49,7 @@ TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
   const auto script = std::string("if [ $n = 1 ]; then ") + rank_killed + "fi; exit 0";
   EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(3))), 0);
   EXPECT_EQ(place.starts(), 2);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
   const auto journal = read_journal(place.dir());
   ASSERT_EQ(journal.history.size(), 2u);
   EXPECT_EQ(journal.history[0].dead.rank, 1);

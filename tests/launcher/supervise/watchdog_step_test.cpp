@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -53,8 +54,8 @@ class WatchedRun : public testing::Test {
     std::ifstream in(folder_.path() + "/watcher.log");
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static bool within(std::chrono::seconds limit, const std::function<bool()>& holds) {
-    const auto until = Clock::now() + limit;
+  static bool within_a_minute(const std::function<bool()>& holds) {
+    const auto until = Clock::now() + 60s;
     while (!holds() && Clock::now() < until) std::this_thread::sleep_for(10ms);
     return holds();
   }
@@ -73,7 +74,7 @@ TEST_F(WatchedRun, HasAStepBesideTheRanksThatEndsWithIt) {
     step.keep(Clock::now());
     pid = step.pid();
     ASSERT_GT(pid, 0);
-    EXPECT_TRUE(within(10s, [&] { return !log().empty(); }));
+    EXPECT_TRUE(within_a_minute([&] { return !log().empty(); }));
     EXPECT_THAT(log(), HasSubstr("--jobid=17 --overlap --nodelist=n3 --nodes=1 --ntasks=1 "));
     EXPECT_THAT(log(), HasSubstr(" supervise --watch-script n1 --run-dir " + folder_.path()));
     step.keep(Clock::now() + 60s);
@@ -84,21 +85,22 @@ TEST_F(WatchedRun, HasAStepBesideTheRanksThatEndsWithIt) {
 
 TEST_F(WatchedRun, ItsNodeMayFailAndAnotherOneTakesOver) {
   WatchdogStep step(system_, run_);
-  srun("exit 1");
+  const std::string began = folder_.path() + "/began";
+  srun(": > '" + began + "'; exit 1");  // one line: the file changes below
   const auto now = Clock::now();
   step.keep(now);
   const pid_t first = step.pid();
-  std::this_thread::sleep_for(100ms);
+  ASSERT_TRUE(within_a_minute([&] { return std::filesystem::exists(began); }));
   system_.answers["scontrol show job 17"] = {
       0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n   NodeList=n[1-2]\n", ""};
   srun("echo \"$*\"; exec sleep 300");
   step.keep(now + 5s);
   EXPECT_EQ(step.pid(), first) << "not at once";
-  EXPECT_TRUE(within(10s, [&] {
+  EXPECT_TRUE(within_a_minute([&] {
     step.keep(now + 11s);
     return step.pid() != first;
   }));
-  EXPECT_TRUE(within(10s, [&] { return !log().empty(); }));
+  EXPECT_TRUE(within_a_minute([&] { return !log().empty(); }));
   EXPECT_THAT(log(), HasSubstr("--nodelist=n2 "));
   EXPECT_THAT(system_.logged, HasSubstr("the job's watcher exited with code 1 (watcher.log)"));
 }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <thread>
 
@@ -87,13 +88,16 @@ TEST_F(OptunaJournalFile, WaitsForTheLockOfAnotherProgramAndRemovesItsOwn) {
 
 TEST_F(OptunaJournalFile, SaysThatItWaitsForALock) {
   std::string said;
-  auto journal =
-      OptunaJournal::open(path_, "job", false, [&](const std::string& words) { said += words; });
+  std::promise<void> waits;
+  auto journal = OptunaJournal::open(path_, "job", false, [&](const std::string& words) {
+    said += words;
+    waits.set_value();
+  });
   ASSERT_TRUE(journal);
   const std::string lock = path_ + ".lock";
   ASSERT_EQ(symlink(path_.c_str(), lock.c_str()), 0);
   std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    waits.get_future().wait_for(std::chrono::seconds(60));
     unlink(lock.c_str());
   });
   const Json made = trial();

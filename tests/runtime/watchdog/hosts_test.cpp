@@ -61,7 +61,7 @@ TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
       return line.starts_with("stall: ") && line.find("rank " + std::to_string(victim) + " on " +
                                                       host + " is stopped") != std::string::npos;
     };
-    EXPECT_TRUE(job.find_line(named, hurt, hurt + 3s)) << job.text();
+    EXPECT_TRUE(job.find_line(named, hurt, hurt + 30s)) << job.text();
     // Reported once, by one of all hosts.
     job.listen(500ms);
     const std::string text = job.text();
@@ -70,13 +70,13 @@ TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
 }
 
 TEST_F(StallsBetweenHosts, KnowsWhatARankOnAnotherHostDoes) {
-  StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 60 1 4 before 3.5"));
+  StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 60 1 4 before 6.5"));
   const auto told = [](const std::string& line) { return line.starts_with("stall: "); };
   const auto line = job.find_line(told, {}, Clock::now() + 60s);
   ASSERT_TRUE(line) << job.text();
   EXPECT_THAT(line->text, HasSubstr("rank 4 on dlstall2 has not arrived (data for "));
   EXPECT_THAT(line->text, HasSubstr("nanosleep < ")) << "its stack came over the network";
-  EXPECT_EQ(job.wait(30s), 0) << job.text();
+  EXPECT_EQ(job.wait(60s), 0) << job.text();
   EXPECT_THAT(job.text(), HasSubstr(" continued after "));
 }
 
@@ -90,10 +90,10 @@ TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndAllRanksEnd) {
     return line.starts_with("stall: ") &&
            line.find("no word from dlstall2 (ranks 4-5)") != std::string::npos;
   };
-  EXPECT_TRUE(job.find_line(told, cut, cut + 4s)) << job.text();
+  EXPECT_TRUE(job.find_line(told, cut, cut + 30s)) << job.text();
   // On both sides of the cut the ranks end by themselves. mpirun may keep waiting for its other
   // half.
-  EXPECT_TRUE(job.ranks_gone(20s)) << job.text();
+  EXPECT_TRUE(job.ranks_gone(60s)) << job.text();
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class Child {
   pid_t pid() const { return pid_; }
   std::string becomes(const std::string& wanted) const {
     std::string seen;
-    for (int i = 0; i < 500 && seen != wanted; ++i) {
+    for (int i = 0; i < 6000 && seen != wanted; ++i) {
       seen = describe(look_at_thread(pid_, pid_));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

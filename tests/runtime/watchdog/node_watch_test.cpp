@@ -7,18 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <thread>
 
 #include "runtime/watchdog/thread_stack.hpp"
 #include "support/fatal.hpp"
+#include "tests/support/rest.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace dllaunch {
 namespace {
-
-using namespace std::chrono_literals;
 
 class NodeOfThree : public testing::Test {
  protected:
@@ -38,7 +36,7 @@ class NodeOfThree : public testing::Test {
       met_.roster.members[rank].pid = met_.roster.members[rank].thread = child;
     }
     met_.roster.members[0].thread = static_cast<pid_t>(::syscall(SYS_gettid));
-    std::this_thread::sleep_for(50ms);
+    for (const std::size_t rank : {1, 2}) EXPECT_TRUE(comes_to_rest(pid_of(rank)));
   }
   ~NodeOfThree() override {
     for (const std::size_t rank : {1, 2}) {
@@ -52,7 +50,7 @@ class NodeOfThree : public testing::Test {
   }
   void wait_for_end(NodeWatch& watch, std::size_t rank, bool reap) {
     auto poll_files = watch.to_poll();
-    EXPECT_GT(::poll(poll_files.data(), poll_files.size(), 5000), 0);
+    EXPECT_GT(::poll(poll_files.data(), poll_files.size(), 60'000), 0);
     if (reap) waitpid(pid_of(rank), nullptr, 0);
     watch.notice_ends();
   }

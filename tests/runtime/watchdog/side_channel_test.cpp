@@ -15,7 +15,7 @@ HostAddress loopback() {
 
 std::string wait_for_text(const SideChannel& channel, SideChannel::From& from) {
   std::array<std::byte, 100> space;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 6000; ++i) {
     if (const auto bytes = channel.receive(space, from)) {
       return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
     }

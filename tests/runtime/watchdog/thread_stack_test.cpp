@@ -44,12 +44,14 @@ TEST(ThreadStack, NamesWhereAnotherThreadIs) {
   if (under_an_emulator()) GTEST_SKIP() << "no stack comes back under qemu-user";
   ASSERT_TRUE(prepare_stacks());
   const Sleeper sleeper;
+  bool asleep = false;  // a busy machine may meet it between two sleeps
   for (int i = 0; i < 20; ++i) {
-    const std::string stack = stack_of(sleeper.id(), 2000ms);
+    const std::string stack = stack_of(sleeper.id(), 60s);
     EXPECT_THAT(stack, testing::HasSubstr("dllaunch::wait_in_a_named_function"));
-    EXPECT_THAT(stack, testing::HasSubstr("sleep < "));
+    asleep = asleep || stack.find("sleep < ") != std::string::npos;
     EXPECT_LE(stack.size(), 410u);
   }
+  EXPECT_TRUE(asleep);
 }
 
 TEST(ThreadStack, OfAnEndedThreadIsEmpty) {
@@ -64,7 +66,7 @@ TEST(ThreadStack, OfAnEndedThreadIsEmpty) {
   EXPECT_EQ(stack_of(gone, 100ms), "");
   // And it does not block the next one.
   const Sleeper sleeper;
-  EXPECT_NE(stack_of(sleeper.id(), 2000ms), "");
+  EXPECT_NE(stack_of(sleeper.id(), 60s), "");
 }
 
 TEST(ThreadStack, AThreadThatDoesNotAnswerInTimeDoesNotHoldUpTheNext) {
@@ -83,7 +85,7 @@ TEST(ThreadStack, AThreadThatDoesNotAnswerInTimeDoesNotHoldUpTheNext) {
   end = true;
   deaf.join();
   const Sleeper sleeper;
-  EXPECT_NE(stack_of(sleeper.id(), 2000ms), "");
+  EXPECT_NE(stack_of(sleeper.id(), 60s), "");
 }
 
 TEST(ThreadStack, SymbolsAreShort) {

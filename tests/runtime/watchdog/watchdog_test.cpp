@@ -26,6 +26,7 @@ constexpr int ranks = 3;
 constexpr int ranks_of_pipeline = 4;
 constexpr int most_ranks = ranks_of_pipeline;
 constexpr auto stall = 1s;
+constexpr const char* nap = "6.2";  // a busy machine tells of it in time, too
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -46,7 +47,8 @@ class Stalls : public testing::Test {
     const auto told = [](const std::string& line) {
       return line.starts_with("stall: ") || contains(line, " died");
     };
-    const auto line = job.find_line(told, from, from + stall + 2s);
+    const auto limit = full_tier() ? 2s : 30s;  // in full an idle machine, with nothing beside it
+    const auto line = job.find_line(told, from, from + stall + limit);
     ASSERT_TRUE(line) << "rank " << rank << " is not named:\n" << job.text();
     for (int each = 0; each < most_ranks; ++each) {
       EXPECT_EQ(names(line->text, each), each == rank) << line->text << "\nin\n" << job.text();
@@ -62,7 +64,7 @@ class Stalls : public testing::Test {
     expect_named(job, victim, when);
     // mpirun ends the other ranks if one dies; if one is stopped, all end with mpirun.
     if (!killed) kill(job.starter(), SIGKILL);
-    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+    EXPECT_TRUE(job.all_gone(30s)) << job.text();
   }
 };
 
@@ -86,7 +88,7 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
   for (int i = 0; i < tries; ++i) {
     for (const std::string where : {"before", "begun", "after"}) {
       SCOPED_TRACE(where);
-      StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "1", where, "3.2"}));
+      StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "1", where, nap}));
       const auto sleeps = [](const std::string& line) { return contains(line, " sleeps "); };
       const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
       ASSERT_TRUE(slept) << job.text();
@@ -94,10 +96,10 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
       // The same line says where it is, and another one reports the recovery.
       const auto over = [](const std::string& line) { return contains(line, " continued after "); };
       if (where != "after") {
-        EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
+        EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 30s)) << job.text();
       }
       EXPECT_THAT(job.text(), testing::HasSubstr("nanosleep < ")) << job.text();
-      EXPECT_EQ(job.wait(20s), 0) << job.text();
+      EXPECT_EQ(job.wait(60s), 0) << job.text();
     }
   }
 }
@@ -123,21 +125,21 @@ TEST_F(Stalls, ASlowRankOfAPipelineIsNamedAndTheOthersGoOn) {
     if (sleeper == "0" && !full_tier()) break;
     StartedRanks job(
         ranks_of_pipeline,
-        on_this_machine(ranks_of_pipeline, {"pipeline", "1", "60", "1", sleeper, "before", "3.2"}));
+        on_this_machine(ranks_of_pipeline, {"pipeline", "1", "60", "1", sleeper, "before", nap}));
     const auto sleeps = [](const std::string& line) { return contains(line, " sleeps "); };
     const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
     ASSERT_TRUE(slept) << job.text();
     expect_named(job, std::stoi(sleeper), slept->at);
     const auto over = [](const std::string& line) { return contains(line, " continued after "); };
-    EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
+    EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 30s)) << job.text();
     EXPECT_THAT(job.text(), testing::HasSubstr("in forward for ")) << job.text();
     EXPECT_THAT(job.text(), testing::HasSubstr("nanosleep < ")) << job.text();
-    EXPECT_EQ(job.wait(20s), 0) << job.text();
+    EXPECT_EQ(job.wait(60s), 0) << job.text();
   }
 }
 
 TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
-  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "3.2"}));
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", nap}));
   const auto stuck = [](const std::string& line) {
     return contains(line, "the communication makes no progress");
   };
@@ -146,12 +148,12 @@ TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
   // A rank that does what no other does comes first.
   EXPECT_THAT(line->text, testing::HasSubstr("makes no progress: rank 2 on ")) << job.text();
   EXPECT_THAT(line->text, testing::HasSubstr("SleepyCommunicator::wait"));
-  EXPECT_EQ(job.wait(20s), 0) << job.text();
+  EXPECT_EQ(job.wait(60s), 0) << job.text();
 }
 
 TEST_F(Stalls, NothingIsReportedWhileAllGoesWell) {
-  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "2.5"}));
-  EXPECT_EQ(job.wait(30s), 0) << job.text();
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "2", "4", "4.5"}));
+  EXPECT_EQ(job.wait(60s), 0) << job.text();
   EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("stall"))) << job.text();
   EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("died"))) << job.text();
 }
@@ -163,10 +165,10 @@ TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
     StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "60"}));
     ASSERT_TRUE(job.are_up()) << job.text();
     kill(job.process_of(victim), SIGSTOP);
-    const auto code = job.wait(20s);
+    const auto code = job.wait(60s);
     ASSERT_TRUE(code) << job.text();
     EXPECT_NE(*code, 0);
-    EXPECT_TRUE(job.all_gone(2s)) << job.text();
+    EXPECT_TRUE(job.all_gone(30s)) << job.text();
     EXPECT_THAT(job.text(), testing::HasSubstr("gave up after "));
     EXPECT_THAT(job.text(), testing::HasSubstr("(training): ")) << "no dump:\n" << job.text();
   }
@@ -182,7 +184,7 @@ TEST_F(Stalls, RanksWithoutTheirMpirunEndAlsoWhatIsStopped) {
   EXPECT_TRUE(mapped_segments(maps.str()).empty()) << maps.str();
   kill(job.process_of(1), SIGSTOP);
   kill(job.starter(), SIGKILL);
-  EXPECT_TRUE(job.all_gone(5s)) << job.text();
+  EXPECT_TRUE(job.all_gone(30s)) << job.text();
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 
 namespace dllaunch {
@@ -16,9 +16,10 @@ inline pid_t process_of_rank(const std::string& config, const std::string& rank)
     const auto name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto has = [&](const char* file, const std::string& what) {
-      std::ifstream in(entry.path() / file, std::ios::binary);
-      const std::string text(std::istreambuf_iterator<char>(in), {});
-      return text.find(what) != std::string::npos;
+      // Of a process that ends at this moment, operator<< catches what an iterator throws.
+      std::ostringstream text;
+      text << std::ifstream(entry.path() / file, std::ios::binary).rdbuf();
+      return text.str().find(what) != std::string::npos;
     };
     if (has("cmdline", config) && has("environ", "OMPI_COMM_WORLD_RANK=" + rank + '\0')) {
       return std::stoi(name);

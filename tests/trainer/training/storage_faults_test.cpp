@@ -195,7 +195,7 @@ TEST(StorageFaults, AKilledProcessLeavesAValidNewestCheckpoint) {
     const std::string sign = i % 3 == 0 ? "\"start\"" : "\"checkpoint\"";
     RunningProgram running({dltrain, "--config", file.string()});
     const auto wait_until = [](const auto& condition) {
-      for (int ms = 0; ms < 20'000 && !condition(); ++ms)
+      for (int ms = 0; ms < 60'000 && !condition(); ++ms)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
     wait_until([&] { return read_text(events).find(sign, before) != std::string::npos; });

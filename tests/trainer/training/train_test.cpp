@@ -268,7 +268,7 @@ TEST(Train, EventsRecordEverything) {
     images += steps[i]["images_per_s"].get<double>() *
               (steps[i]["time"].get<double>() - steps[i - 1]["time"].get<double>());
   }
-  EXPECT_NEAR(images, 1200 - 16, 60);
+  EXPECT_NEAR(images, 1200 - 16, 150);
   EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "completed");
 }
 

@@ -115,7 +115,7 @@ TEST_F(RendezvousServerTest, StrangersAreToldOnceAndCounted) {
     for (int i = 0; i < 2; ++i) EXPECT_EQ(say(server->port(), "GET / HTTP/1.1\r\n\r\n"), "");
     EXPECT_TRUE(came) << "while it waits";
   });
-  const auto served = server->serve(watched, after(1s));
+  const auto served = server->serve(watched, after(5s));
   strangers.join();
   ASSERT_FALSE(served);
   EXPECT_THAT(served.error().what, EndsWith("; 2 connections of unknown processes were refused"));
@@ -129,7 +129,7 @@ TEST_F(RendezvousServerTest, ARankWithAnotherKeyIsToldAtOnceWithTheRemedy) {
   std::thread other([&] {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_with(new_secret(), server->port(), {.rank = 1}), "");
   });
-  const auto served = server->serve(duty(1), after(1s));
+  const auto served = server->serve(duty(1), after(5s));
   other.join();
   ASSERT_FALSE(served);
   EXPECT_THAT(told_,

@@ -255,19 +255,25 @@ class LinksDeath : public testing::Test {
   LinksDeath() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 
-/// Rank 1 ends, rank 0 still expects a message.
+/// Rank 1 ends, rank 2 still expects a message.
 void lose_a_rank(bool before_its_call) {
-  on_links(3, [=](Links& links, const MeetingPlan& plan) {
-    if (!before_its_call) exchange_with_all(links, 0);
-    if (plan.rank == 1) return;
-    std::int64_t number = 0;
-    std::vector<std::int64_t> ended;
-    // Rank 2 is not connected to rank 1 unless they have exchanged something.
-    if (plan.rank == 2) {
-      std::this_thread::sleep_for(milliseconds(200));
-      links.receive(1, {0, 1, sizeof number}, reinterpret_cast<std::byte*>(&number), {&ended});
+  std::latch gone(1);
+  on_plans(3, [&](const MeetingPlan& plan) {
+    {
+      auto met = meet(plan);
+      if (!met) std::abort();
+      Links links(plan, *std::move(met));
+      if (!before_its_call) exchange_with_all(links, 0);
+      std::int64_t number = 0;
+      std::vector<std::int64_t> ended;
+      // Rank 2 is not connected to rank 1 unless they have exchanged something.
+      if (plan.rank == 2) {
+        gone.wait();
+        links.receive(1, {0, 1, sizeof number}, reinterpret_cast<std::byte*>(&number), {&ended});
+      }
+      while (plan.rank != 1) links.progress(milliseconds(10));
     }
-    while (true) links.progress(milliseconds(10));
+    gone.count_down();
   });
 }
 

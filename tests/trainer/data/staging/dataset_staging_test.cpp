@@ -250,6 +250,13 @@ TEST_F(Staging, TimesOutIfTheCopyingProcessMakesNoProgress) {
   EXPECT_TRUE(stage());
 }
 
+std::ptrdiff_t times_open(const fs::path& file) {
+  return std::ranges::count_if(fs::directory_iterator("/proc/self/fd"), [&](const auto& entry) {
+    std::error_code closed;
+    return fs::read_symlink(entry.path(), closed) == file;
+  });
+}
+
 TEST_F(Staging, WaitingProcessesGetTheCopyingOnesError) {
   ASSERT_TRUE(stage());
   const auto names = left();
@@ -257,7 +264,11 @@ TEST_F(Staging, WaitingProcessesGetTheCopyingOnesError) {
                                  [](const auto& name) { return name.ends_with(".lock"); });
   std::FILE* held = std::fopen((to() / *lock).c_str(), "w");
   ASSERT_EQ(flock(fileno(held), LOCK_EX), 0);
-  std::thread copier([held] {
+  const auto file = to() / *lock;
+  std::thread copier([held, file] {
+    // Both have it open now: the other one finds it locked.
+    for (int i = 0; i < 6000 && times_open(file) < 2; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     std::fputs("failed 1\nno room\nask for less", held);
     std::fclose(held);
