@@ -89,4 +89,9 @@ bool happens_within(std::chrono::seconds limit, Condition condition) {
   return true;
 }
 
+/// Those that a signal has killed may be in sight for a moment.
+inline bool all_end(const std::string& run_dir) {
+  return happens_within(std::chrono::seconds(5), [&] { return processes_of(run_dir).empty(); });
+}
+
 }  // namespace dllaunch
