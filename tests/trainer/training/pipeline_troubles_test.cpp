@@ -69,7 +69,7 @@ TEST(StagesInTrouble, AStoppedRankIsNamedWhereverItStands) {
     Json job = is_split ? split_job() : staged_job();
     job["epochs"] = 1'000'000;
     job["runtime"]["stall_seconds"] = 1;
-    job["runtime"]["stall_abort_seconds"] = 4;  // the start has to fit too
+    job["runtime"]["stall_abort_seconds"] = 12;  // the start has to fit too
     RunningProgram program(command(folder / "run", job));
     for (int i = 0; i < 3000 && !std::filesystem::exists(folder / "run/checkpoints"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
