@@ -55,7 +55,7 @@ class ComponentGroup {
   std::vector<OwnedProcess> processes_ = {};
   std::vector<std::optional<int>> codes_ = {};
   std::vector<std::optional<Clock::time_point>> told_at_ = {};
-  std::vector<bool> interrupted_ = {};
+  std::vector<std::string> interrupted_ = {};  // the program that was told by INT; empty: none
   std::optional<std::size_t> decided_ = {};
   std::optional<Clock::time_point> kill_at_ = {};
 };

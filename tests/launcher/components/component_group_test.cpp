@@ -89,6 +89,18 @@ TEST(ComponentGroup, EndsAScriptBeforeItsSupervisor) {
   EXPECT_LT(ComponentGroup::Clock::now() - began, 20s);
 }
 
+// bash forgets a signal that comes as it gives way to another program; this one by its trap.
+TEST(ComponentGroup, TellsWhatAScriptGaveWayTo) {
+  const TrapSet trap;
+  const TrapSet heard;
+  ComponentGroup group(two, 600s);
+  ASSERT_TRUE(group.start(
+      {shell("trap '" + heard.said + "' INT; " + trap.said + heard.awaited + "exec sleep 600"),
+       shell(trap.awaited + "exit 3")}));
+  wait_for_end(group);
+  EXPECT_EQ(group.codes(), (Codes{128 + 2, 3}));
+}
+
 TEST(ComponentGroup, LetsThoseSaveThatWereTold) {
   const TrapSet trap;
   const TrapSet other;
