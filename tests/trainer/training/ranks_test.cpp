@@ -155,7 +155,7 @@ TEST(Ranks, StopOnRequestAndResumeBitForBit) {
   EXPECT_EQ(run_program(command("whole")).exit_code, 0);
 
   RunningProgram parts(command("parts"));
-  for (int i = 0; i < 1000 && read_text(folder / "parts" / "events.jsonl").find("\"step\"") ==
+  for (int i = 0; i < 6000 && read_text(folder / "parts" / "events.jsonl").find("\"step\"") ==
                                   std::string::npos;
        ++i) {
     usleep(10'000);
@@ -224,14 +224,15 @@ TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
   const auto finished = second.wait();
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
   EXPECT_EQ(weights_at(run, "step-00000250"), weights_at(folder / "whole", "step-00000250"));
-  // The earlier one checks once a second, and writes nothing at its end.
+  // The earlier one checks once a second, where it is not kept from it, and writes nothing at its
+  // end.
   std::int64_t earlier = 0;
   std::istringstream lines(read_text(run / "events.jsonl"));
   for (std::string text; std::getline(lines, text);) {
     const auto event = Json::parse(text);
     if (event["generation"] == 2) continue;
     ++earlier;
-    EXPECT_LT(event["time"], taken_s + 3) << text;
+    EXPECT_LT(event["time"], taken_s + 20) << text;
     EXPECT_NE(event["event"], "end");
   }
   EXPECT_GT(earlier, 3);
