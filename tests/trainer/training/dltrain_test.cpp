@@ -304,7 +304,7 @@ TEST(Dltrain, SignalsWriteACheckpointAndStop) {
     write_text(folder / "train.json", job.dump());
     RunningProgram running({dltrain, "--config", (folder / "train.json").string()});
     for (int i = 0;
-         i < 1000 && read_text(folder / "events.jsonl").find("\"step\"") == std::string::npos;
+         i < 6000 && read_text(folder / "events.jsonl").find("\"step\"") == std::string::npos;
          ++i) {
       usleep(10'000);
     }
