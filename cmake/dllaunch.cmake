@@ -49,7 +49,7 @@ endif()
 # dllaunch_patience(VARIABLE): scales a test's time limit.
 function(dllaunch_patience variable)
   if(NOT ${variable})
-    set(${variable} 120)
+    set(${variable} 300)
   endif()
   math(EXPR ${variable} "${DLLAUNCH_PATIENCE} * ${${variable}}")
   set(${variable} ${${variable}} PARENT_SCOPE)

@@ -1,13 +1,22 @@
 #include "launcher/components/component_group.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace dllaunch {
 namespace {
 
-constexpr std::chrono::seconds tell_again_after(5);
+/// What the process runs by now.
+std::string program_of(pid_t pid) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);
+  return error ? "unknown" : program.string();
+}
 
 }  // namespace
 
@@ -54,10 +63,12 @@ void ComponentGroup::look(Clock::time_point now) {
 void ComponentGroup::tell_to_end(Clock::time_point now) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     const bool saves = told_at_[i] && now < *told_at_[i] + grace_;
-    if (codes_[i] || saves || now < tell_at_[i]) continue;
-    // A shell drops a signal that comes just before it becomes the supervisor (exec).
-    tell_at_[i] = interrupted_[i] ? Clock::time_point::max() : now + tell_again_after;
-    interrupted_[i] = true;
+    if (codes_[i] || saves) continue;
+    // bash forgets a signal that it has a trap for and that comes as it gives way to the
+    // supervisor, which is told too, then.
+    auto program = program_of(processes_[i].pid());
+    if (interrupted_[i] == program) continue;
+    interrupted_[i] = std::move(program);
     // Slurm's own is TERM, which its ranks get too. A script ends when the command that it waits
     // for does, so that gets it as well; ranks are in groups of their own.
     kill(-processes_[i].pid(), SIGINT);

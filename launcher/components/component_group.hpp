@@ -33,9 +33,9 @@ class ComponentGroup {
   /// unavailable: it cannot be started; those before it are ended.
   Result<Ok> start(const std::vector<Start>& starts);
 
-  /// Looks which have ended. When one has ended the job, the others are told to end, by INT, once
-  /// more 5 s later, and killed if they do not. Those that send() has told already may save
-  /// undisturbed.
+  /// Looks which have ended. When one has ended the job, the others are told to end, by INT, which
+  /// a script's supervisor may get twice, and killed if they do not. Those that send() has told
+  /// already may save undisturbed.
   void look(Clock::time_point now);
   /// To those that still run, each its own; 0: none.
   void send(const std::function<int(const ComponentOutline&)>& signal);
@@ -56,8 +56,7 @@ class ComponentGroup {
   std::vector<OwnedProcess> processes_ = {};
   std::vector<std::optional<int>> codes_ = {};
   std::vector<std::optional<Clock::time_point>> told_at_ = {};
-  std::vector<Clock::time_point> tell_at_ = {};
-  std::vector<bool> interrupted_ = {};
+  std::vector<std::string> interrupted_ = {};  // the program that was told by INT; empty: none
   std::optional<std::size_t> decided_ = {};
   std::optional<Clock::time_point> kill_at_ = {};
 };

@@ -188,8 +188,8 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   }
   end_.told_to_end = true;
   ask_ranks(starter);
-  // Slurm has told the ranks, but the owner of components only the supervisors, twice; srun would
-  // kill the ranks at a TERM of ours.
+  // Slurm has told the ranks, but the owner of components only the supervisors, some twice; srun
+  // would kill the ranks at a TERM of ours.
   const bool of_owner = signal == SIGINT && !run_.allocation.group.empty();
   if (!saves && of_owner && !std::exchange(passed_on_, true)) {
     if (auto told = signal_steps(system_, run_.allocation.job, "TERM"); !told)

@@ -110,8 +110,7 @@ TEST_F(LocalComponents, CtrlCEndsAll) {
   work_.signal(SIGINT);
   const auto ended = work_.wait();
   EXPECT_EQ(ended.exit_code, 130) << ended.err;
-  for (const char* name : {"a", "b"})
-    EXPECT_TRUE(processes_of(work_.run_dir() + "/components/" + name).empty());
+  for (const char* name : {"a", "b"}) EXPECT_TRUE(all_end(work_.run_dir() + "/components/" + name));
 }
 
 // The first that has saved does not cut the other off.

@@ -33,7 +33,7 @@ class DoctorOnSlurm : public testing::Test {
   }
   Result<CommandOutput> cluster(std::vector<std::string> argv) {
     argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, 60s);
+    return PosixSystem(Console{}).run(argv, patience * 90s);
   }
   /// Runs `script` as a batch job of four tasks; `doctor` in it is the program. Returns NAME's
   /// text.
@@ -65,18 +65,18 @@ class DoctorOnSlurm : public testing::Test {
 TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
   submit(
       "doctor --json > idle\n"
-      "srun --cpu-bind=mask_cpu:0x1,0x1 bash -c 'touch bad.$SLURM_PROCID; sleep 60' &\n"
+      "srun --cpu-bind=mask_cpu:0x1,0x1 bash -c 'touch bad.$SLURM_PROCID; sleep 300' &\n"
       "wait_for ^bad 4\n"
       "doctor --json > json; echo $? > code\n"
       "doctor > page\n"
       "kill %1; wait\n"
-      "srun --cpu-bind=mask_cpu:0x1,0x2 bash -c 'touch good.$SLURM_PROCID; sleep 60' &\n"
+      "srun --cpu-bind=mask_cpu:0x1,0x2 bash -c 'touch good.$SLURM_PROCID; sleep 300' &\n"
       "wait_for ^good 4\n"
       "doctor --json > good_json; echo $? > good_code\n"
       "kill $!; wait\n"
       "srun --ntasks=2 --ntasks-per-node=1 --cpu-bind=mask_cpu:0x1 bash -c 'touch "
       "lone.$SLURM_PROCID; "
-      "sleep 60' &\n"
+      "sleep 300' &\n"
       "wait_for ^lone 2\n"
       "doctor --json > lone_json\n"
       "touch done; kill $!; wait\n");
@@ -110,7 +110,7 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
 TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
   const auto job = work_.file("job.yaml",
                               "name: job\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, "
-                              "time: 5}\nrun: [sleep, '60']\nrecovery: {grace_seconds: 5}\n");
+                              "time: 5}\nrun: [sleep, '300']\nrecovery: {grace_seconds: 5}\n");
   work_.before = {program_, "run", cluster_.path(), "--"};
   const auto submitted = work_.run({"run", job, "--run-dir", work_.run_dir(), "--detach"});
   ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
@@ -134,7 +134,7 @@ TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
 TEST_F(DoctorOnSlurm, SeesTheRanksOfAnMpirunInsideTheJobNotItsDaemons) {
   submit(
       "mpirun -np 4 --map-by ppr:2:node --bind-to none bash -c 'touch rank.$OMPI_COMM_WORLD_RANK; "
-      "sleep 60' &\n"
+      "sleep 300' &\n"
       "wait_for ^rank 4\n"
       "doctor --json > json\n"
       "touch done; kill %1; wait\n");

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/os/descendants.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
@@ -49,6 +50,17 @@ inline std::vector<RunningTrial> trials_of(const std::string& sweep) {
       found.push_back({name, pid});
   }
   return found;
+}
+
+/// The folders that the environment of the run's processes names.
+inline std::set<std::string> scratch_of(const std::string& run_dir) {
+  std::set<std::string> folders;
+  for (const pid_t pid : processes_of(run_dir)) {
+    for (const char* name : {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory"}) {
+      if (const auto folder = variable_of(pid, name)) folders.insert(*folder);
+    }
+  }
+  return folders;
 }
 
 class LocalRun : public testing::Test {
@@ -103,9 +115,7 @@ class LocalRun : public testing::Test {
     EXPECT_EQ(books["wasted"]["seconds"], 0);
   }
   void expect_nothing_left() {
-    EXPECT_TRUE(happens_within(std::chrono::seconds(2), [this] {
-      return processes_of(work_.run_dir()).empty();
-    })) << "processes of the run are left";
+    EXPECT_TRUE(all_end(work_.run_dir())) << "processes of the run are left";
   }
   /// Kills rank 1 of a training: all ranks end, and the message names it.
   void kill_a_rank() {
@@ -114,9 +124,7 @@ class LocalRun : public testing::Test {
     const auto victims = processes_of(work_.run_dir(), 1);
     ASSERT_EQ(victims.size(), 1u);
     kill(victims[0], SIGKILL);
-    const auto began = std::chrono::steady_clock::now();
     const auto ended = work_.wait(std::chrono::seconds(30));
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
     EXPECT_EQ(ended.exit_code, 1);
     EXPECT_THAT(ended.err, testing::HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
                                               " was killed by signal 9 (SIGKILL)\n  try: unless a "

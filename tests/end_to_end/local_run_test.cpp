@@ -111,7 +111,7 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
 TEST_F(LocalRun, ADeadRankIsTellingWhyAndWhatToChange) {
   const std::string host = PosixSystem(Console{}).host_name();
   const auto ended = work_.run(
-      args(command("[ $RANK = 1 ] || sleep 20; python3 -c \"import nosuchmodule\" || exit 7")));
+      args(command("[ $RANK = 1 ] || sleep 300; python3 -c \"import nosuchmodule\" || exit 7")));
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("dllaunch: first error: rank 1 on " + host +
                                    ": ModuleNotFoundError: No "
@@ -152,9 +152,10 @@ TEST_F(LocalRun, MuchOutputTakesLittleMemory) {
 }
 
 TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {
-  const auto scratch_before = entries_of("/dev/shm");
   work_.start(args(job(), long_run_));
   ASSERT_TRUE(steps_were_made());
+  const auto scratch = scratch_of(work_.run_dir());
+  EXPECT_FALSE(scratch.empty()) << "this test looks in the wrong place";
   const pid_t group = work_.pid();
   work_.signal(SIGINT);
   const auto ended = work_.wait(60s);
@@ -166,22 +167,17 @@ TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {
   EXPECT_EQ(summary()["status"], "cancelled");
   expect_nothing_left();
   EXPECT_NE(kill(-group, 0), 0) << "the process group still has members";
-  // Tests that run beside this one have folders there too, which also end.
-  EXPECT_TRUE(happens_within(60s, [&] {
-    const auto scratch_now = entries_of("/dev/shm");
-    return std::ranges::includes(scratch_before, scratch_now);
-  }));
+  for (const auto& folder : scratch) EXPECT_FALSE(fs::exists(folder)) << folder;
 }
 
 TEST_F(LocalRun, TheSecondSignalEndsAStubbornCommandNow) {
-  work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done")));
+  work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done"),
+                   {"--set", "recovery.grace_seconds=300"}));
   ASSERT_TRUE(rank_is_there(1));
   work_.signal(SIGTERM);
   std::this_thread::sleep_for(500ms);
   work_.signal(SIGTERM);
-  const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(work_.wait(30s).exit_code, 143);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 12s);
   expect_nothing_left();
 }
 
@@ -272,7 +268,7 @@ TEST_F(LocalRun, TheSameDirectoryGoesOnWhereItStopped) {
 }
 
 TEST_F(LocalRun, TwoAtOnceInOneDirectoryAreRefused) {
-  work_.start(args(command("sleep 5")));
+  work_.start(args(command("sleep 300")));
   ASSERT_TRUE(rank_is_there(0));
   Workplace other;
   const auto refused = other.run(args(work_.path() + "/command.yaml"));
@@ -283,7 +279,6 @@ TEST_F(LocalRun, TwoAtOnceInOneDirectoryAreRefused) {
 }
 
 TEST_F(LocalRun, RanksAreBoundAsThePlanSays) {
-  // What both say alike comes first: behind what differs it would meet only by chance.
   const auto ended = work_.run(
       args(command("echo threads $OMP_NUM_THREADS; grep -w Cpus_allowed_list /proc/self/status")));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -293,7 +288,8 @@ TEST_F(LocalRun, RanksAreBoundAsThePlanSays) {
     const std::string log = log_of(rank);
     EXPECT_THAT(log, HasSubstr("Cpus_allowed_list:\t" + planned["cpus"].get<std::string>() + "\n"));
   }
-  EXPECT_THAT(ended.err, HasSubstr("ranks 0-1: threads "));
+  // Equal lines in one, however late one came.
+  EXPECT_THAT(work_.run({"logs", work_.run_dir()}).out, HasSubstr("ranks 0-1: threads "));
 }
 
 TEST_F(LocalRun, MoreRanksThanCpusIsAWarning) {
@@ -370,7 +366,7 @@ TEST_F(LocalRun, KilledItTakesItsRanksAlong) {
   ASSERT_TRUE(rank_is_there(1));
   work_.signal(SIGKILL);
   work_.wait();
-  EXPECT_TRUE(happens_within(10s, [&] { return processes_of(work_.run_dir()).empty(); }));
+  EXPECT_TRUE(all_end(work_.run_dir()));
 }
 
 }  // namespace

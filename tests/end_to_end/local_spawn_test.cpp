@@ -130,7 +130,8 @@ TEST_F(LocalSpawn, InterruptedSavesAndLeavesNothing) {
 }
 
 TEST_F(LocalSpawn, TheSecondSignalEndsAStubbornCommandNow) {
-  work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done")));
+  work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done"),
+                   {"--set", "recovery.grace_seconds=300"}));
   ASSERT_TRUE(rank_is_there(1));
   work_.signal(SIGTERM);
   std::this_thread::sleep_for(500ms);
@@ -144,7 +145,7 @@ TEST_F(LocalSpawn, KilledItTakesItsRanksAlong) {
   ASSERT_TRUE(rank_is_there(1));
   work_.signal(SIGKILL);
   work_.wait();
-  EXPECT_TRUE(happens_within(10s, [&] { return processes_of(work_.run_dir()).empty(); }));
+  EXPECT_TRUE(all_end(work_.run_dir()));
 }
 
 /// As in a shell below an mpirun, srun and torchrun.

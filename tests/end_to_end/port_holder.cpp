@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr auto patience = std::chrono::seconds(60);
+constexpr auto patience = std::chrono::seconds(300);
 const auto began = std::chrono::steady_clock::now();
 
 std::string variable(const char* name) {

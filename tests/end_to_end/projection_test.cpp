@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "support/json.hpp"
@@ -53,7 +54,13 @@ void note(LowestUs& lowest, const Json& row) {
 TEST_F(Hosts, TwoTellWhatFourTake) {
   LowestUs projected;
   LowestUs measured;
-  for (int round = 0; round < 3; ++round) {
+  const auto agree = [&] {
+    return projected.size() == 3 && std::ranges::all_of(projected, [&](const auto& row) {
+             return std::abs(row.second / measured[row.first] - 1) <= 0.25;
+           });
+  };
+  // Beside other programs it takes more rounds until each has been undisturbed once.
+  for (int round = 0; round < 3 || (round < 12 && !agree()); ++round) {
     const Json two = measure("2", "4");
     const Json four = measure("4", "");
     ASSERT_TRUE(two.is_array() && four.is_array()) << two << four;

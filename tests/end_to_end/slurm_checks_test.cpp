@@ -23,7 +23,7 @@ const std::string program = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/c
 
 Result<CommandOutput> call_cluster(std::vector<std::string> argv) {
   argv.insert(argv.begin(), program);
-  return PosixSystem(Console{}).run(argv, 120s);
+  return PosixSystem(Console{}).run(argv, patience * 90s);
 }
 
 /// One cluster for all: accounting is slow to start. Where there is none, without.

@@ -56,7 +56,7 @@ class SlurmFollow : public testing::Test {
   }
   static Result<CommandOutput> cluster(std::vector<std::string> argv) {
     argv.insert(argv.begin(), program());
-    return PosixSystem(Console{}).run(argv, 90s);
+    return PosixSystem(Console{}).run(argv, patience * 90s);
   }
 
   Ended run(const std::vector<std::string>& argv) { return work_->run(argv); }
@@ -69,7 +69,7 @@ class SlurmFollow : public testing::Test {
                            "\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 5}\n" +
                            more +
                            "run: |\n  echo hello\n  echo I am rank $RANK\n  for i in $(seq "
-                           "600); do [ -e go-" +
+                           "2400); do [ -e go-" +
                            name + " ] && break; sleep 0.1; done\n  echo goodbye\n  " + last + "\n");
   }
   void let_go(const std::string& name) { work_->file("go-" + name, ""); }
@@ -104,7 +104,7 @@ bool SlurmFollow::cannot_ = false;
 
 TEST_F(SlurmFollow, ADetachedRunIsFoundFollowedAndWrittenDown) {
   const auto id = detached(command_job("found"));
-  ASSERT_TRUE(says("found", "I am rank 3"));
+  ASSERT_TRUE(says("found", "ranks 0-3: hello\n") && says("found", "I am rank 3"));
   const auto listed = run({"ps"});
   EXPECT_THAT(listed.out, HasSubstr("running"));
   EXPECT_THAT(listed.out, HasSubstr("2x2"));
@@ -328,6 +328,9 @@ TEST_F(SlurmFollow, OneTaskOfAnArrayIsCancelledAndThenAll) {
   const auto one = run({"cancel", id + "_2"});
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_EQ(one.out, "task 2 of job " + id + " cancelled\n");
+  ASSERT_TRUE(happens_within(30s, [&] {
+    return run({"status", "some"}).out.find("0 (failed)") != std::string::npos;
+  }));
   const auto again = run({"cancel", id + "_0"});
   EXPECT_EQ(again.out, "task 0 of job " + id + " has already ended: failed\n") << again.err;
   const auto none = run({"cancel", id + "_9"});

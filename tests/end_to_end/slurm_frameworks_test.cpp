@@ -48,7 +48,7 @@ class SlurmFrameworks : public testing::Test {
 
   Result<CommandOutput> cluster(std::vector<std::string> argv) {
     argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, 300s);
+    return PosixSystem(Console{}).run(argv, 450s);
   }
   /// A bash line on the login node; $dllaunch and $work are set.
   CommandOutput on_head(const std::string& line) {
@@ -132,7 +132,7 @@ constexpr const char* many_steps = R"sh(
       srun --overlap --overcommit -n2 --mpi=none "$dllaunch" exec -- \
         "$programs/port_holder" "$work/release" > "$work/step-$i" 2>&1 &
     done
-    for try in $(seq 400); do
+    for try in $(seq 1800); do
       if [ "$(cat "$work"/step-* | grep -c "PORT\|MET")" -ge 50 ]; then break; fi
       sleep 0.1
     done
@@ -158,7 +158,7 @@ END
   done
   echo "running: $(squeue --noheader --states=running | wc -l)"
   touch "$work/release"
-  for try in $(seq 600); do
+  for try in $(seq 1200); do
     if [ -z "$(squeue --noheader)" ]; then break; fi
     sleep 0.1
   done
@@ -173,7 +173,7 @@ srun --mpi=none "$dllaunch" exec --no-log --run-dir "$work/dir" -- \
 END
   id=$(sbatch --parsable --requeue -N2 -n4 --open-mode=append -o "$work/out" "$work/job.sh")
   wait_for() {
-    for try in $(seq 300); do
+    for try in $(seq 1200); do
       if [ "$(grep -c "PORT\|MET" "$work/out" 2> /dev/null)" -ge "$1" ]; then return; fi
       sleep 0.1
     done

@@ -47,7 +47,7 @@ class SlurmProbe : public testing::Test {
 
   Result<CommandOutput> cluster(std::vector<std::string> argv) {
     argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, 90s);
+    return PosixSystem(Console{}).run(argv, patience * 90s);
   }
   std::string on_head(std::vector<std::string> argv) {
     std::vector<std::string> all = {"run", cluster_.path(), "--", "env",

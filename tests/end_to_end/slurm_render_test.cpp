@@ -70,7 +70,7 @@ class SlurmRender : public testing::Test {
   }
   static Result<CommandOutput> cluster(std::vector<std::string> argv) {
     argv.insert(argv.begin(), program());
-    return PosixSystem(Console{}).run(argv, 90s);
+    return PosixSystem(Console{}).run(argv, patience * 90s);
   }
   static std::string on_head(std::vector<std::string> argv) {
     std::vector<std::string> all = {"run", folder_->path(), "--", "env",
@@ -157,9 +157,9 @@ TEST_F(SlurmRender, OnSharedNodesTheShimBinds) {
 
 TEST_F(SlurmRender, JobsThatShareANodeShareNoCpu) {
   const auto job = share_file("part.yaml", R"yaml(name: part
-resources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, device: cpu, exclusive: false, time: 2,
+resources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, device: cpu, exclusive: false, time: 10,
             sbatch_extra: [--nodelist=n1]}
-run: [sh, -c, "echo $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status); sleep 5"]
+run: [sh, -c, "echo $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status); exec sleep 600"]
 )yaml");
   for (const auto* side : {"-a", "-b"})
     ASSERT_EQ(work_.run({"run", job, "--detach", "--run-dir", run_ + side}).exit_code, 0);

@@ -71,9 +71,7 @@ class SlurmRun : public testing::Test {
     const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
     return happens_within(60s, [&] { return made() || !work_.running(); }) && made();
   }
-  bool nothing_is_left() {
-    return happens_within(10s, [this] { return processes_of(work_.run_dir()).empty(); });
-  }
+  bool nothing_is_left() { return all_end(work_.run_dir()); }
 
   static std::unique_ptr<TestCluster> cluster_;
   Workplace work_{cluster_->share() + "/" +
@@ -98,7 +96,7 @@ TEST_F(SlurmRun, TwoNodesGiveTheLossesOfOne) {
   EXPECT_EQ(logs, 4u);
   EXPECT_TRUE(fs::exists(work_.run_dir() + "/job.sbatch"));
   EXPECT_EQ(unexplained_files(work_.run_dir()), std::vector<std::string>());
-  EXPECT_EQ(on_head({"squeue", "--noheader"}), "");
+  EXPECT_TRUE(happens_within(10s, [] { return on_head({"squeue", "--noheader"}).empty(); }));
 
   Workplace here;
   const auto local =
@@ -201,8 +199,10 @@ TEST_F(SlurmRun, CancelledAsItStartsItStaysCancelled) {
     Workplace work{work_.path() + fmt::format("/{}", round)};
     work.before = work_.before;
     work.environment = work_.environment;
-    const auto begun =
-        work.run({"run", work.file("job.yaml", job_text), "--run-dir", work.run_dir(), "--detach"});
+    std::vector<std::string> argv = {"run", work.file("job.yaml", job_text), "--run-dir",
+                                     work.run_dir(), "--detach"};
+    argv.insert(argv.end(), long_run_.begin(), long_run_.end());
+    const auto begun = work.run(argv);
     ASSERT_EQ(begun.exit_code, 0) << begun.err;
     ASSERT_TRUE(happens_within(30s, [] {
       return on_head({"squeue", "--noheader", "--format=%T"}).starts_with("RUNNING");

@@ -23,14 +23,14 @@ using testing::HasSubstr;
 constexpr const char* hang = R"(import os, socket, time
 
 def loader():
-    time.sleep(1000)
+    print("waits", flush=True); time.sleep(1000)
 
 def barrier():
     waiting = socket.socket()
     waiting.bind(("127.0.0.1", 0))
     waiting.listen()
-    print("waits", flush=True)
-    waiting.accept()
+    # Told in the line in which it stays.
+    print("waits", flush=True); waiting.accept()
 
 loader() if os.environ["RANK"] == "2" else barrier()
 )";
@@ -164,7 +164,7 @@ class SlurmStacks : public OnTestCluster {
       int waiting = 0;
       for (const auto& entry : entries_of(work_->run_dir() + "/out"))
         waiting += work_->text_of("run/out/" + entry).find("waits") != std::string::npos ? 1 : 0;
-      return waiting == 3 || !work_->running();
+      return waiting == 4 || !work_->running();
     });
   }
   /// Of a second `dllaunch`, as from another terminal.
@@ -177,7 +177,7 @@ class SlurmStacks : public OnTestCluster {
 };
 
 TEST_F(SlurmStacks, OfAHangAreShownAndThenKeptBeforeItsEnd) {
-  start(hang, 5, "runtime: {stall_seconds: 1, stall_abort_seconds: 10}\n");
+  start(hang, 5, "runtime: {stall_seconds: 1, stall_abort_seconds: 40}\n");
   ASSERT_TRUE(all_wait());
   const std::string odd =
       "rank 2 on n2 is in loader \\(hang.py:4\\): it does something else than the others; "

@@ -37,7 +37,7 @@ class SlurmStrangers : public testing::Test {
     auto argv = cluster_->login("alice");
     argv.insert(argv.end(), {"env", "dllaunch=" + std::string(DLLAUNCH_BIN_DIR) + "/dllaunch",
                              "bash", "-c", line});
-    auto output = PosixSystem(Console{}).run(argv, 110s);
+    auto output = PosixSystem(Console{}).run(argv, 300s);
     return output ? *std::move(output) : CommandOutput{-1, "", output.error().what};
   }
   /// An allocation of both nodes, whose number everybody can read.
@@ -92,7 +92,7 @@ TEST_F(SlurmStrangers, WhoListensAtTheAgreedPortsIsNotBelieved) {
   };
   ASSERT_TRUE(happens_within(20s, [&] { return text_of(heard).starts_with("ready"); }))
       << text_of(heard);
-  const auto output = alice(step(job, "\"$dllaunch\" exec --rendezvous-seconds 60") + say_where);
+  const auto output = alice(step(job, "\"$dllaunch\" exec --rendezvous-seconds 100") + say_where);
   std::ofstream(release) << "\n";
   expect_all_meet_at_n1(output);
   EXPECT_THAT(text_of(heard), HasSubstr("heard ")) << "he was asked";
@@ -106,14 +106,14 @@ TEST_F(SlurmStrangers, HomesThatDifferAreSaidWithTheRemedy) {
   const std::string own_home =
       "bash -c 'export HOME=/tmp/home-$SLURMD_NODENAME; mkdir -p \"$HOME\"; exec \"$@\"' - "
       "\"$dllaunch\" exec --rendezvous-seconds ";
-  const auto failed = alice(step(job, own_home + "4") + say_where);
+  const auto failed = alice(step(job, own_home + "15") + say_where);
   EXPECT_NE(failed.exit_code, 0);
   EXPECT_THAT(failed.err, ContainsRegex("rank 0 on n1: [0-9.]+ claims to be rank 2 of this start"));
   EXPECT_THAT(failed.err,
               HasSubstr("home directories or DLLAUNCH_START_TOKEN that differ between the nodes"));
   EXPECT_THAT(failed.err, HasSubstr("before srun: export DLLAUNCH_START_TOKEN="));
   expect_all_meet_at_n1(alice("export DLLAUNCH_START_TOKEN=0123456789abcdef; " +
-                              step(job, own_home + "60") + say_where));
+                              step(job, own_home + "100") + say_where));
 }
 
 }  // namespace

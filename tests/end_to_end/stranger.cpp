@@ -23,7 +23,7 @@ namespace {
 
 using namespace dllaunch;
 
-constexpr auto patience = std::chrono::seconds(100);
+constexpr auto patience = std::chrono::seconds(300);
 const auto began = std::chrono::steady_clock::now();
 
 int local_listener(const std::string& user, const std::string& start) {

@@ -91,7 +91,7 @@ TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   const auto file = work_.file(
       "command.yaml",
       "name: items\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, 'test -e \"" + go +
-          "\" || { echo done 7 items/s; sleep 60; }; echo done $((100 * WORLD_SIZE)) items/s']\n"
+          "\" || { echo done 7 items/s; sleep 300; }; echo done $((100 * WORLD_SIZE)) items/s']\n"
           "study: {value: 'done ([0-9]+)', unit: items/s}\n");
   work_.start(study(file, {"--ranks", "1,2"}));
   const auto begun = [&] { return !processes_of(dir() + "/ranks-00002-repeat-01", 1).empty(); };
@@ -100,7 +100,7 @@ TEST_F(StudyHere, OfACommandThatIsInterruptedContinues) {
   const auto stopped = work_.wait(60s);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("the same command with --run-dir " + dir() + " continues"));
-  EXPECT_TRUE(processes_of(dir() + "/ranks-00002-repeat-01").empty());
+  EXPECT_TRUE(all_end(dir() + "/ranks-00002-repeat-01"));
   std::ofstream(go) << "";
   const auto ended = work_.run(study(file, {"--ranks", "1,2"}));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -207,10 +207,12 @@ TEST_F(SlurmStudy, OneJobHoldsTheNodesOfEverySize) {
   kill(work_->pid(), SIGKILL);
   (void)work_->wait();
   work_->start(words);
+  ASSERT_TRUE(happens_within(60s, [&] {
+    return work_->text_of("stderr").find(" is RUNNING: following it") != std::string::npos;
+  })) << work_->text_of("stderr");
   std::ofstream(go) << "";
   const auto ended = work_->wait(240s);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr(" is RUNNING: following it"));
   EXPECT_THAT(ended.err, HasSubstr("1 rank on 1 node, repeat 1: 7 items/s"));
   const auto job = work_->text_of("nested/allocation/job.id");
   for (const char* run : {"ranks-00001", "ranks-00002", "ranks-00004"}) {
@@ -244,7 +246,7 @@ TEST_F(SlurmStudy, InterruptedItCancelsItsJobAndContinuesInAnother) {
   work_->signal(SIGINT);
   const auto stopped = work_->wait(90s);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_TRUE(processes_of(dir + "/ranks-00001-repeat-01").empty());
+  EXPECT_TRUE(all_end(dir + "/ranks-00001-repeat-01"));
   std::ofstream(go) << "";
   work_->start(words);
   const auto ended = work_->wait(240s);

@@ -141,7 +141,7 @@ class SlurmSweepKills : public testing::Test {
   }
   bool kill_daemon() const {
     const DaemonPaths paths{.folder = work_->path() + "/state/dllaunch/daemon"};
-    const auto answer = ask_daemon(paths, "GET", "/v1/daemon", 5s);
+    const auto answer = ask_daemon(paths, "GET", "/v1/daemon", 30s);
     if (!answer || kill(answer->pid, SIGKILL) != 0) return false;
     EXPECT_TRUE(happens_within(10s, [&] { return !holder_of(paths.lock()); }));
     start_daemon();

@@ -10,6 +10,13 @@ namespace dllaunch {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// More than `cluster` itself waits.
+constexpr auto longest = patience * 90s;
+
+}  // namespace
+
 TestCluster::TestCluster(std::vector<std::string> options) {
   // Ordinary users pass through here to the share.
   chmod(folder_.path().c_str(), 0755);
@@ -32,7 +39,7 @@ TestCluster::~TestCluster() {
 
 Result<CommandOutput> TestCluster::cluster(std::vector<std::string> argv) const {
   argv.insert(argv.begin(), std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster");
-  return PosixSystem(Console{}).run(argv, 90s);
+  return PosixSystem(Console{}).run(argv, longest);
 }
 
 std::vector<std::string> TestCluster::login(const std::string& user) const {
@@ -49,7 +56,7 @@ std::string TestCluster::on_head(const std::vector<std::string>& argv,
   // What is submitted here is not to be found among its user's own runs and nodes.
   if (user.empty()) all.insert(all.end(), {"env", "XDG_STATE_HOME=" + share() + "/state"});
   all.insert(all.end(), argv.begin(), argv.end());
-  const auto output = PosixSystem(Console{}).run(all, 90s);
+  const auto output = PosixSystem(Console{}).run(all, longest);
   if (!output) return output.error().what;
   return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
 }

@@ -126,6 +126,7 @@ done=$(cat checkpoint 2> /dev/null || echo 0)
 [ "$done" -gt 0 ] && resumed=yes || resumed=no
 echo "$WORLD_SIZE $RANK $NODE_RANK $resumed" >> starts
 while [ "$done" -lt 100 ]; do
+  [ "$resumed" = yes ] || [ "$done" -lt 50 ] || sleep 600  # until its node is lost
   sleep 0.05
   done=$((done + 1))
   [ "$RANK" != 0 ] || { echo "$done" > new && mv new checkpoint; }

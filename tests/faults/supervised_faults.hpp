@@ -32,7 +32,8 @@ namespace dllaunch {
 
 namespace fs = std::filesystem;
 
-/// A few seconds of training on two nodes, with a checkpoint about every second.
+/// A few seconds of training on two nodes, with a checkpoint about every second. MPI_Init has to
+/// fit into stall_abort_seconds too.
 inline constexpr const char* training = R"(name: fault
 resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
 environment: {variables: {OMP_NUM_THREADS: "1"}}
@@ -44,7 +45,7 @@ train:
   epochs: 5
   validate_every: 100
   optimizer: {lr: 0.05, momentum: 0.9}
-runtime: {stall_seconds: 1, stall_abort_seconds: 3}
+runtime: {stall_seconds: 1, stall_abort_seconds: 10}
 recovery: {grace_seconds: 20}
 )";
 
@@ -203,6 +204,15 @@ class SupervisedFaults : public testing::TestWithParam<int> {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
     }));
     ASSERT_TRUE(work_->running()) << work_->text_of("stderr");
+  }
+
+  /// The same with rank 1 stopped, so that what takes a while to happen finds the job running.
+  /// Slurm lets a rank go on before it ends it.
+  pid_t start_and_hold() {
+    start_training({"runtime.stall_abort_seconds=300"});
+    const auto held = rank(1);
+    kill(held, SIGSTOP);
+    return held;
   }
 
   /// A training that nothing was done to: run once for each length and `sets_`.

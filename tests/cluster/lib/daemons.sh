@@ -6,7 +6,7 @@ start_munged() {  # one for all spaces: a socket on a shared file system does no
   local munge=/etc/slurm/munge log=$dir/slurm/log/munged.log
   head -c 128 /dev/urandom > "$dir/slurm/munge/key"
   chmod 600 "$dir/slurm/munge/key"
-  enter head timeout 20 munged --force --key-file=$munge/key --socket=$munge/socket \
+  enter head timeout 60 munged --force --key-file=$munge/key --socket=$munge/socket \
     --pid-file=$munge/pid --seed-file=$munge/seed --log-file=/etc/slurm/log/munged.log \
     2> "$log.start" || die 'munged did not start' "$log.start" "$log"
   wait_until 'munged to answer' "$log" test -S "$dir/slurm/munge/socket"
@@ -30,7 +30,7 @@ controller_answers() { enter head timeout 5 scontrol ping > /dev/null 2>&1; }
 
 start_slurmctld() {
   local log=$dir/slurm/log/slurmctld.log
-  enter head timeout 20 slurmctld 2> "$log.start" ||
+  enter head timeout 60 slurmctld 2> "$log.start" ||
     die 'slurmctld did not start' "$log.start" "$log"
   wait_until 'slurmctld to answer' "$log" controller_answers
 }
@@ -53,7 +53,7 @@ start_node() {
   local log=$dir/slurm/log/slurmd-$1.log
   start_space "$1"
   plug_in "$1"
-  enter "$1" timeout 20 slurmd 2> "$log.start" || die "slurmd of $1 did not start" "$log.start" "$log"
+  enter "$1" timeout 60 slurmd 2> "$log.start" || die "slurmd of $1 did not start" "$log.start" "$log"
 }
 
 start_nodes() {

@@ -120,7 +120,7 @@ TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
   }
 }
 
-/// The owner of components tells a supervisor twice to end.
+/// The owner of components may tell a supervisor twice to end.
 TEST_F(Attempting, RanksOfAComponentAreToldOnceThatAnotherHasEndedTheJob) {
   class CountingSystem : public PosixSystem {
    public:

@@ -166,7 +166,7 @@ TEST(DataOnRanks, ABadImageOnOneRankStopsAll) {
     write_text(run_dir / "train.json", job.dump());
     RunningProgram program(
         on_ranks(3, {bin + "/dltrain", "--config", (run_dir / "train.json").string()}));
-    for (int i = 0; i < 6000 && !std::filesystem::exists(run_dir / "checkpoints"); ++i) {
+    for (int i = 0; i < 9000 && !std::filesystem::exists(run_dir / "checkpoints"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     write_text(folder / "damaged", "no picture");

@@ -71,7 +71,7 @@ TEST(StagesInTrouble, AStoppedRankIsNamedWhereverItStands) {
     job["runtime"]["stall_seconds"] = 1;
     job["runtime"]["stall_abort_seconds"] = 15;  // the start has to fit too
     RunningProgram program(command(folder / "run", job));
-    for (int i = 0; i < 6000 && !std::filesystem::exists(folder / "run/checkpoints"); ++i) {
+    for (int i = 0; i < 9000 && !std::filesystem::exists(folder / "run/checkpoints"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     const pid_t held = process_of_rank((folder / "run/train.json").string(), stopped);

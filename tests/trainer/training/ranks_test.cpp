@@ -224,7 +224,8 @@ TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
   const auto finished = second.wait();
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
   EXPECT_EQ(weights_at(run, "step-00000250"), weights_at(folder / "whole", "step-00000250"));
-  // The earlier one checks once a second, and writes nothing at its end.
+  // The earlier one checks once a second, where it is not kept from it, and writes nothing at its
+  // end.
   std::int64_t earlier = 0;
   std::istringstream lines(read_text(run / "events.jsonl"));
   for (std::string text; std::getline(lines, text);) {
