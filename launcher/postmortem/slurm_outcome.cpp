@@ -99,8 +99,8 @@ Outcome killed_by_the_warning(const RunOutline& plan) {
                                 plan.signal)};
 }
 
-/// Returns what the supervisor recorded when it gave up the job; nullopt: it did not, or there was
-/// none.
+/// Returns what the supervisor recorded when it gave up or completed the job; nullopt: it did not,
+/// or there was none.
 std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
   auto last = read_journal(run).last;
   if (!last || last->next != Next::stop) return std::nullopt;
@@ -123,6 +123,13 @@ void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& o
   add_stall(totals, outcome);
   if (totals.stall() && totals.stall()->state == "gave up")
     add_stacks(run, read_journal(run).attempt_began_s, outcome);
+}
+
+/// What failed beside a completed job may be why it ended, so it is told.
+Outcome completed(const RunDir& run, const SlurmJob& job) {
+  const auto last = given_up(run, job);
+  if (!last || last->beside.empty()) return {};
+  return {.reason = fmt::format(" has completed, but {}", last->beside)};
 }
 
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
@@ -161,22 +168,6 @@ Outcome with_failed_component(const RunOutline& plan, const RunDir& run,
     const auto history = read_journal(own).history;
     const auto dead = history.empty() ? DeadRank{} : history.back().dead;
     add_failure_summary(own, dead, unix_seconds_of(job.start).value_or(0), {}, outcome);
-  }
-  return outcome;
-}
-
-/// A component that fails just before another one's end completes the job does not change that; it
-/// may be why the other one ended, so it is told.
-Outcome completed_beside(const RunOutline& plan, const RunDir& run, const SlurmJob& job) {
-  const double start_s = unix_seconds_of(job.start).value_or(0) - 1;
-  Outcome outcome;
-  for (const auto& component : plan.components) {
-    const auto last = read_journal({.path = component_dir(run.path, component.name)}).last;
-    if (!last || last->next != Next::stop || last->time < start_s) continue;
-    if (last->status != RunStatus::failed && last->status != RunStatus::out_of_memory) continue;
-    outcome.reason += fmt::format("{} component {} failed: {}",
-                                  outcome.reason.empty() ? " has completed, but" : ";",
-                                  component.name, last->reason);
   }
   return outcome;
 }
@@ -328,11 +319,9 @@ namespace {
 /// ": rank 1 ..." or " lost node n2".
 Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const RunTotals& totals, const std::string& job_words) {
-  if (job.state == "COMPLETED") {
-    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job)
-                                              : completed_beside(plan, run, job);
-  }
-  if (recovered_from_memory(run, job)) return {};
+  if (job.state == "COMPLETED")
+    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : completed(run, job);
+  if (recovered_from_memory(run, job)) return completed(run, job);
   const auto verdict = verdicts.find(job.state);
   if (verdict == verdicts.end()) {
     Outcome failed = explain_failed(plan, run, job, job_words);

@@ -49,22 +49,22 @@ TEST_F(SlurmOutcomeTest, EveryEndHasAStatusASentenceAndACode) {
 }
 
 TEST_F(SlurmOutcomeTest, AComponentThatFailedBesideIsTold) {
-  plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
-  const auto decide = [this](const std::string& name, RunStatus status, const std::string& why) {
-    const RunDir own{.path = component_dir(folder_.path(), name)};
-    std::filesystem::create_directories(own.path);
-    const JournalDecision end{.time = 5, .job = "7", .reason = why, .status = status};
-    ASSERT_TRUE(append_to_journal(own, line_of(end, std::nullopt)));
+  const auto decide = [this](const std::string& job, const std::string& beside) {
+    const JournalDecision end{.job = job, .status = RunStatus::completed, .beside = beside};
+    ASSERT_TRUE(append_to_journal(run_, line_of(end, std::nullopt)));
   };
-  decide("trainer", RunStatus::completed, "completed");
-  decide("loader", RunStatus::cancelled, "asked to stop");
+  decide("6", "component loader failed: of an earlier job");
   EXPECT_EQ(of("COMPLETED").reason, "");
-  decide("loader", RunStatus::failed, "rank 0 on n3 exited with code 7");
-  const auto outcome = of("COMPLETED");
-  EXPECT_EQ(outcome.status, RunStatus::completed);
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.reason,
-            "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
+  decide("7", "");
+  EXPECT_EQ(of("COMPLETED").reason, "");
+  decide("7", "component loader failed: rank 0 on n3 exited with code 7");
+  for (const char* state : {"COMPLETED", "OUT_OF_MEMORY"}) {
+    const auto outcome = of(state);
+    EXPECT_EQ(outcome.status, RunStatus::completed);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.reason,
+              "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
+  }
 }
 
 /// An attempt from `time` on that the supervisor ended, and a log with an error of it.
