@@ -141,7 +141,7 @@ std::string corruption_words(const StoredRun& run, const Journal& journal) {
 std::string stack_words(const StoredRun& run, const RunTotals& totals) {
   const auto stacks = newest_stacks(run.dir.path);
   if (!stacks || stacks->time_s < run.began_at_s - 1) return "";
-  if (stacks->why.starts_with("stalled for") && totals.stalls() > 0 && !totals.stall()) return "";
+  if (stacks->kind == StacksKind::stall && totals.stalls() > 0 && !totals.stall()) return "";
   const std::string words =
       stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence;
   return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
