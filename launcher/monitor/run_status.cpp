@@ -206,7 +206,7 @@ std::string restart_lines(const RunStatusView& status) {
 }  // namespace
 
 RunStatusView status_of(RunState run_state, double now_s) {
-  auto totals = read_totals(run_state.run);
+  auto totals = read_totals(run_state.run.dir, run_state.run.began_at_s);
   return status_of(std::move(run_state), std::move(totals), now_s);
 }
 
