@@ -14,7 +14,6 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
-#include "launcher/run/events.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"

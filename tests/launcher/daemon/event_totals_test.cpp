@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/postmortem/finalize.hpp"
+#include "launcher/run/summary.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
