@@ -17,6 +17,7 @@
 #include "launcher/os/atomic_file.hpp"
 #include "support/file_text.hpp"
 #include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -43,6 +44,18 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 }  // namespace
 
+template <typename Field>
+void visit_fields(Field& field, StoredStacks& stacks) {
+  field("time", stacks.time_s);
+  field("kind", as_word(stacks.kind, stacks_kind_names));
+  field("reason", stacks.why);
+  field.unless_empty("sentence", stacks.sentence);
+}
+
+bool is_of_hang(StacksKind kind) {
+  return kind != StacksKind::silence && kind != StacksKind::time_limit;
+}
+
 std::string python_start_folder(const std::string& run_dir) {
   return folder_of(run_dir) + "/python";
 }
@@ -64,14 +77,14 @@ Result<Ok> prepare_autopsy(const std::string& run_dir, bool on) {
 }
 
 Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& report,
-                                const std::string& why, double now_s) {
+                                StacksKind kind, const std::string& why, double now_s) {
   const std::string folder = folder_of(run_dir);
   std::error_code error;
   fs::create_directories(folder, error);
   const std::string name =
       fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(static_cast<std::time_t>(now_s)));
   const std::string text = why + "\n" + render_stacks(report);
-  Json document = {{"time", now_s}, {"reason", why}};
+  Json document = write_fields(StoredStacks{.time_s = now_s, .kind = kind, .why = why});
   document.update(to_json(report));
   auto written = write_file(folder + "/" + name + ".txt", text);
   if (written) {
@@ -98,11 +111,10 @@ std::optional<StoredStacks> newest_stacks(const std::string& run_dir) {
   if (!json || !text) return std::nullopt;
   const Json document = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return std::nullopt;
-  return StoredStacks{.name = names.back(),
-                      .time_s = value_at<double>(document, "time"),
-                      .why = value_at<std::string>(document, "reason"),
-                      .sentence = value_at<std::string>(document, "sentence"),
-                      .text = *text};
+  auto stacks = read_what_fits<StoredStacks>(document);
+  stacks.name = names.back();
+  stacks.text = *text;
+  return stacks;
 }
 
 bool is_standstill(const StackReport& report) {

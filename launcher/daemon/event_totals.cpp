@@ -21,7 +21,7 @@ std::optional<RunTotals> EventTotals::of(const StoredRun& run) {
   for (const auto& line : lines.read(most_bytes)) {
     const auto event = parse_event(line);
     if (!event) continue;
-    // As in read_totals(), finalize.hpp.
+    // As in read_totals(), summary.hpp.
     if (time_of(*event) >= began_at_s) {
       totals.take(*event);
     } else {

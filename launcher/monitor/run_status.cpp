@@ -141,7 +141,7 @@ std::string corruption_words(const StoredRun& run, const Journal& journal) {
 std::string stack_words(const StoredRun& run, const RunTotals& totals) {
   const auto stacks = newest_stacks(run.dir.path);
   if (!stacks || stacks->time_s < run.began_at_s - 1) return "";
-  if (stacks->why.starts_with("stalled for") && totals.stalls() > 0 && !totals.stall()) return "";
+  if (stacks->kind == StacksKind::stall && totals.stalls() > 0 && !totals.stall()) return "";
   const std::string words =
       stacks->sentence.empty() ? "no rank is unlike the others" : stacks->sentence;
   return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
@@ -206,7 +206,7 @@ std::string restart_lines(const RunStatusView& status) {
 }  // namespace
 
 RunStatusView status_of(RunState run_state, double now_s) {
-  auto totals = read_totals(run_state.run);
+  auto totals = read_totals(run_state.run.dir, run_state.run.began_at_s);
   return status_of(std::move(run_state), std::move(totals), now_s);
 }
 

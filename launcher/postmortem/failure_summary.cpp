@@ -42,7 +42,7 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
 void add_stacks(const RunDir& run, double since_s, Outcome& outcome) {
   const std::string longer = "if the ranks only need longer, raise runtime.stall_abort_seconds";
   const auto stacks = newest_stacks(run.path);
-  if (!stacks || stacks->time_s < since_s - 1) {
+  if (!stacks || stacks->time_s < since_s - 1 || !is_of_hang(stacks->kind)) {
     if (outcome.advice.empty()) outcome.advice = longer;
     return;
   }

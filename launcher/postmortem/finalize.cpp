@@ -14,7 +14,6 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
-#include "launcher/run/events.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
@@ -72,7 +71,7 @@ void add_earlier(const std::optional<Json>& earlier, Summary& summary) {
 Summary summary_of_unknown(System& system, const StoredRun& run) {
   auto summary =
       summary_of({.status = RunStatus::failed, .reason = "Slurm does not tell how it ended"},
-                 read_totals(run), run.plan.ranks(), run.trains);
+                 read_totals(run.dir, run.began_at_s), run.plan.ranks(), run.trains);
   summary.submission = submission_name(run.plan, run.job_id, run.dir);
   add_earlier(read_earlier(system, run.dir), summary);
   return summary;
@@ -100,21 +99,6 @@ std::string render_failure(const Outcome& outcome) {
   text += "  " + outcome.log + ":\n";
   for (const auto& line : outcome.excerpt) text += "    | " + line + "\n";
   return text;
-}
-
-RunTotals read_totals(const StoredRun& run) {
-  RunTotals totals;
-  EventTail tail(run.dir.events());
-  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
-    for (const auto& event : events) {
-      if (time_of(event) >= run.began_at_s) {
-        totals.take(event);
-      } else {
-        totals.recall(event);
-      }
-    }
-  }
-  return totals;
 }
 
 Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, bool trains,
@@ -146,7 +130,8 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
 
 Json all_hours_so_far(System& system, const StoredRun& run, double seconds) {
   Summary summary;
-  summary.books = hours_so_far(run.plan, run.dir, seconds, read_totals(run).history());
+  summary.books =
+      hours_so_far(run.plan, run.dir, seconds, read_totals(run.dir, run.began_at_s).history());
   summary.submission = submission_name(run.plan, run.job_id, run.dir);
   add_earlier(read_earlier(system, run.dir), summary);
   return {{"core_hours", or_null(summary.books.core_hours)},
@@ -173,7 +158,7 @@ Result<std::optional<FinalState>> read_final_state(System& system, const StoredR
   const bool going =
       std::ranges::any_of(ended, [](const SlurmJob& job) { return !is_final_state(job.state); });
   if (*queued || going) return std::optional<FinalState>();
-  const auto totals = read_totals(run);
+  const auto totals = read_totals(run.dir, run.began_at_s);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);
   // How long a job that Slurm has forgotten took is not known.
   if (!ended.empty()) add_times(ended.front(), seconds_of(ended), outcome);
@@ -215,7 +200,8 @@ void close_submission(System& system, const RunDir& dir) {
   } else {
     const auto outcome = end_of_killed(*run);
     if (!outcome) return;
-    summary = to_json(final_summary(system, *run, *outcome, read_totals(*run)));
+    summary =
+        to_json(final_summary(system, *run, *outcome, read_totals(run->dir, run->began_at_s)));
   }
   auto written = write_file(dir.summary(), json_text(summary));
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");

@@ -33,9 +33,6 @@ Summary final_summary(System& system, const StoredRun& run, const Outcome& outco
 /// as keys of a summary. `seconds`: how long it has been running, if known, else 0.
 Json all_hours_so_far(System& system, const StoredRun& run, double seconds);
 
-/// Returns the totals: earlier runs in the directory are recalled, the current one is added up.
-RunTotals read_totals(const StoredRun& run);
-
 /// Returns the text of summary.json.
 std::string summary_text(const Summary& summary);
 

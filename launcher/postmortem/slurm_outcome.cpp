@@ -99,8 +99,8 @@ Outcome killed_by_the_warning(const RunOutline& plan) {
                                 plan.signal)};
 }
 
-/// Returns what the supervisor recorded when it gave up the job; nullopt: it did not, or there was
-/// none.
+/// Returns what the supervisor recorded when it gave up or completed the job; nullopt: it did not,
+/// or there was none.
 std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
   auto last = read_journal(run).last;
   if (!last || last->next != Next::stop) return std::nullopt;
@@ -123,6 +123,13 @@ void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& o
   add_stall(totals, outcome);
   if (totals.stall() && totals.stall()->state == "gave up")
     add_stacks(run, read_journal(run).attempt_began_s, outcome);
+}
+
+/// What failed beside a completed job may be why it ended, so it is told.
+Outcome completed(const RunDir& run, const SlurmJob& job) {
+  const auto last = given_up(run, job);
+  if (!last || last->beside.empty()) return {};
+  return {.reason = fmt::format(" has completed, but {}", last->beside)};
 }
 
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
@@ -153,36 +160,21 @@ constexpr int slurm_launch_failure = 53;
 
 /// Adds what the logs of the component tell that the reason names: "component loader: rank 0 ...".
 Outcome with_failed_component(const RunOutline& plan, const RunDir& run,
-                              const JournalDecision& last, const SlurmJob& job, Outcome outcome) {
+                              const JournalDecision& last, double start_s, Outcome outcome) {
   for (const auto& component : plan.components) {
     if (!last.reason.starts_with(fmt::format("component {}:", component.name))) continue;
     const RunDir own{.path = component_dir(run.path, component.name)};
     add_stacks_of_stall(own, outcome);
     const auto history = read_journal(own).history;
     const auto dead = history.empty() ? DeadRank{} : history.back().dead;
-    add_failure_summary(own, dead, unix_seconds_of(job.start).value_or(0), {}, outcome);
-  }
-  return outcome;
-}
-
-/// A component that fails just before another one's end completes the job does not change that; it
-/// may be why the other one ended, so it is told.
-Outcome completed_beside(const RunOutline& plan, const RunDir& run, const SlurmJob& job) {
-  const double start_s = unix_seconds_of(job.start).value_or(0) - 1;
-  Outcome outcome;
-  for (const auto& component : plan.components) {
-    const auto last = read_journal({.path = component_dir(run.path, component.name)}).last;
-    if (!last || last->next != Next::stop || last->time < start_s) continue;
-    if (last->status != RunStatus::failed && last->status != RunStatus::out_of_memory) continue;
-    outcome.reason += fmt::format("{} component {} failed: {}",
-                                  outcome.reason.empty() ? " has completed, but" : ";",
-                                  component.name, last->reason);
+    add_failure_summary(own, dead, start_s, {}, outcome);
+    add_stall_and_stacks(own, read_totals(own, start_s), outcome);
   }
   return outcome;
 }
 
 Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
-                       const std::string& all_words) {
+                       const RunTotals& totals, const std::string& all_words) {
   const auto last = given_up(run, job);
   if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
     return left_by_the_supervisor(*last);
@@ -219,11 +211,12 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
     outcome.reason = fmt::format(" exited with code {}", job.exit_code);
   }
   if (last) outcome.reason = ": " + last->reason;
-  if (modular) return with_failed_component(plan, run, *last, job, std::move(outcome));
   const double start_s = unix_seconds_of(job.start).value_or(0);
+  if (modular) return with_failed_component(plan, run, *last, start_s, std::move(outcome));
   if (last) add_stacks_of_stall(run, outcome);
   add_failure_summary(run, dead.value_or(DeadRank{}), start_s, {slurm_log(plan, job), job_words},
                       outcome);
+  add_stall_and_stacks(run, totals, outcome);
   return outcome;
 }
 
@@ -328,17 +321,11 @@ namespace {
 /// ": rank 1 ..." or " lost node n2".
 Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                        const RunTotals& totals, const std::string& job_words) {
-  if (job.state == "COMPLETED") {
-    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job)
-                                              : completed_beside(plan, run, job);
-  }
-  if (recovered_from_memory(run, job)) return {};
+  if (job.state == "COMPLETED")
+    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : completed(run, job);
+  if (recovered_from_memory(run, job)) return completed(run, job);
   const auto verdict = verdicts.find(job.state);
-  if (verdict == verdicts.end()) {
-    Outcome failed = explain_failed(plan, run, job, job_words);
-    add_stall_and_stacks(run, totals, failed);
-    return failed;
-  }
+  if (verdict == verdicts.end()) return explain_failed(plan, run, job, totals, job_words);
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format(" {}", verdict->second.reason);
   outcome.advice = verdict->second.advice;

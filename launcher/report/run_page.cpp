@@ -144,9 +144,10 @@ PageSection history(const RunForPage& record) {
 }
 
 PageSection stacks(const RunForPage& record) {
-  PageSection section{.id = "stacks", .title = "Where the ranks hung"};
+  PageSection section{.id = "stacks", .title = "Where the ranks were"};
   if (!record.stacks) return section;
   const auto& kept = *record.stacks;
+  if (is_of_hang(kept.kind)) section.title = "Where the ranks hung";
   section.content = element("p", "", markup(moment(kept.time_s))) + "\n" +
                     element("pre", R"(style="white-space: pre-wrap")", markup_lines(kept.text)) +
                     "\n";

@@ -146,6 +146,7 @@ void visit_fields(Field& field, JournalDecision& decision) {
   field("reason", as_short(decision.reason));
   field.unless_empty("exclude", decision.exclude);
   field.unless_empty("until", decision.until);
+  field.unless_empty("beside", as_short(decision.beside));
   if constexpr (Field::reads) decision.wanted_requeue = wanted == to_string(Next::requeue);
 }
 

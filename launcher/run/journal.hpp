@@ -41,6 +41,7 @@ struct JournalDecision {
   bool wanted_requeue = false;
   std::string exclude = {};  // for a requeue: nodes to avoid
   double until = 0;          // for a hold, which is a stop then: Unix seconds
+  std::string beside = {};   // a modular job that completed: what failed just before
 };
 
 /// `dllaunch retry` of a hold.

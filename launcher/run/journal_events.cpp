@@ -67,6 +67,7 @@ constexpr EventField decision_fields[] = {
     {"reason", "why"},
     {"exclude", "the nodes that a requeued job avoids; absent: none"},
     {"until", "for hold: when it ends, in Unix seconds"},
+    {"beside", "what failed beside a modular job that completed; absent: nothing"},
     {"backoff", "seconds until the restart; absent: at once"},
 };
 

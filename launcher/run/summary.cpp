@@ -113,6 +113,21 @@ std::optional<double> RunTotals::tokens_per_s() const {
                                          : std::nullopt;
 }
 
+RunTotals read_totals(const RunDir& run, double since_s) {
+  RunTotals totals;
+  EventTail tail(run.events());
+  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
+    for (const auto& event : events) {
+      if (time_of(event) >= since_s) {
+        totals.take(event);
+      } else {
+        totals.recall(event);
+      }
+    }
+  }
+  return totals;
+}
+
 Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int ranks,
                   double most_seconds) {
   Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};

@@ -12,6 +12,7 @@
 #include "launcher/run/books.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -98,6 +99,9 @@ class RunTotals {
   Work later_epochs_;
   bool first_epoch_comes_ = true;
 };
+
+/// Returns the totals of the run's events from `since_s` on; earlier ones are recalled.
+RunTotals read_totals(const RunDir& run, double since_s);
 
 /// Number of array tasks by status; empty: not an array.
 using TaskCounts = std::map<RunStatus, int>;

@@ -247,7 +247,7 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_.stall.empty()) return;
   system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
-  autopsy_.begin(end_.stall, KeepStacks::always, Clock::now(), /*of_end=*/true);
+  autopsy_.begin(StacksKind::hang, end_.stall, Clock::now());
   stalled_ = true;
 }
 
@@ -265,10 +265,10 @@ void AttemptWatch::look_before_ranks_give_up(Time now) {
   stall_look_ = true;
   const double waited_s = std::max(0.0, limit_s - left_s);
   if (liveness_.stalled()) {
-    autopsy_.begin(fmt::format("stalled for {:.0f} s", waited_s), KeepStacks::always, now);
+    autopsy_.begin(StacksKind::stall, fmt::format("stalled for {:.0f} s", waited_s), now);
   } else {
-    autopsy_.begin(fmt::format("has not begun to train for {:.0f} s", waited_s),
-                   KeepStacks::of_standstill, now);
+    autopsy_.begin(StacksKind::start, fmt::format("has not begun to train for {:.0f} s", waited_s),
+                   now);
   }
 }
 
@@ -281,7 +281,7 @@ void AttemptWatch::look_at_stacks(Time now) {
   const auto left = allocation_end_.seconds_left();
   if (!last_look_ && left && *left <= last_look_s) {
     last_look_ = true;
-    autopsy_.begin("the time limit is near", KeepStacks::always, now, /*of_end=*/true);
+    autopsy_.begin(StacksKind::time_limit, "the time limit is near", now);
   }
   if (run_.recovery.trains) return look_before_ranks_give_up(now);
   if (now < next_silence_look_) return;
@@ -290,7 +290,7 @@ void AttemptWatch::look_at_stacks(Time now) {
   if (silent_s < first_silence_s) silence_to_look_s_ = first_silence_s;
   if (silent_s < silence_to_look_s_) return;
   silence_to_look_s_ *= 2;
-  autopsy_.begin(fmt::format("no output for {:.0f} s", silent_s), KeepStacks::of_standstill, now);
+  autopsy_.begin(StacksKind::silence, fmt::format("no output for {:.0f} s", silent_s), now);
 }
 
 /// Ends a training whose rank or node is gone: the other ranks can no longer end a step. Slurm

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include "launcher/autopsy/gather_stacks.hpp"
-#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -18,14 +17,19 @@ namespace {
 constexpr int most = 10;  // of one attempt
 constexpr int most_before_the_end = most - 2;
 
+int most_of(StacksKind kind) {
+  const bool ends = kind == StacksKind::hang || kind == StacksKind::time_limit;
+  return ends ? most : most_before_the_end;
+}
+
 }  // namespace
 
-std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::string& why,
-                                      KeepStacks which, const std::string& dllaunch) {
+std::vector<std::string> autopsy_argv(const SupervisedRun& run, StacksKind kind,
+                                      const std::string& why, const std::string& dllaunch) {
+  const std::string name(stacks_kind_names[static_cast<std::size_t>(kind)]);
   // Processes with the variable count as ranks, and are ended with them.
-  std::vector<std::string> argv = {"env",    "-u", "DLLAUNCH_RUN_DIR", dllaunch, "stacks",
-                                   "--keep", why};
-  if (which == KeepStacks::of_standstill) argv.emplace_back("--standstill");
+  std::vector<std::string> argv = {
+      "env", "-u", "DLLAUNCH_RUN_DIR", dllaunch, "stacks", "--keep", name, "--why", why};
   const auto& allocation = run.allocation;
   if (!allocation.job.empty()) {
     argv.insert(argv.end(), {"--job", allocation.job, "--hosts", allocation.nodes});
@@ -41,14 +45,13 @@ std::chrono::seconds AutopsyStep::longest() const {
   return limit_of_gathering(hosts ? hosts->size() : 1) + std::chrono::seconds(4);
 }
 
-void AutopsyStep::begin(const std::string& why, KeepStacks which, Time now, bool of_end) {
-  if (process_ || count_ >= (of_end ? most : most_before_the_end) || !run_.recovery.plan.autopsy)
-    return;
+void AutopsyStep::begin(StacksKind kind, const std::string& why, Time now) {
+  if (process_ || count_ >= most_of(kind) || !run_.recovery.plan.autopsy) return;
   const auto dllaunch = own_executable();
   const auto env = system_.find_program("env");
   if (!dllaunch || !env) return;
   auto process = OwnedProcess::start({.program = *env,
-                                      .argv = autopsy_argv(run_, why, which, *dllaunch),
+                                      .argv = autopsy_argv(run_, kind, why, *dllaunch),
                                       .environment = {},
                                       .error_fd = STDERR_FILENO});
   if (!process) return;

@@ -8,18 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/supervise/supervised_run.hpp"
 
 namespace dllaunch {
 
-/// Whose stacks are kept.
-enum class KeepStacks { always, of_standstill };
-
 /// The command of the process: `dllaunch stacks --keep`.
-std::vector<std::string> autopsy_argv(const SupervisedRun& run, const std::string& why,
-                                      KeepStacks which, const std::string& dllaunch);
+std::vector<std::string> autopsy_argv(const SupervisedRun& run, StacksKind kind,
+                                      const std::string& why, const std::string& dllaunch);
 
 class AutopsyStep {
  public:
@@ -27,9 +25,9 @@ class AutopsyStep {
 
   AutopsyStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}
 
-  /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`. `of_end`:
-  /// the ranks end soon; the last two are for those.
-  void begin(const std::string& why, KeepStacks which, Time now, bool of_end = false);
+  /// Starts one; not while one runs, after the tenth, or with `recovery.autopsy: false`. The last
+  /// two are for ranks that end soon.
+  void begin(StacksKind kind, const std::string& why, Time now);
   /// The last one does not count: the stall that it was for is over.
   void forget_one() { count_ = std::max(0, count_ - 1); }
 

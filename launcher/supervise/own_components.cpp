@@ -80,7 +80,8 @@ void write_end(System& system, const StoredRun& run, const JobAllocation& alloca
                                  .status = end.status,
                                  .exit_code = end.exit_code,
                                  .wanted_requeue = wanted_requeue,
-                                 .exclude = end.exclude};
+                                 .exclude = end.exclude,
+                                 .beside = end.beside};
   const RunStorage storage(run.dir);
   const auto line = line_of(decision, std::nullopt);
   if (auto done = storage.write([&] { return append_to_journal(run.dir, line); }); !done)

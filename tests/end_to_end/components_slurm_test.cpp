@@ -172,6 +172,19 @@ TEST_F(SlurmComponents, OneThatDiesEndsTheOthers) {
   EXPECT_THAT(ended.err, HasSubstr("loader [n3:0] told")) << "by TERM, not KILL";
 }
 
+// Its script outlives its ranks until it is told that the job is over.
+TEST_F(SlurmComponents, OneThatFailsBesideTheEndIsNamed) {
+  const auto ended =
+      run(job("exit 7", fmt::format("until grep -qs next...stop {}/components/loader/"
+                                    "supervisor.jsonl; do sleep 0.2; done",
+                                    work_->run_dir())),
+          {"components.loader.environment.setup=if [ -z \"$again\" ]; then again=1 "
+           "bash \"$0\" || true; while true; do sleep 0.2; done; fi"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("has completed, but component loader failed: rank 0 on n3 "
+                                   "exited with code 7"));
+}
+
 TEST_F(SlurmComponents, AScriptThatFailsIsQuoted) {
   const auto ended =
       run(job(loader, waits), {"components.trainer.environment.setup=echo OOPS >&2; false"});

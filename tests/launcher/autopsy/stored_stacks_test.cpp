@@ -24,14 +24,17 @@ StackReport hung_report() {
 TEST(StoredStacks, AreTheNewest) {
   const TemporaryFolder run;
   EXPECT_FALSE(newest_stacks(run.path()));
-  ASSERT_TRUE(keep_stacks(run.path(), merge_stacks({}), "before", 1'795'000'000));
-  const auto name = keep_stacks(run.path(), hung_report(), "no progress for 30 s", 1'795'766'400);
+  ASSERT_TRUE(
+      keep_stacks(run.path(), merge_stacks({}), StacksKind::stall, "before", 1'795'000'000));
+  const auto name = keep_stacks(run.path(), hung_report(), StacksKind::time_limit,
+                                "no progress for 30 s", 1'795'766'400);
   ASSERT_TRUE(name);
   EXPECT_EQ(*name, "20261127-080000");
   const auto kept = newest_stacks(run.path());
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->name, *name);
   EXPECT_EQ(kept->time_s, 1'795'766'400);
+  EXPECT_EQ(kept->kind, StacksKind::time_limit);
   EXPECT_EQ(kept->why, "no progress for 30 s");
   EXPECT_EQ(kept->sentence, stack_sentence(hung_report()));
   EXPECT_TRUE(kept->text.ends_with(render_stacks(hung_report()))) << kept->text;
@@ -40,7 +43,8 @@ TEST(StoredStacks, AreTheNewest) {
 TEST(StoredStacks, AreAtMostTwenty) {
   const TemporaryFolder run;
   for (int i = 0; i < 25; ++i) {
-    ASSERT_TRUE(keep_stacks(run.path(), hung_report(), "x", 1'795'766'400 + 60 * i));
+    ASSERT_TRUE(
+        keep_stacks(run.path(), hung_report(), StacksKind::hang, "x", 1'795'766'400 + 60 * i));
   }
   int files = 0;
   for (const auto& entry : fs::directory_iterator(run.path() + "/autopsy"))

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/postmortem/finalize.hpp"
+#include "launcher/run/summary.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -41,7 +41,7 @@ TEST_F(EventTotalsTest, IsWhatReadingItAllAtOnceGives) {
   const auto totals = event_totals_.of(one);
   ASSERT_TRUE(totals);
   EXPECT_EQ(totals->history().step(), 20);
-  EXPECT_EQ(totals->step_seconds(), read_totals(one).step_seconds());
+  EXPECT_EQ(totals->step_seconds(), read_totals(one.dir, one.began_at_s).step_seconds());
   EXPECT_GT(totals->step_seconds(), 0);
 }
 

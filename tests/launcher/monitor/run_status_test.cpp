@@ -149,21 +149,26 @@ TEST_F(RunStatusTest, OfAStallThatIsOverTheStacksHaveNoLine) {
   std::filesystem::create_directories(path + "/autopsy");
   const auto now = static_cast<double>(std::time(nullptr)) + 1;  // not before its start
   place_.append(path, "autopsy/20261127-075900.txt", "tree");
-  place_.append(
-      path, "autopsy/20261127-075900.json",
-      Json{{"time", now}, {"reason", "stalled for 9 s"}, {"sentence", "rank 2 is in fetch"}}
-          .dump());
+  const auto keep = [&](const char* kind) {
+    std::filesystem::remove(path + "/autopsy/20261127-075900.json");
+    place_.append(
+        path, "autopsy/20261127-075900.json",
+        Json{{"time", now}, {"kind", kind}, {"reason", "why"}, {"sentence", "rank 2 is"}}.dump());
+  };
   const auto event = [&](const char* state) {
     place_.append(
         path, "events.jsonl",
         Json{{"time", now}, {"event", "stall"}, {"state", state}, {"line", "x"}}.dump() + "\n");
   };
   const std::string queue = "7|RUNNING|N/A|1:05|n[1-2]|None\n";
+  const char* shown = "rank 2 is (why): autopsy/20261127-075900.txt";
+  keep("stall");
   event("late");
-  EXPECT_EQ(status(path, queue).stacks,
-            "rank 2 is in fetch (stalled for 9 s): autopsy/20261127-075900.txt");
+  EXPECT_EQ(status(path, queue).stacks, shown);
   event("over");
   EXPECT_EQ(status(path, queue).stacks, "");
+  keep("hang");
+  EXPECT_EQ(status(path, queue).stacks, shown);
 }
 
 TEST_F(RunStatusTest, OfARestartedRunGoodputAndRestartsHaveALineEach) {

@@ -49,22 +49,22 @@ TEST_F(SlurmOutcomeTest, EveryEndHasAStatusASentenceAndACode) {
 }
 
 TEST_F(SlurmOutcomeTest, AComponentThatFailedBesideIsTold) {
-  plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
-  const auto decide = [this](const std::string& name, RunStatus status, const std::string& why) {
-    const RunDir own{.path = component_dir(folder_.path(), name)};
-    std::filesystem::create_directories(own.path);
-    const JournalDecision end{.time = 5, .job = "7", .reason = why, .status = status};
-    ASSERT_TRUE(append_to_journal(own, line_of(end, std::nullopt)));
+  const auto decide = [this](const std::string& job, const std::string& beside) {
+    const JournalDecision end{.job = job, .status = RunStatus::completed, .beside = beside};
+    ASSERT_TRUE(append_to_journal(run_, line_of(end, std::nullopt)));
   };
-  decide("trainer", RunStatus::completed, "completed");
-  decide("loader", RunStatus::cancelled, "asked to stop");
+  decide("6", "component loader failed: of an earlier job");
   EXPECT_EQ(of("COMPLETED").reason, "");
-  decide("loader", RunStatus::failed, "rank 0 on n3 exited with code 7");
-  const auto outcome = of("COMPLETED");
-  EXPECT_EQ(outcome.status, RunStatus::completed);
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.reason,
-            "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
+  decide("7", "");
+  EXPECT_EQ(of("COMPLETED").reason, "");
+  decide("7", "component loader failed: rank 0 on n3 exited with code 7");
+  for (const char* state : {"COMPLETED", "OUT_OF_MEMORY"}) {
+    const auto outcome = of(state);
+    EXPECT_EQ(outcome.status, RunStatus::completed);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.reason,
+              "job 7 has completed, but component loader failed: rank 0 on n3 exited with code 7");
+  }
 }
 
 /// An attempt from `time` on that the supervisor ended, and a log with an error of it.
@@ -79,10 +79,10 @@ void end_attempt(const RunDir& run, double time, Cause cause, const std::string&
   std::ofstream(run.out() + "/rank-0000-n1.log") << "RuntimeError: a peer is gone\n";
 }
 
-void keep_stacks_at(const RunDir& run, double time) {
+void keep_stacks_at(const RunDir& run, double time, const char* kind = "hang") {
   std::filesystem::create_directories(run.path + "/autopsy");
   const std::string path = run.path + "/autopsy/20261127-075900";
-  const Json document = {{"time", time}, {"sentence", "rank 2 is in fetch"}};
+  const Json document = {{"time", time}, {"kind", kind}, {"sentence", "rank 2 is in fetch"}};
   std::ofstream(path + ".json") << document.dump();
   std::ofstream(path + ".txt") << "tree";
 }
@@ -94,6 +94,11 @@ TEST_F(SlurmOutcomeTest, OfAStallTheStacksOfItsAttemptAreTold) {
   EXPECT_EQ(outcome.first_error, "rank 2 is in fetch") << "whatever a log says";
   EXPECT_NE(outcome.advice.find("autopsy/20261127-075900.txt has"), std::string::npos);
 
+  keep_stacks_at(run_, 116, "time_limit");
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone")
+      << "the stacks are of ranks that may have been well";
+  keep_stacks_at(run_, 115);
+
   end_attempt(run_, 200, Cause::stalled, "no progress");
   EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone")
       << "the stacks are of an earlier attempt";
@@ -103,7 +108,7 @@ TEST_F(SlurmOutcomeTest, OfATrainingThatGaveUpTheStacksAreTold) {
   end_attempt(run_, 100, Cause::failed, "rank 0 exited with code 1");
   totals_.take(StallEvent{.time = 117, .state = "gave up", .line = "stall: rank 2; gave up"});
   EXPECT_EQ(of("FAILED", 1).first_error, "stall: rank 2; gave up");
-  keep_stacks_at(run_, 115);
+  keep_stacks_at(run_, 115, "stall");
   const auto outcome = of("FAILED", 1);
   EXPECT_EQ(outcome.first_error, "rank 2 is in fetch");
   EXPECT_NE(outcome.advice.find("autopsy/20261127-075900.txt has"), std::string::npos);
@@ -117,6 +122,33 @@ TEST_F(SlurmOutcomeTest, OfAComponentThatStalledTheStacksAreTold) {
   keep_stacks_at(own, 115);
   end_attempt(run_, 100, Cause::failed, "component loader: no progress");
   EXPECT_EQ(of("FAILED", 1).first_error, "rank 2 is in fetch");
+}
+
+/// The whole run has no events.
+TEST_F(SlurmOutcomeTest, OfAComponentThatGaveUpTheStacksAreTold) {
+  plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
+  end_attempt(run_, 100, Cause::failed, "component trainer: rank 0 exited with code 1");
+  for (const char* name : {"loader", "trainer"}) {
+    const RunDir own{.path = component_dir(folder_.path(), name)};
+    std::filesystem::create_directories(own.path);
+    end_attempt(own, 100, Cause::failed, "rank 0 exited with code 1");
+  }
+  const RunDir loader{.path = component_dir(folder_.path(), "loader")};
+  const RunDir trainer{.path = component_dir(folder_.path(), "trainer")};
+  keep_stacks_at(trainer, 115, "stall");
+  const auto gives_up =
+      [](const RunDir& run) {
+        std::ofstream(run.events())
+            << R"({"time": 117, "event": "stall", "state": "gave up", "line": "stall: rank 2"})"
+            << '\n';
+      };
+  gives_up(loader);
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone")
+      << "the other one's";
+  gives_up(trainer);
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 2 is in fetch");
+  EXPECT_NE(of("FAILED", 1).advice.find("trainer/autopsy/20261127-075900.txt has"),
+            std::string::npos);
 }
 
 TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {

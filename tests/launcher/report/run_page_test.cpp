@@ -54,7 +54,11 @@ TEST(RunPage, WhereTheRanksHung) {
   const auto page = html_page(run_page(record));
   EXPECT_THAT(page, HasSubstr("Where the ranks hung"));
   EXPECT_THAT(page, HasSubstr("rank 1 is in &lt;lambda&gt;"));
-  EXPECT_THAT(html_page(run_page(small_record())), Not(HasSubstr("Where the ranks hung")));
+  record.stacks->kind = StacksKind::time_limit;
+  const auto near_the_limit = html_page(run_page(record));
+  EXPECT_THAT(near_the_limit, HasSubstr("Where the ranks were"));
+  for (const auto& other : {near_the_limit, html_page(run_page(small_record()))})
+    EXPECT_THAT(other, Not(HasSubstr("Where the ranks hung")));
 }
 
 TEST(RunPage, ARunThatIsNotOverHasAPage) {

@@ -82,6 +82,7 @@ TEST(Journal, LinesAreThoseOfTheTable) {
   stopped.wanted_requeue = true;
   stopped.exclude = "n2";
   stopped.until = 20;
+  stopped.beside = "component loader failed: rank 0 exited with code 7";
   auto smaller = begun;
   smaller.nodes = 3;
   smaller.held = 4;

@@ -22,15 +22,15 @@ using Words = std::vector<std::string>;
 TEST(AutopsyStep, NamesTheJobAsTheSupervisorKnowsIt) {
   SupervisedRun run;
   run.dir.path = "/r";
-  EXPECT_EQ(autopsy_argv(run, "why", KeepStacks::of_standstill, "/d"),
-            (Words{"env", "-u", "DLLAUNCH_RUN_DIR", "/d", "stacks", "--keep", "why", "--standstill",
-                   "/r"}));
+  EXPECT_EQ(autopsy_argv(run, StacksKind::stall, "why", "/d"),
+            (Words{"env", "-u", "DLLAUNCH_RUN_DIR", "/d", "stacks", "--keep", "stall", "--why",
+                   "why", "/r"}));
   run.allocation.job = "17";
   run.allocation.nodes = "n[1-2]";
   run.allocation.group = "1";
-  EXPECT_EQ(autopsy_argv(run, "why", KeepStacks::always, "/d"),
-            (Words{"env", "-u", "DLLAUNCH_RUN_DIR", "/d", "stacks", "--keep", "why", "--job", "17",
-                   "--hosts", "n[1-2]", "--group", "1", "/r"}));
+  EXPECT_EQ(autopsy_argv(run, StacksKind::time_limit, "why", "/d"),
+            (Words{"env", "-u", "DLLAUNCH_RUN_DIR", "/d", "stacks", "--keep", "time_limit", "--why",
+                   "why", "--job", "17", "--hosts", "n[1-2]", "--group", "1", "/r"}));
 }
 
 TEST(AutopsyStep, DoesNotRunWhereTheJobSaysNo) {
@@ -39,7 +39,7 @@ TEST(AutopsyStep, DoesNotRunWhereTheJobSaysNo) {
   SupervisedRun run;
   run.recovery.plan.autopsy = false;
   AutopsyStep step(system, run);
-  step.begin("why", KeepStacks::always, Clock::now());
+  step.begin(StacksKind::hang, "why", Clock::now());
   EXPECT_FALSE(step.runs(Clock::now()));
 }
 
@@ -63,7 +63,7 @@ TEST(AutopsyStep, ThatHangsIsEnded) {
   run.recovery.plan.autopsy = true;
   AutopsyStep step(system, run);
   const auto now = Clock::now();
-  step.begin("why", KeepStacks::always, now);
+  step.begin(StacksKind::hang, "why", now);
   EXPECT_TRUE(step.runs(now + 9s));
   EXPECT_FALSE(step.runs(now + 11s));
   EXPECT_THAT(system.logged, testing::HasSubstr("could not be read: no answer in time"));
@@ -76,7 +76,7 @@ TEST(AutopsyStep, ThatCrashesIsTold) {
   run.recovery.plan.autopsy = true;
   AutopsyStep step(system, run);
   const auto now = Clock::now();
-  step.begin("why", KeepStacks::always, now);
+  step.begin(StacksKind::hang, "why", now);
   while (step.runs(now)) std::this_thread::sleep_for(1ms);
   EXPECT_THAT(system.logged, testing::HasSubstr("could not be read: exit code 139"));
 }
@@ -88,7 +88,7 @@ TEST(AutopsyStep, TheLastTwoAreForTheEndOfTheRanks) {
   AutopsyStep step(system, run);
   auto now = Clock::now();
   const auto begins = [&](bool of_end) {
-    step.begin("why", KeepStacks::always, now, of_end);
+    step.begin(of_end ? StacksKind::hang : StacksKind::stall, "why", now);
     const bool began = step.runs(now);
     now += 60s;
     step.runs(now);
@@ -107,7 +107,7 @@ TEST(AutopsyStep, ThatCannotStartHoldsNothingUp) {
   SupervisedRun run;
   run.recovery.plan.autopsy = true;
   AutopsyStep step(system, run);
-  step.begin("why", KeepStacks::always, Clock::now());
+  step.begin(StacksKind::hang, "why", Clock::now());
   EXPECT_FALSE(step.runs(Clock::now()));
   EXPECT_EQ(system.logged, "");
 }

@@ -1,6 +1,8 @@
 // What every process of a run is doing, merged, and which rank holds up the others.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,11 +39,11 @@ struct StacksArguments {
   std::string node;        // a run's directory; set by gather_stacks() on each node
   int most_frames = 1000;  // likewise
   // Set by the supervisor.
-  std::string keep;  // why
+  std::string keep;  // what for
+  std::string why;   // the same in words
   std::string job;
   std::string hosts;
   std::string group;
-  bool standstill = false;
 };
 
 Error not_running(const RunState& run_state) {
@@ -91,15 +93,21 @@ Result<std::optional<StackReport>> look(System& system, const std::string& path,
 
 /// Looks at the ranks as the supervisor knows them, without asking Slurm's controller.
 Result<int> keep(const StacksArguments& options, System& system) {
+  const auto* const named = std::ranges::find(stacks_kind_names, options.keep);
+  if (named == std::end(stacks_kind_names))
+    return Error{ErrorKind::bad_request, "stacks are not kept for " + options.keep, ""};
+  const auto kind = static_cast<StacksKind>(named - std::begin(stacks_kind_names));
   RunningRanks ranks{.run_dir = options.run, .job = options.job, .group = options.group};
   auto hosts = expand_hosts(options.hosts);
   if (!hosts) return std::move(hosts).error();
   ranks.hosts = *std::move(hosts);
   const auto report = gather_stacks(system, ranks);
   if (!report) return report.error();
-  if (report->groups.empty() || (options.standstill && !is_standstill(*report)))
+  // Of ranks that may be well.
+  const bool only_standstill = kind == StacksKind::start || kind == StacksKind::silence;
+  if (report->groups.empty() || (only_standstill && !is_standstill(*report)))
     return exit_code::success;
-  const auto kept = keep_stacks(options.run, *report, options.keep, unix_seconds());
+  const auto kept = keep_stacks(options.run, *report, kind, options.why, unix_seconds());
   if (!kept) return kept.error();
   return exit_code::success;
 }
@@ -134,10 +142,10 @@ CommandBody declare_stacks(CommandOptions& app) {
   app.add_option("--node", options->node)->group("");                // hidden
   app.add_option("--most-frames", options->most_frames)->group("");  // hidden
   app.add_option("--keep", options->keep)->group("");                // hidden
+  app.add_option("--why", options->why)->group("");                  // hidden
   app.add_option("--job", options->job)->group("");                  // hidden
   app.add_option("--hosts", options->hosts)->group("");              // hidden
   app.add_option("--group", options->group)->group("");              // hidden
-  app.add_flag("--standstill", options->standstill, "")->group("");  // hidden
   return [options](System& system) { return show_stacks(*options, system); };
 }
 
