@@ -13,6 +13,7 @@
 
 #include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/pytorch.hpp"
 #include "tests/support/tier.hpp"
 
 namespace dllaunch {
@@ -230,9 +231,7 @@ TEST_F(SlurmFrameworks, ARequeuedJobMeetsAnew) {
 }
 
 TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
-  const auto torch = on_head("/usr/bin/python3 -c 'import torch'");
-  if (torch.exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   const std::string train = examples + "/pytorch-ddp/train.py";
   const auto ended = run_example("pytorch-ddp", "/usr/bin/python3, " + train);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -252,8 +251,7 @@ TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
 
 /// As docs/how-to/any-command.md has it.
 TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
-  if (on_head("/usr/bin/python3 -c 'import torch'").exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   const auto job = work_->file(
       "elastic.yaml",
       "name: elastic\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10m}\n"
