@@ -1,13 +1,11 @@
 // dllaunch doctor inside an allocation of a real Slurm: two nodes of two CPUs on this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "launcher/os/posix_system.hpp"
-#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,51 +13,28 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-class DoctorOnSlurm : public testing::Test {
+class DoctorOnSlurm : public OnTestCluster {
  protected:
-  void SetUp() override {
-    const auto up =
-        cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes", "2",
-                 "--cpus", "2", "--share", work_.path(), "--share", DLLAUNCH_BIN_DIR});
-    ASSERT_TRUE(up) << up.error().what;
-    if (up->exit_code == 77) GTEST_SKIP() << up->err;
-    ASSERT_EQ(up->exit_code, 0) << up->err;
-    up_ = true;
-  }
-  void TearDown() override {
-    if (!up_) return;
-    const auto down = cluster({"down", cluster_.path()});
-    EXPECT_TRUE(down && down->exit_code == 0);
-  }
-  Result<CommandOutput> cluster(std::vector<std::string> argv) {
-    argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, patience * 90s);
-  }
+  static void SetUpTestSuite() { start_cluster({"--nodes", "2", "--cpus", "2"}); }
+
   /// Runs `script` as a batch job of four tasks; `doctor` in it is the program. Returns NAME's
   /// text.
   void submit(const std::string& script) {
     const std::string head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2 --time=5\ncd " +
-                             work_.path() + "\ndoctor() { '" + DLLAUNCH_BIN_DIR +
+                             work_->path() + "\ndoctor() { '" + DLLAUNCH_BIN_DIR +
                              "/dllaunch' doctor \"$@\"; }\n"
                              "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
                              "wait_for() { until [ \"$(ls | grep -c $1)\" -ge $2 ]; do "
                              "sleep 0.1; done; }\n";
-    const auto file = work_.file("job.sh", head + script);
-    const auto job = cluster({"run", cluster_.path(), "--", "sbatch", "--parsable", "--output",
-                              work_.path() + "/job.out", file});
-    ASSERT_TRUE(job && job->exit_code == 0);
-    EXPECT_TRUE(happens_within(40s, [&] {
-      return std::filesystem::exists(work_.path() + "/done");
-    })) << work_.text_of("job.out");
+    const auto file = work_->file("job.sh", head + script);
+    cluster_->on_head({"sbatch", "--output=" + work_->path() + "/job.out", file});
+    EXPECT_TRUE(happens_within(60s, [&] {
+      return std::filesystem::exists(work_->path() + "/done");
+    })) << work_->text_of("job.out");
   }
   Json document(const std::string& name) {
-    return Json::parse(work_.text_of(name), nullptr, false);
+    return Json::parse(work_->text_of(name), nullptr, false);
   }
-
-  const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
-  Workplace work_;
-  TemporaryFolder cluster_;
-  bool up_ = false;
 };
 
 TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
@@ -81,26 +56,26 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
       "doctor --json > lone_json\n"
       "touch done; kill $!; wait\n");
   const auto idle = document("idle");
-  EXPECT_EQ(idle["hosts"], Json::parse(R"(["n1", "n2"])")) << work_.text_of("job.out");
+  EXPECT_EQ(idle["hosts"], Json::parse(R"(["n1", "n2"])")) << work_->text_of("job.out");
   EXPECT_EQ(idle["ranks"].size(), 2u);
   EXPECT_EQ(idle["ranks"][0]["job"], "no step runs");
 
-  EXPECT_EQ(work_.text_of("code"), "4\n") << work_.text_of("job.out");
+  EXPECT_EQ(work_->text_of("code"), "4\n") << work_->text_of("job.out");
   const auto bad = document("json");
   ASSERT_EQ(bad["ranks"].size(), 4u) << bad.dump(2);
   EXPECT_EQ(bad["ranks"][3]["host"], "n2");
   EXPECT_EQ(bad["findings"][0]["id"], "A02");
   EXPECT_EQ(bad["findings"][0]["ranks"], Json::parse("[0, 1, 2, 3]"));
   EXPECT_FALSE(bad.contains("unanswered"));
-  EXPECT_THAT(work_.text_of("page"), HasSubstr("0-3    n[1-2]  step "));
-  EXPECT_THAT(work_.text_of("page"), HasSubstr("srun --cpu-bind=mask_cpu:0x1,0x2"));
-  EXPECT_THAT(work_.text_of("page"), HasSubstr("FAIL 4 ranks on 2 nodes: 1 failure"));
+  EXPECT_THAT(work_->text_of("page"), HasSubstr("0-3    n[1-2]  step "));
+  EXPECT_THAT(work_->text_of("page"), HasSubstr("srun --cpu-bind=mask_cpu:0x1,0x2"));
+  EXPECT_THAT(work_->text_of("page"), HasSubstr("FAIL 4 ranks on 2 nodes: 1 failure"));
 
-  EXPECT_EQ(work_.text_of("good_code"), "0\n");
+  EXPECT_EQ(work_->text_of("good_code"), "0\n");
   EXPECT_EQ(document("good_json")["ranks"].size(), 4u);
   EXPECT_THAT(document("good_json")["findings"].dump(), testing::Not(HasSubstr("A26")));
   const auto lone = document("lone_json")["findings"];
-  const auto node = Json::parse(work_.run({"topo", "--json"}).out, nullptr, false);
+  const auto node = Json::parse(Workplace().run({"topo", "--json"}).out, nullptr, false);
   if (node["cores"].size() > 1 && node["cores"][0]["cpus"] == "0") {  // CPU 1 is another core
     EXPECT_THAT(lone.dump(), HasSubstr("A26")) << lone.dump(2);
     EXPECT_THAT(lone.dump(), HasSubstr("no rank runs on CPU")) << lone.dump(2);
@@ -108,25 +83,24 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
 }
 
 TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
-  const auto job = work_.file("job.yaml",
-                              "name: job\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, "
-                              "time: 5}\nrun: [sleep, '300']\nrecovery: {grace_seconds: 5}\n");
-  work_.before = {program_, "run", cluster_.path(), "--"};
-  const auto submitted = work_.run({"run", job, "--run-dir", work_.run_dir(), "--detach"});
+  const auto job = work_->file("job.yaml",
+                               "name: job\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, "
+                               "time: 5}\nrun: [sleep, '300']\nrecovery: {grace_seconds: 5}\n");
+  const auto submitted = work_->run({"run", job, "--run-dir", work_->run_dir(), "--detach"});
   ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  const auto id = work_->job_id();
+  work_->environment.emplace_back("SLURM_JOB_ID", id);
+  work_->environment.emplace_back("SLURM_JOB_NODELIST", "n[1-2]");
   Json seen;
-  const bool found = happens_within(30s, [&] {
-    const auto output = cluster({"run", cluster_.path(), "--", "env",
-                                 "SLURM_JOB_ID=" + work_.job_id(), "SLURM_JOB_NODELIST=n[1-2]",
-                                 std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "doctor", "--json"});
-    if (!output) return false;
-    seen = Json::parse(output->out.empty() ? "{}" : output->out, nullptr, false);
+  const bool found = happens_within(60s, [&] {
+    const auto ended = work_->run({"doctor", "--json"});
+    seen = Json::parse(ended.out.empty() ? "{}" : ended.out, nullptr, false);
     // Until then the shim may not have bound it.
     const auto runs = [](const Json& rank) { return rank["command"] == "sleep"; };
-    return output->exit_code == 0 && seen["ranks"].size() == 4 &&
+    return ended.exit_code == 0 && seen["ranks"].size() == 4 &&
            std::all_of(seen["ranks"].begin(), seen["ranks"].end(), runs);
   });
-  (void)cluster({"run", cluster_.path(), "--", "scancel", work_.job_id()});
+  cluster_->on_head({"scancel", id});
   EXPECT_TRUE(found) << seen.dump(2);
   for (const auto& finding : seen["findings"]) EXPECT_EQ(finding["level"], "OK") << finding;
 }
@@ -139,7 +113,7 @@ TEST_F(DoctorOnSlurm, SeesTheRanksOfAnMpirunInsideTheJobNotItsDaemons) {
       "doctor --json > json\n"
       "touch done; kill %1; wait\n");
   const auto seen = document("json");
-  ASSERT_EQ(seen["ranks"].size(), 4u) << work_.text_of("job.out") << seen.dump(2);
+  ASSERT_EQ(seen["ranks"].size(), 4u) << work_->text_of("job.out") << seen.dump(2);
   for (int i = 0; i < 4; ++i) {
     const auto& row = seen["ranks"][static_cast<std::size_t>(i)];
     EXPECT_EQ(row["rank"], i);

@@ -11,6 +11,7 @@
 
 #include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
+#include "tests/support/pytorch.hpp"
 
 namespace dllaunch {
 namespace {
@@ -136,10 +137,7 @@ TEST(LocalFrameworks, AJobFileCanSwitchTheMeetingOff) {
 }
 
 TEST(LocalFrameworks, PyTorchTrainsWithTheExample) {
-  PosixSystem system{Console{}};
-  const auto torch = system.run({"/usr/bin/python3", "-c", "import torch"}, 60s);
-  if (!torch || torch->exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   Workplace work;
   const auto ended =
       work.run({"run", source + "/examples/pytorch-ddp/job.yaml", "--local", "--run-dir",

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +12,8 @@
 #include <sstream>
 
 #include "launcher/os/posix_system.hpp"
-#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+#include "tests/support/pytorch.hpp"
 #include "tests/support/tier.hpp"
 
 namespace dllaunch {
@@ -27,34 +27,18 @@ const std::string source = DLLAUNCH_SOURCE_DIR;
 const std::string programs = DLLAUNCH_BIN_DIR;
 const std::string examples = source + "/examples";
 
-class SlurmFrameworks : public testing::Test {
+class SlurmFrameworks : public OnTestCluster {
  protected:
-  void SetUp() override {
-    const auto up = cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes",
-                             "2", "--cpus", "16", "--task-plugin", "none", "--share", work_.path(),
-                             "--share", programs, "--share", source});
-    ASSERT_TRUE(up) << up.error().what;
-    if (up->exit_code == 77) GTEST_SKIP() << up->err;
-    ASSERT_EQ(up->exit_code, 0) << up->err;
-    up_ = true;
-    work_.before = {program_, "run", cluster_.path(), "--"};
-    work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_.path() + "/cache"}};
-  }
-  void TearDown() override {
-    if (!up_) return;
-    const auto down = cluster({"down", cluster_.path()});
-    EXPECT_TRUE(down && down->exit_code == 0);
+  static void SetUpTestSuite() {
+    start_cluster({"--nodes", "2", "--cpus", "16", "--task-plugin", "none"});
   }
 
-  Result<CommandOutput> cluster(std::vector<std::string> argv) {
-    argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, 450s);
-  }
   /// A bash line on the login node; $dllaunch and $work are set.
   CommandOutput on_head(const std::string& line) {
-    auto output =
-        cluster({"run", cluster_.path(), "--", "env", "dllaunch=" + programs + "/dllaunch",
-                 "work=" + work_.path(), "programs=" + programs, "bash", "-c", line});
+    auto argv = cluster_->login();
+    argv.insert(argv.end(), {"env", "dllaunch=" + programs + "/dllaunch", "work=" + work_->path(),
+                             "programs=" + programs, "bash", "-c", line});
+    auto output = PosixSystem(Console{}).run(argv, 450s);
     return output ? *std::move(output) : CommandOutput{-1, "", output.error().what};
   }
 
@@ -62,17 +46,25 @@ class SlurmFrameworks : public testing::Test {
   Ended run_example(const std::string& name, const std::string& command,
                     std::vector<std::string> more = {}) {
     std::vector<std::string> argv = {"run",       examples + "/" + name + "/job.yaml",
-                                     "--run-dir", work_.run_dir(),
+                                     "--run-dir", work_->run_dir(),
                                      "--set",     "run=[" + command + "]"};
     argv.insert(argv.end(), more.begin(), more.end());
-    work_.start(argv);
-    return work_.wait(400s);
+    work_->start(argv);
+    return work_->wait(400s);
   }
 
-  const std::string program_ = source + "/tests/cluster/cluster";
-  Workplace work_;
-  TemporaryFolder cluster_;
-  bool up_ = false;
+  /// Of what Debian does not have: an environment that scripts/framework-venvs makes.
+  static std::string venv(const std::string& name) { return source + "/build/frameworks/" + name; }
+  /// Why it cannot be used; empty: it can.
+  static std::string why_not(const std::string& name) {
+    if (!full_tier()) return "needs environments of some GB: scripts/test --full";
+    if (fs::exists(venv(name) + "/complete")) return "";
+    return fmt::format("no {0}: scripts/framework-venvs build/frameworks {0}", name);
+  }
+  Ended run_in(const std::string& path, const std::string& example, const std::string& script) {
+    return run_example(example, path + "/bin/python, " + examples + "/" + example + "/" + script,
+                       {"--set", "environment.activate=" + path});
+  }
 };
 
 using Map = std::map<std::string, std::string>;
@@ -96,7 +88,7 @@ TEST_F(SlurmFrameworks, EveryRankLearnsTheSameMeetingPoint) {
       "MASTER_ADDR=old MASTER_PORT=1 RANK=9 WORLD_SIZE=99 GROUP_RANK=7 TORCHELASTIC_RUN_ID=old "
       "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 "
       "OMPI_COMM_WORLD_LOCAL_SIZE=1 OMPI_MCA_orte_hnp_uri=x TF_CONFIG={} HOROVOD_SIZE=5 ";
-  for (const std::string& run_dir : {std::string(), work_.path() + "/dir"}) {
+  for (const std::string& run_dir : {std::string(), work_->path() + "/dir"}) {
     const std::string option = run_dir.empty() ? "" : "--no-log --run-dir \"$work/dir\" ";
     if (!run_dir.empty()) fs::create_directory(run_dir);
     const auto output = on_head(stale +
@@ -162,6 +154,7 @@ END
     if [ -z "$(squeue --noheader)" ]; then break; fi
     sleep 0.1
   done
+  scontrol update partitionname=batch oversubscribe=no
   cat "$work"/job-[0-9]*)sh";
 
 constexpr const char* requeued_job = R"sh(
@@ -184,6 +177,7 @@ END
   scontrol update "jobid=$id" StartTime=now  # else Slurm lets it wait for two minutes
   wait_for 8
   touch "$work/release"
+  echo "$id" > "$work/id"
   cat "$work/out")sh";
 
 /// Every rank 0, all on one node, has a port of its own, and everybody met its own rank 0.
@@ -208,7 +202,7 @@ TEST_F(SlurmFrameworks, StartsThatShareANodeNeverMeetEachOther) {
   const auto steps = on_head(many_steps);
   EXPECT_EQ(steps.exit_code, 0) << steps.err;
   expect_pairs(steps.out, 25);
-  fs::remove(work_.path() + "/release");
+  fs::remove(work_->path() + "/release");
   const std::size_t count = full_tier() ? 50 : 10;
   const auto jobs = on_head(fmt::format("jobs={}\n{}", count, many_jobs));
   EXPECT_EQ(jobs.exit_code, 0) << jobs.err;
@@ -229,15 +223,15 @@ TEST_F(SlurmFrameworks, ARequeuedJobMeetsAnew) {
   EXPECT_EQ(led.size(), 2u) << output.out << output.err;
   for (const auto& port : led) EXPECT_EQ(met[port], 3) << output.out;
   EXPECT_EQ(met.size(), 2u) << output.out;
+  auto start = work_->path() + "/dir/.rendezvous/slurm-" + work_->text_of("id");
+  start.pop_back();  // the line's end
   for (const char* restart : {"r0", "r1"}) {
-    EXPECT_TRUE(fs::exists(work_.path() + "/dir/.rendezvous/slurm-1.0-" + restart)) << restart;
+    EXPECT_TRUE(fs::exists(start + ".0-" + restart)) << restart;
   }
 }
 
 TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
-  const auto torch = on_head("/usr/bin/python3 -c 'import torch'");
-  if (torch.exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   const std::string train = examples + "/pytorch-ddp/train.py";
   const auto ended = run_example("pytorch-ddp", "/usr/bin/python3, " + train);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -257,9 +251,8 @@ TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
 
 /// As docs/how-to/any-command.md has it.
 TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
-  if (on_head("/usr/bin/python3 -c 'import torch'").exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
-  const auto job = work_.file(
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
+  const auto job = work_->file(
       "elastic.yaml",
       "name: elastic\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10m}\n"
       "environment: {variables: {OMP_NUM_THREADS: \"1\"}}\nrun: >\n"
@@ -267,8 +260,8 @@ TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
       // With Python 3.11 the torchrun of PyTorch 1.13 rejects its own defaults of these two.
       "  --rdzv_endpoint=$MASTER_ADDR:$MASTER_PORT --redirects=1 --tee=1 '" +
           examples + "/pytorch-ddp/train.py' --epochs 1\n");
-  work_.start({"run", job, "--run-dir", work_.run_dir()});
-  const auto ended = work_.wait(400s);
+  work_->start({"run", job, "--run-dir", work_->run_dir()});
+  const auto ended = work_->wait(400s);
   // Debian 13's, whose rendezvous then cannot be switched to anything else.
   if (ended.err.find("build without libuv") != std::string::npos)
     GTEST_SKIP() << "unavailable: this torchrun is built without libuv";
@@ -282,7 +275,7 @@ TEST_F(SlurmFrameworks, OneTorchrunPerNodeStartsItsWorkers) {
 TEST_F(SlurmFrameworks, AnMpiProgramFindsItsPeers) {
   const auto built = on_head("mpicc -O1 -o \"$work/sum\" '" + examples + "/mpi/sum.c'");
   if (built.exit_code != 0) GTEST_SKIP() << "no mpicc: " << built.err;
-  const auto ended = run_example("mpi", work_.path() + "/sum");
+  const auto ended = run_example("mpi", work_->path() + "/sum");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4 on n2: sum of ranks 6"));
   EXPECT_THAT(ended.err, testing::Not(HasSubstr("DISAGREE")));
@@ -306,46 +299,27 @@ TEST_F(SlurmFrameworks, AScriptSubmittedByHandDoesTheSame) {
   EXPECT_THAT(output.out, testing::Not(HasSubstr("not submitted")));
 }
 
-/// What Debian does not have: environments that scripts/framework-venvs makes.
-class SlurmFrameworksFromPyPi : public SlurmFrameworks {
- protected:
-  void SetUp() override {
-    if (!full_tier()) GTEST_SKIP() << "needs environments of some GB: scripts/test --full";
-    SlurmFrameworks::SetUp();
-  }
-  /// Empty: there is none.
-  static std::string venv(const std::string& name) {
-    const std::string path = source + "/build/frameworks/" + name;
-    return fs::exists(path + "/complete") ? path : "";
-  }
-  Ended run_in(const std::string& path, const std::string& example, const std::string& script) {
-    return run_example(example, path + "/bin/python, " + examples + "/" + example + "/" + script,
-                       {"--set", "environment.activate=" + path});
-  }
-};
-
-TEST_F(SlurmFrameworksFromPyPi, JaxSumsOverTwoNodes) {
+TEST_F(SlurmFrameworks, JaxSumsOverTwoNodes) {
+  if (const auto why = why_not("jax"); !why.empty()) GTEST_SKIP() << why;
   const auto path = venv("jax");
-  if (path.empty()) GTEST_SKIP() << "no JAX: scripts/framework-venvs build/frameworks jax";
   const auto ended = run_in(path, "jax", "psum.py");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("process 0 of 2: 1 of 2 devices, psum 3.0"));
   EXPECT_THAT(ended.err, HasSubstr("process 1 of 2: 1 of 2 devices, psum 3.0"));
 }
 
-TEST_F(SlurmFrameworksFromPyPi, TensorFlowMakesAStepOnTwoNodes) {
+TEST_F(SlurmFrameworks, TensorFlowMakesAStepOnTwoNodes) {
+  if (const auto why = why_not("tensorflow"); !why.empty()) GTEST_SKIP() << why;
   const auto path = venv("tensorflow");
-  if (path.empty())
-    GTEST_SKIP() << "no TensorFlow: scripts/framework-venvs build/frameworks tensorflow";
   const auto ended = run_in(path, "tensorflow", "step.py");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("worker 0 of 2: gradients sum to 3.0, weight 0.7"));
   EXPECT_THAT(ended.err, HasSubstr("worker 1 of 2: gradients sum to 3.0, weight 0.7"));
 }
 
-TEST_F(SlurmFrameworksFromPyPi, HorovodTrainsOnTwoNodes) {
+TEST_F(SlurmFrameworks, HorovodTrainsOnTwoNodes) {
+  if (const auto why = why_not("horovod"); !why.empty()) GTEST_SKIP() << why;
   const auto path = venv("horovod");
-  if (path.empty()) GTEST_SKIP() << "no Horovod: scripts/framework-venvs build/frameworks horovod";
   const auto ended = run_in(path, "horovod", "train.py");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4, local rank 1 of 2: mean loss 0.000"));
@@ -360,11 +334,10 @@ TEST_F(SlurmFrameworksFromPyPi, HorovodTrainsOnTwoNodes) {
   EXPECT_THAT(read.out, HasSubstr("3 4 3")) << read.err;
 }
 
-TEST_F(SlurmFrameworksFromPyPi, DeepSpeedStartsOnTwoNodes) {
+TEST_F(SlurmFrameworks, DeepSpeedStartsOnTwoNodes) {
+  if (const auto why = why_not("deepspeed"); !why.empty()) GTEST_SKIP() << why;
   const auto path = venv("deepspeed");
-  if (path.empty())
-    GTEST_SKIP() << "no DeepSpeed: scripts/framework-venvs build/frameworks deepspeed";
-  work_.environment.emplace_back("TORCH_EXTENSIONS_DIR", path + "/extensions");
+  work_->environment.emplace_back("TORCH_EXTENSIONS_DIR", path + "/extensions");
   const auto ended = run_in(path, "deepspeed", "train.py");
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4, local rank 1: sum 10.0"));

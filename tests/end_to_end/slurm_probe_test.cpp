@@ -3,14 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_system.hpp"
-#include "tests/end_to_end/launched.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,50 +22,28 @@ resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 2}
 run: [sh, -c, "echo cpus of $LOCAL_RANK: $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status)"]
 )yaml";
 
-class SlurmProbe : public testing::Test {
+class SlurmProbe : public OnTestCluster {
  protected:
-  void SetUp() override {
-    // n2 differs in name only: another kind of node to Slurm, and as real as n1.
-    const auto up = cluster({"up", cluster_.path(), "--owner", std::to_string(getpid()), "--nodes",
-                             "2", "--cpus", "2", "--odd-node", "n2:feature=other", "--share",
-                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
-    ASSERT_TRUE(up) << up.error().what;
-    if (up->exit_code == 77) GTEST_SKIP() << up->err;
-    ASSERT_EQ(up->exit_code, 0) << up->err;
-    up_ = true;
-    work_.before = {program_, "run", cluster_.path(), "--"};
-    work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_.path() + "/cache"}};
-    job_ = work_.file("job.yaml", job_text);
+  // n2 differs in name only: another kind of node to Slurm, and as real as n1.
+  static void SetUpTestSuite() {
+    start_cluster({"--nodes", "2", "--cpus", "2", "--odd-node", "n2:feature=other"});
   }
-  void TearDown() override {
-    if (!up_) return;
-    const auto down = cluster({"down", cluster_.path()});
-    EXPECT_TRUE(down && down->exit_code == 0);
-  }
+  void arrange() override { job_ = work_->file("job.yaml", job_text); }
 
-  Result<CommandOutput> cluster(std::vector<std::string> argv) {
-    argv.insert(argv.begin(), program_);
-    return PosixSystem(Console{}).run(argv, patience * 90s);
-  }
-  std::string on_head(std::vector<std::string> argv) {
-    std::vector<std::string> all = {"run", cluster_.path(), "--", "env",
-                                    "XDG_STATE_HOME=" + work_.path() + "/state"};
-    all.insert(all.end(), argv.begin(), argv.end());
-    const auto output = cluster(all);
-    return output ? output->out + output->err : "";
-  }
   bool nothing_is_queued() {
-    return happens_within(20s, [this] { return on_head({"squeue", "--noheader"}).empty(); });
+    return happens_within(20s, [] {
+      return cluster_->on_head({"sh", "-c", "squeue --noheader 2>&1"}).empty();
+    });
   }
   std::size_t hidden_folders() const {
     std::size_t count = 0;
-    for (const auto& entry : fs::directory_iterator(work_.path()))
+    for (const auto& entry : fs::directory_iterator(work_->path()))
       count += entry.path().filename().string().starts_with(".dllaunch-probe") ? 1 : 0;
     return count;
   }
 
   void probes_both_kinds() {
-    const auto ended = work_.run({"probe", "--json"});
+    const auto ended = work_->run({"probe", "--json"});
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
     const auto document = Json::parse(ended.out);
     EXPECT_EQ(document["missed"].size(), 0u);
@@ -83,7 +59,7 @@ class SlurmProbe : public testing::Test {
   }
 
   void plans_name_the_probe() {
-    const auto plan = work_.run({"plan", job_});
+    const auto plan = work_->run({"plan", job_});
     ASSERT_EQ(plan.exit_code, 0) << plan.err;
     EXPECT_THAT(plan.out, HasSubstr("topology: probed on n"));
     EXPECT_THAT(plan.out, HasSubstr("just now; `dllaunch probe batch` refreshes it"));
@@ -91,26 +67,26 @@ class SlurmProbe : public testing::Test {
   }
 
   void ranks_get_the_cpus_of_the_plan() {
-    const auto ended = work_.run({"run", job_, "--run-dir", work_.run_dir()});
+    const auto ended = work_->run({"run", job_, "--run-dir", work_->run_dir()});
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
-    for (const auto& entry : fs::directory_iterator(work_.run_dir() + "/out")) {
-      const auto log = work_.text_of("run/out/" + entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(work_->run_dir() + "/out")) {
+      const auto log = work_->text_of("run/out/" + entry.path().filename().string());
       EXPECT_THAT(log, testing::AnyOf("cpus of 0: 0\n", "cpus of 1: 1\n")) << entry.path();
     }
   }
 
   void the_script_of_bind_binds() {
-    const auto kept = work_.run({"probe", "--list", "--json"});
+    const auto kept = work_->run({"probe", "--list", "--json"});
     const auto id = Json::parse(kept.out)["probed"][0]["id"].get<std::string>();
     const auto made =
-        work_.run({"bind", "--topology", "probed:" + id, "--ranks", "2", "--format", "script"});
+        work_->run({"bind", "--topology", "probed:" + id, "--ranks", "2", "--format", "script"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    const auto script = work_.file("bound.sh", made.out);
-    on_head({"sbatch", "--wait", "--nodes=2", "--chdir=" + work_.path(),
-             "--output=" + work_.path() + "/bound.out", script, "sh", "-c",
-             "echo $SLURM_LOCALID $OMP_NUM_THREADS $(sed -n s/^Cpus_allowed_list:.//p "
-             "/proc/self/status)"});
-    auto lines = work_.text_of("bound.out");
+    const auto script = work_->file("bound.sh", made.out);
+    cluster_->on_head({"sbatch", "--wait", "--nodes=2", "--chdir=" + work_->path(),
+                       "--output=" + work_->path() + "/bound.out", script, "sh", "-c",
+                       "echo $SLURM_LOCALID $OMP_NUM_THREADS $(sed -n s/^Cpus_allowed_list:.//p "
+                       "/proc/self/status)"});
+    auto lines = work_->text_of("bound.out");
     std::istringstream in(lines);
     std::multiset<std::string> said;
     for (std::string line; std::getline(in, line);) said.insert(line);
@@ -118,29 +94,24 @@ class SlurmProbe : public testing::Test {
   }
 
   void ctrl_c_cancels() {
-    on_head({"scontrol", "update", "PartitionName=batch", "State=DOWN"});
-    work_.start({"probe", "batch"});
+    cluster_->on_head({"scontrol", "update", "PartitionName=batch", "State=DOWN"});
+    work_->start({"probe", "batch"});
     ASSERT_TRUE(happens_within(20s, [this] {
-      return work_.text_of("stderr").find("down") != std::string::npos;
-    })) << work_.text_of("stderr");
-    work_.signal(SIGINT);
-    const auto ended = work_.wait(20s);
+      return work_->text_of("stderr").find("down") != std::string::npos;
+    })) << work_->text_of("stderr");
+    work_->signal(SIGINT);
+    const auto ended = work_->wait(20s);
     EXPECT_EQ(ended.exit_code, 130) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("skipped: stopped by SIGINT"));
     EXPECT_TRUE(nothing_is_queued());
     EXPECT_EQ(hidden_folders(), 0u);
   }
 
-  const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
-  Workplace work_;
-  TemporaryFolder cluster_;
   std::string job_;
-  bool up_ = false;
 };
 
-// One cluster for all of it: bringing one up is most of the time.
 TEST_F(SlurmProbe, ProbesPlansRunsAndCancels) {
-  const auto before = work_.run({"plan", job_});
+  const auto before = work_->run({"plan", job_});
   ASSERT_EQ(before.exit_code, 0) << before.err;
   EXPECT_THAT(before.out, HasSubstr("topology: Slurm's counts alone"));
   EXPECT_THAT(before.out, HasSubstr("--cpu-bind=none"));

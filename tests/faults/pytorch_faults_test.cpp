@@ -1,8 +1,7 @@
 // What kills jobs, done to a PyTorch script with checkpoints of its own: examples/pytorch-resume
 // ends with the weights of a run that nothing was done to.
 #include "tests/faults/supervised_faults.hpp"
-
-#include <cstdlib>
+#include "tests/support/pytorch.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,8 +16,7 @@ class PyTorchFaults : public SupervisedFaults {
   void SetUp() override {
     SupervisedFaults::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    if (std::system("/usr/bin/python3 -c 'import torch' 2>/dev/null") != 0)
-      GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+    if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   }
 
   static std::string job(int epochs) {

@@ -115,20 +115,24 @@ inline std::int64_t steps_in_history(const std::string& run_dir) {
 }
 
 class SupervisedFaults : public testing::TestWithParam<int> {
- protected:
-  static void TearDownTestSuite() {
+ public:
+  static void end_cluster() {
+    if (!cluster_) return;
     cluster_.reset();
     umount2(small_disk_.path().c_str(), MNT_DETACH);
   }
 
+ protected:
   void SetUp() override {
     auto name = std::string(testing::UnitTest::GetInstance()->current_test_info()->name());
     if (!runs_here(name.substr(0, name.find('/')), GetParam())) GTEST_SKIP() << "only with --full";
-    if (!cluster_) {
+    if (kill_wait_of_cluster_ != kill_wait_s()) {
+      end_cluster();
       mount_small_disk();
       cluster_ = std::make_unique<TestCluster>(
           std::vector<std::string>{"--nodes", "3", "--cpus", "2", "--share", small_disk_.path(),
                                    "--conf", fmt::format("KillWait={}", kill_wait_s())});
+      kill_wait_of_cluster_ = kill_wait_s();
     }
     if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
     ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
@@ -313,7 +317,10 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     cluster_->on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=test"});
   }
 
+  /// Of all suites of the program, but for one with another KillWait: bringing one up takes longer
+  /// than many a cell.
   static inline std::unique_ptr<TestCluster> cluster_;
+  static inline int kill_wait_of_cluster_ = -1;
   static inline TemporaryFolder small_disk_;  // of its own, which can be full
   std::unique_ptr<Workplace> work_;
   std::vector<std::string> sets_;  // of the training, disturbed or not
@@ -321,5 +328,12 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   double started_ = 0;             // unix time of `dllaunch run`
   std::vector<std::string> lost_;  // nodes to be revived at the end
 };
+
+/// After the last suite.
+class EndOfCluster : public testing::Environment {
+  void TearDown() override { SupervisedFaults::end_cluster(); }
+};
+inline testing::Environment* const end_of_cluster =
+    testing::AddGlobalTestEnvironment(new EndOfCluster);
 
 }  // namespace dllaunch

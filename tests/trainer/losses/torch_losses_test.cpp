@@ -4,6 +4,7 @@
 #include <random>
 
 #include "support/json.hpp"
+#include "tests/support/pytorch.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/trainer/losses/loss_values.hpp"
 #include "tests/trainer/scratch_folder.hpp"
@@ -58,9 +59,7 @@ Json table(const std::vector<Number>& numbers) {
 
 TEST(TorchLosses, AreOursInDouble) {
   if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
-  const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
-  if (torch.exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   const auto all = questions();
   Json cases;
   for (const Asked& asked : all) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/json.hpp"
+#include "tests/support/pytorch.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/trainer/optimizers/following.hpp"
 #include "tests/trainer/scratch_folder.hpp"
@@ -130,9 +131,7 @@ void compare(const TorchCase& tested, const Json& theirs, double bound) {
 
 TEST(TorchOptim, StepsAsOursInDoubleAndInSingle) {
   if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
-  const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
-  if (torch.exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   Json questions;
   for (const auto& tested : cases()) {
     questions.push_back(asked(tested, "float64"));

@@ -6,6 +6,7 @@
 
 #include "runtime/communicators/opening/communicators.hpp"
 #include "support/json.hpp"
+#include "tests/support/pytorch.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -98,9 +99,7 @@ Trained train_ours() {
 
 TEST(TorchUpdate, ClipsSparesVectorsAndAveragesAsOurs) {
   if (quick_tier()) GTEST_SKIP() << "not with --quick: importing PyTorch takes seconds";
-  const auto torch = run_program({"/usr/bin/python3", "-c", "import torch"});
-  if (torch.exit_code != 0)
-    GTEST_SKIP() << "/usr/bin/python3 cannot import torch: scripts/install-deps --test";
+  if (!has_pytorch()) GTEST_SKIP() << no_pytorch;
   const Trained ours = train_ours();
   const ScratchFolder folder;
   write_text(folder / "question", ours.question.dump());

@@ -2,8 +2,8 @@
 
     fine_tuning.py write FILE CLASSES            a small network, its tensors of five types
     fine_tuning.py write_resnet FILE             torchvision's resnet50 in half precision
-    fine_tuning.py follow FILE DATA RUN          the same training in PyTorch; how far the run's
-                                                 losses and last checkpoint are from it
+    fine_tuning.py follow FILE DATA RUN...       the same training in PyTorch; how far the runs'
+                                                 losses and last checkpoints are from it
 
 Files are safetensors, read and written here: no package is needed for that.
 """
@@ -128,7 +128,11 @@ def distance(tensors, exact):
     )
 
 
-def follow(path, data, run):
+def follow(path, data, *runs):
+    print(json.dumps({"runs": [follow_one(path, data, run) for run in runs]}))
+
+
+def follow_one(path, data, run):
     checkpoint = max(glob.glob(run + "/checkpoints/step-*"))
     state = json.load(open(checkpoint + "/state.json"))
     result = read_tensors(checkpoint + "/model.safetensors")
@@ -157,7 +161,7 @@ def follow(path, data, run):
     answer["pytorch_distance"] = distance(single.state_dict(), exact.state_dict())
     answer["steps"] = result["bn1.num_batches_tracked"].item()
     answer["statistics"] = not torch.equal(result["bn1.running_mean"], start["bn1.running_mean"])
-    print(json.dumps(answer))
+    return answer
 
 
 if __name__ == "__main__":

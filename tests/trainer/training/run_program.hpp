@@ -70,7 +70,8 @@ inline RunningProgram::Ended run_program(const std::vector<std::string>& argv) {
 }
 
 inline bool have_mpirun() {
-  return run_program({"mpirun", "--version"}).exit_code == 0;
+  static const bool have = run_program({"mpirun", "--version"}).exit_code == 0;
+  return have;
 }
 
 /// mpirun for tests: allows root, and more ranks than cores, which yield while waiting.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "trainer/graph/layers/loops.hpp"
 #include "trainer/graph/layers/sliding.hpp"
 
@@ -48,16 +50,23 @@ namespace reference {
 /// in `columns` reads x_row + j*stride.
 template <typename Visit>
 void for_each_tap(const Conv2d& op, const Shape& x, const Shape& y, const Visit& visit) {
+  // Divisions, which take longer than a tap of the small images deep in a network.
+  std::vector<ValidOutputs> rows;
+  std::vector<ValidOutputs> columns;
+  for (int tap = 0; tap < op.kernel; ++tap) {
+    rows.emplace_back(y[1], x[1], op.stride, tap - op.padding);
+    columns.emplace_back(y[2], x[2], op.stride, tap - op.padding);
+  }
   std::int64_t w = 0;
   for (std::int64_t k = 0; k < y[0]; ++k) {
     for (std::int64_t c = 0; c < x[0]; ++c) {
-      for (int r = 0; r < op.kernel; ++r) {
-        for (int s = 0; s < op.kernel; ++s, ++w) {
-          const ValidOutputs rows(y[1], x[1], op.stride, r - op.padding);
-          const ValidOutputs columns(y[2], x[2], op.stride, s - op.padding);
-          for (std::int64_t i = rows.first; i < rows.end; ++i) {
-            const std::int64_t h = i * op.stride + r - op.padding;
-            visit(w, (k * y[1] + i) * y[2], (c * x[1] + h) * x[2] + s - op.padding, columns);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t s = 0; s < columns.size(); ++s, ++w) {
+          const auto row = static_cast<std::int64_t>(r) - op.padding;
+          const auto column = static_cast<std::int64_t>(s) - op.padding;
+          for (std::int64_t i = rows[r].first; i < rows[r].end; ++i) {
+            const std::int64_t h = i * op.stride + row;
+            visit(w, (k * y[1] + i) * y[2], (c * x[1] + h) * x[2] + column, columns[s]);
           }
         }
       }
