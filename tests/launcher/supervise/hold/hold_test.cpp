@@ -72,6 +72,22 @@ TEST(Hold, ARetryStartsTheRanksAgain) {
   EXPECT_EQ(journal.before_retry, 1u);
 }
 
+/// The hold is announced, then the node book is written, which may take seconds.
+TEST(Hold, ARetryMayComeBeforeItListens) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  const auto ownership = RunOwnership::take(run.path, {.host = "n1"});
+  ASSERT_TRUE(ownership);
+  ASSERT_TRUE(end_hold(run, ownership->fencing_token(), {.by = "me"}));
+  const auto an_hour_later = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const auto end = hold_for_retry(run, *ownership, an_hour_later, [](auto) {
+    ADD_FAILURE() << "it waits";
+    return std::optional<int>(SIGTERM);
+  });
+  ASSERT_TRUE(end.order);
+  EXPECT_EQ(end.order->by, "me");
+}
+
 /// No retry of one's own counts as a restart that did not help.
 TEST(Hold, ARetryThatFailsIsHeldAgain) {
   Supervised place;
