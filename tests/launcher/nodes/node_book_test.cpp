@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -200,6 +201,27 @@ TEST(NodeBook, ALockThatIsNotGivenBackHoldsUpNobodyForLong) {
   EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
 }
 
+TEST(NodeBook, IsNamedWhereNothingAnswers) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const LockHolder holder(place.book.path);
+  const auto done = write_into_node_book(place.book, {failure_of("n2")}, now, 1ms);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().what, "node book " + place.book.path + ": no answer after 1 ms");
+  EXPECT_THAT(done.error().hint, HasSubstr("DLLAUNCH_NODE_BOOK"));
+}
+
+/// As NFS renames, where another process has the book open.
+TEST(NodeBook, ThatLosesItsNameBeforeTheNextOneHasItIsNotBegunAnew) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const auto folder = fs::path(place.book.path).parent_path();
+  fs::rename(place.book.path, folder / ".nodes.jsonl.tmp");
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now));
+  fs::rename(folder / ".nodes.jsonl.tmp", place.book.path);
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
+}
+
 TEST(NodeBook, IsCompactedWhenItHasGrown) {
   const Place place;
   for (int i = 0; i < 100; ++i)
@@ -235,6 +257,14 @@ TEST(NodeBook, LinesOfANewerDllaunchStayAsTheyAre) {
   EXPECT_EQ(read->damaged, 0u) << "it was compacted";
 }
 
+/// The book as another machine has it: DLLAUNCH_TEST_OTHER_VIEW is where the file system of TMPDIR
+/// is mounted a second time, by another NFS client.
+NodeBook seen_elsewhere(const NodeBook& book) {
+  const char* other = std::getenv("DLLAUNCH_TEST_OTHER_VIEW");
+  if (other == nullptr) return book;
+  return {(other / fs::relative(book.path, fs::temp_directory_path())).string(), book.own};
+}
+
 /// A writer that appends until it is killed, and notes what it was told is written.
 pid_t start_writer(const NodeBook& book, const std::string& name, const std::string& notes,
                    std::size_t compact_at) {
@@ -259,8 +289,11 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
   const std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
   std::map<std::string, pid_t> writers;
   std::map<std::string, int> kills;
-  for (const auto& name : names)
-    writers[name] = start_writer(place.book, name, notes.path(), often);
+  std::map<std::string, NodeBook> books;
+  for (const auto& name : names) {
+    books[name] = name < "n3" ? place.book : seen_elsewhere(place.book);
+    writers[name] = start_writer(books[name], name, notes.path(), often);
+  }
   std::mt19937 random(6);
   const auto until = std::chrono::steady_clock::now() + (full_tier() ? 60s : 3s);
   while (std::chrono::steady_clock::now() < until) {
@@ -271,7 +304,7 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
     waitpid(writers[name], &status, 0);
     EXPECT_TRUE(WIFSIGNALED(status)) << "an append was refused";
     ++kills[name];
-    writers[name] = start_writer(place.book, name, notes.path(), often);
+    writers[name] = start_writer(books[name], name, notes.path(), often);
   }
   for (const auto& [name, pid] : writers) {
     kill(pid, SIGKILL);
