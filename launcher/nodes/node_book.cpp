@@ -77,9 +77,12 @@ std::string next_of(const fs::path& path) {
   return (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
 }
 
-/// NFS answers from memory which names a folder has, for up to a minute, unless it was just opened.
+/// NFS answers from memory, for up to a minute, which file has a name, unless the folder was
+/// listed.
 void look_anew(const fs::path& folder) {
-  const BookFile opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();)
+    entry.increment(error);
 }
 
 /// A link or a device that someone put there is not followed.
@@ -168,6 +171,15 @@ bool write_lines(int fd, const std::string& lines) {
   return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
+/// The end of a file that is no book any more: of those who wait for its lock NFS may tell some,
+/// also where they look anew, that it has its name still (version 3 sees no two changes of a folder
+/// in 4 ms).
+constexpr std::string_view left_behind = "{\"left behind\":true}\n";
+
+bool was_left_behind(int fd) {
+  return text_from(fd, size_of(fd) - static_cast<off_t>(left_behind.size())) == left_behind;
+}
+
 /// Of a file that is locked. A failure leaves the old one, which is as good.
 void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   const fs::path path(book.path);
@@ -190,6 +202,7 @@ void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   // Of writers without a lock.
   const auto late = text_from(fd, static_cast<off_t>(text.size()));
   if (!late.empty()) write_lines(next.fd(), late);
+  write_lines(fd, std::string(left_behind));
   [[maybe_unused]] const auto durable = sync_folder(path.parent_path());
 }
 
@@ -218,7 +231,9 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
     const auto file = open_book(book);
     if (!file.is_open()) return refused(book.path);
     const bool locked = lock_book(file.fd());
-    if (!has_its_name(file.fd(), book.path)) continue;  // compacted meanwhile
+    // Compacted meanwhile. A book that someone brought back is one after all.
+    if (!has_its_name(file.fd(), book.path)) continue;
+    if (was_left_behind(file.fd()) && std::chrono::steady_clock::now() < give_up_at) continue;
     const auto before = size_of(file.fd());
     if (before >= most_bytes) {
       errno = EFBIG;

@@ -236,6 +236,20 @@ TEST(NodeBook, IsCompactedWhenItHasGrown) {
   EXPECT_EQ(std::distance(fs::directory_iterator(left), {}), 1) << "no temporary file";
 }
 
+/// By it a writer on NFS knows a file whose name is another's.
+TEST(NodeBook, AnOldFileSaysSoAndMayBeBroughtBack) {
+  const Place place;
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(append_to_node_book(place.book, {late_of("n1")}, now, never));
+  const auto old = place.book.path + ".old";
+  fs::create_hard_link(place.book.path, old);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now, /*compact_at=*/1000));
+  EXPECT_THAT(text_of(old), testing::EndsWith("\n{\"left behind\":true}\n"));
+  fs::rename(old, place.book.path);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n3")}, now, never));
+  EXPECT_EQ(all_in(place.book).back(), failure_of("n3"));
+}
+
 /// As a newer dllaunch writes one: with its sum, of a kind that is not known here.
 std::string line_of_newer(const std::string& node) {
   const auto body = fmt::format(R"({{"time":1795000000.25,"kind":"haunted","nodes":"{}")", node);
