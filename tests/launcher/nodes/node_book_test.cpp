@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -21,6 +20,7 @@
 
 #include "support/random.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/other_view.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
 
@@ -271,14 +271,6 @@ TEST(NodeBook, LinesOfANewerDllaunchStayAsTheyAre) {
   EXPECT_EQ(read->damaged, 0u) << "it was compacted";
 }
 
-/// The book as another machine has it: DLLAUNCH_TEST_OTHER_VIEW is where the file system of TMPDIR
-/// is mounted a second time, by another NFS client.
-NodeBook seen_elsewhere(const NodeBook& book) {
-  const char* other = std::getenv("DLLAUNCH_TEST_OTHER_VIEW");
-  if (other == nullptr) return book;
-  return {(other / fs::relative(book.path, fs::temp_directory_path())).string(), book.own};
-}
-
 /// A writer that appends until it is killed, and notes what it was told is written.
 pid_t start_writer(const NodeBook& book, const std::string& name, const std::string& notes,
                    std::size_t compact_at) {
@@ -305,7 +297,7 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
   std::map<std::string, int> kills;
   std::map<std::string, NodeBook> books;
   for (const auto& name : names) {
-    books[name] = name < "n3" ? place.book : seen_elsewhere(place.book);
+    books[name] = {name < "n3" ? place.book.path : seen_elsewhere(place.book.path)};
     writers[name] = start_writer(books[name], name, notes.path(), often);
   }
   std::mt19937 random(6);

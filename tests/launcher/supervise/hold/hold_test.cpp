@@ -12,6 +12,7 @@
 
 #include "launcher/supervise/supervisor_parent.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
+#include "tests/support/other_view.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,13 +32,18 @@ bool within_a_minute(const auto& condition) {
   return condition();
 }
 
+/// The run as a person on another machine has it.
+RunDir elsewhere(const Supervised& place) {
+  return {.path = seen_elsewhere(place.dir().path)};
+}
+
 bool is_held(const Supervised& place) {
-  const auto journal = read_journal(place.dir());
+  const auto journal = read_journal(elsewhere(place));
   return journal.decided && journal.last->next == Next::hold;
 }
 
 std::int64_t token_of(const Supervised& place) {
-  return (*run_owner(place.dir().path))->first;
+  return (*run_owner(elsewhere(place).path))->first;
 }
 
 int exit_code_of(pid_t child) {
@@ -61,7 +67,7 @@ TEST(Hold, ARetryStartsTheRanksAgain) {
   std::thread person([&] {
     ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
     place.file("fixed", "");
-    EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me", .changes = "fixed"}));
+    EXPECT_TRUE(end_hold(elsewhere(place), token_of(place), {.by = "me", .changes = "fixed"}));
   });
   EXPECT_EQ(supervise(place.system, place.run(fails_until_fixed, held(60))), 0);
   person.join();
@@ -95,7 +101,7 @@ TEST(Hold, ARetryThatFailsIsHeldAgain) {
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(within_a_minute([&] { return is_held(place) && place.starts() == i + 1; }));
       if (i == 1) place.file("fixed", "");
-      EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me"}));
+      EXPECT_TRUE(end_hold(elsewhere(place), token_of(place), {.by = "me"}));
       ASSERT_TRUE(within_a_minute([&] { return place.starts() == i + 2; }));
     }
   });
@@ -112,7 +118,7 @@ TEST(Hold, EndsWithTheProgramsCodeIfNobodyComes) {
   EXPECT_EQ(last.next, Next::stop);
   EXPECT_EQ(last.exit_code, 7);
   EXPECT_THAT(last.reason, HasSubstr("code 7; the allocation was held, and nobody retried"));
-  const auto late = end_hold(place.dir(), token_of(place), {.by = "me"});
+  const auto late = end_hold(elsewhere(place), token_of(place), {.by = "me"});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, ErrorKind::unsatisfiable);
   EXPECT_TRUE(end_of_hold(place.dir(), token_of(place))->over);
