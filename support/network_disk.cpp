@@ -1,10 +1,14 @@
 #include "support/network_disk.hpp"
 
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 
 namespace dllaunch {
 
@@ -20,6 +24,30 @@ bool lies_on_network(const std::string& path) {
   if (statfs(path.c_str(), &info) != 0) return true;
   return std::ranges::find(network, static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) !=
          network.end();
+}
+
+bool keeps_locks_to_itself(int file) {
+  struct stat info {};
+  if (fstat(file, &info) != 0) return false;
+  std::ifstream in("/proc/self/mountinfo");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return keeps_locks_to_itself(text, major(info.st_dev), minor(info.st_dev));
+}
+
+bool keeps_locks_to_itself(std::string_view mountinfo, unsigned major, unsigned minor) {
+  const auto device = " " + std::to_string(major) + ":" + std::to_string(minor) + " ";
+  constexpr std::array<std::string_view, 3> options = {",local_lock=all", ",local_lock=posix",
+                                                       ",localflock"};
+  while (!mountinfo.empty()) {
+    const auto line = mountinfo.substr(0, mountinfo.find('\n'));
+    mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));
+    const auto mounted = line.find(" - ");  // then type, source, and the options of all its mounts
+    if (line.substr(0, mounted).find(device) == std::string_view::npos) continue;
+    const auto of_all = line.substr(std::min(mounted, line.size()));
+    return std::ranges::any_of(
+        options, [&](auto option) { return of_all.find(option) != std::string_view::npos; });
+  }
+  return false;
 }
 
 }  // namespace dllaunch

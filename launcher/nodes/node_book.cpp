@@ -16,6 +16,7 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/run_index.hpp"
 #include "support/isolated_call.hpp"
+#include "support/network_disk.hpp"
 #include "support/regular_file.hpp"
 
 namespace dllaunch {
@@ -27,9 +28,12 @@ using std::chrono::milliseconds;
 constexpr milliseconds patience_for_lock(2000);
 constexpr off_t most_bytes = off_t{64} << 20;  // a book that cannot be compacted grows no further
 
+constexpr const char* elsewhere =
+    "set DLLAUNCH_NODE_BOOK to another file, or to nothing for no book";
+
 Error refused(const std::string& path) {
   return {ErrorKind::unavailable, fmt::format("node book {}: {}", path, std::strerror(errno)),
-          "set DLLAUNCH_NODE_BOOK to another file, or to nothing for no book"};
+          elsewhere};
 }
 
 class BookFile {
@@ -68,12 +72,33 @@ bool give_access_of(int old, int fd) {
   return same && fchmod(fd, before.st_mode & 0777) == 0;
 }
 
+/// Where a compaction writes.
+std::string next_of(const fs::path& path) {
+  return (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
+}
+
+/// NFS answers from memory, for up to a minute, which file has a name, unless the folder was
+/// listed.
+void look_anew(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();)
+    entry.increment(error);
+}
+
 /// A link or a device that someone put there is not followed.
 BookFile open_book(const NodeBook& book) {
   const fs::path path(book.path);
   if (book.own) make_private_folder(path.parent_path());
   constexpr int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   BookFile file(open(path.c_str(), flags));
+  if (!file.is_open() && errno == ENOENT) {
+    look_anew(path.parent_path());
+    // NFS takes the name from a book that somebody has open, and only then gives it to the next
+    // one, which is whole by then.
+    const bool known = link(next_of(path).c_str(), path.c_str()) == 0 || errno == EEXIST;
+    if (known) file = BookFile(open(path.c_str(), flags));
+    if (!known) errno = ENOENT;
+  }
   if (!file.is_open() && errno == ENOENT) {
     file = BookFile(open(path.c_str(), flags | O_CREAT | O_EXCL, 0600));
     if (file.is_open() && !book.own) share_with_group(file.fd(), path.parent_path());
@@ -87,8 +112,9 @@ BookFile open_book(const NodeBook& book) {
   return file;
 }
 
-/// False: there is no lock to be had.
+/// False: there is no lock to be had that other machines see.
 bool lock_book(int fd) {
+  if (keeps_locks_to_itself(fd)) return false;
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
@@ -101,11 +127,18 @@ bool lock_book(int fd) {
   return true;
 }
 
+/// The file of that name now. What other machines did to it is seen: NFS looks when it opens.
+BookFile open_anew(const std::string& path) {
+  look_anew(fs::path(path).parent_path());
+  return BookFile(open_regular_file(path));
+}
+
 /// Whether the name still is that file's.
 bool has_its_name(int fd, const std::string& path) {
+  const auto now = open_anew(path);
   struct stat ours {};
   struct stat named {};
-  return fstat(fd, &ours) == 0 && lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+  return fstat(fd, &ours) == 0 && fstat(now.fd(), &named) == 0 && ours.st_ino == named.st_ino &&
          ours.st_dev == named.st_dev;
 }
 
@@ -138,6 +171,15 @@ bool write_lines(int fd, const std::string& lines) {
   return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
+/// The end of a file that is no book any more: of those who wait for its lock NFS may tell some,
+/// also where they look anew, that it has its name still (version 3 sees no two changes of a folder
+/// in 4 ms).
+constexpr std::string_view left_behind = "{\"left behind\":true}\n";
+
+bool was_left_behind(int fd) {
+  return text_from(fd, size_of(fd) - static_cast<off_t>(left_behind.size())) == left_behind;
+}
+
 /// Of a file that is locked. A failure leaves the old one, which is as good.
 void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   const fs::path path(book.path);
@@ -146,12 +188,13 @@ void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   auto lines = newest_within(read.newer, most / 2);
   for (const auto& one : compact_sightings(read.all, now, most - lines.size()))
     lines += line_of(one);
-  const auto temporary = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
+  const auto temporary = next_of(path);
   unlink(temporary.c_str());  // of a compaction that was killed
   BookFile next(
       open(temporary.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!next.is_open()) return;
-  if (!give_access_of(fd, next.fd()) || !write_lines(next.fd(), lines) ||
+  // Locked until what came late is moved.
+  if (!give_access_of(fd, next.fd()) || !write_lines(next.fd(), lines) || !lock_book(next.fd()) ||
       rename(temporary.c_str(), path.c_str()) != 0) {
     unlink(temporary.c_str());
     return;
@@ -159,6 +202,7 @@ void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   // Of writers without a lock.
   const auto late = text_from(fd, static_cast<off_t>(text.size()));
   if (!late.empty()) write_lines(next.fd(), late);
+  write_lines(fd, std::string(left_behind));
   [[maybe_unused]] const auto durable = sync_folder(path.parent_path());
 }
 
@@ -187,7 +231,9 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
     const auto file = open_book(book);
     if (!file.is_open()) return refused(book.path);
     const bool locked = lock_book(file.fd());
-    if (!has_its_name(file.fd(), book.path)) continue;  // compacted meanwhile
+    // Compacted meanwhile. A book that someone brought back is one after all.
+    if (!has_its_name(file.fd(), book.path)) continue;
+    if (was_left_behind(file.fd()) && std::chrono::steady_clock::now() < give_up_at) continue;
     const auto before = size_of(file.fd());
     if (before >= most_bytes) {
       errno = EFBIG;
@@ -195,7 +241,7 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
     }
     if (!write_lines(file.fd(), lines)) return refused(book.path);
     if (!locked) {
-      const auto there = text_from(file.fd(), std::max<off_t>(0, before - 1));
+      const auto there = text_from(open_anew(book.path).fd(), std::max<off_t>(0, before - 1));
       const bool found = there.find(lines) != std::string::npos;
       if (found && has_its_name(file.fd(), book.path)) return Ok{};
       continue;
@@ -217,8 +263,13 @@ Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSigh
         return std::string();
       },
       patience);
-  if (!done) return done.error();
+  if (!done) return of_book(book, done.error());
   return Ok{};
+}
+
+Error of_book(const NodeBook& book, Error error) {
+  if (error.kind != ErrorKind::timeout) return error;
+  return {error.kind, fmt::format("node book {}: {}", book.path, error.what), elsewhere};
 }
 
 Result<ReadSightings> read_node_book(const NodeBook& book) {

@@ -4,8 +4,9 @@
 // An observation is one line, written by one write() with O_APPEND under a lock of the file
 // (fcntl's, which NFS knows too). A line that a full disk or a kill cut is ended by the next
 // writer, and skipped by readers (sighting.hpp). Where no lock can be had, because the file
-// system has none or a dead client of it keeps it, a writer looks afterwards whether its lines are
-// there, and writes them again if not; readers count a line once.
+// system has none or keeps it to this machine (NFS with `nolock`), or a dead client of it keeps
+// it, a writer looks afterwards whether its lines are there, and writes them again if not; readers
+// count a line once.
 //
 // A book that has grown is compacted, under the lock, into a new file that takes its name. A writer
 // that gets the lock of the old file sees that the name is another's, and opens that. What a
@@ -47,6 +48,9 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
 Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
                                 double now,
                                 std::chrono::milliseconds patience = std::chrono::seconds(10));
+
+/// Names the book in a message that says only that nothing answered.
+Error of_book(const NodeBook& book, Error error);
 
 /// Empty where there is no file yet. unavailable: the file system refuses.
 Result<ReadSightings> read_node_book(const NodeBook& book);

@@ -143,7 +143,7 @@ std::vector<std::string> NodeWitness::unwanted(const std::vector<std::string>& a
       },
       std::chrono::seconds(5));
   if (!worst) {
-    gave_up(worst.error());
+    gave_up(of_book(*book_, worst.error()));
     return {};
   }
   std::vector<std::string> names;

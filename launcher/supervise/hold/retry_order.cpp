@@ -33,8 +33,8 @@ std::string folder_of(const RunDir& run) {
 std::string name_of(const RunDir& run, std::int64_t fencing_token) {
   return fmt::format("{}/{}", folder_of(run), fencing_token);
 }
-std::string bell_of(const RunDir& run) {
-  return run.path + "/.retry/bell";
+std::string bell_of(const RunDir& run, std::int64_t fencing_token) {
+  return name_of(run, fencing_token) + ".bell";
 }
 
 Error refused(const RunDir& run, const char* what, int why) {
@@ -42,9 +42,9 @@ Error refused(const RunDir& run, const char* what, int why) {
           fmt::format("cannot {} {}: {}", what, folder_of(run), std::strerror(why)), ""};
 }
 
-/// A byte for each hold that has ended.
-bool ring(const RunDir& run) {
-  const int file = open_run_file(run.path, bell_of(run), O_WRONLY | O_CREAT | O_APPEND);
+bool ring(const RunDir& run, std::int64_t fencing_token) {
+  const auto bell = bell_of(run, fencing_token);
+  const int file = open_run_file(run.path, bell, O_WRONLY | O_CREAT | O_APPEND);
   if (file < 0) return false;
   const bool rung = write(file, ".", 1) == 1;
   return close(file) == 0 && rung;
@@ -88,7 +88,7 @@ Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOr
   if (why == EEXIST) return Error{ErrorKind::unsatisfiable, "the hold has ended already", ""};
   if (why != 0) return refused(run, "make a name in", why);
   // Without it the order is found when the time is over.
-  if (!ring(run)) return refused(run, "write", errno);
+  if (!ring(run, fencing_token)) return refused(run, "write", errno);
   return Ok{};
 }
 
@@ -96,14 +96,15 @@ std::optional<RetryOrder> end_of_hold(const RunDir& run, std::int64_t fencing_to
   return parse_order(file_end(name_of(run, fencing_token), most_bytes));
 }
 
-std::uint64_t holds_ended(const RunDir& run) {
+bool has_rung(const RunDir& run, std::int64_t fencing_token) {
   make_private_folder(folder_of(run));
-  int file = open_regular_file(bell_of(run));
-  if (file < 0) file = open_run_file(run.path, bell_of(run), O_RDONLY | O_CREAT);
+  const auto bell = bell_of(run, fencing_token);
+  int file = open_regular_file(bell);
+  if (file < 0) file = open_run_file(run.path, bell, O_RDONLY | O_CREAT);
   struct stat info {};
-  const bool known = file >= 0 && fstat(file, &info) == 0;
+  const bool rung = file >= 0 && fstat(file, &info) == 0 && info.st_size > 0;
   if (file >= 0) close(file);
-  return known ? static_cast<std::uint64_t>(info.st_size) : 0;
+  return rung;
 }
 
 namespace {

@@ -39,9 +39,9 @@ Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOr
 /// How the hold of that start ended; nullopt: not yet, or unreadable.
 std::optional<RetryOrder> end_of_hold(const RunDir& run, std::int64_t fencing_token);
 
-/// Counts the ends of holds in the run's directory. Other than a name that is not there yet, it is
-/// not cached by a network file system. Makes what it needs.
-std::uint64_t holds_ended(const RunDir& run);
+/// Whether that hold has ended, by the length of a file. Other than a name that is not there yet, a
+/// network file system does not cache it. Makes what it needs.
+bool has_rung(const RunDir& run, std::int64_t fencing_token);
 
 /// Writes the order's files into the run's directory, and changes the run accordingly: its command,
 /// variables and recovery. Returns what the journal is told. unavailable: the directory refuses.

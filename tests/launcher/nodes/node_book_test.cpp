@@ -21,6 +21,7 @@
 
 #include "support/random.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/other_view.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
 
@@ -201,6 +202,27 @@ TEST(NodeBook, ALockThatIsNotGivenBackHoldsUpNobodyForLong) {
   EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
 }
 
+TEST(NodeBook, IsNamedWhereNothingAnswers) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const LockHolder holder(place.book.path);
+  const auto done = write_into_node_book(place.book, {failure_of("n2")}, now, 1ms);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().what, "node book " + place.book.path + ": no answer after 1 ms");
+  EXPECT_THAT(done.error().hint, HasSubstr("DLLAUNCH_NODE_BOOK"));
+}
+
+/// As NFS renames, where another process has the book open.
+TEST(NodeBook, ThatLosesItsNameBeforeTheNextOneHasItIsNotBegunAnew) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const auto folder = fs::path(place.book.path).parent_path();
+  fs::rename(place.book.path, folder / ".nodes.jsonl.tmp");
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now));
+  fs::rename(folder / ".nodes.jsonl.tmp", place.book.path);
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
+}
+
 TEST(NodeBook, IsCompactedWhenItHasGrown) {
   const Place place;
   for (int i = 0; i < 100; ++i)
@@ -213,6 +235,20 @@ TEST(NodeBook, IsCompactedWhenItHasGrown) {
   EXPECT_EQ(all[0].value, 2) << "the same line many times is one";
   const auto left = fs::path(place.book.path).parent_path();
   EXPECT_EQ(std::distance(fs::directory_iterator(left), {}), 1) << "no temporary file";
+}
+
+/// By it a writer on NFS knows a file whose name is another's.
+TEST(NodeBook, AnOldFileSaysSoAndMayBeBroughtBack) {
+  const Place place;
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(append_to_node_book(place.book, {late_of("n1")}, now, never));
+  const auto old = place.book.path + ".old";
+  fs::create_hard_link(place.book.path, old);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now, /*compact_at=*/1000));
+  EXPECT_THAT(text_of(old), testing::EndsWith("\n{\"left behind\":true}\n"));
+  fs::rename(old, place.book.path);
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n3")}, now, never));
+  EXPECT_EQ(all_in(place.book).back(), failure_of("n3"));
 }
 
 /// As a newer dllaunch writes one: with its sum, of a kind that is not known here.
@@ -260,8 +296,11 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
   const std::vector<std::string> names = {"n1", "n2", "n3", "n4"};
   std::map<std::string, pid_t> writers;
   std::map<std::string, int> kills;
-  for (const auto& name : names)
-    writers[name] = start_writer(place.book, name, notes.path(), often);
+  std::map<std::string, NodeBook> books;
+  for (const auto& name : names) {
+    books[name] = {name < "n3" ? place.book.path : seen_elsewhere(place.book.path)};
+    writers[name] = start_writer(books[name], name, notes.path(), often);
+  }
   std::mt19937 random(6);
   const auto begun = std::chrono::steady_clock::now();
   const auto until = begun + (full_tier() ? 60s : 3s);
@@ -279,7 +318,7 @@ TEST(NodeBook, WritersThatAreKilledWhileOthersCompactLoseNothing) {
     waitpid(writers[name], &status, 0);
     EXPECT_TRUE(WIFSIGNALED(status)) << "an append was refused";
     ++kills[name];
-    writers[name] = start_writer(place.book, name, notes.path(), often);
+    writers[name] = start_writer(books[name], name, notes.path(), often);
   }
   for (const auto& [name, pid] : writers) {
     kill(pid, SIGKILL);

@@ -12,6 +12,7 @@
 
 #include "launcher/supervise/supervisor_parent.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
+#include "tests/support/other_view.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,13 +32,18 @@ bool within_a_minute(const auto& condition) {
   return condition();
 }
 
+/// The run as a person on another machine has it.
+RunDir elsewhere(const Supervised& place) {
+  return {.path = seen_elsewhere(place.dir().path)};
+}
+
 bool is_held(const Supervised& place) {
-  const auto journal = read_journal(place.dir());
+  const auto journal = read_journal(elsewhere(place));
   return journal.decided && journal.last->next == Next::hold;
 }
 
 std::int64_t token_of(const Supervised& place) {
-  return (*run_owner(place.dir().path))->first;
+  return (*run_owner(elsewhere(place).path))->first;
 }
 
 int exit_code_of(pid_t child) {
@@ -61,7 +67,7 @@ TEST(Hold, ARetryStartsTheRanksAgain) {
   std::thread person([&] {
     ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
     place.file("fixed", "");
-    EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me", .changes = "fixed"}));
+    EXPECT_TRUE(end_hold(elsewhere(place), token_of(place), {.by = "me", .changes = "fixed"}));
   });
   EXPECT_EQ(supervise(place.system, place.run(fails_until_fixed, held(60))), 0);
   person.join();
@@ -72,6 +78,22 @@ TEST(Hold, ARetryStartsTheRanksAgain) {
   EXPECT_EQ(journal.before_retry, 1u);
 }
 
+/// The hold is announced, then the node book is written, which may take seconds.
+TEST(Hold, ARetryMayComeBeforeItListens) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  const auto ownership = RunOwnership::take(run.path, {.host = "n1"});
+  ASSERT_TRUE(ownership);
+  ASSERT_TRUE(end_hold(run, ownership->fencing_token(), {.by = "me"}));
+  const auto an_hour_later = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const auto end = hold_for_retry(run, *ownership, an_hour_later, [](auto) {
+    ADD_FAILURE() << "it waits";
+    return std::optional<int>(SIGTERM);
+  });
+  ASSERT_TRUE(end.order);
+  EXPECT_EQ(end.order->by, "me");
+}
+
 /// No retry of one's own counts as a restart that did not help.
 TEST(Hold, ARetryThatFailsIsHeldAgain) {
   Supervised place;
@@ -79,7 +101,7 @@ TEST(Hold, ARetryThatFailsIsHeldAgain) {
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(within_a_minute([&] { return is_held(place) && place.starts() == i + 1; }));
       if (i == 1) place.file("fixed", "");
-      EXPECT_TRUE(end_hold(place.dir(), token_of(place), {.by = "me"}));
+      EXPECT_TRUE(end_hold(elsewhere(place), token_of(place), {.by = "me"}));
       ASSERT_TRUE(within_a_minute([&] { return place.starts() == i + 2; }));
     }
   });
@@ -96,7 +118,7 @@ TEST(Hold, EndsWithTheProgramsCodeIfNobodyComes) {
   EXPECT_EQ(last.next, Next::stop);
   EXPECT_EQ(last.exit_code, 7);
   EXPECT_THAT(last.reason, HasSubstr("code 7; the allocation was held, and nobody retried"));
-  const auto late = end_hold(place.dir(), token_of(place), {.by = "me"});
+  const auto late = end_hold(elsewhere(place), token_of(place), {.by = "me"});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().kind, ErrorKind::unsatisfiable);
   EXPECT_TRUE(end_of_hold(place.dir(), token_of(place))->over);

@@ -38,9 +38,10 @@ std::string text_of(const std::string& path) {
 TEST(RetryOrder, IsReadAsItWasGiven) {
   const Place place;
   EXPECT_FALSE(end_of_hold(place.run, 4));
-  const auto before = holds_ended(place.run);
+  EXPECT_FALSE(has_rung(place.run, 4));
   ASSERT_TRUE(end_hold(place.run, 4, order));
-  EXPECT_NE(holds_ended(place.run), before);
+  EXPECT_TRUE(has_rung(place.run, 4));
+  EXPECT_FALSE(has_rung(place.run, 5)) << "another start's";
   const auto read = end_of_hold(place.run, 4);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->by, order.by);
