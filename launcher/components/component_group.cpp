@@ -41,7 +41,6 @@ Result<Ok> ComponentGroup::start(const std::vector<Start>& starts) {
   }
   codes_.resize(processes_.size());
   told_at_.resize(processes_.size());
-  tell_at_.resize(processes_.size());
   interrupted_.resize(processes_.size());
   return Ok{};
 }
