@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <regex>
 
 #include <fmt/core.h>
 
@@ -127,11 +126,18 @@ Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
   }
 }
 
+/// "step-" and eight digits or more.
+bool names_a_step(const std::string& name) {
+  constexpr std::string_view before = "step-";
+  constexpr std::size_t fewest_digits = 8;
+  return name.starts_with(before) && name.size() >= before.size() + fewest_digits &&
+         name.find_first_not_of("0123456789", before.size()) == std::string::npos;
+}
+
 std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& failed) {
-  static const std::regex form("step-[0-9]{8,}");
   std::vector<fs::path> paths;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
-    if (std::regex_match(at->path().filename().string(), form)) paths.push_back(at->path());
+    if (names_a_step(at->path().filename().string())) paths.push_back(at->path());
   }
   const bool absent =
       failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;

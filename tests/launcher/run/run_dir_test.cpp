@@ -1,5 +1,6 @@
 #include "launcher/run/run_dir.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 
 #include "launcher/os/atomic_file.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -21,9 +21,8 @@ namespace fs = std::filesystem;
 
 TEST(RunDir, NamesAreSafeAndDoNotMeet) {
   const std::string path = new_run_path("a b/../$(x)é");
-  EXPECT_TRUE(std::regex_match(
-      path, std::regex(".*/runs/a_b_\\.\\.___x___+-[0-9]{8}-[0-9]{6}-[a-z0-9]{4}")))
-      << path;
+  EXPECT_THAT(path,
+              testing::MatchesRegex(".*/runs/a_b_\\.\\.___x___+-[0-9]{8}-[0-9]{6}-[a-z0-9]{4}"));
   EXPECT_NE(new_run_path("x"), new_run_path("x"));
   EXPECT_NE(fs::path(new_run_path(".hidden")).filename().string()[0], '.');
 }

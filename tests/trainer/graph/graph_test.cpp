@@ -246,8 +246,8 @@ TEST(Graph, SharesOnlyParametersOfTheSameShapes) {
 TEST(Models, AreListedByTheBuild) {
   const auto listed = names_of(models());
   EXPECT_EQ(listed.size(), models().size()) << "two of one name";
-  EXPECT_EQ(listed, named_in("trainer/models",
-                             R"re(ModelEntry \w+_model\s*\{\s*(?:\.name = )?"([^"]+)")re"));
+  EXPECT_EQ(listed,
+            named_in("trainer/models", R"re(ModelEntry \w+_model\s*\{\s*(\.name = )?"([^"]+)")re"));
 }
 
 TEST(Models, AllBuildForLargeImagesAndMostForFashionMnist) {
