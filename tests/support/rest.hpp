@@ -41,10 +41,9 @@ inline std::optional<std::map<std::string, std::string>> sleeps_of(
 /// Waits until all that `list` returns sleep, and did so in two looks. False: not within 60 s.
 template <typename List>
 bool come_to_rest(const List& list) {
-  using namespace std::chrono_literals;
-  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (auto seen = sleeps_of(list()); std::chrono::steady_clock::now() < deadline;) {
-    std::this_thread::sleep_for(2ms);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
     auto now = sleeps_of(list());
     if (now && now == seen) return true;
     seen = std::move(now);

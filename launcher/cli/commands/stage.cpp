@@ -46,11 +46,25 @@ Result<std::string> job_id(System& system) {
                "use salloc or a batch script"};
 }
 
-/// Keeps the copies until standard input is closed or Slurm ends the step, then removes them.
-Result<int> keep(const std::string& folder) {
+/// Whoever was copying when Slurm ended the job may do so for a moment.
+Result<Ok> remove_in_the_end(const std::string& folder) {
+  constexpr int tries = 50;
+  constexpr int pause_ms = 100;
+  auto removed = remove_stage(folder);
+  for (int i = 1; i < tries && !removed; ++i) {
+    poll(nullptr, 0, pause_ms);
+    removed = remove_stage(folder);
+  }
+  return removed;
+}
+
+/// Says that it is there. Keeps the copies until standard input is closed or Slurm ends the step,
+/// then removes them.
+Result<int> keep(const std::string& folder, System& system) {
   const StopSignals signals;
   // Meant for the ranks, but sent to every step of the job.
   for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
+  system.print("kept: " + folder + "\n");
   pollfd input{STDIN_FILENO, POLLIN, 0};
   std::array<char, 256> text{};
   while (signals.count() == 0) {
@@ -58,7 +72,7 @@ Result<int> keep(const std::string& folder) {
     const int ready = poll(&input, 1, look_ms);
     if (ready > 0 && read(STDIN_FILENO, text.data(), text.size()) <= 0) break;
   }
-  auto removed = remove_stage(folder);
+  auto removed = remove_in_the_end(folder);
   if (!removed) return std::move(removed).error();
   return exit_code::success;
 }
@@ -102,7 +116,7 @@ Result<int> stage(const StageOptions& options, System& system) {
     system.print(stage_folder(node_disk(system), own_stage_id(*id)) + "\n");
     return exit_code::success;
   }
-  if (!options.keep.empty()) return keep(options.keep);
+  if (!options.keep.empty()) return keep(options.keep, system);
   if (!options.shim.empty()) {
     auto copied = copy_container_shim(options.shim);
     if (!copied) return std::move(copied).error();
@@ -121,7 +135,7 @@ CommandBody declare_stage(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
-  app.add_option("--keep", options->keep, "on every node: remove FOLDER when standard input ends")
+  app.add_option("--keep", options->keep, "on every node: say so, and remove FOLDER when standard input ends")
       ->type_name("FOLDER");
   app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
       ->type_name("FOLDER");

@@ -62,7 +62,9 @@ class ChildProgram {
   }
   void end() {
     if (pid_ <= 0) return;
+    const auto below = descendants_of(pid_);
     kill(pid_, SIGKILL);
+    for (const Descendant& each : below) kill(each.pid, SIGKILL);
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }

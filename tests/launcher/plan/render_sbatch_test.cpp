@@ -271,7 +271,7 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
   job.environment.setup = "exec 9> lock\nsleep 3 &\n";
   const auto made = plan(job, small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made) << made.error().what;
-  write("bin/srun", "#!/bin/bash\ncat > /dev/null\ntouch \"$out/gone\"\n");
+  write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\ntouch \"$out/gone\"\n");
   write("bin/dllaunch",
         "#!/bin/bash\n"
         "if [ \"$1\" = stage ]; then [ \"$2\" != --folder ] || echo /tmp/staged; exit; fi\n"
@@ -292,12 +292,27 @@ TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
   job.stage = {"/data/images"};
   const auto made = plan(job, small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
-  write("bin/srun", "#!/bin/bash\ncat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
+  write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
   write("bin/dllaunch", "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged\n");
   const auto output = run_with_programs(render_sbatch(*made));
   EXPECT_EQ(output.exit_code, 3);
   EXPECT_EQ(output.err, "");
   EXPECT_TRUE(fs::exists(root_ / "gone"));
+}
+
+/// A job that is cancelled at its start would leave what no keeper removes.
+TEST_F(RenderSbatch, NothingIsStagedWhereNoKeeperIs) {
+  auto job = run_job();
+  job.stage = {"/data/images"};
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  write("bin/srun", "#!/bin/bash\necho kept\n");
+  write("bin/dllaunch",
+        "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged || touch \"$out/copied\"\n");
+  const auto output = run_with_programs(render_sbatch(*made));
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_EQ(output.err, "stage: no keeper on 1 of 2 nodes: nothing is copied\n");
+  EXPECT_FALSE(fs::exists(root_ / "copied"));
 }
 
 TEST_F(RenderSbatch, AFailingSetupLineEndsTheJob) {
