@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
@@ -65,6 +66,7 @@ Result<int> keep(const std::string& folder, System& system) {
   // Meant for the ranks, but sent to every step of the job.
   for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
   system.print("kept: " + folder + "\n");
+  std::fflush(stdout);
   pollfd input{STDIN_FILENO, POLLIN, 0};
   std::array<char, 256> text{};
   while (signals.count() == 0) {
@@ -135,7 +137,8 @@ CommandBody declare_stage(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
-  app.add_option("--keep", options->keep, "on every node: say so, and remove FOLDER when standard input ends")
+  app.add_option("--keep", options->keep,
+                 "on every node: say so, and remove FOLDER when standard input ends")
       ->type_name("FOLDER");
   app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
       ->type_name("FOLDER");

@@ -1,18 +1,18 @@
 // The script as text (golden files, shellcheck), and run by bash with a recording srun.
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <sstream>
 
 #include "launcher/os/posix_system.hpp"
 #include "launcher/plan/plan.hpp"
+#include "support/file_text.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
 
 namespace dllaunch {
@@ -40,13 +40,6 @@ Job full_job() {
 
 class RenderSbatch : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "render_sbatch_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   fs::path write(const std::string& name, const std::string& text) {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name, std::ios::binary) << text;
@@ -54,10 +47,8 @@ class RenderSbatch : public testing::Test {
   }
 
   static std::string read(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+    const auto text = read_file_text(path);
+    return text ? *text : "";
   }
 
   /// What NUL-separated text holds.
@@ -124,8 +115,18 @@ class RenderSbatch : public testing::Test {
             .work_dir = root_ / "work"};
   }
 
+  std::string staged_script(const std::string& setup = "") {
+    auto job = run_job();
+    job.stage = {"/data/images"};
+    job.environment.setup = setup;
+    const auto made = plan(job, small_cluster(), paths_in_root(), false);
+    EXPECT_TRUE(made);
+    return made ? render_sbatch(*made) : "";
+  }
+
   PosixSystem system_{Console{}};
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 std::vector<std::pair<std::string, LaunchPlan>> samples() {
@@ -266,11 +267,6 @@ TEST_F(RenderSbatch, TheSupervisorTakesTheScriptsPlace) {
 /// bash closes a coprocess's descriptors at exec, and a background process of setup's would hold
 /// what it may: the copies are there as long as the supervisor, and no longer.
 TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
-  auto job = run_job();
-  job.stage = {"/data/images"};
-  job.environment.setup = "exec 9> lock\nsleep 3 &\n";
-  const auto made = plan(job, small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made) << made.error().what;
   write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\ntouch \"$out/gone\"\n");
   write("bin/dllaunch",
         "#!/bin/bash\n"
@@ -280,21 +276,17 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
         "[ ! -e \"$out/gone\" ] && echo kept\n"
         "kill -0 \"${2#*:}\" && echo alive\n"
         "eval \"exec ${2%:*}>&-\"\n"
-        "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; [ ! -e \"$out/gone\" ] || break; done\n"
+        "for i in $(seq 50); do sleep 0.1; [ ! -e \"$out/gone\" ] || break; done\n"
         "[ -e \"$out/gone\" ] && echo gone\n");
-  const auto output = run_with_programs(render_sbatch(*made));
+  const auto output = run_with_programs(staged_script("exec 9> lock\nsleep 6 &\n"));
   EXPECT_EQ(output.out, "kept\nalive\ngone\n") << output.err;
 }
 
 /// srun would report a keeper that Slurm ends as a killed task, which reads like a killed rank.
 TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
-  auto job = run_job();
-  job.stage = {"/data/images"};
-  const auto made = plan(job, small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
   write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
   write("bin/dllaunch", "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged\n");
-  const auto output = run_with_programs(render_sbatch(*made));
+  const auto output = run_with_programs(staged_script());
   EXPECT_EQ(output.exit_code, 3);
   EXPECT_EQ(output.err, "");
   EXPECT_TRUE(fs::exists(root_ / "gone"));
@@ -302,16 +294,12 @@ TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
 
 /// A job that is cancelled at its start would leave what no keeper removes.
 TEST_F(RenderSbatch, NothingIsStagedWhereNoKeeperIs) {
-  auto job = run_job();
-  job.stage = {"/data/images"};
-  const auto made = plan(job, small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
-  write("bin/srun", "#!/bin/bash\necho kept\n");
+  write("bin/srun", "#!/bin/bash\n");
   write("bin/dllaunch",
         "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged || touch \"$out/copied\"\n");
-  const auto output = run_with_programs(render_sbatch(*made));
+  const auto output = run_with_programs(staged_script());
   EXPECT_EQ(output.exit_code, 3);
-  EXPECT_EQ(output.err, "stage: no keeper on 1 of 2 nodes: nothing is copied\n");
+  EXPECT_EQ(output.err, "stage: no keeper on 1 of 1 nodes: nothing is copied\n");
   EXPECT_FALSE(fs::exists(root_ / "copied"));
 }
 
