@@ -137,8 +137,7 @@ CommandBody declare_stage(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job; create nothing");
-  app.add_option("--keep", options->keep,
-                 "on every node: say so, and remove FOLDER when standard input ends")
+  app.add_option("--keep", options->keep, "on every node: remove FOLDER when standard input ends")
       ->type_name("FOLDER");
   app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
       ->type_name("FOLDER");
