@@ -245,9 +245,13 @@ struct CompactedPlace : Place {
   std::string draft = folder / ".nodes.jsonl.tmp";
   std::string next = folder / ".nodes.jsonl.next";
 
-  CompactedPlace() { EXPECT_TRUE(append_to_node_book(book, {failure_of("n1")}, now)); }
+  CompactedPlace() { begin(); }
+  /// With what is one line when it is compacted.
+  void begin() const {
+    EXPECT_TRUE(append_to_node_book(book, std::vector(20, failure_of("n1")), now));
+  }
   void compact() const {
-    EXPECT_TRUE(append_to_node_book(book, {failure_of("n2")}, now, /*compact_at=*/0));
+    EXPECT_TRUE(append_to_node_book(book, {failure_of("n2")}, now, /*compact_at=*/1000));
   }
   /// Of what was written, nothing but the book.
   void expect_the_book_alone() const {
@@ -271,7 +275,7 @@ TEST(NodeBook, IsNoneThatAKilledCompactionLeftHalfWritten) {
   const CompactedPlace place;
   fs::rename(place.book.path, place.draft);
   EXPECT_THAT(all_in(place.book), IsEmpty());
-  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  place.begin();
   std::ofstream(place.next) << line_of(failure_of("n3"));
   place.compact();
   place.expect_the_book_alone();
