@@ -293,6 +293,20 @@ TEST(NodeBook, IsTheNextOneWhereARenameTakesTheNameAndFails) {
   place.expect_the_book_alone();
 }
 
+TEST(NodeBook, IsKeptWhereItsNameIsGivenToAnother) {
+  const CompactedPlace place;
+  const Renaming nfs([](const char* from, const char* to) {
+    if (!names_the_book(to)) return rename_at_once(from, to);
+    std::ofstream(std::string(to) + ".new") << line_of(failure_of("n3"));
+    rename_at_once((std::string(to) + ".new").c_str(), to);
+    errno = EIO;
+    return -1;
+  });
+  place.compact();
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n3")));
+  EXPECT_THAT(all_in({place.next}), UnorderedElementsAre(failure_of("n1"), failure_of("n2")));
+}
+
 TEST(NodeBook, IsTheOldOneWhereARenameFails) {
   const CompactedPlace place;
   const Renaming full([](const char* from, const char* to) {
