@@ -36,8 +36,9 @@ bool keeps_locks_to_itself(int file) {
 
 bool keeps_locks_to_itself(std::string_view mountinfo, unsigned major, unsigned minor) {
   const auto device = " " + std::to_string(major) + ":" + std::to_string(minor) + " ";
-  constexpr std::array<std::string_view, 3> options = {",local_lock=all", ",local_lock=posix",
-                                                       ",localflock"};
+  // BeeGFS does not tell in its options; its tuneUseGlobalFileLocks is off by default.
+  constexpr std::array<std::string_view, 5> options = {",local_lock=all", ",local_lock=posix",
+                                                       ",localflock", ",nobrl", " - beegfs "};
   while (!mountinfo.empty()) {
     const auto line = mountinfo.substr(0, mountinfo.find('\n'));
     mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));

@@ -11,7 +11,7 @@ namespace dllaunch {
 bool lies_on_network(const std::string& path);
 
 /// True if other machines do not see locks of that open file: NFS mounted with `nolock`, Lustre
-/// with `localflock`.
+/// with `localflock`, CIFS with `nobrl`, and BeeGFS, as far as its options tell.
 bool keeps_locks_to_itself(int file);
 
 /// The same of a device, by the text of /proc/self/mountinfo.

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds patience_for_lock(2000);
+constexpr milliseconds patience(2000);
 constexpr off_t most_bytes = off_t{64} << 20;  // a book that cannot be compacted grows no further
 
 constexpr const char* elsewhere =
@@ -72,16 +72,23 @@ bool give_access_of(int old, int fd) {
   return same && fchmod(fd, before.st_mode & 0777) == 0;
 }
 
-/// Where a compaction writes.
+std::string beside(const fs::path& path, const char* ending) {
+  return (path.parent_path() / ("." + path.filename().string() + ending)).string();
+}
+
+/// The name of a compacted book, which is whole, until it has the book's.
 std::string next_of(const fs::path& path) {
-  return (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
+  return beside(path, ".next");
 }
 
 /// NFS answers from memory, for up to a minute, which file has a name, unless the folder was
 /// listed.
 void look_anew(const fs::path& folder) {
+  if (!lies_on_network(folder.string())) return;
+  constexpr int most_names = 4096;  // someone's folder of a million files would take minutes
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();)
+  fs::directory_iterator entry(folder, error);
+  for (int i = 0; i < most_names && !error && entry != fs::directory_iterator(); ++i)
     entry.increment(error);
 }
 
@@ -94,7 +101,7 @@ BookFile open_book(const NodeBook& book) {
   if (!file.is_open() && errno == ENOENT) {
     look_anew(path.parent_path());
     // NFS takes the name from a book that somebody has open, and only then gives it to the next
-    // one, which is whole by then.
+    // one.
     const bool known = link(next_of(path).c_str(), path.c_str()) == 0 || errno == EEXIST;
     if (known) file = BookFile(open(path.c_str(), flags));
     if (!known) errno = ENOENT;
@@ -118,7 +125,7 @@ bool lock_book(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  const auto give_up_at = std::chrono::steady_clock::now() + patience_for_lock;
+  const auto give_up_at = std::chrono::steady_clock::now() + patience;
   while (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
     const bool held = errno == EAGAIN || errno == EACCES || errno == EINTR;
     if (!held || std::chrono::steady_clock::now() >= give_up_at) return false;
@@ -180,7 +187,27 @@ bool was_left_behind(int fd) {
   return text_from(fd, size_of(fd) - static_cast<off_t>(left_behind.size())) == left_behind;
 }
 
-/// Of a file that is locked. A failure leaves the old one, which is as good.
+/// A book with those lines, under the next one's name, locked until what came late is moved; or
+/// none.
+BookFile make_next(const fs::path& path, int old, const std::string& lines) {
+  const auto draft = beside(path, ".tmp");
+  const auto next = next_of(path);
+  for (const auto& left : {draft, next}) unlink(left.c_str());  // by a compaction that was killed
+  BookFile file(
+      open(draft.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return {};
+  const bool whole =
+      give_access_of(old, file.fd()) && write_lines(file.fd(), lines) && lock_book(file.fd());
+  // A server may have taken the old file's lock away: names are then another compaction's.
+  if (!has_its_name(file.fd(), draft)) return {};
+  if (whole && rename(draft.c_str(), next.c_str()) == 0)
+    return has_its_name(file.fd(), next) ? std::move(file) : BookFile();
+  unlink(draft.c_str());
+  return {};
+}
+
+/// Of a file that is locked. A failure leaves the old one, which is as good, or the next one for a
+/// writer to find.
 void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   const fs::path path(book.path);
   const auto text = text_from(fd, 0);
@@ -188,20 +215,22 @@ void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   auto lines = newest_within(read.newer, most / 2);
   for (const auto& one : compact_sightings(read.all, now, most - lines.size()))
     lines += line_of(one);
-  const auto temporary = next_of(path);
-  unlink(temporary.c_str());  // of a compaction that was killed
-  BookFile next(
-      open(temporary.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!next.is_open()) return;
-  // Locked until what came late is moved.
-  if (!give_access_of(fd, next.fd()) || !write_lines(next.fd(), lines) || !lock_book(next.fd()) ||
-      rename(temporary.c_str(), path.c_str()) != 0) {
-    unlink(temporary.c_str());
-    return;
+  const auto file = make_next(path, fd, lines);
+  if (!file.is_open()) return;
+  const auto next = next_of(path);
+  if (rename(next.c_str(), path.c_str()) != 0) {
+    if (has_its_name(fd, path)) {
+      unlink(next.c_str());
+      return;
+    }
+    // NFS had taken the name from the old file.
+    [[maybe_unused]] const int linked = link(next.c_str(), path.c_str());
   }
   // Of writers without a lock.
   const auto late = text_from(fd, static_cast<off_t>(text.size()));
-  if (!late.empty()) write_lines(next.fd(), late);
+  if (!late.empty()) write_lines(file.fd(), late);
+  if (!has_its_name(file.fd(), path)) return;
+  unlink(next.c_str());  // rename() does nothing where a writer has linked it to the book's name
   write_lines(fd, std::string(left_behind));
   [[maybe_unused]] const auto durable = sync_folder(path.parent_path());
 }
@@ -226,21 +255,26 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
   if (lines.empty()) return Ok{};
   // While others compact, a file often loses its name before its lock is free.
   constexpr int tries = 10;
-  const auto give_up_at = std::chrono::steady_clock::now() + patience_for_lock;
-  for (int i = 0; i < tries || std::chrono::steady_clock::now() < give_up_at; ++i) {
+  using Clock = std::chrono::steady_clock;
+  const auto begun = Clock::now();
+  Clock::duration spent{};
+  for (int i = 0; i < tries || spent < patience; ++i) {
+    if (i > 0) std::this_thread::sleep_for(milliseconds(20));
+    spent = Clock::now() - begun;
     const auto file = open_book(book);
     if (!file.is_open()) return refused(book.path);
     const bool locked = lock_book(file.fd());
-    // Compacted meanwhile. A book that someone brought back is one after all.
-    if (!has_its_name(file.fd(), book.path)) continue;
-    if (was_left_behind(file.fd()) && std::chrono::steady_clock::now() < give_up_at) continue;
+    if (!has_its_name(file.fd(), book.path)) continue;  // compacted meanwhile
+    // A book that someone brought back is one after all.
+    const bool old = was_left_behind(file.fd());
+    if (old && spent < patience / 2) continue;
     const auto before = size_of(file.fd());
     if (before >= most_bytes) {
       errno = EFBIG;
       return refused(book.path);
     }
     if (!write_lines(file.fd(), lines)) return refused(book.path);
-    if (!locked) {
+    if (!locked || old) {
       const auto there = text_from(open_anew(book.path).fd(), std::max<off_t>(0, before - 1));
       const bool found = there.find(lines) != std::string::npos;
       if (found && has_its_name(file.fd(), book.path)) return Ok{};
@@ -273,7 +307,10 @@ Error of_book(const NodeBook& book, Error error) {
 }
 
 Result<ReadSightings> read_node_book(const NodeBook& book) {
-  const BookFile file(open_regular_file(book.path));
+  BookFile file(open_regular_file(book.path));
+  // A book without a name is under the next one's, unless it has just got its own.
+  for (const auto& name : {book.path, next_of(book.path), book.path})
+    if (!file.is_open() && errno == ENOENT) file = open_anew(name);
   if (!file.is_open() && errno == ENOENT) return ReadSightings{};
   if (!file.is_open()) return refused(book.path);
   return sightings_in(text_from(file.fd(), std::max<off_t>(0, size_of(file.fd()) - most_bytes)));

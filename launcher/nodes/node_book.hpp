@@ -8,9 +8,11 @@
 // it, a writer looks afterwards whether its lines are there, and writes them again if not; readers
 // count a line once.
 //
-// A book that has grown is compacted, under the lock, into a new file that takes its name. A writer
-// that gets the lock of the old file sees that the name is another's, and opens that. What a
-// writer without a lock appended meanwhile is moved over.
+// A book that has grown is compacted, under the lock, into a file that takes its name: .NAME.tmp
+// while it is written, .NAME.next when it is whole, then the book. A writer that gets the lock of
+// the old file sees that the name is another's, and opens that. What a writer without a lock
+// appended meanwhile is moved over. NFS may take the name away before the new file has it: where
+// there is no book, writers and readers look for .NAME.next.
 #pragma once
 
 #include <chrono>

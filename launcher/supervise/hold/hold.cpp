@@ -18,10 +18,8 @@ HoldEnd hold_for_retry(const RunDir& run, const RunOwnership& ownership, Clock::
                        const std::function<std::optional<int>(milliseconds)>& wait) {
   const auto token = ownership.fencing_token();
   HoldEnd end;
-  bool heard = false;
   for (auto now = Clock::now(); now < until && !end.signal; now = Clock::now()) {
-    if (!heard && (heard = has_rung(run, token)) && (end.order = end_of_hold(run, token)))
-      return end;
+    if (has_rung(run, token) && (end.order = end_of_hold(run, token))) return end;
     if (!(end.lost = ownership_lost(ownership)).empty()) return end;
     end.signal = wait(
         std::clamp(std::chrono::duration_cast<milliseconds>(until - now), milliseconds(1), look));

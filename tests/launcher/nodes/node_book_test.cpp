@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -24,6 +26,21 @@
 #include "tests/support/other_view.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
+
+namespace {
+
+/// What a file system does on the book's disk instead of rename().
+int (*renames)(const char* from, const char* to) = nullptr;
+
+int rename_at_once(const char* from, const char* to) {
+  return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+}  // namespace
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  return (renames != nullptr ? renames : rename_at_once)(from, to);
+}
 
 namespace dllaunch {
 namespace {
@@ -212,15 +229,121 @@ TEST(NodeBook, IsNamedWhereNothingAnswers) {
   EXPECT_THAT(done.error().hint, HasSubstr("DLLAUNCH_NODE_BOOK"));
 }
 
+struct Renaming {
+  explicit Renaming(int (*as)(const char*, const char*)) { renames = as; }
+  ~Renaming() { renames = nullptr; }
+  Renaming(const Renaming&) = delete;
+  Renaming& operator=(const Renaming&) = delete;
+};
+
+bool names_the_book(const char* path) {
+  return fs::path(path).filename() == "nodes.jsonl";
+}
+
+struct CompactedPlace : Place {
+  fs::path folder = fs::path(book.path).parent_path();
+  std::string draft = folder / ".nodes.jsonl.tmp";
+  std::string next = folder / ".nodes.jsonl.next";
+
+  CompactedPlace() { begin(); }
+  /// With what is one line when it is compacted.
+  void begin() const {
+    EXPECT_TRUE(append_to_node_book(book, std::vector(20, failure_of("n1")), now));
+  }
+  void compact() const {
+    EXPECT_TRUE(append_to_node_book(book, {failure_of("n2")}, now, /*compact_at=*/1000));
+  }
+  /// Of what was written, nothing but the book.
+  void expect_the_book_alone() const {
+    EXPECT_THAT(all_in(book), UnorderedElementsAre(failure_of("n1"), failure_of("n2")));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1) << "no other file";
+  }
+};
+
 /// As NFS renames, where another process has the book open.
 TEST(NodeBook, ThatLosesItsNameBeforeTheNextOneHasItIsNotBegunAnew) {
-  const Place place;
-  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
-  const auto folder = fs::path(place.book.path).parent_path();
-  fs::rename(place.book.path, folder / ".nodes.jsonl.tmp");
+  const CompactedPlace place;
+  fs::rename(place.book.path, place.next);
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"))) << "nor is it empty";
   ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n2")}, now));
-  fs::rename(folder / ".nodes.jsonl.tmp", place.book.path);
   EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
+  place.compact();
+  place.expect_the_book_alone();
+}
+
+TEST(NodeBook, IsNoneThatAKilledCompactionLeftHalfWritten) {
+  const CompactedPlace place;
+  fs::rename(place.book.path, place.draft);
+  EXPECT_THAT(all_in(place.book), IsEmpty());
+  place.begin();
+  std::ofstream(place.next) << line_of(failure_of("n3"));
+  place.compact();
+  place.expect_the_book_alone();
+}
+
+TEST(NodeBook, IsTheNextOneWhereARenameTakesTheNameAndFails) {
+  const CompactedPlace place;
+  const Renaming nfs([](const char* from, const char* to) {
+    if (!names_the_book(to)) return rename_at_once(from, to);
+    unlink(to);
+    errno = EIO;
+    return -1;
+  });
+  place.compact();
+  place.expect_the_book_alone();
+}
+
+TEST(NodeBook, IsKeptWhereItsNameIsGivenToAnother) {
+  const CompactedPlace place;
+  const Renaming nfs([](const char* from, const char* to) {
+    if (!names_the_book(to)) return rename_at_once(from, to);
+    std::ofstream(std::string(to) + ".new") << line_of(failure_of("n3"));
+    rename_at_once((std::string(to) + ".new").c_str(), to);
+    errno = EIO;
+    return -1;
+  });
+  place.compact();
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n3")));
+  EXPECT_THAT(all_in({place.next}), UnorderedElementsAre(failure_of("n1"), failure_of("n2")));
+}
+
+TEST(NodeBook, IsTheOldOneWhereARenameFails) {
+  const CompactedPlace place;
+  const Renaming full([](const char* from, const char* to) {
+    if (!names_the_book(to)) return rename_at_once(from, to);
+    errno = EDQUOT;
+    return -1;
+  });
+  place.compact();
+  place.expect_the_book_alone();
+  EXPECT_THAT(text_of(place.book.path), testing::Not(HasSubstr("left behind")));
+}
+
+/// The rename then finds two names of one file, and does nothing.
+TEST(NodeBook, HasOneNameWhereAWriterLinksItDuringTheRename) {
+  const CompactedPlace place;
+  const Renaming nfs([](const char* from, const char* to) {
+    if (names_the_book(to)) {
+      unlink(to);
+      EXPECT_EQ(link(from, to), 0);
+    }
+    return rename_at_once(from, to);
+  });
+  place.compact();
+  place.expect_the_book_alone();
+}
+
+/// As after a server took the lock of a client that it took for dead.
+TEST(NodeBook, IsNotWhatAnotherCompactionWrites) {
+  const CompactedPlace place;
+  const Renaming late([](const char* from, const char* to) {
+    unlink(from);
+    std::ofstream(std::string(from)) << line_of(failure_of("n3"));
+    return rename_at_once(from, to);
+  });
+  place.compact();
+  EXPECT_THAT(all_in(place.book), ElementsAre(failure_of("n1"), failure_of("n2")));
+  EXPECT_EQ(text_of(place.next), line_of(failure_of("n3"))) << "it is the other's";
 }
 
 TEST(NodeBook, IsCompactedWhenItHasGrown) {
