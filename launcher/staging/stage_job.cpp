@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "launcher/base/split.hpp"
 #include "launcher/plan/stage.hpp"
@@ -121,13 +122,16 @@ std::vector<std::string> on_every_node(const StageJob& job, std::vector<std::str
   return argv_of({.count = static_cast<std::size_t>(job.nodes), .light = true}, command);
 }
 
-/// The private folder must exist before parcels are sent.
+/// The private folders must exist before parcels are sent.
 Result<Ok> make_folders(System& system, StageJob& job) {
-  job.request.made = true;
+  const bool made = std::exchange(job.request.made, true);
   const auto& folder = job.request.folder;
-  if (job.nodes > 1)
-    return call(system, on_every_node(job, {"--here", "--make", "--to", folder}), "stage");
-  if (auto made = make_stage_folder(system, folder); !made) return made;
+  if (job.nodes > 1) {
+    std::vector<std::string> command = {"--here", "--make", "--to", folder};
+    if (made) command.emplace_back("--made");
+    return call(system, on_every_node(job, std::move(command)), "stage");
+  }
+  if (auto now = made ? Ok{} : make_stage_folder(system, folder); !now) return now;
   return make_parcel_folder(system, folder);
 }
 
@@ -172,8 +176,8 @@ Result<Ok> pack_programs(System& system, const std::vector<std::string>& program
   const std::string folder = parcel + ".d";
   std::error_code error;
   fs::remove_all(folder, error);
-  fs::create_directories(folder + "/bin", error);
-  fs::create_directories(folder + "/lib", error);
+  // Not what is above: a keeper may have removed it.
+  for (const char* name : {"", "/bin", "/lib"}) fs::create_directory(folder + name, error);
   const auto follow = fs::copy_options::overwrite_existing;
   if (!programs.empty() && fs::exists(programs[0] + ".real")) {
     auto packed = copy_bundle(programs, folder);

@@ -13,9 +13,9 @@
 namespace dllaunch {
 
 struct StageRequest {
-  std::string folder = {};                // from stage_folder()
-  bool made = false;                      // created by make_stage_folder(), to receive parcels
-  std::vector<Parcel> parcels = {};       // in the folder; other files there are ignored
+  std::string folder = {};           // from stage_folder()
+  bool made = false;                 // created by make_stage_folder(): by a keeper, or for parcels
+  std::vector<Parcel> parcels = {};  // in the folder; other files there are ignored
   std::vector<std::string> sources = {};  // absolute paths
   std::string run_dir = {};  // its plan.json and train.json are copied too; empty: none
 };

@@ -60,11 +60,14 @@ Result<Ok> remove_in_the_end(const std::string& folder) {
 }
 
 /// Says that it is there. Keeps the copies until standard input is closed or Slurm ends the step,
-/// then removes them.
-Result<int> keep(const std::string& folder, System& system) {
+/// then removes them. With `make` the folder is its own: nobody makes one after it has ended.
+Result<int> keep(const std::string& folder, bool make, System& system) {
   const StopSignals signals;
   // Meant for the ranks, but sent to every step of the job.
   for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
+  if (make) {
+    if (auto made = make_stage_folder(system, folder); !made) return std::move(made).error();
+  }
   system.print("kept: " + folder + "\n");
   std::fflush(stdout);
   pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -100,7 +103,7 @@ Result<int> stage_all(StageOptions options, System& system) {
 Result<Ok> stage_here(const StageOptions& options, System& system) {
   auto request = options.job.request;
   if (options.make) {
-    auto made = make_stage_folder(system, request.folder);
+    auto made = request.made ? Ok{} : make_stage_folder(system, request.folder);
     return made ? make_parcel_folder(system, request.folder) : made;
   }
   for (const auto& word : options.parcels) {
@@ -118,7 +121,7 @@ Result<int> stage(const StageOptions& options, System& system) {
     system.print(stage_folder(node_disk(system), own_stage_id(*id)) + "\n");
     return exit_code::success;
   }
-  if (!options.keep.empty()) return keep(options.keep, system);
+  if (!options.keep.empty()) return keep(options.keep, options.make, system);
   if (!options.shim.empty()) {
     auto copied = copy_container_shim(options.shim);
     if (!copied) return std::move(copied).error();
@@ -154,7 +157,7 @@ CommandBody declare_stage(CommandOptions& app) {
       ->type_name("DIR");
   app.add_flag("--here", options->here, "on this node alone");
   app.add_flag("--make", options->make, "only make the folder, for parcels to be sent there")
-      ->group("");
+      ->group("");  // with --keep: and then keep it
   app.add_flag("--made", job.request.made, "the folder was made by --make")->group("");
   app.add_option("--parcel", options->parcels, "what was sent there, with its checksum")
       ->type_name("NAME=CHECKSUM")

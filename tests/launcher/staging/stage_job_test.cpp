@@ -86,6 +86,11 @@ TEST_F(StageOnAllNodes, ManyAreSentWhatWasReadOnce) {
                           "sbcast --force " + at("a.tar") + " " + parcels + "source-a",
                           on_nodes + "--here" + to + " --made --parcel " + packed + " --parcel " +
                               archive + " --run-dir /runs/r -- " + at("data") + " " + at("a.tar")));
+  // A keeper's folder has ended with the keeper.
+  job_.request.made = true;
+  system_.ran.clear();
+  ASSERT_TRUE(stage_on_all_nodes(system_, job_));
+  EXPECT_EQ(joined(system_.ran).front(), on_nodes + "--here --make" + to + " --made");
 }
 
 TEST_F(StageOnAllNodes, TheNodesWordsAreToldAFewOfThem) {
