@@ -61,7 +61,7 @@ struct TrapSet {
 TEST(ComponentGroup, EndsTheOthersWithOne) {
   const TrapSet trap;
   ComponentGroup group(two, 60s);
-  ASSERT_TRUE(group.start({shell("trap 'exit 5' INT; " + trap.said + "sleep 600 & wait"),
+  ASSERT_TRUE(group.start({shell("trap 'kill $!; exit 5' INT; " + trap.said + "sleep 600 & wait"),
                            shell(trap.awaited + "exit 0")}));
   wait_for_end(group);
   EXPECT_EQ(group.decided(), 1u);
