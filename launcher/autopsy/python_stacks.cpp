@@ -10,8 +10,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -27,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view memory_file = "/memfd:dllaunch-stacks";
 constexpr std::size_t most_bytes = std::size_t{4} << 20;
 constexpr std::size_t most_python_frames = 256;
-constexpr auto settled = std::chrono::milliseconds(20);  // nothing was added for so long
+constexpr auto settled = std::chrono::milliseconds(20);  // nothing was added, nor looked at
 
 std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
@@ -56,23 +58,32 @@ std::string read_from(int file, off_t from) {
   return text;
 }
 
+/// Whether a thread that may write does so: it has the signal blocked until it is through, however
+/// long that takes. Threads that have started since are the program's own affair.
+bool has_begun_to_block(const std::map<std::string, bool>& before,
+                        const std::map<std::string, bool>& now) {
+  return std::ranges::any_of(before, [&now](const auto& thread) {
+    const auto at = now.find(thread.first);
+    return !thread.second && at != now.end() && at->second;
+  });
+}
+
 Result<std::vector<Stack>> ask_faulthandler(int pid, const std::string& path,
                                             Clock::time_point deadline) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return Error{ErrorKind::unavailable, "its memory file cannot be opened", ""};
   const off_t from = size_of(file);
   off_t size = from;
-  // The thread that writes has the signal blocked until it is through, however long that takes.
-  const int deaf = threads_blocking(pid, autopsy_signal());
+  const auto before = threads_blocking(pid, autopsy_signal());
   if (kill(pid, autopsy_signal()) != 0) size = -1;
-  auto grown = Clock::now();
-  while (size >= 0 && Clock::now() < deadline &&
-         (size == from || Clock::now() - grown < settled ||
-          threads_blocking(pid, autopsy_signal()) > deaf)) {
+  auto looked = Clock::now();
+  while (size >= 0 && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (const off_t now = size_of(file); now != size) {
-      size = now;
-      grown = Clock::now();
+    if (const off_t now = size_of(file); std::exchange(size, now) != now) {
+      looked = Clock::now();
+    } else if (size > from && Clock::now() - looked >= settled) {
+      if (!has_begun_to_block(before, threads_blocking(pid, autopsy_signal()))) break;
+      looked = Clock::now();
     }
   }
   auto stacks = size > from ? parse_faulthandler(read_from(file, from)) : std::vector<Stack>();

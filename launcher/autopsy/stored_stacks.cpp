@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -102,19 +103,31 @@ Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& r
   return name;
 }
 
-std::optional<StoredStacks> newest_stacks(const std::string& run_dir) {
-  const auto names = names_in(folder_of(run_dir));
-  if (names.empty()) return std::nullopt;
-  const std::string path = folder_of(run_dir) + "/" + names.back();
+namespace {
+
+std::optional<StoredStacks> read_stacks(const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
   const auto json = read_file_text(path + ".json");
   const auto text = read_file_text(path + ".txt");
   if (!json || !text) return std::nullopt;
   const Json document = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return std::nullopt;
   auto stacks = read_what_fits<StoredStacks>(document);
-  stacks.name = names.back();
+  stacks.name = name;
   stacks.text = *text;
   return stacks;
+}
+
+}  // namespace
+
+std::optional<StoredStacks> newest_stacks(const std::string& run_dir,
+                                          const std::function<bool(const StoredStacks&)>& wanted) {
+  const std::string folder = folder_of(run_dir);
+  for (const auto& name : names_in(folder) | std::views::reverse) {
+    auto stacks = read_stacks(folder, name);
+    if (stacks && (!wanted || wanted(*stacks))) return stacks;
+  }
+  return std::nullopt;
 }
 
 bool is_standstill(const StackReport& report) {

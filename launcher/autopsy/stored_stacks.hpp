@@ -1,6 +1,7 @@
 // RUN/autopsy: the stacks that were kept, and what makes the ranks' Python answer.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,8 +44,9 @@ struct StoredStacks {
 Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& report,
                                 StacksKind kind, const std::string& why, double now_s);
 
-/// The newest; nullopt: none, or it cannot be read.
-std::optional<StoredStacks> newest_stacks(const std::string& run_dir);
+/// The newest that can be read and are `wanted`, all if that is empty; nullopt: none.
+std::optional<StoredStacks> newest_stacks(
+    const std::string& run_dir, const std::function<bool(const StoredStacks&)>& wanted = {});
 
 /// Whether the ranks do nothing: none is odd that computes, or all wait. Of a healthy run, a moment
 /// shows some rank in another place than the others; that one computes.

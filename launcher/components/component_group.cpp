@@ -1,21 +1,21 @@
 #include "launcher/components/component_group.hpp"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace dllaunch {
 namespace {
 
-/// What the process runs by now.
-std::string program_of(pid_t pid) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);
-  return error ? "unknown" : program.string();
+/// The file of what the process runs by now, whose path may change; nullopt: not known, as of one
+/// that is about to end.
+std::optional<std::pair<dev_t, ino_t>> program_of(pid_t pid) {
+  struct stat info {};
+  if (stat(fmt::format("/proc/{}/exe", pid).c_str(), &info) != 0) return std::nullopt;
+  return std::pair(info.st_dev, info.st_ino);
 }
 
 }  // namespace
@@ -65,9 +65,9 @@ void ComponentGroup::tell_to_end(Clock::time_point now) {
     if (codes_[i] || saves) continue;
     // bash forgets a signal that it has a trap for and that comes as it gives way to the
     // supervisor, which is told too, then.
-    auto program = program_of(processes_[i].pid());
-    if (interrupted_[i] == program) continue;
-    interrupted_[i] = std::move(program);
+    const auto program = program_of(processes_[i].pid());
+    if (interrupted_[i] && (!program || *program == *interrupted_[i])) continue;
+    interrupted_[i] = program.value_or(std::pair<dev_t, ino_t>());
     // Slurm's own is TERM, which its ranks get too. A script ends when the command that it waits
     // for does, so that gets it as well; ranks are in groups of their own.
     kill(-processes_[i].pid(), SIGINT);

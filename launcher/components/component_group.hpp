@@ -1,11 +1,13 @@
 // The components of a modular job as processes: started side by side, ended together.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/os/owned_process.hpp"
@@ -56,7 +58,8 @@ class ComponentGroup {
   std::vector<OwnedProcess> processes_ = {};
   std::vector<std::optional<int>> codes_ = {};
   std::vector<std::optional<Clock::time_point>> told_at_ = {};
-  std::vector<std::string> interrupted_ = {};  // the program that was told by INT; empty: none
+  /// The file of the program that was told by INT.
+  std::vector<std::optional<std::pair<dev_t, ino_t>>> interrupted_ = {};
   std::optional<std::size_t> decided_ = {};
   std::optional<Clock::time_point> kill_at_ = {};
 };

@@ -102,16 +102,17 @@ bool catches(pid_t pid, int signal) {
   return has_signal(read_proc(pid, "status"), "SigCgt:", signal);
 }
 
-int threads_blocking(pid_t pid, int signal) {
-  int count = 0;
+std::map<std::string, bool> threads_blocking(pid_t pid, int signal) {
+  std::map<std::string, bool> blocks;
   std::error_code ended;
   const auto threads = fmt::format("/proc/{}/task", pid);
   for (std::filesystem::directory_iterator at(threads, ended), end; !ended && at != end;
        at.increment(ended)) {
-    const auto status = fmt::format("task/{}/status", at->path().filename().string());
-    if (has_signal(read_proc(pid, status.c_str()), "SigBlk:", signal)) ++count;
+    const auto id = at->path().filename().string();
+    const auto status = fmt::format("task/{}/status", id);
+    blocks[id] = has_signal(read_proc(pid, status.c_str()), "SigBlk:", signal);
   }
-  return count;
+  return blocks;
 }
 
 void adopt_orphans() {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name);
 /// Whether the process has a handler for the signal.
 bool catches(pid_t pid, int signal);
 
-/// How many threads of the process block the signal; one that runs its handler does.
-int threads_blocking(pid_t pid, int signal);
+/// The ids of the process's threads, and whether each blocks the signal; one that runs its handler
+/// does.
+std::map<std::string, bool> threads_blocking(pid_t pid, int signal);
 
 /// Makes orphaned descendants children of this process instead of init, so that it can end them.
 void adopt_orphans();

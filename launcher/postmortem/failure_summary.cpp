@@ -41,8 +41,15 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
 
 void add_stacks(const RunDir& run, double since_s, Outcome& outcome) {
   const std::string longer = "if the ranks only need longer, raise runtime.stall_abort_seconds";
-  const auto stacks = newest_stacks(run.path);
-  if (!stacks || stacks->time_s < since_s - 1 || !is_of_hang(stacks->kind)) {
+  const auto of_attempt = [since_s](const auto& of_kind) {
+    return [=](const StoredStacks& one) { return one.time_s >= since_s - 1 && of_kind(one.kind); };
+  };
+  auto stacks = newest_stacks(run.path, of_attempt(is_of_hang));
+  // The ranks may have been too ill to be read again. Those of a silence stood still.
+  if (!stacks)
+    stacks = newest_stacks(run.path,
+                           of_attempt([](StacksKind kind) { return kind == StacksKind::silence; }));
+  if (!stacks) {
     if (outcome.advice.empty()) outcome.advice = longer;
     return;
   }

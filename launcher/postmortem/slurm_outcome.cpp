@@ -118,11 +118,13 @@ void add_stacks_of_stall(const RunDir& run, Outcome& outcome) {
     add_stacks(run, journal.attempt_began_s, outcome);
 }
 
-/// Adds what is known of a stall that is not over, of the newest attempt.
+/// Adds what is known of a stall that is not over, of the newest attempt: one that failed before
+/// its training began has not ended the stall of the attempt before it.
 void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& outcome) {
+  const double began_s = read_journal(run).attempt_began_s;
+  if (!totals.stall() || totals.stall()->time < began_s) return;
   add_stall(totals, outcome);
-  if (totals.stall() && totals.stall()->state == "gave up")
-    add_stacks(run, read_journal(run).attempt_began_s, outcome);
+  if (totals.stall()->state == "gave up") add_stacks(run, began_s, outcome);
 }
 
 /// What failed beside a completed job may be why it ended, so it is told.

@@ -145,7 +145,7 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ || stalled_ ? brief : milliseconds(1000);
+  const milliseconds limit = end_at_ || !end_.stall.empty() ? brief : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -247,8 +247,6 @@ void AttemptWatch::look_at_liveness(Time now) {
   if (end_.stall.empty()) return;
   system_.log(fmt::format("dllaunch: {}: ending the ranks\n", end_.stall));
   system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
-  autopsy_.begin(StacksKind::hang, end_.stall, Clock::now());
-  stalled_ = true;
 }
 
 /// The ranks of a training end a stall by themselves: their stacks are read shortly before.
@@ -275,8 +273,14 @@ void AttemptWatch::look_before_ranks_give_up(Time now) {
 /// Reads the ranks' stacks before stalled ranks are ended, before the time limit ends them, and
 /// when a command has written nothing for long, which alone is no reason to end it.
 void AttemptWatch::look_at_stacks(Time now) {
-  const bool reads = autopsy_.runs(now);
-  if (stalled_ && !reads && !end_at_) end_by(now);
+  bool reads = autopsy_.runs(now);
+  if (!end_.stall.empty() && !reads && !end_at_) {
+    // Only now: stacks may have been read for another reason, and one reading runs at a time.
+    if (!std::exchange(hang_look_, true))
+      autopsy_.begin(StacksKind::hang, end_.stall, Clock::now());
+    reads = autopsy_.runs(now);
+    if (!reads) end_by(now);
+  }
   if (end_at_ || reads) return;
   const auto left = allocation_end_.seconds_left();
   if (!last_look_ && left && *left <= last_look_s) {

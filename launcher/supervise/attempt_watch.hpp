@@ -92,7 +92,7 @@ class AttemptWatch {
 
   Liveness liveness_;
   AutopsyStep autopsy_;
-  bool stalled_ = false;     // the ranks are ended when their stacks have been read
+  bool hang_look_ = false;   // at the stacks, before ranks that hang are ended
   bool stall_look_ = false;  // at the stacks, for the stall that lasts
   bool last_look_ = false;   // at the stacks, before the time limit
   Time next_silence_look_ = {};

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "launcher/base/exit_code.hpp"
 #include "launcher/os/descendants.hpp"
@@ -58,43 +60,78 @@ void end_what_is_left() {
   }
 }
 
+/// What this process was sent.
+class Mail {
+ public:
+  explicit Mail(const SupervisorSignals& signals) : signals_(signals) {}
+
+  /// Hands what has come to `child`; 0: there is none, and what means no stop is kept for the next.
+  void take(pid_t child) {
+    for (const int signal : signals_.take()) {
+      const bool stop = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+      told_ = told_ || stop;
+      if (child != 0) kill(child, signal);
+      if (child == 0 && !stop) kept_.push_back(signal);
+    }
+  }
+  void hand_on_kept(pid_t child) {
+    for (const int signal : std::exchange(kept_, {})) kill(child, signal);
+  }
+  void wait() const {
+    pollfd source{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, look_ms);
+  }
+  /// Whether one meant to stop: who was told to end is not replaced.
+  bool told() const { return told_; }
+
+ private:
+  const SupervisorSignals& signals_;
+  bool told_ = false;
+  std::vector<int> kept_ = {};
+};
+
+/// Returns as fork(), or -1 if this process is told to end before that succeeds.
+pid_t start_patiently(const std::function<int()>& work, Mail& mail) {
+  for (int i = 0;; ++i) {
+    const pid_t child = start(work);
+    if (child >= 0 || i == fork_tries) return child;
+    mail.wait();
+    mail.take(0);
+    if (mail.told()) return -1;
+  }
+}
+
 /// Returns a wait status, as from waitpid().
-int end_of(pid_t child, const SupervisorSignals& signals, bool& told) {
+int end_of(pid_t child, Mail& mail) {
   while (true) {
     int status = 0;
     const pid_t got = waitpid(child, &status, WNOHANG);
     const bool none = got < 0 && errno == ECHILD;
-    // Also those that came with its end: who was told to end is not replaced.
-    for (const int signal : signals.take()) {
-      told = told || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-      if (got == 0) kill(child, signal);
-    }
+    mail.take(got == 0 ? child : 0);
     if (got == child) return status;
     if (none) return exit_code::job_failed << 8;
-    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&source, 1, look_ms);
+    mail.wait();
   }
 }
 
 }  // namespace
 
 int run_under_parent(const SupervisorSignals& signals, const std::function<int()>& work) {
-  bool told = false;
+  Mail mail(signals);
   adopt_orphans();
-  for (int incarnation = 0; incarnation < most_incarnations && !told; ++incarnation) {
-    pid_t child = start(work);
-    for (int i = 0; child < 0 && i < fork_tries; ++i) {
-      ::poll(nullptr, 0, look_ms);
-      child = start(work);
-    }
+  for (int incarnation = 0; incarnation < most_incarnations && !mail.told(); ++incarnation) {
+    const pid_t child = start_patiently(work, mail);
+    if (child < 0 && mail.told()) break;
     if (child < 0) {
       std::fprintf(stderr, "dllaunch: cannot start a second process: %s\n", std::strerror(errno));
       return exit_code::environment;
     }
-    const int status = end_of(child, signals, told);
+    mail.hand_on_kept(child);
+    const int status = end_of(child, mail);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     std::fprintf(stderr, "dllaunch: the supervisor was killed by signal %d\n", WTERMSIG(status));
     end_what_is_left();
+    mail.take(0);
   }
   return exit_code::job_failed;
 }

@@ -1,6 +1,7 @@
 #include "launcher/autopsy/python_stacks.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -209,6 +210,35 @@ TEST(PythonStacks, AreReadToTheirEndHoweverSlowlyTheyAreWritten) {
   const auto stacks = read_python_stacks(no_py_spy, child.pid(), soon);
   ASSERT_TRUE(stacks) << stacks.error().what;
   EXPECT_EQ(stacks->size(), 3u);
+}
+
+/// A thread that never takes the signal is not the one that writes.
+TEST(PythonStacks, AreNotWaitedForBecauseOfAThreadThatStartsMeanwhile) {
+  if (under_an_emulator()) GTEST_SKIP() << "the signal's number differs under qemu-user";
+  static int file = -1;
+  const ChildProgram child([](int ready) {
+    file = memfd_create("dllaunch-stacks", 0);
+    struct sigaction writes {};
+    writes.sa_handler = [](int) {
+      constexpr std::string_view stack = "Thread 0x1:\n  File \"a.py\", line 3 in f\n";
+      pthread_t other{};  // has the handler's mask
+      const auto sleeps = [](void*) -> void* {
+        while (true) pause();
+      };
+      if (pthread_create(&other, nullptr, sleeps, nullptr) != 0) _exit(1);
+      if (write(file, stack.data(), stack.size()) < 0) _exit(1);
+    };
+    sigaction(autopsy_signal(), &writes, nullptr);
+    if (write(ready, "r", 1) != 1) _exit(1);
+    while (true) pause();
+  });
+  ASSERT_TRUE(child.ready());
+  FakeSystem no_py_spy;
+  const auto deadline = Clock::now() + std::chrono::seconds(60);
+  const auto stacks = read_python_stacks(no_py_spy, child.pid(), deadline);
+  ASSERT_TRUE(stacks) << stacks.error().what;
+  EXPECT_EQ(stacks->size(), 1u);
+  EXPECT_LT(Clock::now(), deadline);
 }
 
 /// The signal would end it.

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "launcher/autopsy/python_stacks.hpp"
 #include "tests/launcher/autopsy/sample_stacks.hpp"
@@ -38,6 +40,24 @@ TEST(StoredStacks, AreTheNewest) {
   EXPECT_EQ(kept->why, "no progress for 30 s");
   EXPECT_EQ(kept->sentence, stack_sentence(hung_report()));
   EXPECT_TRUE(kept->text.ends_with(render_stacks(hung_report()))) << kept->text;
+}
+
+TEST(StoredStacks, OfAnEarlierReadingAreFoundToo) {
+  const TemporaryFolder run;
+  const std::pair<StacksKind, double> kept[] = {{StacksKind::stall, 1'795'766'400},
+                                                {StacksKind::hang, 1'795'766'410},
+                                                {StacksKind::time_limit, 1'795'766'420}};
+  for (const auto& [kind, time_s] : kept)
+    ASSERT_TRUE(keep_stacks(run.path(), hung_report(), kind, "x", time_s));
+  std::ofstream(run.path() + "/autopsy/20261127-080030.json") << "torn";
+  const auto name = [&run](const std::function<bool(const StoredStacks&)>& wanted) {
+    const auto stacks = newest_stacks(run.path(), wanted);
+    return stacks ? stacks->name : "none";
+  };
+  EXPECT_EQ(name({}), "20261127-080020");
+  EXPECT_EQ(name([](const auto& one) { return is_of_hang(one.kind); }), "20261127-080010");
+  EXPECT_EQ(name([](const auto& one) { return one.time_s < 1'795'766'405; }), "20261127-080000");
+  EXPECT_EQ(name([](const auto& one) { return one.kind == StacksKind::silence; }), "none");
 }
 
 TEST(StoredStacks, AreAtMostTwenty) {

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "launcher/base/shell_quote.hpp"
@@ -26,9 +27,9 @@ TEST(EndsTheJob, AFailureOrTheOneThatIsTheJob) {
   EXPECT_EQ(ends_the_job(two, Codes{7, 0}), 0u) << "a failure first";
 }
 
-ComponentGroup::Start shell(const std::string& line) {
-  return [line] {
-    return OwnedProcess::start({.program = "/bin/bash",
+ComponentGroup::Start shell(const std::string& line, const std::string& bash = "/bin/bash") {
+  return [line, bash] {
+    return OwnedProcess::start({.program = bash,
                                 .argv = {"bash", "-c", line},
                                 .environment = {},
                                 .output_path = "/dev/null"});
@@ -60,7 +61,7 @@ struct TrapSet {
 TEST(ComponentGroup, EndsTheOthersWithOne) {
   const TrapSet trap;
   ComponentGroup group(two, 60s);
-  ASSERT_TRUE(group.start({shell("trap 'exit 5' INT; " + trap.said + "sleep 600 & wait"),
+  ASSERT_TRUE(group.start({shell("trap 'kill $!; exit 5' INT; " + trap.said + "sleep 600 & wait"),
                            shell(trap.awaited + "exit 0")}));
   wait_for_end(group);
   EXPECT_EQ(group.decided(), 1u);
@@ -99,6 +100,30 @@ TEST(ComponentGroup, TellsWhatAScriptGaveWayTo) {
        shell(trap.awaited + "exit 3")}));
   wait_for_end(group);
   EXPECT_EQ(group.codes(), (Codes{128 + 2, 3}));
+}
+
+// As an update does by rename: its path reads "... (deleted)" then. A second INT means "at once".
+TEST(ComponentGroup, TellsOnceAProgramWhoseFileIsReplaced) {
+  const TrapSet trap;
+  const TrapSet told;
+  const TrapSet replaced;
+  const std::string bash = trap.folder.path() + "/bash";
+  std::filesystem::copy_file("/bin/bash", bash);
+  ComponentGroup group(two, 600s);
+  ASSERT_TRUE(group.start({shell("n=0; trap 'n=$((n + 1)); " + told.said + "' INT; " + trap.said +
+                                     replaced.awaited + "exit $((10 + n))",
+                                 bash),
+                           shell(trap.awaited + "exit 3")}));
+  for (int i = 0; i < 3000 && !std::filesystem::exists(told.folder.path() + "/set"); ++i) {
+    group.look(ComponentGroup::Clock::now());
+    std::this_thread::sleep_for(10ms);
+  }
+  std::filesystem::copy_file("/bin/bash", bash + ".new");
+  std::filesystem::rename(bash + ".new", bash);
+  group.look(ComponentGroup::Clock::now());
+  std::ofstream(replaced.folder.path() + "/set").flush();
+  wait_for_end(group);
+  EXPECT_EQ(group.codes(), (Codes{11, 3}));
 }
 
 TEST(ComponentGroup, LetsThoseSaveThatWereTold) {

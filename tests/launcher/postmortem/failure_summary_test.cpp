@@ -1,5 +1,6 @@
 #include "launcher/postmortem/failure_summary.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,6 +93,30 @@ TEST_F(FailureSummaryTest, OfRanksThatMadeNoProgressTheOneThatHeldUpTheOthers) {
   add_stacks(run_, 200, without);
   EXPECT_EQ(without.first_error, "");
   EXPECT_THAT(without.advice, testing::HasSubstr("runtime.stall_abort_seconds"));
+}
+
+TEST_F(FailureSummaryTest, StacksOfAHangAreToldWhateverWasReadBesides) {
+  std::filesystem::create_directories(run_.path + "/autopsy");
+  const auto keep = [this](int time, const std::string& kind) {
+    const auto path = fmt::format("{}/autopsy/{}", run_.path, time);
+    std::ofstream(path + ".json") << fmt::format(
+        R"({{"time": {}, "kind": "{}", "sentence": "{} at {}"}})", time, kind, kind, time);
+    std::ofstream(path + ".txt") << "tree";
+  };
+  const auto told = [this] {
+    Outcome outcome;
+    add_stacks(run_, 200, outcome);
+    return outcome.first_error;
+  };
+  keep(150, "hang");
+  keep(210, "time_limit");
+  EXPECT_EQ(told(), "") << "of an earlier attempt, and of ranks that may have been well";
+  keep(220, "silence");
+  keep(230, "silence");
+  EXPECT_EQ(told(), "silence at 230");
+  keep(225, "stall");
+  keep(240, "time_limit");
+  EXPECT_EQ(told(), "stall at 225");
 }
 
 TEST_F(FailureSummaryTest, ADeathStandsWhereNoLogHasAnError) {

@@ -114,6 +114,14 @@ TEST_F(SlurmOutcomeTest, OfATrainingThatGaveUpTheStacksAreTold) {
   EXPECT_NE(outcome.advice.find("autopsy/20261127-075900.txt has"), std::string::npos);
 }
 
+TEST_F(SlurmOutcomeTest, TheStallOfAnEarlierAttemptIsNotTold) {
+  end_attempt(run_, 100, Cause::failed, "rank 0 exited with code 1");
+  totals_.take(StallEvent{.time = 117, .state = "gave up", .line = "stall: rank 2; gave up"});
+  keep_stacks_at(run_, 115, "stall");
+  end_attempt(run_, 200, Cause::failed, "rank 0 exited with code 1");
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone");
+}
+
 TEST_F(SlurmOutcomeTest, OfAComponentThatStalledTheStacksAreTold) {
   plan_.components = {{.name = "loader"}, {.name = "trainer", .ends_job = true}};
   const RunDir own{.path = component_dir(folder_.path(), "loader")};
@@ -149,6 +157,9 @@ TEST_F(SlurmOutcomeTest, OfAComponentThatGaveUpTheStacksAreTold) {
   EXPECT_EQ(of("FAILED", 1).first_error, "rank 2 is in fetch");
   EXPECT_NE(of("FAILED", 1).advice.find("trainer/autopsy/20261127-075900.txt has"),
             std::string::npos);
+  end_attempt(trainer, 200, Cause::failed, "rank 0 exited with code 1");
+  EXPECT_EQ(of("FAILED", 1).first_error, "rank 0 on n1: RuntimeError: a peer is gone")
+      << "an earlier attempt's";
 }
 
 TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "support/file_text.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 #include "tests/support/fake_system.hpp"
 
@@ -121,6 +122,37 @@ TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
 }
 
 /// The owner of components may tell a supervisor twice to end.
+/// Its `env` reads stacks before the time limit until a hang is found, and notes what it reads for.
+class AutopsyBeforeTheLimit : public HangingAutopsy {
+ public:
+  AutopsyBeforeTheLimit(const Supervised& place, const std::string& program)
+      : HangingAutopsy(program), place_(place) {}
+  void log(std::string_view text) override {
+    if (text.find("ending the ranks") != std::string_view::npos) place_.file("found", "");
+  }
+
+ private:
+  const Supervised& place_;
+};
+
+TEST_F(Attempting, TheStacksOfAHangAreReadAfterThoseForAnotherReason) {
+  const std::string dir = place_.dir().path;
+  place_.file("env", "#!/bin/sh\nwhile [ \"$1\" != --keep ]; do shift; done; cd '" + dir +
+                         "'; echo $2 >> read_for\n" +
+                         "[ $2 != time_limit ] || until [ -e found ]; do sleep 0.02; done\n");
+  std::filesystem::permissions(dir + "/env", std::filesystem::perms::owner_all);
+  AutopsyBeforeTheLimit system(place_, dir + "/env");
+  const RecoverySettings recovery = {.plan = {.stall_abort_seconds = 2, .autopsy = true}};
+  const auto run = place_.run("exec sleep 300", recovery);
+  const SupervisorSignals signals(SIGUSR2);
+  AllocationEnd end(Clock::now() + seconds(15));
+  AttemptWatch watch(system, run, ownership_, signals, end);
+  const auto ended = watch.run();
+  ASSERT_TRUE(ended);
+  EXPECT_THAT(ended->stall, HasSubstr("no progress for"));
+  EXPECT_EQ(*read_file_text(dir + "/read_for"), "time_limit\nhang\n");
+}
+
 TEST_F(Attempting, RanksOfAComponentAreToldOnceThatAnotherHasEndedTheJob) {
   class CountingSystem : public PosixSystem {
    public:

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/emulator.hpp"
 #include "tests/support/rest.hpp"
@@ -34,6 +36,14 @@ class SupervisorParent : public testing::Test {
     pid_t number = 0;
     std::ifstream(folder_.path() + "/" + name) >> number;
     return number;
+  }
+
+  /// 'T': stopped, 'Z': has ended.
+  static char state_of(pid_t process) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("State:")) return line[line.find_first_not_of(" \t", 6)];
+    return '?';
   }
 
   const TemporaryFolder folder_;
@@ -120,6 +130,87 @@ TEST_F(SupervisorParent, WhoWasToldToEndIsNotReplaced) {
   };
   EXPECT_EQ(run_under_parent(signals_, work), 1);
   EXPECT_EQ(incarnations(), 1);
+}
+
+/// The first incarnation is killed and leaves a process behind, which sends the parent `signal`
+/// while that waits for its end.
+class SupervisorParentThatCleansUp : public SupervisorParent {
+ protected:
+  void SetUp() override {
+    if (under_an_emulator()) GTEST_SKIP() << "what is left is not found under qemu-user";
+  }
+  int is_killed(const std::string& signal) const {
+    const std::string script = "cd '" + folder_.path() +
+                               "'; : > runs; while kill -0 $0 2> /dev/null; do sleep " +
+                               "0.02; done; kill -" + signal + " $1 && : > sent";
+    const auto child = std::to_string(getpid());
+    const auto parent = std::to_string(getppid());
+    setenv("DLLAUNCH_GENERATION", "1", 1);
+    if (fork() == 0) {
+      execl("/bin/sh", "sh", "-c", script.c_str(), child.c_str(), parent.c_str(), nullptr);
+      _exit(1);
+    }
+    while (!std::filesystem::exists(folder_.path() + "/runs")) usleep(10'000);
+    kill(getpid(), SIGKILL);
+    return 0;
+  }
+  /// It is not, where the machine takes longer than the parent's patience.
+  bool sent() const { return std::filesystem::exists(folder_.path() + "/sent"); }
+};
+
+TEST_F(SupervisorParentThatCleansUp, WhoIsToldToEndMeanwhileIsNotReplaced) {
+  const auto work = [this] { return live() == 1 ? is_killed("TERM") : 0; };
+  const int code = run_under_parent(signals_, work);
+  if (!sent()) GTEST_SKIP() << "the machine is too slow";
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(incarnations(), 1);
+}
+
+TEST_F(SupervisorParentThatCleansUp, TheNextGetsAWarningThatCameMeanwhile) {
+  const auto work = [this] {
+    if (live() == 1) return is_killed("USR2");
+    const SupervisorSignals own(SIGUSR2);
+    for (int i = 0; i < 2000 && sent(); ++i) {
+      if (own.take() == std::vector<int>{SIGUSR2}) return 5;
+      usleep(10'000);
+    }
+    return 1;
+  };
+  const int code = run_under_parent(signals_, work);
+  if (!sent()) GTEST_SKIP() << "the machine is too slow";
+  EXPECT_EQ(code, 5);
+}
+
+/// The parent is stopped meanwhile, so that it finds both together.
+TEST_F(SupervisorParent, TheNextGetsAWarningThatCameWithAnEnd) {
+  const auto work = [this] {
+    if (live() > 1) {
+      const SupervisorSignals own(SIGUSR2);
+      for (int i = 0; i < 2000; ++i) {
+        if (own.take() == std::vector<int>{SIGUSR2}) return 5;
+        usleep(10'000);
+      }
+      return 1;
+    }
+    const pid_t child = getpid();
+    const pid_t parent = getppid();
+    if (fork() == 0) {
+      kill(parent, SIGSTOP);
+      while (state_of(parent) != 'T') usleep(1000);
+      kill(child, SIGKILL);
+      while (state_of(child) != 'Z') usleep(1000);
+      kill(parent, SIGUSR2);
+      kill(parent, SIGCONT);
+      _exit(0);
+    }
+    while (true) pause();
+  };
+  const pid_t parent = fork();
+  if (parent == 0) _exit(run_under_parent(signals_, work));
+  int status = 0;
+  ASSERT_EQ(waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(WEXITSTATUS(status), 5);
+  EXPECT_EQ(incarnations(), 2);
 }
 
 }  // namespace
