@@ -99,8 +99,9 @@ TEST(Stage, AFewNodesReadForThemselvesManyAreSentTo) {
               HasSubstr("  stage: /scratch/me/imagenet.tar -> {stage}/imagenet on each node's own "
                         "disk\n"));
   const auto script = render_sbatch(on_nodes(job, 2));
-  EXPECT_THAT(script, HasSubstr("stage --to \"$DLLAUNCH_STAGE\" --run-dir \"$dllaunch_run\" -- "
-                                "/scratch/me/imagenet.tar || exit 3\n"));
+  EXPECT_THAT(script,
+              HasSubstr("stage --to \"$DLLAUNCH_STAGE\" --made --run-dir \"$dllaunch_run\" -- "
+                        "/scratch/me/imagenet.tar || exit 3\n"));
   EXPECT_THAT(script, Not(HasSubstr("--broadcast")));
 }
 
