@@ -85,6 +85,10 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   leave_out_hold(
       "on this machine there is no allocation to keep; after an error, mend it and run it again",
       plan);
+  if (!trains(job) && job.stall_abort_written)
+    plan.warnings.emplace_back(
+        "runtime.stall_abort_seconds has no effect on this machine: nothing ends a command that "
+        "hangs; `dllaunch stacks RUN` tells where it does");
   keep_gpus_of(job.resources.device, plan.topology);
   auto gpus = gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
   if (!gpus) return std::move(gpus).error().with_id("gpus");

@@ -97,5 +97,15 @@ TEST(PlanLocal, SpareNodesAreNotLeftOutInSilence) {
                   "recovery.spare_nodes has no effect: the ranks start on this machine only"));
 }
 
+/// Without a supervisor a command that hangs runs on.
+TEST(PlanLocal, NobodyEndsACommandThatStalls) {
+  auto job = run_job();
+  job.runtime["stall_abort_seconds"] = 60;
+  job.stall_abort_written = true;
+  EXPECT_THAT(planned(job, one_machine("cores:2")).warnings,
+              ElementsAre(testing::StartsWith(
+                  "runtime.stall_abort_seconds has no effect on this machine")));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -264,7 +264,7 @@ TEST_F(RenderSbatch, TheSupervisorTakesTheScriptsPlace) {
 /// bash closes a coprocess's descriptors at exec, and a background process of setup's would hold
 /// what it may: the copies are there as long as the supervisor, and no longer.
 TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
-  write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\ntouch \"$out/gone\"\n");
+  write("bin/srun", "#!/bin/bash\necho; cat > /dev/null\ntouch \"$out/gone\"\n");
   write("bin/dllaunch",
         "#!/bin/bash\n"
         "if [ \"$1\" = stage ]; then [ \"$2\" != --folder ] || echo /tmp/staged; exit; fi\n"
@@ -281,7 +281,7 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
 
 /// srun would report a keeper that Slurm ends as a killed task, which reads like a killed rank.
 TEST_F(RenderSbatch, TheKeeperEndsBeforeAJobThatCannotStage) {
-  write("bin/srun", "#!/bin/bash\necho; echo; cat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
+  write("bin/srun", "#!/bin/bash\necho; cat > /dev/null\nsleep 0.3\ntouch \"$out/gone\"\n");
   write("bin/dllaunch", "#!/bin/bash\n[ \"$2\" = --folder ] && echo /tmp/staged\n");
   const auto output = run_with_programs(staged_script());
   EXPECT_EQ(output.exit_code, 3);
