@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
+
+#include "support/file_text.hpp"
 
 namespace dllaunch {
 
@@ -29,9 +29,8 @@ bool lies_on_network(const std::string& path) {
 bool keeps_locks_to_itself(int file) {
   struct stat info {};
   if (fstat(file, &info) != 0) return false;
-  std::ifstream in("/proc/self/mountinfo");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return keeps_locks_to_itself(text, major(info.st_dev), minor(info.st_dev));
+  const auto mounts = read_file_text("/proc/self/mountinfo");
+  return mounts && keeps_locks_to_itself(*mounts, major(info.st_dev), minor(info.st_dev));
 }
 
 bool keeps_locks_to_itself(std::string_view mountinfo, unsigned major, unsigned minor) {
