@@ -186,23 +186,34 @@ TEST_F(PythonProgram, ThatIsStoppedDoesNotAnswer) {
   EXPECT_EQ(stacks.error().kind, ErrorKind::timeout);
 }
 
-/// A busy machine takes its time between two lines.
-TEST(PythonStacks, AreReadToTheirEndHoweverSlowlyTheyAreWritten) {
-  if (under_an_emulator()) GTEST_SKIP() << "the signal's number differs under qemu-user";
-  static int file = -1;
-  const ChildProgram child([](int ready) {
-    file = memfd_create("dllaunch-stacks", 0);
+int stacks_of_child = -1;
+
+/// As faulthandler does for one thread.
+void write_a_stack() {
+  constexpr std::string_view stack = "Thread 0x1:\n  File \"a.py\", line 3 in f\n";
+  if (write(stacks_of_child, stack.data(), stack.size()) < 0) _exit(1);
+}
+
+/// A child that `handler` answers for.
+ChildProgram that_answers(void (*handler)(int)) {
+  return ChildProgram([handler](int ready) {
+    stacks_of_child = memfd_create("dllaunch-stacks", 0);
     struct sigaction writes {};
-    writes.sa_handler = [](int) {
-      for (int thread = 0; thread < 3; ++thread) {
-        constexpr std::string_view stack = "Thread 0x1:\n  File \"a.py\", line 3 in f\n";
-        if (write(file, stack.data(), stack.size()) < 0) _exit(1);
-        usleep(200'000);
-      }
-    };
+    writes.sa_handler = handler;
     sigaction(autopsy_signal(), &writes, nullptr);
     if (write(ready, "r", 1) != 1) _exit(1);
     while (true) pause();
+  });
+}
+
+/// A busy machine takes its time between two lines.
+TEST(PythonStacks, AreReadToTheirEndHoweverSlowlyTheyAreWritten) {
+  if (under_an_emulator()) GTEST_SKIP() << "the signal's number differs under qemu-user";
+  const ChildProgram child = that_answers([](int) {
+    for (int thread = 0; thread < 3; ++thread) {
+      write_a_stack();
+      usleep(200'000);
+    }
   });
   ASSERT_TRUE(child.ready());
   FakeSystem no_py_spy;
@@ -215,22 +226,13 @@ TEST(PythonStacks, AreReadToTheirEndHoweverSlowlyTheyAreWritten) {
 /// A thread that never takes the signal is not the one that writes.
 TEST(PythonStacks, AreNotWaitedForBecauseOfAThreadThatStartsMeanwhile) {
   if (under_an_emulator()) GTEST_SKIP() << "the signal's number differs under qemu-user";
-  static int file = -1;
-  const ChildProgram child([](int ready) {
-    file = memfd_create("dllaunch-stacks", 0);
-    struct sigaction writes {};
-    writes.sa_handler = [](int) {
-      constexpr std::string_view stack = "Thread 0x1:\n  File \"a.py\", line 3 in f\n";
-      pthread_t other{};  // has the handler's mask
-      const auto sleeps = [](void*) -> void* {
-        while (true) pause();
-      };
-      if (pthread_create(&other, nullptr, sleeps, nullptr) != 0) _exit(1);
-      if (write(file, stack.data(), stack.size()) < 0) _exit(1);
+  const ChildProgram child = that_answers([](int) {
+    pthread_t other{};  // has the handler's mask
+    const auto sleeps = [](void*) -> void* {
+      while (true) pause();
     };
-    sigaction(autopsy_signal(), &writes, nullptr);
-    if (write(ready, "r", 1) != 1) _exit(1);
-    while (true) pause();
+    if (pthread_create(&other, nullptr, sleeps, nullptr) != 0) _exit(1);
+    write_a_stack();
   });
   ASSERT_TRUE(child.ready());
   FakeSystem no_py_spy;
