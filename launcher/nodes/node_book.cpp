@@ -100,8 +100,8 @@ BookFile open_book(const NodeBook& book) {
   BookFile file(open(path.c_str(), flags));
   if (!file.is_open() && errno == ENOENT) {
     look_anew(path.parent_path());
-    // NFS takes the name from a book that somebody has open, and only then gives it to the next
-    // one.
+    // NFS first renames a book that is open on this machine, and then renames the next one into
+    // its place: between the two there is no book.
     const bool known = link(next_of(path).c_str(), path.c_str()) == 0 || errno == EEXIST;
     if (known) file = BookFile(open(path.c_str(), flags));
     if (!known) errno = ENOENT;

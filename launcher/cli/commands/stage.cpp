@@ -47,7 +47,7 @@ Result<std::string> job_id(System& system) {
                "use salloc or a batch script"};
 }
 
-/// Whoever was copying when Slurm ended the job may do so for a moment.
+/// A copy that was under way when Slurm ended the job may go on for a moment, so this tries again.
 Result<Ok> remove_in_the_end(const std::string& folder) {
   constexpr int tries = 50;
   constexpr int pause_ms = 100;
@@ -59,8 +59,9 @@ Result<Ok> remove_in_the_end(const std::string& folder) {
   return removed;
 }
 
-/// Says that it is there. Keeps the copies until standard input is closed or Slurm ends the step,
-/// then removes them. With `make` the folder is its own: nobody makes one after it has ended.
+/// Says that it is ready. Keeps the copies until standard input is closed or Slurm ends the step,
+/// then removes them. With `make` it creates the folder itself, so that no other process creates it
+/// after the removal.
 Result<int> keep(const std::string& folder, bool make, System& system) {
   const StopSignals signals;
   // Meant for the ranks, but sent to every step of the job.
