@@ -102,9 +102,11 @@ double own_share(const std::multimap<double, std::string>& troubles, double time
   return nodes.size() >= 3 ? 0 : nodes.size() == 2 ? 0.5 : 1;
 }
 
-/// Of a rank that a signal ended, or of a script that vanished; what is lost or broken counts 1.
+/// Of a rank that a signal ended, which its program may cause at each start. What is lost or broken
+/// counts 1; the script, which Slurm starts again only if it vanished, is not the program's.
 bool may_be_the_programs(const NodeSighting& seen) {
-  return seen.kind == SightingKind::failed && seen.value < 1 && !seen.run.empty();
+  return seen.kind == SightingKind::failed && seen.value < 1 &&
+         seen.value > vanished_script_weight && !seen.run.empty();
 }
 
 Charge failures_of(const NodeRecord& record, const std::multimap<double, std::string>& troubles,

@@ -24,6 +24,9 @@
 
 namespace dllaunch {
 
+/// Of a script that ended without a message: perhaps the node, perhaps a user's kill.
+inline constexpr double vanished_script_weight = 0.15;
+
 inline constexpr double half_life_days = 14;
 inline constexpr double day_s = 86400;
 /// Ten half-lives: a thousandth is left.

@@ -93,6 +93,7 @@ struct Planned {
   std::optional<JobAllocation> allocation = {};  // that it runs in; nullopt: none that is there
   std::optional<ModularPlan> modular = {};       // of a job with components; `plan` is its whole
   SharedMachine machine = {};                    // that its components share, without Slurm
+  std::string start = {};                        // when Slurm expects to start it
 };
 
 /// The trainer beside this program, else the one on PATH.
@@ -116,10 +117,7 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
     const auto& hint = finding.problem.hint;
     if (!hint.empty()) system.log(fmt::format("  try: {}\n", hint));
   }
-  if (!report.passed()) return as_error(report);
-  if (const auto words = estimate_words(report); !words.empty())
-    system.log(fmt::format("dllaunch: {}\n", words));
-  return Ok{};
+  return report.passed() ? Result<Ok>(Ok{}) : as_error(report);
 }
 
 /// The run that a word names; nullopt: none, or a file has that name.
@@ -202,8 +200,8 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
   for (const auto& warning : made->plan.whole.warnings)
     system.log("dllaunch: warning: " + warning + "\n");
   auto whole = made->plan.whole;
-  return Planned{std::move(made->job), std::move(whole), std::nullopt, std::move(made->plan),
-                 std::move(made->machine)};
+  return Planned{std::move(made->job),  std::move(whole),         std::nullopt,
+                 std::move(made->plan), std::move(made->machine), estimate_words(made->report)};
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
@@ -230,13 +228,14 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
                             effective, *facts, *paths, variables);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
+  QueueReport report;
   if (queues && (!made || !options.dry_run)) {
-    const auto report =
-        check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
+    report = check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
     if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
   if (made = with_stage_warnings(system, std::move(made)); !made) return std::move(made).error();
-  Planned planned{*std::move(job), *std::move(made)};
+  Planned planned{
+      .job = *std::move(job), .plan = *std::move(made), .start = estimate_words(report)};
   if (options.allocated)
     if (auto fits = fit_into_allocation(options, planned, system); !fits)
       return std::move(fits).error();
@@ -333,7 +332,7 @@ struct Attached {
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
                     const std::optional<Attached>& attached, const RunLock& lock, System& system) {
-  const auto& [job, plan, allocation, modular, machine] = planned;
+  const auto& [job, plan, allocation, modular, machine, start] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
   bool background = false;
@@ -354,6 +353,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   for (const auto& one : plan.components) settings.components.push_back(one.name);
   settings.max_steps = value_at<std::optional<std::int64_t>>(job.train, "max_steps");
   if (attached) settings.attached_at_s = attached->since_s;
+  // --soonest has said when it starts, and knows of gaps in the queue too.
+  if (slurm && !attached && !options.soonest && !start.empty())
+    system.log(fmt::format("dllaunch: {}\n", start));
   Follower follower(system, run, settings);
   follower.log(fmt::format("{}: {}{}{} {}, {}", plan.name,
                            plan.array ? fmt::format("array {} of ", *plan.array) : "",

@@ -69,6 +69,13 @@ TEST(JudgeNodes, AJobWhoseRanksAreKilledAgainAndAgainCountsOnce) {
       << "a loss is the node's";
 }
 
+TEST(JudgeNodes, ANodeOnWhichAScriptVanishedThreeTimesIsWatched) {
+  auto vanished = seen_of(SightingKind::failed, "n2", 60, vanished_script_weight);
+  vanished.run = "17";
+  EXPECT_EQ(judgement_of({vanished}, "n2").grade, NodeGrade::good);
+  EXPECT_EQ(judgement_of({vanished, vanished, vanished}, "n2").grade, NodeGrade::watch);
+}
+
 TEST(JudgeNodes, ForgetsWithAHalfLifeOfTwoWeeks) {
   EXPECT_EQ(weight_of_age(0), 1);
   EXPECT_DOUBLE_EQ(weight_of_age(14 * day_s), 0.5);
