@@ -59,9 +59,7 @@ struct Door {
 
 void serve(const std::shared_ptr<Door>& door) {
   while (true) {
-    pollfd one{door->listener, POLLIN, 0};
-    if (poll(&one, 1, -1) <= 0) continue;
-    const int guest = accept4(door->listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int guest = accept_within(door->listener, -1);
     if (guest < 0) continue;
     if (door->guests.fetch_add(1) >= most_guests) {
       close(guest);

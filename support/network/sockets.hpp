@@ -14,6 +14,10 @@ namespace dllaunch {
 int listen_on(int port);
 /// Takes ownership of the socket, which may be -1.
 int bound_and_listening(int socket, const sockaddr* address, socklen_t size);
+/// Waits that long (-1: for ever) for a connection, which blocks. Returns -1 if none came. A
+/// process that has run out of descriptors leaves the connection in the queue and waits for a
+/// moment: poll() would report it again at once.
+int accept_within(int listener, int milliseconds);
 int port_of(int socket);
 /// Returns "10.0.0.7" or "fd00::7"; empty: not an address of IPv4 or IPv6, or none.
 std::string numeric_address(const sockaddr* address);

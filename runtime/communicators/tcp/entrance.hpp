@@ -60,6 +60,7 @@ class Entrance {
   Entrance(FileDescriptor listener, Keeper keeper);
 
   void watch(int socket, std::uint64_t number) const;
+  void listen(bool on) const;
   bool accept_one();
   void hear(Visitors::iterator at);
   void refuse(Visitors::iterator at);
@@ -67,6 +68,7 @@ class Entrance {
 
   FileDescriptor listener_;
   FileDescriptor events_;
+  FileDescriptor rest_;  // a timer: ready when the listener is to be tried again
   Keeper keeper_;
   int port_ = 0;
   std::uint64_t came_ = 0;
