@@ -49,17 +49,20 @@ struct Visitor {
 class ManyFiles {
  public:
   ManyFiles() {
-    if (getrlimit(RLIMIT_NOFILE, &before_) != 0) return;
-    rlimit more = before_;
+    rlimit more{};
+    if (getrlimit(RLIMIT_NOFILE, &more) != 0) return;
+    before_ = more;
     more.rlim_cur = more.rlim_max;
     setrlimit(RLIMIT_NOFILE, &more);
   }
-  ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ~ManyFiles() {
+    if (before_) setrlimit(RLIMIT_NOFILE, &*before_);
+  }
   ManyFiles(const ManyFiles&) = delete;
   ManyFiles& operator=(const ManyFiles&) = delete;
 
  private:
-  rlimit before_{};
+  std::optional<rlimit> before_;  // nullopt: the kernel does not say
 };
 
 /// The server's event loop.
