@@ -98,16 +98,15 @@ std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<Lo
 }
 
 /// The user's settings, from the job file or the environment, take precedence.
-std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
-                                                                const OpenMpiScratch& scratch,
-                                                                System& system) {
+std::vector<std::pair<std::string, std::string>> environment_of(
+    const LaunchPlan& plan, const std::optional<OpenMpiScratch>& scratch, System& system) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
     const bool in_job = std::ranges::any_of(
         plan.environment, [&](const auto& variable) { return variable.first == name; });
     if (!in_job && !system.environment(name)) all.emplace_back(name, value);
   };
-  if (plan.start.kind() != Starter::spawn) {
+  if (scratch) {
     if (geteuid() == 0) {
       unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
       unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -117,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
       unless_set(name, "^slurm");
     // With its netlink component each rank of Open MPI 5.0.7 complains that it reaches no other.
     unless_set("OMPI_MCA_reachable", "weighted");
-    for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
+    for (const auto& [name, value] : scratch->variables()) unless_set(name, value);
   }
   all.emplace_back("DLLAUNCH_RUN_DIR", plan.paths.run_dir);
   all.insert(all.end(), plan.environment.begin(), plan.environment.end());
@@ -290,8 +289,9 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto argv = prepared_command(plan, plan.setup, start_of(plan, stage));
   const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
-  const OpenMpiScratch scratch;
   const bool spawns = plan.start.kind() == Starter::spawn;
+  std::optional<OpenMpiScratch> scratch;
+  if (!spawns) scratch.emplace();
   const std::string output_path = run.out() + (spawns ? "/spawn.log" : "/mpirun.log");
   const auto output_before = size_of(output_path);
 

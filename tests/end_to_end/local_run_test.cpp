@@ -361,12 +361,16 @@ TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
               HasSubstr("has already ended: cancelled"));
 }
 
-TEST_F(LocalRun, KilledItTakesItsRanksAlong) {
+TEST_F(LocalRun, KilledItTakesItsRanksAndTheirFoldersAlong) {
   work_.start(args(command("sleep 300")));
   ASSERT_TRUE(rank_is_there(1));
+  const auto scratch = scratch_of(work_.run_dir());
+  EXPECT_FALSE(scratch.empty()) << "this test looks in the wrong place";
   work_.signal(SIGKILL);
   work_.wait();
   EXPECT_TRUE(all_end(work_.run_dir()));
+  for (const auto& folder : scratch)
+    EXPECT_TRUE(happens_within(10s, [&] { return !fs::exists(folder); })) << folder;
 }
 
 }  // namespace
