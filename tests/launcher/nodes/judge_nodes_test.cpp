@@ -117,6 +117,16 @@ TEST(JudgeNodes, ANodeThatOthersWaitForIsAvoidedAtOnce) {
   EXPECT_EQ(judgement_of(seen, "n2", now + 30 * day_s).grade, NodeGrade::watch);
 }
 
+/// The five good seconds that are assumed of it are not told as if they had been seen.
+TEST(JudgeNodes, LatenessInAShortTrainingIsToldAsSeenAndCountsLess) {
+  auto late = seen_of(SightingKind::late, "n2", 10, 1.3);
+  late.of = 2;
+  const auto judged = judgement_of({used("n[1-2]", 10, 2), late}, "n2");
+  EXPECT_EQ(judged.grade, NodeGrade::watch);
+  EXPECT_THAT(judged.why, HasSubstr("others waited for it 65 % of their training of 2 s, last"));
+  EXPECT_NEAR(judged.late_share, 0.65, 1e-9);
+}
+
 TEST(JudgeNodes, WrongNumbersAreEnough) {
   const auto judged = judgement_of({seen_of(SightingKind::corrupted, "n2", hour, 1)}, "n2");
   EXPECT_EQ(judged.grade, NodeGrade::avoid);
