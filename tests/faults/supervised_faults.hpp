@@ -201,7 +201,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
                       const std::string& text = training) {
     started_ = unix_seconds();
     std::vector<std::string> all = {fmt::format("train.epochs={}", epochs_)};
-    for (const auto* more : {&sets_, &sets}) all.insert(all.end(), more->begin(), more->end());
+    all.insert(all.end(), sets_.begin(), sets_.end());
+    all.insert(all.end(), sets.begin(), sets.end());
     work_->start(argv(*work_, text, all));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
       return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
