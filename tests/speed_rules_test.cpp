@@ -116,7 +116,7 @@ TEST(SpeedRules, ATrainingThatIsWaitedForDoesNotEndAfterSomeSteps) {
   static const std::regex in_background(
       R"(\.start\(|->start\(|\bstart_\w+\(|RunningProgram \w+\()");
   static const std::regex waits(
-      R"(\bhappens_within\(|\bwait_(?:for|until)\(|\b(?:usleep|sleep|sleep_for)\(|\bkill\(|[.>]signal\()");
+      R"(\b(?:happens_within|wait_for|wait_until|usleep|sleep|sleep_for|kill)\(|[.>]signal\()");
   static const std::regex steps(R"(\b(?:max_steps|epochs)\b["'\]:= {]{1,9}([\d']+))");
   Exceptions unused = trainings_with_an_end;
   for (const auto& source : test_sources()) {
