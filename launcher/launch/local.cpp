@@ -60,7 +60,7 @@ if [ -n "$activate" ]; then
     exit 3
   fi
 fi
-set -e
+set -eo pipefail
 eval "$setup"
 exec "$@"
 )";
