@@ -24,6 +24,7 @@
 #include "launcher/presubmit/module_checks.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_ownership.hpp"
 #include "launcher/staging/stage_job.hpp"
 
@@ -231,6 +232,21 @@ std::uintmax_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
+/// Of a starter that exited with 0.
+Outcome proven_by_ranks(const LaunchPlan& plan, const RunDir& run, std::int64_t fencing_token,
+                        double since_s, const std::string& output) {
+  if (plan.start.shim.empty()) return {};
+  const auto start = ranks_of_start(run, fencing_token, since_s);
+  const auto missing = never_began(start, plan.ranks(), output);
+  if (missing.empty()) {
+    const auto but = words_of_traceback(run, since_s);
+    return {.reason = but.empty() ? "" : "completed, but " + but};
+  }
+  return {.status = RunStatus::failed,
+          .exit_code = exit_code::job_failed,
+          .reason = words_of_unbegun(missing, "")};
+}
+
 Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
   // It may have completed just then.
   if (code == 0 && totals.end_status() == "completed") return {};
@@ -319,7 +335,10 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
       output_path, std::min<std::size_t>(most_starter_bytes, size_of(output_path) - output_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.totals(), code)
                                         : explain_local(code, run, {output_path, output}, began_s);
-  add_stall(follower.totals(), outcome);
+  if (code == 0 && signals.count() == 0)
+    outcome = proven_by_ranks(plan, run, ownership->fencing_token(), began_s, output);
+  add_who_left(run, began_s, outcome);
+  add_stall(run, follower.totals(), outcome);
   if (const auto ours = ownership->check();
       !ours && ours.error().kind == ErrorKind::unsatisfiable) {
     outcome = {.status = RunStatus::failed,

@@ -3,14 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <initializer_list>
 #include <optional>
 #include <utility>
+
+#include "launcher/base/split.hpp"
 
 namespace dllaunch {
 namespace {
 
 bool says(std::string_view output, std::string_view what) {
   return output.find(what) != std::string_view::npos;
+}
+
+/// Returns the first line that has all of these; empty: none.
+std::string line_with(std::string_view output, std::initializer_list<std::string_view> words) {
+  for (const auto line : split_lines(output))
+    if (std::ranges::all_of(words, [&](auto word) { return says(line, word); }))
+      return std::string(line);
+  return "";
 }
 
 bool lost_a_node(std::string_view output) {
@@ -60,6 +71,7 @@ Cause cause_of(const StarterExit& end, std::string_view output) {
   if (const auto reason = slurms_reason(output)) return *reason;
   if (!end.stall.empty()) return Cause::stalled;
   if (end.told_to_end) return Cause::cancelled;
+  if (!end.unbegun.empty()) return Cause::failed;
   if (!end.trains && end.code == 0) return Cause::completed;
   // A trainer that fails with its own error at that moment has failed, and permanent codes keep
   // their meaning.
@@ -106,6 +118,14 @@ std::string lost_node_in(std::string_view output) {
   return std::string(rest.substr(0, rest.find_first_of(" \r\n")));
 }
 
+std::string launch_failure_in(std::string_view output) {
+  return line_with(output, {"srun: error: task", " launch failed: "});
+}
+
+std::string first_slurm_error(std::string_view output) {
+  return line_with(slurm_output(output), {": error: "});
+}
+
 std::string slurm_output(std::string_view output) {
   std::string own;
   while (!output.empty()) {
@@ -122,7 +142,13 @@ Attempt classify_exit(const StarterExit& end) {
   attempt.cause = cause_of(end, output);
   attempt.exit_code = end.code;
   attempt.dead_seen_s = end.dead_seen_s;
-  if (attempt.cause == Cause::failed) attempt.dead = dead_in(end);
+  if (attempt.cause == Cause::failed && end.unbegun.empty()) attempt.dead = dead_in(end);
+  if (attempt.cause == Cause::failed) attempt.detail = end.unbegun;
+  // Who gave up only tells of it.
+  if (attempt.cause == Cause::failed && !end.late.empty() && attempt.dead.signal == 0) {
+    attempt.detail = end.late + "; " + describe(attempt);
+    attempt.dead = {};
+  }
   if (attempt.cause == Cause::lost_node) attempt.detail = lost_node_in(output);
   if (attempt.cause == Cause::not_started) attempt.detail = unreachable_node(output);
   if (attempt.cause == Cause::stalled) attempt.detail = end.stall;

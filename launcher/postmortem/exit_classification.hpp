@@ -18,10 +18,12 @@ struct StarterExit {
   bool time_is_short = false;  // the ranks were asked to save, or ended, because of the time limit
   double dead_seen_s = 0;      // Unix seconds at which the output first named a dead rank; 0: never
   std::string before_kill =
-      {};                  // the output until ranks without a peer were killed; empty: as above
-  std::string stall = {};  // ended because of a stall; empty: not
-  double seconds = 0;      // duration of the attempt
-  double silent_s = 0;     // silence before its end
+      {};                    // the output until ranks without a peer were killed; empty: as above
+  std::string stall = {};    // ended because of a stall; empty: not
+  std::string late = {};     // ranks for which the others did not wait longer; empty: none
+  std::string unbegun = {};  // ranks did not begin: which and why; empty: all did, or not known
+  double seconds = 0;        // duration of the attempt
+  double silent_s = 0;       // silence before its end
 };
 
 /// Returns the attempt without what its logs and checkpoints add.
@@ -33,6 +35,13 @@ std::string slurm_output(std::string_view output);
 
 /// Returns "n2" for "srun: error: Node failure on n2"; empty: none.
 std::string lost_node_in(std::string_view output);
+
+/// Returns the line by which srun says that it could not start a task: "srun: error: task 2 launch
+/// failed: Slurmd could not connect IO"; empty: none. Its exit code is 0 all the same.
+std::string launch_failure_in(std::string_view output);
+
+/// Returns the first line that is an error of srun or Slurm's daemons; empty: none.
+std::string first_slurm_error(std::string_view output);
 
 /// Whether a rank ran out of memory: Slurm and the kernel kill it with SIGKILL and report it only
 /// here.

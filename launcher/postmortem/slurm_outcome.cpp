@@ -12,6 +12,7 @@
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
+#include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/counted.hpp"
@@ -123,15 +124,19 @@ void add_stacks_of_stall(const RunDir& run, Outcome& outcome) {
 void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& outcome) {
   const double began_s = read_journal(run).attempt_began_s;
   if (!totals.stall() || totals.stall()->time < began_s) return;
-  add_stall(totals, outcome);
+  add_stall(run, totals, outcome);
   if (totals.stall()->state == "gave up") add_stacks(run, began_s, outcome);
 }
 
-/// What failed beside a completed job may be why it ended, so it is told.
+/// What failed beside a completed job may be why it ended, and what a rank wrote last may be an
+/// error that its exit code hides.
 Outcome completed(const RunDir& run, const SlurmJob& job) {
   const auto last = given_up(run, job);
-  if (!last || last->beside.empty()) return {};
-  return {.reason = fmt::format(" has completed, but {}", last->beside)};
+  const auto but = last && !last->beside.empty()
+                       ? last->beside
+                       : words_of_traceback(run, unix_seconds_of(job.start).value_or(0));
+  if (but.empty()) return {};
+  return {.reason = fmt::format(" has completed, but {}", but)};
 }
 
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
@@ -219,6 +224,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
   add_failure_summary(run, dead.value_or(DeadRank{}), start_s, {slurm_log(plan, job), job_words},
                       outcome);
   add_stall_and_stacks(run, totals, outcome);
+  if (outcome.advice.empty()) outcome.advice = advice_for(outcome.reason);
   return outcome;
 }
 
@@ -319,6 +325,15 @@ std::string slurm_log(const RunOutline& plan, const SlurmJob& job) {
 
 namespace {
 
+/// Of the run, or of its components.
+void add_who_left(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
+                  Outcome& outcome) {
+  const double start_s = unix_seconds_of(job.start).value_or(0);
+  if (plan.components.empty()) return add_who_left(run, start_s, outcome);
+  for (const auto& component : plan.components)
+    add_who_left({.path = component_dir(run.path, component.name)}, start_s, outcome);
+}
+
 /// From Slurm's record of it. The reason continues a sentence that begins with the job's name: with
 /// ": rank 1 ..." or " lost node n2".
 Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
@@ -341,6 +356,7 @@ Outcome explain_slurm(const RunOutline& plan, const RunDir& run, const SlurmJob&
                       const RunTotals& totals, const std::string& job_words) {
   if (job.state.empty()) return judged_by_itself(job, totals);
   auto outcome = explain_record(plan, run, job, totals, job_words);
+  add_who_left(plan, run, job, outcome);
   if (!outcome.reason.empty()) outcome.reason = fmt::format("job {}{}", job.id, outcome.reason);
   return outcome;
 }
@@ -374,6 +390,7 @@ std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
     const auto dir = task_dir(run, task.array_task);
     auto outcome = task.state.empty() ? judged_by_itself(task, RunTotals())
                                       : explain_record(plan, dir, task, RunTotals(), log);
+    add_who_left(plan, dir, task, outcome);
     if (task.state.empty()) outcome.reason.insert(0, ": ");
     if (outcome.status != RunStatus::completed)
       failed.push_back({task.array_task, std::move(outcome)});

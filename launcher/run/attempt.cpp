@@ -42,6 +42,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::failed:
       break;
   }
+  if (!attempt.detail.empty()) return attempt.detail;
   const bool named = attempt.dead.signal != 0 || attempt.dead.exit_code != 0;
   if (named) return describe(attempt.dead);
   return fmt::format("the ranks exited with code {}", attempt.exit_code);

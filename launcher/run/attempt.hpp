@@ -41,7 +41,8 @@ struct Attempt {
   int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
   std::string detail = {};         // name of a lost or silent node; description of a stall, a disk
-                                   // problem or wrong numbers, or of who cancelled
+                                   // problem or wrong numbers, of who cancelled, or of ranks that
+                                   // did not begin
   std::string checkpoint = {};     // newest at the start; for an attempt that is cut short
   bool new_checkpoint = false;     // since the start of the attempt
   bool idle = false;               // hung: silent, and ignored the request to save

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
@@ -360,19 +360,6 @@ std::string words_of(const JournalNodes& nodes) {
   const auto words = ring_words(nodes.levels, hosts ? hosts->size() : 0);
   return words.empty() ? "" : words + "; " + nodes.network;
 }
-
-namespace {
-
-std::string clock_at(double unix_s, const char* form) {
-  const auto when = static_cast<std::time_t>(unix_s);
-  std::tm local{};
-  localtime_r(&when, &local);
-  std::array<char, 32> clock{};
-  std::strftime(clock.data(), clock.size(), form, &local);
-  return clock.data();
-}
-
-}  // namespace
 
 std::string words_of(const JournalDecision& decision) {
   if (decision.next == Next::hold)

@@ -9,8 +9,10 @@
 #include <map>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/id_set.hpp"
 #include "support/regular_file.hpp"
 
 namespace dllaunch {
@@ -64,6 +66,20 @@ std::string host_of_log(const std::string& path) {
 std::string host_of_rank(const RunDir& run, int rank) {
   const auto logs = logs_of(run, fmt::format("rank-{:04}-", rank));
   return logs.empty() ? std::string() : host_of_log(logs.front());
+}
+
+std::string words_of_late_ranks(const RunDir& run, const StallEvent& stall) {
+  IdSet late;
+  for (const auto rank : stall.late_ranks)
+    if (rank >= 0 && rank <= IdSet::max_id) late.insert(static_cast<int>(rank));
+  if (late.empty()) return "";
+  const bool one = late.size() == 1;
+  const auto host = one ? host_of_rank(run, late.first()) : "";
+  auto text = fmt::format("rank{} {}{} held up the others", one ? "" : "s", to_list(late),
+                          host.empty() ? "" : " on " + host);
+  if (stall.seconds) text += fmt::format(" for {:.0f} s", *stall.seconds);
+  if (!stall.collective.empty()) text += " in " + shown_line(stall.collective);
+  return text;
 }
 
 std::string hosts_of_ranks(const RunDir& run) {

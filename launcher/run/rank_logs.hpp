@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/run/events.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/run_dir.hpp"
 
@@ -31,6 +32,10 @@ std::string host_of_log(const std::string& path);
 
 /// Returns the host in the name of the rank's newest log; empty: none.
 std::string host_of_rank(const RunDir& run, int rank);
+
+/// "rank 1 on n2 held up the others for 12 s in all_reduce #296 (40 B)", of a stall whose late
+/// ranks are known; empty: they are not.
+std::string words_of_late_ranks(const RunDir& run, const StallEvent& stall);
 
 /// Returns the hosts on which the ranks ran last, as a host list; empty: no rank has a log.
 std::string hosts_of_ranks(const RunDir& run);

@@ -68,6 +68,8 @@ constexpr RunDirFile file_table[] = {
     {"memory.csv", "the most memory of each rank, where dllaunch started it itself",
      "dllaunch spawn", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
+    {"ranks/", "a file per node: when each of its ranks began, and how it ended", "dllaunch exec",
+     Keep::to_look_back},
     {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},
     {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", run_command,
      Keep::to_look_back},

@@ -11,6 +11,8 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
@@ -31,6 +33,7 @@ constexpr milliseconds ranks_here_first(150);  // the step that kills the others
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
+constexpr seconds last_launch_words(1);      // of srun, on more tasks that it could not start
 constexpr double first_silence_s = 600;      // of a command that says nothing of stalls
 constexpr double most_of_limit = 0.25;       // of a stall, for reading stacks at its end
 constexpr double last_look_s = 20;           // before the time limit
@@ -93,6 +96,7 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       autopsy_(system, run),
       silence_to_look_s_(first_silence_s),
       began_at_(Clock::now()),
+      began_s_(unix_seconds()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
   // Time left is spent on training.
@@ -134,7 +138,9 @@ Result<StarterExit> AttemptWatch::run() {
     wait_for_stacks(*starter);
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
+    look_for_ranks(end_.output);
     end_.training_end = liveness_.training_end();
+    if (liveness_.given_up()) end_.late = words_of_late_ranks(run_.dir, *liveness_.given_up());
     end_.seconds = std::chrono::duration<double>(now - began_at_).count();
     end_.silent_s = liveness_.silent_s(now);
     return end_;
@@ -155,6 +161,25 @@ void AttemptWatch::wait_for_proof() {
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
     std::this_thread::sleep_for(brief);
     liveness_.look(Clock::now());
+  }
+}
+
+/// srun exits with 0 where it started no rank, or not all. Another node's records may become
+/// visible here late.
+void AttemptWatch::look_for_ranks(std::string_view output) {
+  const auto refused = launch_failure_in(slurm_output(output));
+  const bool proven = end_.code != 0 || liveness_.training_end() == "completed";
+  if (end_.superseded || run_.start.shim.empty() || (proven && refused.empty())) return;
+  const auto until = Clock::now() + patience_for_files;
+  const int planned = static_cast<int>(run_.nodes) * run_.ranks_per_node;
+  while (true) {
+    const auto start = ranks_of_start(run_.dir, ownership_.fencing_token(), began_s_);
+    const auto missing = never_began(start, planned, output);
+    if (missing.empty() && refused.empty()) return;
+    end_.unbegun = words_of_unbegun(missing, refused.empty() ? first_slurm_error(output) : refused);
+    if (!refused.empty() || Clock::now() >= until) return;
+    std::this_thread::sleep_for(brief);
+    end_.unbegun.clear();
   }
 }
 
@@ -304,6 +329,8 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size) return;
   const auto words = slurm_output(starter.output());
+  // Those that began wait for the others, and srun lets them.
+  if (!launch_failure_in(words).empty()) end_by(now + last_launch_words);
   const auto dead = dead_rank_from_srun(words);
   const bool killed = !lost_node_in(words).empty() || killed_rank_from_srun(words);
   if (!dead && !killed) return;

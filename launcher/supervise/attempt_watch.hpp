@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,7 @@ class AttemptWatch {
   Variables variables() const;
   void wait(const StarterProcess& starter) const;
   void wait_for_proof();
+  void look_for_ranks(std::string_view output);
   void wait_for_stacks(const StarterProcess& starter);
   void hear(int signal, const StarterProcess& starter);
   bool is_early() const;
@@ -104,6 +106,7 @@ class AttemptWatch {
   std::size_t output_seen_ = 0;
   bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
   Time began_at_;
+  double began_s_;  // the same in Unix seconds
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the next is sent
   Pressed pressed_ = Pressed::not_yet;

@@ -101,6 +101,7 @@ void Liveness::take(const Event& event, Time now) {
     if (stall->state == "died") return;
     stalled_ = stall->state != "over";
     gave_up_ = stall->state == "gave up";
+    if (gave_up_) given_up_ = *stall;
     gives_up_at_.reset();
     if (stalled_ && stall->seconds && limit_s_ > 0)
       gives_up_at_ = now + seconds_of(std::max(0.0, limit_s_ - *stall->seconds));

@@ -36,6 +36,9 @@ class Liveness {
   /// Whether that stall made the ranks end themselves.
   bool gave_up() const { return gave_up_; }
 
+  /// That stall, as it was told last; nullopt: they did not end themselves.
+  const std::optional<StallEvent>& given_up() const { return given_up_; }
+
   /// When the ranks of a training end by themselves: after the others of a stall began to wait, and
   /// at the limit after the start of the attempt until the training has begun; the latter is a
   /// guess, as ranks that are connected have no limit then. nullopt: nothing holds them up, or they
@@ -66,6 +69,7 @@ class Liveness {
   std::string training_end_;
   bool stalled_ = false;
   bool gave_up_ = false;
+  std::optional<StallEvent> given_up_;
   std::optional<Time> gives_up_at_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t step_ = 0;

@@ -78,6 +78,7 @@ bool is_crash(int signal) {
 std::string signature(const Attempt& attempt) {
   if (attempt.cause != Cause::failed) return "";
   const auto& dead = attempt.dead;
+  if (!attempt.detail.empty()) return without_numbers(attempt.detail);
   if (dead.out_of_memory) return fmt::format("rank {} out of memory", dead.rank);
   if (dead.signal != 0 && !is_crash(dead.signal)) return "";
   if (!attempt.first_error.empty())

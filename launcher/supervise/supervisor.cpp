@@ -359,6 +359,8 @@ class Supervisor {
       attempt.enough_nodes = has_enough_nodes(system_, run_);
       return;
     }
+    // What the other ranks wrote is of their waiting.
+    if (!end.unbegun.empty()) return;
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;

@@ -1,4 +1,5 @@
-// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
+// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD; in a
+// run's rank start it as a child, and record how it ended.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
@@ -21,10 +22,12 @@
 #include "launcher/rank/framework_environment.hpp"
 #include "launcher/rank/node_folders.hpp"
 #include "launcher/rank/node_number.hpp"
+#include "launcher/rank/rank_process.hpp"
 #include "launcher/rank/rank_shim.hpp"
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
 #include "runtime/rank/transport.hpp"
@@ -199,6 +202,19 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   return kept;
 }
 
+/// nullopt: it cannot be written, which the starter's output then says.
+std::optional<RankRecord> begin_record(const std::string& run_dir, const RankEnv& rank,
+                                       const std::string& host, int other_stderr) {
+  const auto token = read_fencing_token(process_environment());
+  auto record =
+      RankRecord::begin(run_dir, host, rank.rank, rank.world_size, token ? token->value_or(0) : 0);
+  if (record) return *std::move(record);
+  const auto words = unrecorded_words(rank.rank, host, record.error());
+  const int to = other_stderr >= 0 ? other_stderr : STDERR_FILENO;
+  if (write(to, words.data(), words.size()) < 0) return std::nullopt;
+  return std::nullopt;
+}
+
 /// Returns only on failure.
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
@@ -300,6 +316,9 @@ Result<int> exec(const ExecOptions& options, System& system) {
         redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), system);
   }
   auto command = options.command;
+  // Only for the rank of a run: what a rank starts by `dllaunch exec` is none.
+  const auto record =
+      options.run_dir.empty() ? std::nullopt : begin_record(run_dir, *rank, host, other_stderr);
   std::string plan_dir = run_dir;
   if (options.staged) {
     const auto folder = use_stage(command, lookup);
@@ -323,8 +342,14 @@ Result<int> exec(const ExecOptions& options, System& system) {
   framework.workers = rendezvous->workers;
   set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
   set_node_folders(planned.site, *rank, lookup, system);
-  allow_autopsy(run_dir, command);
-  return become(command, rank->rank, host, other_stderr);
+  const auto run_program = [&] {
+    allow_autopsy(run_dir, command);
+    return become(command, rank->rank, host, other_stderr);
+  };
+  const auto status = record ? run_as_child(run_program) : std::nullopt;
+  if (!status) return run_program();
+  record->end(*status);
+  end_like(*status);
 }
 
 CommandBody declare_exec(CommandOptions& app) {

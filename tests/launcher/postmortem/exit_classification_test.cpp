@@ -35,6 +35,39 @@ TEST(ExitClassification, ZeroAloneIsNoSuccess) {
   EXPECT_EQ(classify_exit(command(0, node_failure)).detail, "n3");
 }
 
+/// Slurm 22.05, a folder of --output that a node does not have.
+constexpr const char* launch_failure =
+    "slurmstepd-n2: error: Could not open stdout file\n"
+    "srun: error: task 2 launch failed: Slurmd could not connect IO\n"
+    "srun: error: task 3 launch failed: Slurmd could not connect IO\n";
+
+TEST(ExitClassification, ZeroOfAStarterThatStartedNotAllRanksIsAFailure) {
+  EXPECT_EQ(launch_failure_in(launch_failure),
+            "srun: error: task 2 launch failed: Slurmd could not connect IO");
+  EXPECT_EQ(launch_failure_in("srun: error: n2: task 1: Killed\n"), "");
+  EXPECT_EQ(first_slurm_error(std::string("rank 0: error: mine\n") + launch_failure),
+            "slurmstepd-n2: error: Could not open stdout file");
+  for (auto end : {command(0, launch_failure), command(143, launch_failure), training(0)}) {
+    end.unbegun = "ranks 2-3 did not begin: ...";
+    EXPECT_EQ(cause(end), Cause::failed);
+    EXPECT_EQ(describe(classify_exit(end)), end.unbegun);
+  }
+  auto told = command(0, launch_failure);
+  told.unbegun = "rank 1 did not begin";
+  told.told_to_end = true;
+  EXPECT_EQ(cause(told), Cause::cancelled) << "before they could begin";
+}
+
+TEST(ExitClassification, RanksThatWereLateAreNamedBeforeWhoGaveUpOnThem) {
+  auto end = training(70, "", "srun: error: n1: task 0: Exited with exit code 70\n");
+  end.late = "rank 1 on n2 held up the others for 12 s";
+  const auto attempt = classify_exit(end);
+  EXPECT_EQ(describe(attempt), end.late + "; rank 0 on n1 exited with code 70");
+  EXPECT_EQ(attempt.dead.rank, -1) << "its node is not to blame";
+  end.output = "srun: error: n2: task 1: Killed\n";
+  EXPECT_EQ(classify_exit(end).dead.rank, 1);
+}
+
 /// What was proven before a node went is done.
 TEST(ExitClassification, ATrainingThatIsCompleteIsComplete) {
   EXPECT_EQ(cause(training(0, "completed", node_failure)), Cause::completed);

@@ -47,6 +47,41 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
             std::to_string(ownership_.fencing_token()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
+/// Of two ranks in shims; the script stands for srun.
+SupervisedRun two_ranks(const Supervised& place, const std::string& script) {
+  auto run = place.run(script, {});
+  auto argv = run.start.argv();
+  for (const char* word : {"dllaunch", "exec", "--run-dir", "RUN", "--", "true"})
+    argv.emplace_back(word);
+  run.start = start_command_of(argv);
+  run.nodes = 1;
+  run.ranks_per_node = 2;
+  return run;
+}
+
+std::string begins(int rank) {
+  return fmt::format(
+      R"(mkdir -p ranks; echo "{{\"time\": 1, \"rank\": {}, \"ranks\": 2, \"generation\": $DLLAUNCH_GENERATION}}" )"
+      ">> ranks/n1.jsonl; ",
+      rank);
+}
+
+TEST_F(Attempting, AStarterThatExitsWithZeroIsAskedForARecordOfEachRank) {
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + begins(1)))->unbegun, "");
+  std::filesystem::remove(place_.dir().path + "/ranks/n1.jsonl");
+  EXPECT_THAT(watch(two_ranks(place_, begins(0)))->unbegun, HasSubstr("rank 1 left no record"));
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + "exit 3"))->unbegun, "")
+      << "rank 0 may have failed before the other began";
+}
+
+TEST_F(Attempting, RanksThatWaitForOnesThatSrunCannotStartAreEnded) {
+  const std::string words = "srun: error: task 1 launch failed: Slurmd could not connect IO";
+  const auto end = watch(two_ranks(place_, begins(0) + "echo '" + words + "' >&2; exec sleep 300"));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->unbegun, "rank 1 did not begin: " + words);
+  EXPECT_LT(seconds_since_start(), 60);
+}
+
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
   std::thread other([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
