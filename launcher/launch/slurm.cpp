@@ -13,10 +13,12 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/plan.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "support/id_set.hpp"
 
@@ -120,6 +122,7 @@ class JobWatch {
     });
     if (!queued->empty()) {
       plan_.array ? show_tasks(*queued) : show(as_one(*queued));
+      tell_of_waiting_step();
       return Ok{};
     }
     end_ = finished_jobs(system_, job_);
@@ -127,6 +130,18 @@ class JobWatch {
     over_ =
         std::ranges::all_of(end_, [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
+  }
+
+  /// srun itself says it only after a minute, in the rank's log.
+  void tell_of_waiting_step() {
+    constexpr seconds quiet(2);
+    if (!running_ || plan_.array || !plan_.components.empty() || follower_.silence() < quiet ||
+        !ranks_go_on(run_))
+      return;
+    const auto host = host_that_waits_for_a_step(system_, id_);
+    // What dllaunch itself starts there may have to wait for a moment.
+    if (!host.empty() && step_waited_) follower_.say_that_a_step_waits(host);
+    step_waited_ = !host.empty();
   }
 
   Result<Ok> controller_silent(const Error& why) {
@@ -263,6 +278,7 @@ class JobWatch {
   Clock::time_point next_look_ = Clock::now();
   Clock::time_point last_answer_;
   bool silence_told_ = false;
+  bool step_waited_ = false;  // at the last look
   bool running_ = false;
   int restarts_ = 0;
   std::string seen_state_;
@@ -391,6 +407,8 @@ Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const Jo
     outcome = {.status = RunStatus::cancelled,
                .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
                .reason = fmt::format("job {} was cancelled{}", id, by)};
+    add_who_left(run, unix_seconds() - std::chrono::duration<double>(Clock::now() - began).count(),
+                 outcome);
   }
   if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
     outcome.reason = watch.given_up();

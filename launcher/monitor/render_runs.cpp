@@ -31,8 +31,11 @@ std::string progress_words(const RunState& run_state) {
   if (auto cause = value_at<std::string>(run_state.run.summary, "first_error");
       !progress.epoch && !cause.empty())
     return cause;
-  if (!progress.epoch) return progress.last_line;
-  std::string text = fmt::format("epoch {}", *progress.epoch);
+  std::string text;
+  if (!progress.stalled.empty() && !is_over(run_state))
+    text = fmt::format("stalled: {}; ", progress.stalled);
+  if (!progress.epoch) return text + progress.last_line;
+  text += fmt::format("epoch {}", *progress.epoch);
   // Of the two limits, max_steps is usually met first, and then not all epochs are trained.
   if (run_state.run.epochs && !run_state.run.max_steps)
     text += fmt::format("/{}", *run_state.run.epochs);
@@ -129,6 +132,7 @@ Json to_json(const RunState& run_state) {
       {"step", or_null(run_state.progress.step)},
       {"max_steps", or_null(run.max_steps)},
       {"val_accuracy", or_null(run_state.progress.val_accuracy)},
+      {"stalled", is_over(run_state) ? Json() : or_null(run_state.progress.stalled)},
       {"last_line", or_null(run_state.progress.last_line)},
       {"where", or_null(run_state.where)},
       {"owner", run_state.owner && run_state.owner->pid > 0

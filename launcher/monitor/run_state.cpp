@@ -1,11 +1,14 @@
 #include "launcher/monitor/run_state.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <iterator>
 #include <string_view>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/run/events.hpp"
@@ -17,6 +20,7 @@
 #include "launcher/run/run_size.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/id_set.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -120,7 +124,26 @@ void set_local_state(double now_s, RunState& run_state) {
 
 }  // namespace
 
+namespace {
+
+/// "rank 1 late since 10:03:04", "ranks 1,3 late since 10:03:04"; empty: the stall is over.
+std::string words_of_stall(const StallEvent& stall) {
+  if (stall.state == "over") return "";
+  IdSet late;
+  for (const auto rank : stall.late_ranks)
+    if (rank >= 0 && rank <= IdSet::max_id) late.insert(static_cast<int>(rank));
+  const auto since = clock_at(stall.time - stall.seconds.value_or(0), "%H:%M:%S");
+  if (late.empty()) return "since " + since;
+  return fmt::format("rank{} {} late since {}", late.size() == 1 ? "" : "s", to_list(late), since);
+}
+
+}  // namespace
+
 void take_event(const Event& event, RunProgress& progress) {
+  // A rank that died is in no stall: its death is the supervisor's.
+  const auto* stall = std::get_if<StallEvent>(&event);
+  if (stall == nullptr) progress.stalled.clear();
+  if (stall != nullptr && stall->state != "died") progress.stalled = words_of_stall(*stall);
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     progress.epoch = step->epoch;
     progress.step = step->step;

@@ -23,6 +23,7 @@ struct RunProgress {
   std::optional<double> loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> images_per_s = {};
+  std::string stalled = {};    // "rank 1 late since 10:03:04"; empty: not
   std::string last_line = {};  // without events: from the newest log
 };
 RunProgress read_progress(const StoredRun& run);

@@ -27,6 +27,7 @@ struct RunStatusView {
   std::string checkpoint = {};  // newest; empty: none
   std::optional<double> checkpoint_age_s = {};
   std::string supervisor = {};                  // last action and reason; empty: none
+  std::vector<std::string> ranks = {};          // that left the others alone, or wait for srun
   std::string stacks = {};                      // of ranks that hung; empty: none were kept
   std::string corrupted = {};                   // ranks whose numbers were wrong; empty: none
   int restarts = 0;                             // of the ranks

@@ -307,6 +307,11 @@ std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const 
   return parse_slurm_nodes(*text);
 }
 
+std::string host_that_waits_for_a_step(System& system, const std::string& id) {
+  const auto text = ask(system, {"scontrol", "show", "step", id}, slurm_limit);
+  return text ? host_of_waiting_step(*text) : "";
+}
+
 Result<SlurmConfig> cluster_config(System& system) {
   auto text = ask_patiently(system, {"scontrol", "show", "config"}, slurm_limit);
   if (!text) return std::move(text).error();

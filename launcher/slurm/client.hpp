@@ -77,6 +77,10 @@ std::vector<std::string> usable_nodes(System& system, const std::string& partiti
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,
                                                           std::chrono::seconds limit = slurm_limit);
 
+/// The host of an srun within a job that waits for resources of the ranks' step; empty: none, or no
+/// answer.
+std::string host_that_waits_for_a_step(System& system, const std::string& id);
+
 // A busy controller with ten thousand nodes needs long, and without its answer there is no job:
 // these wait, and tell the user so. An error names the command: "`scontrol show config` failed: ".
 

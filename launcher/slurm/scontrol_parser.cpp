@@ -337,6 +337,22 @@ std::vector<Reservation> parse_slurm_reservations(std::string_view text) {
   return reservations;
 }
 
+std::string host_of_waiting_step(std::string_view text) {
+  std::string host;
+  bool runs = false;
+  for (const auto& record : records(text, "StepId")) {
+    const auto id = record.get("StepId");
+    const auto number = id.substr(std::min(id.find('.'), id.size()));
+    const auto state = record.get("State");
+    // "17.0"; one that waits has no number yet, and the script is "17.batch".
+    runs =
+        runs || (state == "RUNNING" && number.size() > 1 && number[1] >= '0' && number[1] <= '9');
+    const auto from = record.get("SrunHost:Pid");
+    if (state == "PENDING") host = from.substr(0, from.find(':'));
+  }
+  return runs && host != "(null)" ? host : "";
+}
+
 std::vector<Association> parse_associations(std::string_view text) {
   std::vector<Association> associations;
   for (const auto line : split_at(text, '\n')) {

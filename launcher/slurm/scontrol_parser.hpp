@@ -51,6 +51,9 @@ std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 std::vector<Reservation> parse_slurm_reservations(std::string_view text);
 
 /// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
+/// The host of an srun that waits for its step in a job, one of whose steps runs; empty: there is
+/// none. `text`: of `scontrol show step JOB`.
+std::string host_of_waiting_step(std::string_view text);
 std::vector<Association> parse_associations(std::string_view text);
 
 /// What Slurm reports about a job's origin; compared in job_identity.hpp.

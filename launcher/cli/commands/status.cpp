@@ -1,6 +1,7 @@
 // Prints the state of one run: progress, what it waits for, how it ended, what to do next.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -17,6 +18,8 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/sweep/stored_sweep.hpp"
 #include "support/json.hpp"
@@ -54,11 +57,28 @@ void add_ended_tasks(System& system, RunStatusView& status) {
   status.tasks.insert(status.tasks.end(), outcome.others.begin(), outcome.others.end());
 }
 
+/// srun itself says it only after a minute. Ranks that print are not asked about.
+void add_waiting_step(System& system, RunStatusView& status) {
+  constexpr double quiet_s = 2;
+  const auto& run_state = status.run_state;
+  const bool quiet = std::ranges::any_of(
+      status.logs, [](const LogState& log) { return log.rank >= 0 && log.quiet_s >= quiet_s; });
+  if (run_state.state != "running" || run_state.jobs.size() != 1 || run_state.run.trains ||
+      !quiet || !ranks_go_on(run_state.run.dir))
+    return;
+  const auto host = host_that_waits_for_a_step(system, run_state.run.job_id);
+  const bool told = std::ranges::any_of(
+      status.ranks, [](const auto& words) { return words.ends_with(overlap_words); });
+  if (!host.empty() && !told)
+    status.ranks.push_back(fmt::format("srun on {} {}", host, overlap_words));
+}
+
 Result<RunStatusView> look(const std::string& path, System& system) {
   auto run_state = observe_end(system, path);
   if (!run_state) return std::move(run_state).error();
   auto status = status_of(*std::move(run_state), unix_seconds());
   add_ended_tasks(system, status);
+  add_waiting_step(system, status);
   status.components = component_states(system, status.run_state, unix_seconds());
   return status;
 }

@@ -49,6 +49,27 @@ TEST_F(RunStatusTest, ARunningRun) {
       << text;
 }
 
+TEST_F(RunStatusTest, RanksThatEndedWhileOthersGoOnAreNamed) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  place_.append(path, ".lease/3", "");
+  place_.append(path, "ranks/n1.jsonl",
+                R"({"time": 1, "rank": 0, "generation": 3, "ranks": 2})"
+                "\n"
+                R"({"time": 1, "rank": 1, "generation": 3, "ranks": 2})"
+                "\n"
+                R"({"time": 9, "rank": 1, "generation": 3, "exit_code": 0})"
+                "\n");
+  place_.append(path, "out/rank-0000-n1.log",
+                "srun: Job 7 step creation still disabled, retrying (Requested nodes are busy)\n");
+  const auto text = shown(path, "7|RUNNING|N/A|1:05|n[1-2]|None\n");
+  EXPECT_NE(text.find("srun of rank 0 on n1 waits for CPUs that the ranks of the job hold: srun "
+                      "--overlap"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 1 on n1 ended with exit code 0 at "), std::string::npos) << text;
+  EXPECT_NE(text.find("; rank 0 has not ended\n"), std::string::npos) << text;
+}
+
 TEST_F(RunStatusTest, SpareNodesAreSaid) {
   RunStatusView status;
   status.run_state.run.plan.nodes = 2;

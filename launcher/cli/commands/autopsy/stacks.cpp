@@ -19,6 +19,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "support/json.hpp"
@@ -125,8 +126,13 @@ Result<int> show_stacks(const StacksArguments& options, System& system) {
     auto report = look(system, *path, first);
     if (!report) return std::move(report).error();
     if (!*report) return exit_code::success;
-    system.print(options.json ? json_text(to_json(**report))
-                              : (first ? "" : "\n") + shown(**report));
+    // Who has ended has no stack, and may be whom the others wait for.
+    const auto left = words_of_who_left(RunDir{.path = *path});
+    auto document = options.json ? to_json(**report) : Json();
+    if (options.json && !left.empty()) document["ended"] = left;
+    system.print(options.json
+                     ? json_text(document)
+                     : (first ? "" : "\n") + shown(**report) + (left.empty() ? "" : left + "\n"));
     if (!options.watch) return exit_code::success;
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::seconds(10));
