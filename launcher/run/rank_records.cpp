@@ -54,7 +54,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view extension = ".jsonl";
-constexpr std::size_t most_files = 4096;
+constexpr std::size_t most_files = IdSet::max_id + 1;
 constexpr std::size_t most_bytes = std::size_t{1} << 18;  // of a file: some hundred ranks' starts
 constexpr double clock_skew_s = 5;
 

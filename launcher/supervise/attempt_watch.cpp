@@ -33,6 +33,7 @@ constexpr milliseconds ranks_here_first(150);  // the step that kills the others
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
+constexpr seconds patience_with_caches(60);  // of directories, on a network file system
 constexpr seconds last_launch_words(1);      // of srun, on more tasks that it could not start
 constexpr double first_silence_s = 600;      // of a command that says nothing of stalls
 constexpr double most_of_limit = 0.25;       // of a stall, for reading stacks at its end
@@ -165,21 +166,24 @@ void AttemptWatch::wait_for_proof() {
 }
 
 /// srun exits with 0 where it started no rank, or not all. Another node's records may become
-/// visible here late.
+/// visible here late: if Slurm said nothing, that is more likely.
 void AttemptWatch::look_for_ranks(std::string_view output) {
   const auto refused = launch_failure_in(slurm_output(output));
   const bool proven = end_.code != 0 || liveness_.training_end() == "completed";
   if (end_.superseded || run_.start.shim.empty() || (proven && refused.empty())) return;
-  const auto until = Clock::now() + patience_for_files;
+  const auto why = refused.empty() ? first_slurm_error(output) : refused;
+  const auto until = Clock::now() + (why.empty() ? patience_with_caches : patience_for_files);
   const int planned = static_cast<int>(run_.nodes) * run_.ranks_per_node;
+  pollfd signal = {.fd = signals_.fd(), .events = POLLIN, .revents = 0};
   while (true) {
     const auto start = ranks_of_start(run_.dir, ownership_.fencing_token(), began_s_);
     const auto missing = never_began(start, planned, output);
     if (missing.empty() && refused.empty()) return;
-    end_.unbegun = words_of_unbegun(missing, refused.empty() ? first_slurm_error(output) : refused);
-    if (!refused.empty() || Clock::now() >= until) return;
-    std::this_thread::sleep_for(brief);
-    end_.unbegun.clear();
+    const bool last = !refused.empty() || Clock::now() >= until;
+    if (last || ::poll(&signal, 1, static_cast<int>(brief.count())) > 0) {
+      end_.unbegun = words_of_unbegun(missing, why);
+      return;
+    }
   }
 }
 

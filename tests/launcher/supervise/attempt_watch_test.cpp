@@ -69,7 +69,8 @@ std::string begins(int rank) {
 TEST_F(Attempting, AStarterThatExitsWithZeroIsAskedForARecordOfEachRank) {
   EXPECT_EQ(watch(two_ranks(place_, begins(0) + begins(1)))->unbegun, "");
   std::filesystem::remove(place_.dir().path + "/ranks/n1.jsonl");
-  EXPECT_THAT(watch(two_ranks(place_, begins(0)))->unbegun, HasSubstr("rank 1 left no record"));
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + "echo srun: error: odd >&2"))->unbegun,
+            "rank 1 did not begin: srun: error: odd");
   EXPECT_EQ(watch(two_ranks(place_, begins(0) + "exit 3"))->unbegun, "")
       << "rank 0 may have failed before the other began";
 }
