@@ -110,17 +110,17 @@ std::string words_of_ends(const std::vector<std::pair<int, RankLife>>& ended) {
 
 }  // namespace
 
-RankRecord::~RankRecord() {
+RankLifeRecord::~RankLifeRecord() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<RankRecord> RankRecord::begin(const std::string& run_dir, const std::string& host, int rank,
-                                     int ranks, std::int64_t fencing_token) {
+Result<RankLifeRecord> RankLifeRecord::begin(const std::string& run_dir, const std::string& host,
+                                             int rank, int ranks, std::int64_t fencing_token) {
   auto name = host;
   std::ranges::replace(name, '/', '_');
   const auto path = fmt::format("{}/{}{}", folder_of(run_dir), name, extension);
   const int fd = open_record(run_dir, path);
-  RankRecord record(fd, rank, fencing_token);
+  RankLifeRecord record(fd, rank, fencing_token);
   const RankLine line{
       .time = unix_seconds(), .rank = rank, .fencing_token = fencing_token, .ranks = ranks};
   if (fd < 0 || !append(fd, line))
@@ -129,7 +129,7 @@ Result<RankRecord> RankRecord::begin(const std::string& run_dir, const std::stri
   return record;
 }
 
-void RankRecord::end(int wait_status) const {
+void RankLifeRecord::end(int wait_status) const {
   RankLine line{.time = unix_seconds(), .rank = rank_, .fencing_token = fencing_token_};
   if (WIFSIGNALED(wait_status))
     line.signal = WTERMSIG(wait_status);

@@ -17,25 +17,25 @@
 namespace dllaunch {
 
 /// Of one rank, for its shim.
-class RankRecord {
+class RankLifeRecord {
  public:
   /// Writes that the rank began. `fencing_token`: of this start of the run; 0: unknown.
   /// unavailable: the file cannot be written.
-  static Result<RankRecord> begin(const std::string& run_dir, const std::string& host, int rank,
-                                  int ranks, std::int64_t fencing_token);
+  static Result<RankLifeRecord> begin(const std::string& run_dir, const std::string& host, int rank,
+                                      int ranks, std::int64_t fencing_token);
 
-  RankRecord(RankRecord&& other) noexcept
+  RankLifeRecord(RankLifeRecord&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)),
         rank_(other.rank_),
         fencing_token_(other.fencing_token_) {}
-  RankRecord& operator=(RankRecord&&) = delete;
-  ~RankRecord();
+  RankLifeRecord& operator=(RankLifeRecord&&) = delete;
+  ~RankLifeRecord();
 
   /// Writes how it ended, as far as the file system permits.
   void end(int wait_status) const;
 
  private:
-  RankRecord(int fd, int rank, std::int64_t fencing_token)
+  RankLifeRecord(int fd, int rank, std::int64_t fencing_token)
       : fd_(fd), rank_(rank), fencing_token_(fencing_token) {}
 
   int fd_;

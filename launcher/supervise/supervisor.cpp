@@ -79,8 +79,7 @@ class Supervisor {
   }
 
  private:
-  /// Handles what a killed supervisor left: an attempt without an end, or a decision not carried
-  /// out.
+  /// Handles what a killed supervisor left: an attempt without end, or a decision to carry out.
   std::optional<int> settle_the_past(const Journal& journal) {
     if (history_.size() <= before_retry_) return std::nullopt;
     auto& last = history_.back();
@@ -107,8 +106,7 @@ class Supervisor {
     return stop->exit_code;
   }
 
-  /// Carries out the decision made in this allocation, or due in it. nullopt: start the ranks
-  /// again.
+  /// Carries out the decision of, or due in, this allocation. nullopt: start the ranks again.
   std::optional<int> carry_out(const Journal& journal) {
     Decision decision;
     if (journal.decided) {

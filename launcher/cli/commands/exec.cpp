@@ -203,11 +203,11 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
 }
 
 /// nullopt: it cannot be written, which the starter's output then says.
-std::optional<RankRecord> begin_record(const std::string& run_dir, const RankEnv& rank,
-                                       const std::string& host, int other_stderr) {
+std::optional<RankLifeRecord> begin_record(const std::string& run_dir, const RankEnv& rank,
+                                           const std::string& host, int other_stderr) {
   const auto token = read_fencing_token(process_environment());
-  auto record =
-      RankRecord::begin(run_dir, host, rank.rank, rank.world_size, token ? token->value_or(0) : 0);
+  auto record = RankLifeRecord::begin(run_dir, host, rank.rank, rank.world_size,
+                                      token ? token->value_or(0) : 0);
   if (record) return *std::move(record);
   const auto words = unrecorded_words(rank.rank, host, record.error());
   const int to = other_stderr >= 0 ? other_stderr : STDERR_FILENO;

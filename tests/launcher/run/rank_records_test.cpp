@@ -41,7 +41,7 @@ class RankRecordsTest : public testing::Test {
 };
 
 TEST_F(RankRecordsTest, WhatAShimWritesIsRead) {
-  auto record = RankRecord::begin(run_.path, "n1", 1, 2, 3);
+  auto record = RankLifeRecord::begin(run_.path, "n1", 1, 2, 3);
   ASSERT_TRUE(record) << record.error().what;
   ASSERT_EQ(start().lives.size(), 1u);
   EXPECT_EQ(start().ranks, 2);
@@ -78,7 +78,7 @@ TEST_F(RankRecordsTest, RanksThatLeftNoRecordDidNotBegin) {
 }
 
 TEST_F(RankRecordsTest, ARankThatCannotWriteSaysWhy) {
-  const auto record = RankRecord::begin(folder_.path() + "/none", "n1", 0, 2, 3);
+  const auto record = RankLifeRecord::begin(folder_.path() + "/none", "n1", 0, 2, 3);
   ASSERT_FALSE(record);
   EXPECT_THAT(record.error().what, HasSubstr("/none/ranks/n1.jsonl: No such file"));
 }

@@ -60,10 +60,9 @@ SupervisedRun two_ranks(const Supervised& place, const std::string& script) {
 }
 
 std::string begins(int rank) {
-  return fmt::format(
-      R"(mkdir -p ranks; echo "{{\"time\": 1, \"rank\": {}, \"ranks\": 2, \"generation\": $DLLAUNCH_GENERATION}}" )"
-      ">> ranks/n1.jsonl; ",
-      rank);
+  return "mkdir -p ranks; printf '{\"time\": 1, \"rank\": %d, \"ranks\": 2, \"generation\": "
+         "%d}\\n' " +
+         std::to_string(rank) + " $DLLAUNCH_GENERATION >> ranks/n1.jsonl; ";
 }
 
 TEST_F(Attempting, AStarterThatExitsWithZeroIsAskedForARecordOfEachRank) {
