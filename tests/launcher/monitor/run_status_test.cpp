@@ -51,6 +51,7 @@ TEST_F(RunStatusTest, ARunningRun) {
 
 TEST_F(RunStatusTest, RanksThatEndedWhileOthersGoOnAreNamed) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
+  for (const char* folder : {"/.lease", "/ranks"}) std::filesystem::create_directory(path + folder);
   place_.append(path, ".lease/3", "");
   place_.append(path, "ranks/n1.jsonl",
                 R"({"time": 1, "rank": 0, "generation": 3, "ranks": 2})"
