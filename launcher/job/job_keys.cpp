@@ -394,7 +394,7 @@ std::vector<JobKey> recovery_keys() {
        .rules = choices({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
        .doc = "signal that asks the ranks to write a checkpoint and stop; with run: sent only if "
-              "the job file has this block, because it kills a program without a handler"},
+              "the job file has this block, and to the processes that handle it"},
       {.path = "recovery.grace_seconds",
        .rules = whole(0, 65535),
        .initial = 120,

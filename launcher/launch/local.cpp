@@ -7,13 +7,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "launcher/accounting/rapl.hpp"
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
+#include "launcher/os/ask_ranks.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
@@ -124,50 +124,11 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
   return all;
 }
 
-/// Returns each rank's processes, found by variables the shim and the starter set.
-std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir,
-                                                         pid_t starter) {
-  std::map<std::string, std::vector<pid_t>> ranks;
-  for (const auto& process : descendants_of(getpid())) {
-    if (process.zombie || process.pid == starter) continue;
-    if (variable_of(process.pid, "DLLAUNCH_RUN_DIR") != run_dir) continue;
-    auto rank = variable_of(process.pid, "OMPI_COMM_WORLD_RANK");
-    if (!rank) rank = variable_of(process.pid, "RANK");
-    if (rank) ranks[*rank].push_back(process.pid);
-  }
-  return ranks;
-}
-
-/// Sends the plan's signal only to processes with a handler, as it would kill others; those get
-/// SIGTERM. Returns false if there is no rank yet.
-bool ask_ranks_to_stop(const std::string& run_dir, pid_t starter, int signal) {
-  const auto ranks = rank_processes(run_dir, starter);
-  for (const auto& [rank, processes] : ranks) {
-    bool asked = false;
-    for (const pid_t pid : processes) {
-      if (signal == 0 || !catches(pid, signal)) continue;
-      kill(pid, signal);
-      asked = true;
-    }
-    if (asked) continue;
-    for (const pid_t pid : processes) kill(pid, SIGTERM);
-  }
-  return !ranks.empty();
-}
-
-/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
-int signal_of_name(std::string name) {
-  if (name.starts_with("SIG")) name.erase(0, 3);
-  for (int signal = 1; signal < 32; ++signal) {
-    if (signal_name(signal) == "SIG" + name) return signal;
-  }
-  return 0;
-}
-
 /// Escalates a stop from a request to SIGKILL.
 class Stop {
  public:
-  Stop(const LaunchPlan& plan, Follower& follower) : plan_(plan), follower_(follower) {}
+  Stop(const LaunchPlan& plan, Follower& follower, std::int64_t fencing_token)
+      : plan_(plan), follower_(follower), fencing_token_(fencing_token) {}
 
   void look(const StopSignals& signals, const OwnedProcess& starter) {
     if (signals.count() == 0) return;
@@ -195,19 +156,33 @@ class Stop {
  private:
   enum class Stage { none, asked, terminated, killed };
 
+  /// If no rank acts on the plan's signal, all get TERM. If some do, the others may be needed for
+  /// what these save.
   void ask(const OwnedProcess& starter) {
+    AskRanks ranks({{"DLLAUNCH_RUN_DIR", plan_.paths.run_dir},
+                    {fencing_token_variable, std::to_string(fencing_token_)}},
+                   signal_of_name(plan_.signal), starter.pid());
+    const bool asked = !ranks.look().empty();
+    const auto& others = ranks.without_handler();
     follower_.say(
-        fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C again "
-                    "to end them now",
-                    plan_.grace_seconds));
-    const bool any =
-        ask_ranks_to_stop(plan_.paths.run_dir, starter.pid(), signal_of_name(plan_.signal));
+        asked || others.empty()
+            ? fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C "
+                          "again to end them now",
+                          plan_.grace_seconds)
+            : fmt::format("dllaunch: no rank handles {}, which asks it to save: asked them to end "
+                          "(up to {} s); press Ctrl-C again to end them now",
+                          plan_.signal, plan_.grace_seconds));
+    for (const auto& [rank, pids] : others)
+      for (const pid_t pid : pids)
+        if (!asked) kill(pid, SIGTERM);
+    const bool any = asked || !others.empty();
     if (!any) starter.send(SIGTERM);
     stage_ = any ? Stage::asked : Stage::terminated;
   }
 
   const LaunchPlan& plan_;
   Follower& follower_;
+  std::int64_t fencing_token_;
   Stage stage_ = Stage::none;
   int seen_ = 0;
   Clock::time_point next_at_;
@@ -309,7 +284,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   auto starter = OwnedProcess::start(
       {.program = *program, .argv = argv, .environment = environment, .output_path = output_path});
   if (!starter) return std::move(starter).error();
-  Stop stop(plan, follower);
+  Stop stop(plan, follower, ownership->fencing_token());
   RaplMeter meter;
   const int code = wait_for_end(*starter, signals, stop, follower, meter);
   end_descendants(milliseconds(500));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -49,6 +50,15 @@ bool has_signal(const std::string& status, std::string_view field, int signal) {
   if (at == std::string::npos) return false;
   const std::uint64_t mask = std::strtoull(status.c_str() + at + field.size(), nullptr, 16);
   return (mask >> (signal - 1) & 1) != 0;
+}
+
+/// Starters of ranks and the runtime of Apptainer, which hand every signal on to each process that
+/// they have started, whatever that does with it.
+bool passes_signals_on(pid_t pid) {
+  constexpr std::array<std::string_view, 9> starters = {"srun\n",    "mpirun\n",  "mpiexec\n",
+                                                        "orterun\n", "prterun\n", "orted\n",
+                                                        "prted\n",   "starter\n", "starter-suid\n"};
+  return std::ranges::find(starters, read_proc(pid, "comm")) != starters.end();
 }
 
 void reap_orphans() {
@@ -100,6 +110,17 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
 
 bool catches(pid_t pid, int signal) {
   return has_signal(read_proc(pid, "status"), "SigCgt:", signal);
+}
+
+bool acts_on(pid_t pid, int signal) {
+  const auto threads = threads_blocking(pid, signal);
+  const bool waits = !threads.empty() &&
+                     std::ranges::all_of(threads, [](const auto& thread) { return thread.second; });
+  return (waits || catches(pid, signal)) && !passes_signals_on(pid);
+}
+
+bool ignores(pid_t pid, int signal) {
+  return has_signal(read_proc(pid, "status"), "SigIgn:", signal);
 }
 
 std::map<std::string, bool> threads_blocking(pid_t pid, int signal) {

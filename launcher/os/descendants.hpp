@@ -34,6 +34,14 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name);
 /// Whether the process has a handler for the signal.
 bool catches(pid_t pid, int signal);
 
+/// Whether the signal may be sent to the process as a request: it has a handler, or all its threads
+/// block the signal, as those do that wait for it. Not a program that passes it on to all that it
+/// has started, such as srun.
+bool acts_on(pid_t pid, int signal);
+
+/// Whether the process ignores the signal.
+bool ignores(pid_t pid, int signal);
+
 /// The ids of the process's threads, and whether each blocks the signal; one that runs its handler
 /// does.
 std::map<std::string, bool> threads_blocking(pid_t pid, int signal);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/base/exit_code.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -89,6 +91,22 @@ DeadRank dead_in(const StarterExit& end) {
   return *std::move(dead);
 }
 
+/// Adds how a rank ended that was asked to save, if it was not by saving: of what asked it to save,
+/// or by an error of its own.
+void add_unsaved(const StarterExit& end, Attempt& attempt) {
+  const bool may_save = attempt.cause == Cause::time_limit || attempt.cause == Cause::cancelled;
+  if (!may_save || end.trains || end.save_signal == 0) return;
+  const auto dead = dead_in(end);
+  const bool by_request = dead.signal == end.save_signal;
+  const bool saved = dead.exit_code == exit_code::start_again;
+  if (saved || (dead.signal == 0 && dead.exit_code == 0)) return;
+  if (attempt.cause == Cause::cancelled || !by_request) attempt.detail = describe(attempt) + "; ";
+  attempt.detail += by_request ? describe_unsaved(dead) : describe(dead);
+  if (!by_request) return;
+  attempt.dead = dead;
+  attempt.new_checkpoint = end.wrote_files;
+}
+
 }  // namespace
 
 bool tells_of_memory(std::string_view output) {
@@ -126,6 +144,7 @@ Attempt classify_exit(const StarterExit& end) {
   if (attempt.cause == Cause::lost_node) attempt.detail = lost_node_in(output);
   if (attempt.cause == Cause::not_started) attempt.detail = unreachable_node(output);
   if (attempt.cause == Cause::stalled) attempt.detail = end.stall;
+  add_unsaved(end, attempt);
   // Healthy ranks may be silent, but they exit or print something when asked to save.
   const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;
   attempt.idle = attempt.cause == Cause::time_limit && !end.trains && ignored &&

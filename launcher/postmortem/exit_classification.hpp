@@ -16,6 +16,8 @@ struct StarterExit {
   bool superseded = false;        // ownership was lost
   bool told_to_end = false;       // received TERM, INT or HUP
   bool time_is_short = false;  // the ranks were asked to save, or ended, because of the time limit
+  int save_signal = 0;         // by which ranks were asked to save, and not ended since; 0: none
+  bool wrote_files = false;    // a command, into the run's directory
   double dead_seen_s = 0;      // Unix seconds at which the output first named a dead rank; 0: never
   std::string before_kill =
       {};                  // the output until ranks without a peer were killed; empty: as above

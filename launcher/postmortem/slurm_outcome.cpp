@@ -149,11 +149,16 @@ std::string of_newest_attempt(const std::string& job_words) {
 }
 
 /// Ended for the time limit, a lost node or similar, and not requeued.
-Outcome left_by_the_supervisor(const JournalDecision& last) {
+Outcome left_by_the_supervisor(const RunOutline& plan, const RunDir& run,
+                               const JournalDecision& last) {
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
   outcome.reason = ": " + last.reason;
   if (last.status != RunStatus::cancelled)
     outcome.advice = "run again to resume from the last checkpoint";
+  const auto history = read_journal(run).history;
+  if (!history.empty() && history.back().cause == Cause::time_limit &&
+      history.back().dead.signal != 0)
+    outcome.advice = killed_by_the_warning(plan).advice;
   return outcome;
 }
 
@@ -179,7 +184,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
                        const RunTotals& totals, const std::string& all_words) {
   const auto last = given_up(run, job);
   if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
-    return left_by_the_supervisor(*last);
+    return left_by_the_supervisor(plan, run, *last);
   const auto job_words = of_newest_attempt(all_words);
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;

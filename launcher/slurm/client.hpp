@@ -52,7 +52,7 @@ Result<std::vector<JobWords>> own_jobs(System& system, bool ended);
 /// keeps no command lines. unavailable, timeout: it does not answer.
 Result<std::vector<JobWords>> own_recorded_jobs(System& system, double since_s);
 
-/// Signals the batch script. Its trap forwards the signal to the ranks' step only.
+/// Signals the batch script, which is the supervisor: it asks the ranks.
 Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal);
 /// Signals the ranks: every step of the job, not the batch script.
 Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal);

@@ -11,6 +11,7 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
+#include "launcher/run/run_dir_files.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
@@ -26,6 +27,7 @@ constexpr seconds ownership_pause(1);
 constexpr double early_s = 60;     // Slurm may signal this much early
 constexpr seconds deaf(20);        // the ranks may not have installed their handlers yet
 constexpr seconds kill_after(10);  // after TERM, on which srun ends the step
+constexpr seconds kill_wait(30);   // as Slurm's KillWait, unless a site has set that
 constexpr milliseconds brief(100);
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
 constexpr milliseconds kill_starter_after(3000);
@@ -92,6 +94,8 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
                 ownership.fencing_token()),
       autopsy_(system, run),
       silence_to_look_s_(first_silence_s),
+      request_(system, run, ownership.fencing_token()),
+      files_before_(run.recovery.trains ? 0 : own_files(run.dir)),
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
@@ -125,6 +129,7 @@ Result<StarterExit> AttemptWatch::run() {
       look_at_clock(now, *starter);
       look_at_liveness(now);
       look_at_stacks(now);
+      request_.look(now, *starter);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
@@ -135,6 +140,8 @@ Result<StarterExit> AttemptWatch::run() {
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
     end_.training_end = liveness_.training_end();
+    if (!end_.trains && request_.made()) end_.wrote_files = own_files(run_.dir) != files_before_;
+    end_.save_signal = request_.made() && pressed_ == Pressed::not_yet ? run_.signal : 0;
     end_.seconds = std::chrono::duration<double>(now - began_at_).count();
     end_.silent_s = liveness_.silent_s(now);
     return end_;
@@ -145,7 +152,8 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ || !end_.stall.empty() ? brief : milliseconds(1000);
+  const bool busy = end_at_ || !end_.stall.empty() || !request_.ended();
+  const milliseconds limit = busy ? brief : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
@@ -183,11 +191,11 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
     if (saves && is_early()) return;
     // Without a request to save, the exit code is the command's own.
     end_.time_is_short = saves;
-    ask_ranks(starter);
+    ask_ranks(starter, patience_with_handlers());
     return;
   }
   end_.told_to_end = true;
-  ask_ranks(starter);
+  ask_ranks(starter, seconds(0));
   // Slurm has told the ranks, but the owner of components only the supervisors, some twice; srun
   // would kill the ranks at a TERM of ours.
   const bool of_owner = signal == SIGINT && !run_.allocation.group.empty();
@@ -205,12 +213,15 @@ bool AttemptWatch::is_early() const {
   return Clock::now() - began_at_ < deaf && left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
-/// Asks the ranks once to save. Off for commands that may not handle the signal: its default action
-/// is to terminate.
-void AttemptWatch::ask_ranks(const StarterProcess& starter) {
-  if (asked_ || !run_.recovery.asks_ranks) return;
-  asked_ = true;
-  starter.send(run_.signal);
+/// Asks the ranks once to save. Off for commands whose job file does not say that they know the
+/// signal.
+void AttemptWatch::ask_ranks(const StarterProcess& starter, seconds patience) {
+  if (run_.recovery.asks_ranks) request_.make(Clock::now(), patience, starter);
+}
+
+/// Before the time limit; the other half is for saving.
+seconds AttemptWatch::patience_with_handlers() const {
+  return std::chrono::floor<seconds>(std::chrono::duration<double>(grace_s_ / 2));
 }
 
 void AttemptWatch::look_at_ownership(Time now) {
@@ -233,12 +244,13 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
     if (!warned) allocation_end_.ask_again(system_, run_.allocation);
     if (!warned && seconds_until(*allocation_end_.at(), now) > grace_s_) return;
     end_.time_is_short = true;
-    ask_ranks(starter);
+    ask_ranks(starter, patience_with_handlers());
   }
   // A job that Slurm kills at the time limit is not requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
   const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
-  if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
+  if (end_.time_is_short && last_moment && (recovery.plan.requeue_on.timeout || rank_is_gone_))
+    end_by(now);
 }
 
 void AttemptWatch::look_at_liveness(Time now) {
@@ -309,12 +321,24 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   if (!dead && !killed) return;
   rank_is_gone_ = true;
   if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
-  if (!end_.trains) return;
+  if (!end_.trains) return end_others(now);
   end_by(now + patience_with_survivors(
                    {.killed = killed,
                     .echo = dead && dead->signal == SIGPIPE,
                     .saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token()),
                     .stalled = liveness_.stalled()}));
+}
+
+/// What srun itself does with --kill-on-bad-exit=1, when a rank of a command dies. But ranks that
+/// were asked to save leave when they have, and others still do: these have the grace time.
+void AttemptWatch::end_others(Time now) {
+  const auto& options = run_.start.options;
+  const bool srun_does = std::ranges::find(options, "--kill-on-bad-exit=0") == options.end();
+  if (srun_does || request_.made() || std::exchange(others_end_, true)) return;
+  kill_ranks_of_start(run_.dir.path, ownership_.fencing_token(), SIGTERM);
+  if (auto step = kill_ranks_elsewhere(system_, run_, ownership_.fencing_token(), SIGTERM))
+    killer_.emplace(*std::move(step));
+  end_by(now + kill_wait);
 }
 
 void AttemptWatch::end_by(Time when) {

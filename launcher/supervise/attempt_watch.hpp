@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/autopsy_step.hpp"
 #include "launcher/supervise/liveness.hpp"
+#include "launcher/supervise/saving/save_request.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/supervised_run.hpp"
 #include "runtime/rank/run_ownership.hpp"
@@ -71,11 +73,13 @@ class AttemptWatch {
   void wait_for_stacks(const StarterProcess& starter);
   void hear(int signal, const StarterProcess& starter);
   bool is_early() const;
-  void ask_ranks(const StarterProcess& starter);
+  void ask_ranks(const StarterProcess& starter, std::chrono::seconds patience);
+  std::chrono::seconds patience_with_handlers() const;
   void look_at_ownership(Time now);
   void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_liveness(Time now);
   void look_at_output(Time now, const StarterProcess& starter);
+  void end_others(Time now);
   void look_at_stacks(Time now);
   void look_before_ranks_give_up(Time now);
   void end_by(Time when);
@@ -98,11 +102,13 @@ class AttemptWatch {
   Time next_silence_look_ = {};
   double silence_to_look_s_ = 0;  // of a command: when its stacks are read next
   StarterExit end_;
-  bool asked_ = false;
+  SaveRequest request_;
   bool passed_on_ = false;  // to the ranks, that another component has ended the job
   bool warned_ = false;     // Slurm announced the time limit
   std::size_t output_seen_ = 0;
-  bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
+  bool rank_is_gone_ = false;   // or a node of the ranks, as srun says
+  bool others_end_ = false;     // got TERM for that
+  std::uint64_t files_before_;  // of a command (own_files())
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the next is sent

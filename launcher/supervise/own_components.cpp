@@ -18,6 +18,7 @@
 #include "launcher/components/component_variables.hpp"
 #include "launcher/network/slurm_network.hpp"
 #include "launcher/os/descendants.hpp"
+#include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"

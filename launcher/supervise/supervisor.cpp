@@ -359,6 +359,7 @@ class Supervisor {
       attempt.enough_nodes = has_enough_nodes(system_, run_);
       return;
     }
+    if (attempt.dead.exit_code == exit_code::start_again) return;  // no error
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
@@ -379,8 +380,7 @@ class Supervisor {
     if (run_.allocation.job.empty()) return;
     const auto record = ask_of_job(system_, run_.allocation, std::chrono::seconds(3));
     if (!record) return;
-    const bool back = record->restarts > run_.allocation.restarts;
-    if (back) attempt.cause = Cause::requeued;
+    if (record->restarts > run_.allocation.restarts) attempt.cause = Cause::requeued;
     if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
   }
 

@@ -180,6 +180,35 @@ TEST(ExitClassification, WhoWasAskedToSaveHasNotFailed) {
   EXPECT_EQ(cause(done), Cause::completed) << "0 means done";
 }
 
+TEST(ExitClassification, ARankThatTheRequestToSaveKilledIsNamed) {
+  auto end = command(140, "srun: error: n1: task 0: User defined signal 2\n");
+  end.save_signal = SIGUSR2;
+  end.time_is_short = true;
+  const std::string named =
+      "rank 0 was killed by USR2, which asks it to save: its program on n1 does not handle it";
+  EXPECT_EQ(describe(classify_exit(end)), named);
+  EXPECT_EQ(classify_exit(end).dead.signal, SIGUSR2);
+  EXPECT_FALSE(classify_exit(end).new_checkpoint);
+  end.wrote_files = true;
+  EXPECT_TRUE(classify_exit(end).new_checkpoint);
+  auto cancelled = end;
+  cancelled.told_to_end = true;
+  EXPECT_EQ(describe(classify_exit(cancelled)), "asked to stop; " + named);
+  auto not_asked = end;
+  not_asked.save_signal = 0;
+  EXPECT_EQ(classify_exit(not_asked).dead.signal, 0);
+  auto by_memory = command(137, "srun: error: n1: task 0: Killed\n");
+  by_memory.save_signal = SIGUSR2;
+  by_memory.time_is_short = true;
+  EXPECT_EQ(describe(classify_exit(by_memory)),
+            "ended before its time limit; rank 0 on n1 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(classify_exit(by_memory).dead.signal, 0);
+  auto has_saved = command(75, "srun: error: n1: task 0: Exited with exit code 75\n");
+  has_saved.save_signal = SIGUSR2;
+  has_saved.time_is_short = true;
+  EXPECT_EQ(describe(classify_exit(has_saved)), "ended before its time limit");
+}
+
 /// Who is well may be silent for hours, but leaves when asked to save, or says something then.
 TEST(ExitClassification, WhoIsSilentAndDoesNotHearHangs) {
   auto hung = command(143);
