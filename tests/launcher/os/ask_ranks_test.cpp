@@ -23,7 +23,14 @@ class AskingRanks : public testing::Test {
 
   const std::string run_ = "/run/" + std::to_string(getpid());
 
-  pid_t start(const char* rank, const char* script) {
+  static std::vector<pid_t> living_below(pid_t pid) {
+    std::vector<pid_t> living;
+    for (const auto& one : descendants_of(pid))
+      if (!one.zombie) living.push_back(one.pid);
+    return living;
+  }
+  /// Returns when it has so many processes below it, and all of them sleep.
+  pid_t start(const char* rank, const char* script, std::size_t below) const {
     const pid_t pid = fork();
     if (pid == 0) {
       setenv("DLLAUNCH_RUN_DIR", run_.c_str(), 1);
@@ -31,14 +38,15 @@ class AskingRanks : public testing::Test {
       execl("/bin/bash", "bash", "-c", script, nullptr);
       _exit(127);
     }
+    while (variable_of(pid, "RANK") != rank || living_below(pid).size() != below) usleep(5000);
+    EXPECT_TRUE(come_to_rest([pid] {
+      auto all = living_below(pid);
+      all.push_back(pid);
+      return all;
+    }));
     return pid;
   }
-  AskRanks asking(pid_t starter = 0) {
-    come_to_rest([] {
-      std::vector<pid_t> all;
-      for (const auto& one : descendants_of(getpid())) all.push_back(one.pid);
-      return all;
-    });
+  AskRanks asking(pid_t starter = 0) const {
     return AskRanks({{"DLLAUNCH_RUN_DIR", run_}}, SIGUSR2, starter);
   }
   /// Its exit code, 128+N after a signal.
@@ -51,21 +59,21 @@ class AskingRanks : public testing::Test {
 
 TEST_F(AskingRanks, OnlyWhatHandlesTheSignalGetsIt) {
   // The shell and the pipe's end live on; the program has an environment without the marks.
-  const pid_t rank = start(
-      "3",
-      "set -o pipefail; env -i bash -c 'trap \"exit 75\" USR2; sleep 300 & wait' | cat; exit $?");
+  const pid_t rank = start("3",
+                           "set -o pipefail; exec 3<> <(:); env -i bash -c 'trap \"exit 75\" USR2; "
+                           "while :; do read -r -t 0.1 -u 3; done' | cat; exit $?",
+                           2);
   auto ranks = asking();
   EXPECT_EQ(ranks.look(), Ranks{"3"});
   EXPECT_TRUE(ranks.would_end_others());
   EXPECT_TRUE(ranks.without_handler().empty());
   EXPECT_EQ(ranks.look(), Ranks{}) << "asked once";
-  // The program's sleep holds the pipe.
-  for (const auto& one : descendants_of(rank)) kill(one.pid, SIGKILL);
-  EXPECT_NE(code_of(rank), 128 + SIGUSR2);
+  EXPECT_EQ(code_of(rank), 75);
 }
 
 TEST_F(AskingRanks, OneIsAskedWhenItHasItsHandler) {
-  const pid_t rank = start("0", "trap 'trap \"exit 75\" USR2' USR1; while :; do sleep 0.1; done");
+  const pid_t rank =
+      start("0", "trap 'trap \"exit 75\" USR2' USR1; while :; do sleep 0.1; done", 1);
   auto ranks = asking();
   EXPECT_EQ(ranks.look(), Ranks{});
   EXPECT_TRUE(ranks.without_handler().contains("0"));
@@ -75,8 +83,8 @@ TEST_F(AskingRanks, OneIsAskedWhenItHasItsHandler) {
 }
 
 TEST_F(AskingRanks, RanksThatIgnoreItOrAreOthersAreLeftAlone) {
-  const pid_t starter = start("0", "trap 'exit 1' USR2; env -u RANK sleep 300 & wait");
-  const pid_t ignores = start("1", "trap '' USR2; sleep 300 & wait");
+  const pid_t starter = start("0", "trap 'exit 1' USR2; env -u RANK sleep 300 & wait", 1);
+  const pid_t ignores = start("1", "trap '' USR2; sleep 300 & wait", 1);
   auto ranks = asking(starter);
   EXPECT_EQ(ranks.look(), Ranks{});
   EXPECT_EQ(ranks.without_handler().size(), 1U);
