@@ -162,7 +162,7 @@ class Stop {
     AskRanks ranks({{"DLLAUNCH_RUN_DIR", plan_.paths.run_dir},
                     {fencing_token_variable, std::to_string(fencing_token_)}},
                    signal_of_name(plan_.signal), starter.pid());
-    const bool asked = !ranks.look().empty();
+    const bool asked = !ranks.look(/*last=*/true).empty();
     const auto& others = ranks.without_handler();
     follower_.say(
         asked || others.empty()

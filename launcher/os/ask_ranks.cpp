@@ -43,14 +43,19 @@ AskRanks::Ranks ranks_here(const AskRanks::Variables& marks, pid_t starter) {
 AskRanks::AskRanks(Variables marks, int signal, pid_t starter)
     : marks_(std::move(marks)), signal_(signal), starter_(starter) {}
 
-std::vector<std::string> AskRanks::look() {
+std::vector<std::string> AskRanks::look(bool last) {
   std::vector<std::string> asked;
   without_handler_.clear();
   for (auto& [rank, pids] : ranks_here(marks_, starter_)) {
     if (asked_.contains(rank)) continue;
+    const bool any = std::ranges::any_of(pids, [this](pid_t pid) { return acts_on(pid, signal_); });
+    const auto is_asked = [&](pid_t pid) {
+      const bool acts = any ? acts_on(pid, signal_) : last && catches(pid, signal_);
+      return acts && kill(pid, signal_) == 0;
+    };
     std::vector<pid_t> others;
     for (const pid_t pid : pids)
-      if (!acts_on(pid, signal_) || kill(pid, signal_) != 0) others.push_back(pid);
+      if (!is_asked(pid)) others.push_back(pid);
     if (others.size() == pids.size()) {
       without_handler_.emplace(rank, std::move(others));
       continue;

@@ -24,8 +24,9 @@ class AskRanks {
   AskRanks(Variables marks, int signal, pid_t starter = 0);
 
   /// Asks the ranks that have a process which acts on the signal by now, and have not been asked.
+  /// `last`: for want of those, processes that have some handler of it are asked, such as shells.
   /// Returns their numbers.
-  std::vector<std::string> look();
+  std::vector<std::string> look(bool last = false);
 
   /// Of the last look: ranks that have not been asked, and their processes.
   const Ranks& without_handler() const { return without_handler_; }

@@ -61,6 +61,13 @@ bool passes_signals_on(pid_t pid) {
   return std::ranges::find(starters, read_proc(pid, "comm")) != starters.end();
 }
 
+/// A bash with an EXIT trap, or that has used `read`, handles every signal that ends it, so as to
+/// clean up and end.
+bool only_cleans_up(pid_t pid, const std::string& status) {
+  const auto name = read_proc(pid, "comm");
+  return (name == "bash\n" || name == "sh\n") && has_signal(status, "SigCgt:", SIGVTALRM);
+}
+
 void reap_orphans() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -116,7 +123,8 @@ bool acts_on(pid_t pid, int signal) {
   const auto threads = threads_blocking(pid, signal);
   const bool waits = !threads.empty() &&
                      std::ranges::all_of(threads, [](const auto& thread) { return thread.second; });
-  return (waits || catches(pid, signal)) && !passes_signals_on(pid);
+  return (waits || catches(pid, signal)) && !passes_signals_on(pid) &&
+         !only_cleans_up(pid, read_proc(pid, "status"));
 }
 
 bool ignores(pid_t pid, int signal) {

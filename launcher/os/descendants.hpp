@@ -36,7 +36,7 @@ bool catches(pid_t pid, int signal);
 
 /// Whether the signal may be sent to the process as a request: it has a handler, or all its threads
 /// block the signal, as those do that wait for it. Not a program that passes it on to all that it
-/// has started, such as srun.
+/// has started, such as srun, nor a shell that handles all signals to clean up.
 bool acts_on(pid_t pid, int signal);
 
 /// Whether the process ignores the signal.

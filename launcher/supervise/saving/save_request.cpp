@@ -29,8 +29,8 @@ AskRanks::Variables marks_of(const std::string& run_dir, std::int64_t fencing_to
 }
 
 /// Tells which ranks have been asked now.
-bool look_here(System& system, AskRanks& ranks) {
-  const auto asked = ranks.look();
+bool look_here(System& system, AskRanks& ranks, bool last) {
+  const auto asked = ranks.look(last);
   if (asked.empty()) return false;
   system.log(fmt::format("{}{} {} on {} to save\n", asked_mark, asked.size() > 1 ? "s" : "",
                          fmt::join(asked, ","), system.host_name()));
@@ -85,9 +85,9 @@ void SaveRequest::make(Time now, seconds patience, const StarterProcess& starter
 void SaveRequest::look(Time now, const StarterProcess& starter) {
   if (!waits_ || now < next_look_) return;
   next_look_ = now + pause_between_looks;
-  asked_here_ |= look_here(system_, here_);
-  look_elsewhere(now);
   const bool patient = now < *give_up_at_ - patience_with_step;
+  asked_here_ |= look_here(system_, here_, !patient);
+  look_elsewhere(now);
   const bool all_here = here_.without_handler().empty();
   if (now < *give_up_at_ && (!elsewhere_.empty() || (patient && !all_here))) return;
   waits_ = false;
@@ -138,8 +138,8 @@ Result<Ok> ask_ranks_here(System& system, const std::string& run_dir, const std:
   AskRanks ranks(marks_of(run_dir, *token), *signal);
   const auto until = std::chrono::steady_clock::now() + seconds(*patience);
   while (true) {
-    look_here(system, ranks);
     const bool over = std::chrono::steady_clock::now() >= until;
+    look_here(system, ranks, over);
     if (over || ranks.without_handler().empty()) return Ok{};
     std::this_thread::sleep_for(pause_between_looks);
   }

@@ -60,15 +60,25 @@ class AskingRanks : public testing::Test {
 TEST_F(AskingRanks, OnlyWhatHandlesTheSignalGetsIt) {
   // The shell and the pipe's end live on; the program has an environment without the marks.
   const pid_t rank = start("3",
-                           "set -o pipefail; exec 3<> <(:); env -i bash -c 'trap \"exit 75\" USR2; "
-                           "while :; do read -r -t 0.1 -u 3; done' | cat; exit $?",
-                           2);
+                           "set -o pipefail; env -i bash -c 'trap \"exit 75\" USR2; while :; do "
+                           "sleep 0.1; done' | cat; exit $?",
+                           3);
   auto ranks = asking();
   EXPECT_EQ(ranks.look(), Ranks{"3"});
   EXPECT_TRUE(ranks.would_end_others());
   EXPECT_TRUE(ranks.without_handler().empty());
   EXPECT_EQ(ranks.look(), Ranks{}) << "asked once";
   EXPECT_EQ(code_of(rank), 75);
+}
+
+/// bash with an EXIT trap handles every signal, and ends of it.
+TEST_F(AskingRanks, AShellThatCleansUpIsAskedLast) {
+  const pid_t shell = start("0", "trap : EXIT; while :; do sleep 0.1; done", 1);
+  auto ranks = asking();
+  EXPECT_EQ(ranks.look(), Ranks{});
+  EXPECT_TRUE(ranks.without_handler().contains("0"));
+  EXPECT_EQ(ranks.look(/*last=*/true), Ranks{"0"});
+  EXPECT_EQ(code_of(shell), 128 + SIGUSR2);
 }
 
 TEST_F(AskingRanks, OneIsAskedWhenItHasItsHandler) {
@@ -83,7 +93,7 @@ TEST_F(AskingRanks, OneIsAskedWhenItHasItsHandler) {
 }
 
 TEST_F(AskingRanks, RanksThatIgnoreItOrAreOthersAreLeftAlone) {
-  const pid_t starter = start("0", "trap 'exit 1' USR2; env -u RANK sleep 300 & wait", 1);
+  const pid_t starter = start("0", "exec sleep 300", 0);
   const pid_t ignores = start("1", "trap '' USR2; sleep 300 & wait", 1);
   auto ranks = asking(starter);
   EXPECT_EQ(ranks.look(), Ranks{});
