@@ -53,10 +53,11 @@ class Supervisor {
   int run() {
     adopt_orphans();
     if (const auto ours = storage_.check(); !ours) return cannot_start(ours.error()).exit_code;
-    if (!know_the_past())
-      return cannot_start({ErrorKind::unavailable,
-                           "cannot read supervisor.jsonl and finished.job in " + run_.dir.path, ""})
-          .exit_code;
+    if (!patiently([this] { return is_readable(run_.dir); })) {
+      const auto what = "cannot read supervisor.jsonl and finished.job in " + run_.dir.path;
+      return interrupted_by_ ? end_by(*interrupted_by_)
+                             : cannot_start({ErrorKind::unavailable, what, ""}).exit_code;
+    }
     if (has_finished(system_, run_)) return exit_code::success;
     const auto journal = read_journal(run_.dir);
     history_ = journal.history;
@@ -136,8 +137,7 @@ class Supervisor {
                                       return wait(pause);
                                     });
     if (!end.lost.empty()) return give_way(end.lost).exit_code;
-    const bool cancelled = end.signal && cause_of_signal(*end.signal) == Cause::cancelled;
-    if (cancelled) return end_by(*end.signal);
+    if (end.signal && cause_of_signal(*end.signal) == Cause::cancelled) return end_by(*end.signal);
     if (!end.order || end.order->over) return stop_after_hold(decision);
     const auto token = ownership_->fencing_token();
     const auto retry = storage_.write([&] { return take_up(*end.order, token, run_); });
@@ -177,14 +177,14 @@ class Supervisor {
     return allocation_end_.seconds_left();
   }
 
-  /// Retries: a file system that is briefly away must not end a run of days.
-  Result<RunOwnership> take_ownership() const {
+  /// Retries: a file system that is briefly away must not end a run of days. A signal ends that.
+  template <typename Try>
+  auto patiently(Try attempt_once) -> decltype(attempt_once()) {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
-      auto ownership = storage_.write([this] { return take_run_ownership(run_.dir, system_); });
-      pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-      const bool last = ownership || Clock::now() >= give_up_at;
-      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return ownership;
+      auto done = attempt_once();
+      if (done || Clock::now() >= give_up_at) return done;
+      if ((interrupted_by_ = wait(milliseconds(2000)))) return done;
     }
   }
 
@@ -195,14 +195,6 @@ class Supervisor {
     return std::ranges::any_of(history_, [this](const Attempt& one) { return is_here(one); });
   }
   bool continues_here() const { return !history_.empty() && is_here(history_.back()); }
-
-  bool know_the_past() const {
-    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
-    while (!is_readable(run_.dir)) {
-      if (Clock::now() >= give_up_at || wait(milliseconds(2000))) return false;
-    }
-    return true;
-  }
 
   /// Before an incarnation of the run begins (recovery.md).
   void announce(const RunOwnership& ownership) {
@@ -279,7 +271,10 @@ class Supervisor {
     if (const auto reason = taken_over(system_, run_, ownership_, started_here_before());
         !reason.empty())
       return give_way(reason);
-    auto ownership = take_ownership();
+    auto ownership = patiently([this] {
+      return storage_.write([this] { return take_run_ownership(run_.dir, system_); });
+    });
+    if (interrupted_by_) return decide_of_signal(*std::exchange(interrupted_by_, std::nullopt));
     if (!ownership) return cannot_start(ownership.error());
     ownership_ = *ownership;
     reserve_journal(run_.dir);
@@ -349,7 +344,7 @@ class Supervisor {
       return;
     }
     look_at_own_job(system_, run_.allocation, attempt);
-    if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
+    if (attempt.cause == Cause::cancelled) look_who_cancelled(system_, run_.allocation, attempt);
     if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm reports it.
@@ -368,20 +363,6 @@ class Supervisor {
         attempt.detail = describe(*error);
       }
     }
-  }
-
-  /// Slurm's TERM may end the ranks before srun prints its reason. There is little time left.
-  void look_who_cancelled(Attempt& attempt) {
-    if (supervisor_parent_was_killed()) {
-      attempt.cause = Cause::cut_short;
-      attempt.detail = "the process that guards its supervisor was killed";
-    }
-    if (run_.allocation.job.empty()) return;
-    const auto record = ask_of_job(system_, run_.allocation, std::chrono::seconds(3));
-    if (!record) return;
-    const bool back = record->restarts > run_.allocation.restarts;
-    if (back) attempt.cause = Cause::requeued;
-    if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
   }
 
   /// A supervisor that lost ownership writes nothing into the run.
@@ -419,10 +400,18 @@ class Supervisor {
     return came ? std::optional(end_by(*came)) : std::nullopt;
   }
 
-  int end_by(int signal) {
+  /// Of a signal that arrives between two attempts, or before the first.
+  Decision decide_of_signal(int signal) {
+    if (!continues_here())
+      history_.push_back({.job = run_.job(), .allocation = run_.allocation.restarts});
     history_.back().cause = cause_of_signal(signal);
-    const auto decision = decide(this_try(), run_.recovery, seconds_left());
+    auto decision = without_restart(decide(this_try(), run_.recovery, seconds_left()));
     write(decision);
+    return decision;
+  }
+
+  int end_by(int signal) {
+    const auto decision = decide_of_signal(signal);
     return decision.next == Next::requeue ? requeue(decision) : exit_code::job_failed;
   }
 
@@ -462,8 +451,7 @@ class Supervisor {
     append(line_of(line,
                    restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
                             : std::nullopt));
-    const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
-    if (completed) return;
+    if (decision.next == Next::stop && decision.status == RunStatus::completed) return;
     const auto words = decision.next == Next::hold
                            ? hold_words(line, run_.dir)
                            : fmt::format("{}: {}", to_string(decision.next), decision.reason);
