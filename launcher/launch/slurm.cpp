@@ -98,8 +98,8 @@ class JobWatch {
   /// The supervisor says it on its node only.
   void tell_of_hold() {
     const auto now = Clock::now();
-    if (plan_.recovery.hold_seconds <= 0 || !running_ || now < next_journal_) return;
-    next_journal_ = now + seconds(1);
+    if (!running_ || now < next_journal_) return;
+    next_journal_ = now + seconds(plan_.recovery.hold_seconds > 0 ? 1 : 5);
     const auto words = hold_.look(read_journal(run_), run_, unix_seconds());
     if (!words.empty()) follower_.say(fmt::format("job {}: {}", id_, words));
   }

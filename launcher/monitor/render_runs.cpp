@@ -76,7 +76,9 @@ TableRow row_of(const RunState& run_state) {
           run_state.seconds && !waits ? clock_time(*run_state.seconds) : "-",
           shape_of(run_state),
           run_state.where.empty() ? "-" : run_state.where,
-          waits ? waiting_words(run_state) : progress_words(run_state)};
+          waits                     ? waiting_words(run_state)
+          : run_state.waits.empty() ? progress_words(run_state)
+                                    : run_state.waits};
 }
 
 }  // namespace
@@ -130,6 +132,7 @@ Json to_json(const RunState& run_state) {
       {"max_steps", or_null(run.max_steps)},
       {"val_accuracy", or_null(run_state.progress.val_accuracy)},
       {"last_line", or_null(run_state.progress.last_line)},
+      {"waits", or_null(run_state.waits)},
       {"where", or_null(run_state.where)},
       {"owner", run_state.owner && run_state.owner->pid > 0
                     ? Json{{"pid", run_state.owner->pid}, {"host", run_state.owner->host}}

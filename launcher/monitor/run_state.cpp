@@ -171,8 +171,12 @@ RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
   auto run_state = run_state_without_progress(std::move(run), queue, now_s);
   run_state.progress = read_progress(run_state.run);
   const auto& stored = run_state.run;
-  if (stored.plan.recovery.elastic())
-    run_state.sizes = sizes_in(read_journal(stored.dir), stored.plan, stored.job_id);
+  const bool elastic = stored.plan.recovery.elastic();
+  const bool running = stored.plan.launcher == Launcher::slurm && run_state.state == "running";
+  const auto journal = elastic || running ? read_journal(stored.dir) : Journal{};
+  if (elastic) run_state.sizes = sizes_in(journal, stored.plan, stored.job_id);
+  if (running && journal.waits && journal.waits->time >= stored.began_at_s - 1)
+    run_state.waits = words_of(*journal.waits);
   if (is_over(run_state)) run_state.where = hosts_of_ranks(run_state.run.dir);
   return run_state;
 }

@@ -45,6 +45,7 @@ struct RunState {
   std::string where = {};
   std::vector<int> sizes = {};  // of an elastic run: sizes_in()
   RunProgress progress = {};
+  std::string waits = {};  // "waits since 12:03:04: node n3 ..."; empty: not, or not running
 };
 
 /// The queue from one query.

@@ -219,7 +219,9 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
-  status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
+  status.supervisor = status.run_state.waits;
+  if (status.supervisor.empty())
+    status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
   status.corrupted = corruption_words(status.run_state.run, journal);
   status.stacks = stack_words(status.run_state.run, totals);
   status.tasks = tasks_of(status.run_state);

@@ -42,6 +42,10 @@ std::string unreachable_node(std::string_view output) {
   return std::string(name.substr(0, name.find_first_of(": \r")));
 }
 
+/// Where srun last said so: "Job 17 step creation temporarily disabled, retrying (Requested nodes
+/// are busy)", "Job 17 step creation still disabled, retrying (...)".
+constexpr std::string_view delayed_sign = "disabled, retrying";
+
 /// Slurm states why it ends a job, except for scancel.
 std::optional<Cause> slurms_reason(std::string_view output) {
   if (says(output, "DUE TO PREEMPTION")) return Cause::preempted;
@@ -58,8 +62,10 @@ Cause cause_of(const StarterExit& end, std::string_view output) {
   if (end.trains && end.code == 0 && end.training_end == "completed") return Cause::completed;
   // Ranks that were told to end may exit with 0: that does not prove completion.
   if (const auto reason = slurms_reason(output)) return *reason;
+  if (end.told_to_end) return end.stall.empty() ? Cause::cancelled : Cause::stalled;
+  if (!end.lost_nodes.empty()) return Cause::lost_node;
+  if (!end.not_started.empty()) return Cause::not_started;
   if (!end.stall.empty()) return Cause::stalled;
-  if (end.told_to_end) return Cause::cancelled;
   if (!end.trains && end.code == 0) return Cause::completed;
   // A trainer that fails with its own error at that moment has failed, and permanent codes keep
   // their meaning.
@@ -106,6 +112,17 @@ std::string lost_node_in(std::string_view output) {
   return std::string(rest.substr(0, rest.find_first_of(" \r\n")));
 }
 
+std::string delay_of_start(std::string_view output) {
+  const auto at = output.rfind(delayed_sign);
+  const auto began = output.rfind("Step created for ");
+  if (at == std::string_view::npos || (began != std::string_view::npos && began > at)) return "";
+  auto rest = output.substr(at + delayed_sign.size());
+  rest = rest.substr(0, rest.find_first_of("\r\n"));
+  const auto open = rest.find('(');
+  if (open == std::string_view::npos) return "no reason given";
+  return std::string(rest.substr(open + 1, rest.rfind(')') - open - 1));
+}
+
 std::string slurm_output(std::string_view output) {
   std::string own;
   while (!output.empty()) {
@@ -124,7 +141,9 @@ Attempt classify_exit(const StarterExit& end) {
   attempt.dead_seen_s = end.dead_seen_s;
   if (attempt.cause == Cause::failed) attempt.dead = dead_in(end);
   if (attempt.cause == Cause::lost_node) attempt.detail = lost_node_in(output);
-  if (attempt.cause == Cause::not_started) attempt.detail = unreachable_node(output);
+  if (attempt.cause == Cause::lost_node && attempt.detail.empty()) attempt.detail = end.lost_nodes;
+  if (attempt.cause == Cause::not_started)
+    attempt.detail = end.not_started.empty() ? unreachable_node(output) : end.not_started;
   if (attempt.cause == Cause::stalled) attempt.detail = end.stall;
   // Healthy ranks may be silent, but they exit or print something when asked to save.
   const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;

@@ -20,8 +20,10 @@ struct StarterExit {
   std::string before_kill =
       {};                  // the output until ranks without a peer were killed; empty: as above
   std::string stall = {};  // ended because of a stall; empty: not
-  double seconds = 0;      // duration of the attempt
-  double silent_s = 0;     // silence before its end
+  std::string lost_nodes = {};   // a host list: ended because these do not answer; empty: not
+  std::string not_started = {};  // ended because Slurm did not start the step: why; empty: not
+  double seconds = 0;            // duration of the attempt
+  double silent_s = 0;           // silence before its end
 };
 
 /// Returns the attempt without what its logs and checkpoints add.
@@ -33,6 +35,10 @@ std::string slurm_output(std::string_view output);
 
 /// Returns "n2" for "srun: error: Node failure on n2"; empty: none.
 std::string lost_node_in(std::string_view output);
+
+/// Returns Slurm's reason why srun still waits for it to start the ranks' step, "Requested nodes
+/// are busy"; empty: it does not wait.
+std::string delay_of_start(std::string_view output);
 
 /// Whether a rank ran out of memory: Slurm and the kernel kill it with SIGKILL and report it only
 /// here.

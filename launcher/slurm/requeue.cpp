@@ -37,6 +37,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
       return Ok{};
     }
     if (kind != ErrorKind::timeout || !in_time) return done.error();
+    if (how.waits) how.waits(done.error().what);
     if (how.stopped(told_at ? milliseconds(500) : pause) && !told_at) told_at = Clock::now();
     if (told_at && Clock::now() - *told_at > slurms_own) return done.error();
   }

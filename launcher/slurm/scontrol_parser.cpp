@@ -165,6 +165,8 @@ SlurmNode node_of(const Record& record) {
   node.features = words_of(record.has("AvailableFeatures") ? record.get("AvailableFeatures")
                                                            : record.get("Features"));
   take_gpus(record.get("Gres"), node);
+  node.address = text_or_empty(record.get("NodeAddr"));
+  node.port = count_of(record.get("Port"), 0, 0);
   node.state = record.get("State");
   node.reason = text_or_empty(record.get("Reason"));
   // "bad fan [root@2026-11-20T19:57:20]"
@@ -282,6 +284,8 @@ SlurmConfig parse_slurm_config(std::string_view text) {
       config.enforced = words_of(config_value(line, "AccountingStorageEnforce"));
     if (config.submit_plugins.empty())
       config.submit_plugins = words_of(config_value(line, "JobSubmitPlugins"));
+    if (config.slurmd_port == 0)
+      config.slurmd_port = count_of(config_value(line, "SlurmdPort"), 0, 0);
   }
   return config;
 }

@@ -20,6 +20,7 @@ struct SlurmConfig {
   std::string mpi_default;            // "none", "pmix"
   std::vector<std::string> enforced;  // AccountingStorageEnforce: "associations", "limits", ...
   std::vector<std::string> submit_plugins;  // JobSubmitPlugins: "lua", ...
+  int slurmd_port = 0;                      // of nodes that have no other; 0: unknown
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 
@@ -33,8 +34,10 @@ std::vector<Partition> parse_slurm_partitions(std::string_view text);
 struct SlurmNode : NodeType {  // without hosts; its CPUs are those usable by jobs
   std::string name;
   std::vector<std::string> partitions;
-  std::string state;   // "IDLE+DRAIN": a state and its flags
-  std::string reason;  // why the node was drained or set down, without user and time
+  std::string address;  // of its daemon: a name or a number
+  int port = 0;         // likewise; 0: SlurmConfig::slurmd_port
+  std::string state;    // "IDLE+DRAIN": a state and its flags
+  std::string reason;   // why the node was drained or set down, without user and time
 };
 /// Sets a node's GPU fields from its Gres.
 void take_gpus(std::string_view gres, SlurmNode& node);

@@ -37,6 +37,8 @@ constexpr double last_look_s = 20;           // before the time limit
 constexpr seconds patience_with_stacks(10);  // after the ranks' end
 constexpr double least_left_s = 10;          // of the allocation: what follows the ranks needs it
 constexpr seconds patience_of_slurm(5);      // for ranks that got TERM from Slurm itself
+constexpr seconds node_query_limit(2);       // signals and timers wait for it
+constexpr seconds longest_node_look_pause(80);
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
   return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
@@ -80,13 +82,13 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
 
 AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOwnership& ownership,
                            const SupervisorSignals& signals, AllocationEnd& allocation_end,
-                           std::function<void()> each_turn)
+                           AttemptHooks hooks)
     : system_(system),
       run_(run),
       ownership_(ownership),
       signals_(signals),
       allocation_end_(allocation_end),
-      each_turn_(std::move(each_turn)),
+      hooks_(std::move(hooks)),
       grace_s_(run.recovery.grace_seconds),
       liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
                 ownership.fencing_token()),
@@ -113,7 +115,7 @@ Result<StarterExit> AttemptWatch::run() {
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);
-    if (each_turn_) each_turn_();
+    if (hooks_.each_turn) hooks_.each_turn();
     starter->pass_on_output();
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);
@@ -124,6 +126,7 @@ Result<StarterExit> AttemptWatch::run() {
       look_at_ownership(now);
       look_at_clock(now, *starter);
       look_at_liveness(now);
+      look_at_nodes(now);
       look_at_stacks(now);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
@@ -171,7 +174,7 @@ void AttemptWatch::wait_for_stacks(const StarterProcess& starter) {
     const auto came = signals_.take();
     for (const int each : came) hear(each, starter);
     if (!came.empty()) return;
-    if (each_turn_) each_turn_();
+    if (hooks_.each_turn) hooks_.each_turn();
     look_at_ownership(Clock::now());
   }
 }
@@ -304,6 +307,9 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size) return;
   const auto words = slurm_output(starter.output());
+  delay_ = delay_of_start(words);
+  if (delay_.empty()) delayed_since_.reset();
+  if (!delay_.empty() && !delayed_since_) delayed_since_ = now;
   const auto dead = dead_rank_from_srun(words);
   const bool killed = !lost_node_in(words).empty() || killed_rank_from_srun(words);
   if (!dead && !killed) return;
@@ -315,6 +321,64 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
                     .echo = dead && dead->signal == SIGPIPE,
                     .saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token()),
                     .stalled = liveness_.stalled()}));
+}
+
+void AttemptWatch::wait_for(const std::string& what) {
+  if (std::exchange(waits_for_, what) != what && hooks_.waits) hooks_.waits(what);
+}
+
+/// Finds nodes that no longer answer before Slurm does, which takes SlurmdTimeout, 300 s by
+/// default: when a training makes no progress, or when Slurm does not start the ranks. A network
+/// that is away for a moment is no reason to end them, nor is a node without a daemon on which
+/// ranks go on.
+void AttemptWatch::look_at_nodes(Time now) {
+  if (run_.allocation.job.empty() || !run_.start.starts_by_srun() || end_at_) return;
+  const bool delayed = delayed_since_ && now - *delayed_since_ >= hooks_.patience.start;
+  const bool silent =
+      liveness_.training_end().empty() && (liveness_.stalled() || liveness_.unusually_silent(now));
+  if (!delayed && !silent) {
+    node_look_pause_ = hooks_.patience.look;
+    next_node_look_ = now;
+    silent_since_.reset();
+    return wait_for("");
+  }
+  if (now < next_node_look_) return;
+  auto nodes = nodes_out_of_order(system_, run_.allocation, node_query_limit);
+  if (nodes.empty() || nodes != silent_nodes_) silent_since_.reset();
+  if (!nodes.empty() && !silent_since_) silent_since_ = now;
+  silent_nodes_ = std::move(nodes);
+  // As long as all answer, the controller is asked less and less often.
+  if (silent_nodes_.empty())
+    node_look_pause_ = std::min<milliseconds>(2 * node_look_pause_, longest_node_look_pause);
+  next_node_look_ = Clock::now() + (silent_since_ ? hooks_.patience.look : node_look_pause_);
+  if (delayed) return look_at_start(now);
+  if (!silent_since_) return wait_for("");
+  wait_for(fmt::format("node {} does not answer, and the ranks make no progress", silent_nodes_));
+  if (now - *silent_since_ < hooks_.patience.node) return;
+  end_.lost_nodes = silent_nodes_;
+  rank_is_gone_ = true;
+  end_by(now);
+}
+
+/// The step of an earlier start holds its CPUs until its last node has answered, and a new one
+/// waits for them, without end.
+void AttemptWatch::look_at_start(Time now) {
+  if (silent_since_) {
+    wait_for(fmt::format("Slurm does not start the ranks ({}); node {} does not answer", delay_,
+                         silent_nodes_));
+    if (now - *silent_since_ < hooks_.patience.node) return;
+    end_.not_started = silent_nodes_;
+  } else {
+    const auto waited = std::chrono::duration_cast<seconds>(now - *delayed_since_);
+    wait_for(
+        fmt::format("Slurm does not start the ranks: {}; its nodes answer, and the job's other "
+                    "steps may use them: squeue --steps --job={}",
+                    delay_, run_.allocation.job));
+    if (!run_.again || waited < hooks_.patience.busy_nodes) return;
+    end_.not_started = fmt::format(
+        "the ranks cannot be started: Slurm has delayed them for {} s: {}", waited.count(), delay_);
+  }
+  end_by(now);
 }
 
 void AttemptWatch::end_by(Time when) {
@@ -358,7 +422,8 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
                       "exited with code {}\n",
                       *code));
     killer_.reset();
-    end_at_ = now + kill_starter_after;
+    // srun would wait for a node that is gone.
+    end_at_ = now + (end_.lost_nodes.empty() ? kill_starter_after : milliseconds(0));
   } else if (pressed_ != Pressed::kill_all) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.

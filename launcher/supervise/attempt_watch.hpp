@@ -47,13 +47,29 @@ class AllocationEnd {
 /// "stop", the clock decides: Slurm's warning comes up to a minute early.
 bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end);
 
+/// How long an attempt bears what is not its ranks' doing.
+struct AttemptPatience {
+  std::chrono::milliseconds start{10'000};  // with Slurm, before its nodes are asked
+  std::chrono::milliseconds node{7'000};    // that does not answer
+  std::chrono::milliseconds busy_nodes{120'000};
+  std::chrono::milliseconds look{5'000};  // from one look at silent nodes to the next
+};
+
+/// What the caller does meanwhile; either may be empty.
+struct AttemptHooks {
+  std::function<void()> each_turn = {};  // about once a second
+  /// The attempt waits for what a user should know of; empty: no longer.
+  std::function<void(const std::string&)> waits = {};
+  AttemptPatience patience = {};
+};
+
 class AttemptWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   AttemptWatch(System& system, const SupervisedRun& run, const RunOwnership& ownership,
                const SupervisorSignals& signals, AllocationEnd& allocation_end,
-               std::function<void()> each_turn = {});
+               AttemptHooks hooks = {});
 
   /// Starts the ranks and returns when they have ended. unavailable: the starter cannot be started.
   Result<StarterExit> run();
@@ -76,6 +92,9 @@ class AttemptWatch {
   void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_liveness(Time now);
   void look_at_output(Time now, const StarterProcess& starter);
+  void look_at_nodes(Time now);
+  void look_at_start(Time now);
+  void wait_for(const std::string& what);
   void look_at_stacks(Time now);
   void look_before_ranks_give_up(Time now);
   void end_by(Time when);
@@ -87,7 +106,7 @@ class AttemptWatch {
   const RunOwnership& ownership_;
   const SupervisorSignals& signals_;
   AllocationEnd& allocation_end_;
-  std::function<void()> each_turn_;  // called about once a second; may be empty
+  AttemptHooks hooks_;
   double grace_s_ = 0;
 
   Liveness liveness_;
@@ -102,7 +121,14 @@ class AttemptWatch {
   bool passed_on_ = false;  // to the ranks, that another component has ended the job
   bool warned_ = false;     // Slurm announced the time limit
   std::size_t output_seen_ = 0;
-  bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
+  bool rank_is_gone_ = false;  // or a node of the ranks
+  Time next_node_look_;
+  std::chrono::milliseconds node_look_pause_{0};
+  std::string silent_nodes_ = {};  // at the last look
+  std::optional<Time> silent_since_;
+  std::string delay_ = {};  // why Slurm does not start the step yet, as srun says
+  std::optional<Time> delayed_since_;
+  std::string waits_for_ = {};
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;  // when the next is sent

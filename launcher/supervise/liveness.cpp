@@ -20,6 +20,7 @@ constexpr double most_margin_s = 30;
 /// Loading and validation emit no events: the limit is longer there.
 constexpr double long_phase = 10;
 constexpr double unhurried_s = 60;
+constexpr double most_silence_s = 60;
 
 Liveness::Time::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<Liveness::Time::duration>(duration<double>(seconds));
@@ -58,6 +59,7 @@ Liveness::Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64
       fencing_token_(fencing_token),
       events_(run_.events(), size_of(run_.events())),
       moved_at_(now),
+      progressed_at_(now),
       next_look_(now) {
   if (trains_ && limit_s_ > 0) gives_up_at_ = now + seconds_of(limit_s_);
   std::error_code ignored;
@@ -71,6 +73,10 @@ void Liveness::look(Time now) {
         const auto whose = fencing_token_of(event);
         if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
         moved_at_ = now;
+        if (!std::holds_alternative<StallEvent>(event)) {
+          const auto before = std::exchange(progressed_at_, now);
+          longest_pause_s_ = std::max(longest_pause_s_, duration<double>(now - before).count());
+        }
         take(event, now);
       }
     }
@@ -139,6 +145,11 @@ double Liveness::allowed_s() const {
 double Liveness::silent_s(Time now) {
   look_at_files(now);
   return duration<double>(now - moved_at_).count();
+}
+
+bool Liveness::unusually_silent(Time now, double least_s) const {
+  const double usual_s = std::clamp(2 * longest_pause_s_, least_s, most_silence_s);
+  return trains_ && duration<double>(now - progressed_at_).count() > usual_s;
 }
 
 std::string Liveness::wedged(Time now) const {

@@ -46,6 +46,10 @@ class Liveness {
   /// progress.
   double silent_s(Time now);
 
+  /// Whether a training has reported no progress for longer than ever before: `least_s` at least, a
+  /// minute at most.
+  bool unusually_silent(Time now, double least_s = 20) const;
+
   /// Returns the reason, such as "no progress for 630 s"; empty: the run is live.
   std::string wedged(Time now) const;
 
@@ -61,6 +65,8 @@ class Liveness {
   std::int64_t fencing_token_;
   EventTail events_;
   Time moved_at_;
+  Time progressed_at_;          // by the training's events, but for those of a stall
+  double longest_pause_s_ = 0;  // between these
   Time next_look_;
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;

@@ -245,7 +245,7 @@ class Supervisor {
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
-    const auto nodes = choose_start_nodes(
+    auto nodes = choose_start_nodes(
         system_, run_, preflight, started_here_before(),
         {numberer_.network(), numberer_.before(),
          witness_.unwanted(run_.recovery.plan.avoid, run_.allocation.nodes, run_.nodes)},
@@ -253,6 +253,8 @@ class Supervisor {
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
+    // The step that delays the ranks keeps its CPUs.
+    if (!history_.empty() && is_delay(history_.back())) nodes.overlap = true;
     held_ = run_.recovery.plan.elastic() ? static_cast<int>(nodes.held) : 0;
     if (const auto words = start_on(nodes, here); !words.empty()) system_.log(words);
     const auto& why = nodes.fitness.why;
@@ -281,6 +283,7 @@ class Supervisor {
     watchdog_step_.keep(Clock::now());
     end_orphan_ranks(system_, run_.dir, run_.allocation);
     SupervisedRun here = run_;
+    here.again = started_here_before() && run_.start_name.empty();
     if (auto unfit = look_at_nodes(here)) return *std::move(unfit);
     announce(*ownership);
     if (!history_.empty()) system_.log(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
@@ -299,7 +302,8 @@ class Supervisor {
     const auto logs = log_sizes(run_.dir);
     witness_.begins(here.allocation.nodes, begun.fencing_token);
     AttemptWatch watch(system_, here, *ownership, signals_, allocation_end_,
-                       [this] { watchdog_step_.keep(Clock::now()); });
+                       {.each_turn = [this] { watchdog_step_.keep(Clock::now()); },
+                        .waits = [this](const std::string& why) { write_wait(why); }});
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
     end_descendants(milliseconds(500), watchdog_step_.pid());
@@ -345,15 +349,14 @@ class Supervisor {
     }
     look_at_own_job(system_, run_.allocation, attempt);
     if (attempt.cause == Cause::cancelled) look_who_cancelled(system_, run_.allocation, attempt);
-    if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
-    if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
-    // Peers of a lost node fail before Slurm reports it.
-    if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
+    // Peers of a lost node fail before Slurm reports it, or wait for it.
+    if (const auto nodes = died && look ? nodes_out_of_order(system_, where) : ""; !nodes.empty()) {
       attempt.cause = Cause::lost_node;
-      attempt.detail = node;
-      attempt.enough_nodes = has_enough_nodes(system_, run_);
-      return;
+      attempt.detail = nodes;
     }
+    if (attempt.cause == Cause::lost_node)
+      attempt.enough_nodes = has_enough_nodes(system_, run_, silent_);
+    if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
@@ -424,11 +427,13 @@ class Supervisor {
       const auto came = wait(pause);
       return came && !is_warning(*came, run_, allocation_end_);
     };
-    const auto done = dllaunch::requeue(system_, run_.allocation,
-                                        {.exclude = exclusion_of(run_, decision.exclude),
-                                         .silent = silent_,
-                                         .seconds_left = [this] { return seconds_left(); },
-                                         .stopped = stopped});
+    const auto done =
+        dllaunch::requeue(system_, run_.allocation,
+                          {.exclude = exclusion_of(run_, decision.exclude),
+                           .silent = silent_,
+                           .seconds_left = [this] { return seconds_left(); },
+                           .waits = [this](const std::string& why) { write_wait(why); },
+                           .stopped = stopped});
     if (!done)
       write({.next = Next::stop,
              .reason = fmt::format("{}; not requeued: {}", decision.reason, done.error().what),
@@ -443,6 +448,12 @@ class Supervisor {
     const auto done = storage_.write([&] { return append_to_journal(run_.dir, line); });
     if (!done && !std::exchange(refused_, true))
       system_.log("dllaunch: " + done.error().what + "\n");
+  }
+
+  void write_wait(const std::string& why) {
+    if (std::exchange(waits_for_, why) == why) return;
+    append(line_of(JournalWait{unix_seconds(), run_.job(), run_.allocation.restarts, why}));
+    if (!why.empty()) system_.log(fmt::format("dllaunch: waiting: {}\n", why));
   }
 
   void write(const Decision& decision, bool wanted_requeue = false) {
@@ -476,6 +487,7 @@ class Supervisor {
   std::optional<RunOwnership> ownership_;       // of the last attempt
   bool refused_ = false;                        // the journal error was reported
   std::string unusable_ = {};                   // why the run's directory is unusable
+  std::string waits_for_ = {};                  // what the journal said last that it waits for
   std::optional<int> interrupted_by_ = {};      // signal that arrived during a wait
 };
 

@@ -101,6 +101,25 @@ TEST_P(ElasticNodes, TheRanksGoOnWithoutALostNode) {
   expect_the_losses_of_a_run_with_all_nodes(5);
 }
 
+/// Peers of a node that lost its power end before Slurm misses it, in 300 s.
+TEST_P(ElasticNodes, TheRanksGoOnBeforeSlurmMissesTheNode) {
+  set_slurmd_timeout(300);
+  start_training(sets(5));
+  if (!HasFailure()) {
+    EXPECT_TRUE(cluster_->tell(GetParam() % 2 == 0 ? "kill-node" : "cut-network", {lost_node()}));
+    EXPECT_TRUE(happens_within(120s, [&] {
+      return events_of(work_->run_dir(), "start").size() == 2;
+    })) << journal();
+    EXPECT_THAT(cluster_->on_head({"scontrol", "show", "node", lost_node()}),
+                testing::Not(HasSubstr("State=DOWN")));
+    EXPECT_THAT(journal(), HasSubstr("lost node " + lost_node() + "; restart 1 of 3"));
+    const auto ended = work_->wait(120s);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
+    lose(lost_node());
+  }
+  set_slurmd_timeout(10);
+}
+
 /// Slurm gives a job that it starts anew all nodes that are free.
 TEST_P(ElasticNodes, ARequeuedJobHasAllNodesAgain) {
   constexpr int epochs = 40;

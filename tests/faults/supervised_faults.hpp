@@ -317,6 +317,13 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     cluster_->on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=test"});
   }
 
+  /// How long Slurm waits for a silent node before it marks it down.
+  static void set_slurmd_timeout(int seconds) {
+    cluster_->on_head({"sed", "-i", fmt::format("s/^SlurmdTimeout=.*/SlurmdTimeout={}/", seconds),
+                       "/etc/slurm/slurm.conf"});
+    cluster_->on_head({"scontrol", "reconfigure"});
+  }
+
   /// Of all suites of the program, but for one with another KillWait: bringing one up takes longer
   /// than many a cell.
   static inline std::unique_ptr<TestCluster> cluster_;

@@ -45,7 +45,8 @@ Result<int> watch_from_another_node(const SuperviseOptions& options, System& sys
   watch_script(system, {.dir = stored->dir,
                         .requeue_on = stored->plan.recovery.requeue_on,
                         .allocation = read_allocation(system),
-                        .host = options.watched});
+                        .host = options.watched,
+                        .trains = stored->trains});
   return exit_code::success;
 }
 

@@ -130,6 +130,16 @@ TEST_F(RunStatusTest, WhatTheSupervisorDidLastHasALine) {
   EXPECT_EQ(to_json(status(path, queue))["restarts"], 1);
 }
 
+TEST_F(RunStatusTest, WhatARunningRunWaitsForComesFirst) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  place_.append(path, "supervisor.jsonl",
+                line_of(JournalWait{.time = 2e10, .job = "7", .reason = "node n2 is dark"}));
+  EXPECT_NE(shown(path, "7|RUNNING|N/A|1:05|n[1-2]|None\n").find("  supervisor  waits since "),
+            std::string::npos);
+  EXPECT_EQ(status(path, "7|PENDING|N/A|0:00||Priority\n").supervisor, "")
+      << "it was requeued meanwhile";
+}
+
 constexpr const char* two_lives =
     R"({"time":9e9,"event":"start","epochs":3,"generation":1}
 {"time":9000000010,"event":"step","epoch":1,"step":10,"generation":1}

@@ -217,5 +217,26 @@ TEST(ExitClassification, AStallIsAStall) {
   EXPECT_EQ(describe(classify_exit(end)), "no progress for 630 s");
 }
 
+TEST(ExitClassification, AStartThatSlurmDelaysIsTold) {
+  const std::string delayed =
+      "srun: Job 17 step creation temporarily disabled, retrying (Requested nodes are busy)\n";
+  EXPECT_EQ(delay_of_start(delayed), "Requested nodes are busy");
+  EXPECT_EQ(delay_of_start(delayed + "srun: Step created for StepId=17.1\n"), "");
+  EXPECT_EQ(delay_of_start("srun: Step created for job 17\n" + delayed +
+                           "srun: Job 17 step creation still disabled, retrying (x)\n"),
+            "x");
+  EXPECT_EQ(delay_of_start("srun: Job step creation still disabled, retrying\n"),
+            "no reason given");
+  EXPECT_EQ(delay_of_start("srun: error: n1: task 0: Killed\n"), "");
+}
+
+TEST(ExitClassification, WhatTheSupervisorKilledIsNotTheCause) {
+  auto end = training(137, "", "srun: error: n2: task 1: Killed\n");
+  end.lost_nodes = "n3";
+  EXPECT_EQ(describe(classify_exit(end)), "lost node n3");
+  end.told_to_end = true;
+  EXPECT_EQ(cause(end), Cause::cancelled);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -166,5 +166,21 @@ TEST_F(LivenessTest, TheEndOfThisAttemptIsTold) {
   EXPECT_EQ(liveness.training_end(), "cancelled");
 }
 
+TEST_F(LivenessTest, UnusualSilenceIsLongerThanAnyBefore) {
+  Liveness liveness(run_, /*trains=*/true, 0, start_);
+  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(20)));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(21)));
+  step(1);
+  liveness.look(start_ + seconds(25));
+  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(75))) << "steps take 25 s";
+  write("events.jsonl", R"({"time": 1, "event": "stall", "state": "late"})"
+                        "\n");
+  write("out/rank-0000-n1.log", "stall\n");
+  liveness.look(start_ + seconds(76));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(76))) << "a stall is no progress";
+  Liveness command(run_, /*trains=*/false, 0, start_);
+  EXPECT_FALSE(command.unusually_silent(start_ + seconds(1000)));
+}
+
 }  // namespace
 }  // namespace dllaunch
