@@ -74,8 +74,9 @@ void Liveness::look(Time now) {
         if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
         moved_at_ = now;
         if (!std::holds_alternative<StallEvent>(event)) {
-          const auto before = std::exchange(progressed_at_, now);
-          longest_pause_s_ = std::max(longest_pause_s_, duration<double>(now - before).count());
+          const double pause_s = duration<double>(now - std::exchange(progressed_at_, now)).count();
+          // The start of the ranks takes longer than any step.
+          if (step_ > 0) longest_pause_s_ = std::max(longest_pause_s_, pause_s);
         }
         take(event, now);
       }

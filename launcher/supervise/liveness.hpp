@@ -66,7 +66,7 @@ class Liveness {
   EventTail events_;
   Time moved_at_;
   Time progressed_at_;          // by the training's events, but for those of a stall
-  double longest_pause_s_ = 0;  // between these
+  double longest_pause_s_ = 0;  // between these, from the first step on
   Time next_look_;
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;

@@ -172,12 +172,15 @@ TEST_F(LivenessTest, UnusualSilenceIsLongerThanAnyBefore) {
   EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(21)));
   step(1);
   liveness.look(start_ + seconds(25));
-  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(75))) << "steps take 25 s";
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(46))) << "the start is no step";
+  step(2);
+  liveness.look(start_ + seconds(50));
+  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(100))) << "steps take 25 s";
   write("events.jsonl", R"({"time": 1, "event": "stall", "state": "late"})"
                         "\n");
   write("out/rank-0000-n1.log", "stall\n");
-  liveness.look(start_ + seconds(76));
-  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(76))) << "a stall is no progress";
+  liveness.look(start_ + seconds(101));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(101))) << "a stall is no progress";
   Liveness command(run_, /*trains=*/false, 0, start_);
   EXPECT_FALSE(command.unusually_silent(start_ + seconds(1000)));
 }
