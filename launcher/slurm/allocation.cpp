@@ -75,13 +75,13 @@ bool is_down(const SlurmNode& node) {
 }
 
 /// Of the nodes that are not down, but for this one: this process runs.
-std::vector<std::string> others_silent(System& system, std::vector<SlurmNode> nodes,
-                                       const JobAllocation& allocation,
-                                       std::chrono::milliseconds limit) {
+std::optional<std::vector<std::string>> others_silent(System& system, std::vector<SlurmNode> nodes,
+                                                      const JobAllocation& allocation,
+                                                      std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds most(2000);
   std::erase_if(
       nodes, [&](const SlurmNode& node) { return node.name == allocation.host || is_down(node); });
-  if (nodes.empty()) return {};
+  if (nodes.empty()) return std::vector<std::string>();
   return silent_nodes(system, nodes, std::min(limit, most));
 }
 
@@ -237,7 +237,8 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   std::erase_if(*states, [&left](const SlurmNode& node) {
     return std::ranges::find(left.there, node.name) == left.there.end();
   });
-  left.silent = others_silent(system, *std::move(states), allocation, limit);
+  left.silent = others_silent(system, *std::move(states), allocation, limit)
+                    .value_or(std::vector<std::string>());
   for (const auto& name : left.silent) {
     std::erase(left.there, name);
     left.gone.push_back(name);
@@ -245,15 +246,17 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   return left;
 }
 
-std::string nodes_out_of_order(System& system, const JobAllocation& allocation,
-                               std::chrono::seconds limit) {
+std::optional<std::string> nodes_out_of_order(System& system, const JobAllocation& allocation,
+                                              std::chrono::seconds limit) {
   const auto states = nodes_of_controller(system, allocation.nodes, limit);
-  if (!states) return "";
+  if (!states) return std::nullopt;
   std::vector<std::string> out;
   for (const auto& node : *states)
     if (is_down(node)) out.push_back(node.name);
-  if (out.empty()) out = others_silent(system, *states, allocation, limit);
-  return compress_host_set(std::move(out));
+  if (!out.empty()) return compress_host_set(std::move(out));
+  auto silent = others_silent(system, *states, allocation, limit);
+  if (!silent) return std::nullopt;
+  return compress_host_set(*std::move(silent));
 }
 
 }  // namespace dllaunch

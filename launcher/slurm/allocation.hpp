@@ -79,8 +79,9 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
                                     std::chrono::seconds limit = std::chrono::seconds(20));
 
 /// Those of the job's nodes that Slurm counts as down, else those that do not answer, as a host
-/// list; empty if there are none, or Slurm does not answer.
-std::string nodes_out_of_order(System& system, const JobAllocation& allocation,
-                               std::chrono::seconds limit = std::chrono::seconds(20));
+/// list; empty if there are none. nullopt: Slurm does not answer in time, so nothing is known.
+std::optional<std::string> nodes_out_of_order(
+    System& system, const JobAllocation& allocation,
+    std::chrono::seconds limit = std::chrono::seconds(20));
 
 }  // namespace dllaunch

@@ -171,8 +171,9 @@ Result<Survey> survey_nodes(System& system, const std::vector<std::string>& host
   return survey;
 }
 
-std::vector<std::string> silent_nodes(System& system, const std::vector<SlurmNode>& nodes,
-                                      milliseconds limit) {
+std::optional<std::vector<std::string>> silent_nodes(System& system,
+                                                     const std::vector<SlurmNode>& nodes,
+                                                     milliseconds limit) {
   constexpr std::size_t most_at_once = 64;  // descriptors
   constexpr milliseconds one_try(1000);
   constexpr milliseconds pause(250);
@@ -198,6 +199,7 @@ std::vector<std::string> silent_nodes(System& system, const std::vector<SlurmNod
   std::vector<std::string> names;
   for (const auto& node : nodes)
     if (std::ranges::find(silent, &node) != silent.end()) names.push_back(node.name);
+  if (names.empty() && !text && !unknown.empty()) return std::nullopt;
   return names;
 }
 

@@ -51,8 +51,10 @@ Result<Survey> survey_nodes(System& system, const std::vector<std::string>& host
 /// Those whose daemon, slurmd, accepts no connection within `limit`: down, cut off, or without a
 /// daemon, so that srun cannot start anything there. Slurm itself takes SlurmdTimeout to mark them
 /// down, and meanwhile says of nodes that are well that they do not respond: its messages to them
-/// go through others. Its word counts only where a connection says nothing.
-std::vector<std::string> silent_nodes(System& system, const std::vector<SlurmNode>& nodes,
-                                      std::chrono::milliseconds limit);
+/// go through others. Its word counts only where a connection says nothing. nullopt: Slurm does not
+/// say where the daemons listen, nor of any node that it does not respond.
+std::optional<std::vector<std::string>> silent_nodes(System& system,
+                                                     const std::vector<SlurmNode>& nodes,
+                                                     std::chrono::milliseconds limit);
 
 }  // namespace dllaunch

@@ -343,7 +343,9 @@ void AttemptWatch::look_at_nodes(Time now) {
     return wait_for("");
   }
   if (now < next_node_look_) return;
-  auto nodes = nodes_out_of_order(system_, run_.allocation, node_query_limit);
+  auto found = nodes_out_of_order(system_, run_.allocation, node_query_limit);
+  // A busy controller says nothing of the nodes, neither good nor bad.
+  auto nodes = found ? *std::move(found) : silent_nodes_;
   if (nodes.empty() || nodes != silent_nodes_) silent_since_.reset();
   if (!nodes.empty() && !silent_since_) silent_since_ = now;
   silent_nodes_ = std::move(nodes);

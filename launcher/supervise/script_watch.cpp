@@ -39,8 +39,11 @@ class ScriptWatch {
     auto node = script_.allocation;
     node.nodes = script_.host;
     node.host.clear();
-    const bool away = liveness_->unusually_silent(now, silence_s) &&
-                      !nodes_out_of_order(system_, node, script_query_limit).empty();
+    std::optional<std::string> found = "";
+    if (liveness_->unusually_silent(now, silence_s))
+      found = nodes_out_of_order(system_, node, script_query_limit);
+    if (!found) return;
+    const bool away = !found->empty();
     away_looks_ = away ? away_looks_ + 1 : 0;
     const bool waits = away_looks_ >= most_away_looks;
     if (std::exchange(waits_, waits) == waits) return;

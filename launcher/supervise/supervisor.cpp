@@ -350,9 +350,10 @@ class Supervisor {
     look_at_own_job(system_, run_.allocation, attempt);
     if (attempt.cause == Cause::cancelled) look_who_cancelled(system_, run_.allocation, attempt);
     // Peers of a lost node fail before Slurm reports it, or wait for it.
-    if (const auto nodes = died && look ? nodes_out_of_order(system_, where) : ""; !nodes.empty()) {
+    const auto lost = died && look ? nodes_out_of_order(system_, where) : std::nullopt;
+    if (lost && !lost->empty()) {
       attempt.cause = Cause::lost_node;
-      attempt.detail = nodes;
+      attempt.detail = *lost;
     }
     if (attempt.cause == Cause::lost_node)
       attempt.enough_nodes = has_enough_nodes(system_, run_, silent_);

@@ -168,12 +168,14 @@ TEST(JobAllocation, WhatItWasQueuedFor) {
 TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   FakeSystem system;
   const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};
-  EXPECT_EQ(nodes_out_of_order(system, allocation), "") << "no answer";
+  EXPECT_EQ(nodes_out_of_order(system, allocation), std::nullopt) << "no answer";
   const auto states = [&](const std::string& of_n2) {
     system.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 + "\n", ""};
-    return nodes_out_of_order(system, allocation);
+    return nodes_out_of_order(system, allocation).value_or("unknown");
   };
+  EXPECT_EQ(states("ALLOCATED"), "unknown") << "where its daemon listens";
+  system.answers["scontrol show config"] = {0, "SlurmdPort = 6818\n", ""};
   EXPECT_EQ(states("ALLOCATED"), "");
   EXPECT_EQ(states("DRAINING"), "") << "it runs what it has to the end";
   EXPECT_EQ(states("DOWN+NOT_RESPONDING"), "n2");

@@ -138,7 +138,7 @@ TEST(SilentNodes, ADaemonThatIsAwayForAMomentAnswers) {
     listener = listen_on(node.port);
   });
   FakeSystem system;
-  EXPECT_TRUE(silent_nodes(system, {node}, std::chrono::seconds(30)).empty());
+  EXPECT_EQ(silent_nodes(system, {node}, std::chrono::seconds(30)), std::vector<std::string>());
   daemon.join();
   close(listener);
 }
