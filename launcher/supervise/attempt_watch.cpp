@@ -37,7 +37,7 @@ constexpr double last_look_s = 20;           // before the time limit
 constexpr seconds patience_with_stacks(10);  // after the ranks' end
 constexpr double least_left_s = 10;          // of the allocation: what follows the ranks needs it
 constexpr seconds patience_of_slurm(5);      // for ranks that got TERM from Slurm itself
-constexpr seconds node_query_limit(2);       // signals and timers wait for it
+constexpr seconds node_query_limit(5);       // signals and timers wait for it
 constexpr seconds longest_node_look_pause(80);
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
