@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/os/ancestors.hpp"
 
 namespace dllaunch {
 namespace {
@@ -58,16 +59,31 @@ void reap_orphans() {
 
 }  // namespace
 
-std::vector<Descendant> processes_here() {
-  std::vector<Descendant> all;
+std::vector<pid_t> pids_here() {
+  std::vector<pid_t> all;
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return all;
   while (const dirent* entry = readdir(folder)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
-    if (auto process = read_process(pid)) all.push_back(*process);
+    if (pid > 0) all.push_back(pid);
   }
   closedir(folder);
+  return all;
+}
+
+bool is_zombie(pid_t pid) {
+  const auto process = read_process(pid);
+  return process && process->zombie;
+}
+
+std::string name_of(pid_t pid) {
+  return parse_stat(read_proc(pid, "stat")).name;
+}
+
+std::vector<Descendant> processes_here() {
+  std::vector<Descendant> all;
+  for (const pid_t pid : pids_here())
+    if (auto process = read_process(pid)) all.push_back(*process);
   return all;
 }
 

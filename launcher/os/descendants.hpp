@@ -18,6 +18,15 @@ struct Descendant {
   bool zombie = false;
 };
 
+/// The ids of all processes of this machine.
+std::vector<pid_t> pids_here();
+
+/// Whether it has ended, and nobody has asked how.
+bool is_zombie(pid_t pid);
+
+/// The name of its program, at most 15 characters; empty: it is gone.
+std::string name_of(pid_t pid);
+
 /// All processes of this machine.
 std::vector<Descendant> processes_here();
 

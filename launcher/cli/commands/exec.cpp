@@ -17,8 +17,11 @@
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/os/descent_mark.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
+#include "launcher/rank/left_processes.hpp"
 #include "launcher/rank/node_folders.hpp"
 #include "launcher/rank/node_number.hpp"
 #include "launcher/rank/rank_shim.hpp"
@@ -255,6 +258,19 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   return folder;
 }
 
+/// On each node: no process of an earlier start is left when this one begins, and none of this
+/// one when its step has ended.
+void bound_descendants(const RankEnv& rank, const std::string& run_dir, const std::string& host,
+                       System& system) {
+  const auto mark = start_mark(run_dir, process_environment());
+  if (!mark) return;
+  if (const auto ended = end_earlier_starts(*mark); !ended.empty())
+    system.log(fmt::format("dllaunch: rank {} on {}: {}\n", rank.rank, host, ended));
+  if (rank.local_rank == 0 && name_of(getppid()) == "slurmstepd")
+    end_leftovers_after_step(*mark, host);
+  mark_descent(mark->own);
+}
+
 bool is_trainer(const std::vector<std::string>& command) {
   return std::filesystem::path(command.front()).filename() == "dltrain";
 }
@@ -299,6 +315,7 @@ Result<int> exec(const ExecOptions& options, System& system) {
     other_stderr =
         redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), system);
   }
+  bound_descendants(*rank, run_dir, host, system);
   auto command = options.command;
   std::string plan_dir = run_dir;
   if (options.staged) {
