@@ -14,13 +14,14 @@
 #include <optional>
 #include <thread>
 
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/timed_line.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view greeting = "dllaunch-links ";
@@ -96,7 +97,7 @@ double seconds_since(Clock::time_point begin) {
 bool comes_before(Clock::time_point until, int socket) {
   pollfd one{socket, POLLIN, 0};
   int ready = 0;
-  while ((ready = poll(&one, 1, milliseconds_until(until))) < 0 && errno == EINTR) continue;
+  while ((ready = poll_awake(&one, 1, milliseconds_until(until))) < 0 && errno == EINTR) continue;
   return ready > 0;
 }
 

@@ -19,11 +19,12 @@
 
 #include "launcher/base/split.hpp"
 #include "launcher/os/ancestors.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 std::string read_proc(pid_t pid, const char* file) {
   std::ifstream in(fmt::format("/proc/{}/{}", pid, file), std::ios::binary);
@@ -159,7 +160,7 @@ int end_descendants(std::chrono::milliseconds patience, pid_t but) {
       if (asked.insert(process.pid).second) kill(process.pid, SIGTERM);
       if (now >= kill_at && killed.insert(process.pid).second) kill(process.pid, SIGKILL);
     }
-    usleep(10'000);
+    poll_awake(nullptr, 0, 10);
   }
 }
 

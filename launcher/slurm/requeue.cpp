@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how) {
   constexpr milliseconds longest(15'000);

@@ -118,6 +118,7 @@ Result<StarterExit> AttemptWatch::run() {
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);
     const auto now = Clock::now();
+    look_at_pause(now);
     liveness_.look(now);
     look_at_output(now, *starter);
     if (!code) {
@@ -146,7 +147,7 @@ void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
   const milliseconds limit = end_at_ || !end_.stall.empty() ? brief : milliseconds(1000);
-  ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
+  poll_awake(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
 /// Waits for another node's last events to become visible here.
@@ -167,7 +168,7 @@ void AttemptWatch::wait_for_stacks(const StarterProcess& starter) {
          Clock::now() < until && autopsy_.runs(Clock::now())) {
     const auto left = allocation_end_.seconds_left();
     if (left && *left < least_left_s) return;
-    ::poll(&signal, 1, static_cast<int>(brief.count()));
+    poll_awake(&signal, 1, static_cast<int>(brief.count()));
     const auto came = signals_.take();
     for (const int each : came) hear(each, starter);
     if (!came.empty()) return;
@@ -213,6 +214,18 @@ void AttemptWatch::ask_ranks(const StarterProcess& starter) {
   starter.send(run_.signal);
 }
 
+/// Slurm has moved the end of a suspended job; that of a process that was stopped otherwise stays.
+void AttemptWatch::look_at_pause(Time now) {
+  const auto paused = Clock::paused();
+  const auto pause = paused - std::exchange(paused_, paused);
+  if (pause == Clock::duration::zero()) return;
+  system_.log(fmt::format(
+      "dllaunch: did not run for {:.0f} s (suspended or stopped); no limit counts this time\n",
+      std::chrono::duration<double>(pause).count()));
+  liveness_.resume(now, pause);
+  allocation_end_.ask_again(system_, run_.allocation);
+}
+
 void AttemptWatch::look_at_ownership(Time now) {
   if (end_.superseded || now - ownership_seen_at_ < ownership_pause) return;
   ownership_seen_at_ = now;
@@ -229,15 +242,15 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
   const bool warned = warned_ && now - began_at_ >= deaf;
-  if (!end_.time_is_short && (warned || seconds_until(*allocation_end_.at(), now) <= grace_s_)) {
+  if (!end_.time_is_short && (warned || *allocation_end_.seconds_left() <= grace_s_)) {
     if (!warned) allocation_end_.ask_again(system_, run_.allocation);
-    if (!warned && seconds_until(*allocation_end_.at(), now) > grace_s_) return;
+    if (!warned && *allocation_end_.seconds_left() > grace_s_) return;
     end_.time_is_short = true;
     ask_ranks(starter);
   }
   // A job that Slurm kills at the time limit is not requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
-  const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
+  const bool last_moment = *allocation_end_.seconds_left() <= reserve;
   if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
 }
 

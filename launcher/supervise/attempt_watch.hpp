@@ -18,6 +18,7 @@
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/supervised_run.hpp"
 #include "runtime/rank/run_ownership.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 
@@ -59,7 +60,7 @@ class AttemptWatch {
   Result<StarterExit> run();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = AwakeClock;
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   /// What was sent to end the ranks.
@@ -72,6 +73,7 @@ class AttemptWatch {
   void hear(int signal, const StarterProcess& starter);
   bool is_early() const;
   void ask_ranks(const StarterProcess& starter);
+  void look_at_pause(Time now);
   void look_at_ownership(Time now);
   void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_liveness(Time now);
@@ -105,7 +107,8 @@ class AttemptWatch {
   bool rank_is_gone_ = false;  // or a node of the ranks, as srun says
   Time began_at_;
   Time ownership_seen_at_;
-  std::optional<Time> end_at_;  // when the next is sent
+  Clock::duration paused_ = Clock::paused();  // that is accounted for
+  std::optional<Time> end_at_;                // when the next is sent
   Pressed pressed_ = Pressed::not_yet;
   std::vector<std::string> steps_ = {};      // steps of the ranks when that began
   std::optional<OwnedProcess> killer_ = {};  // of ranks on other nodes

@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -80,6 +82,11 @@ void Liveness::look(Time now) {
   const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
   next_look_ = now + seconds_of(pause_s);
   look_at_files(now);
+}
+
+void Liveness::resume(Time now, Time::duration pause) {
+  moved_at_ =
+      std::min(now, moved_at_ + std::min<Time::duration>(pause, AwakeClock::others_resume_within));
 }
 
 void Liveness::look_at_files(Time now) {

@@ -24,6 +24,9 @@ class Liveness {
   /// 0: all do.
   Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token = 0);
 
+  /// This process was paused: the ranks' nodes may be resumed a little later.
+  void resume(Time now, Time::duration pause);
+
   /// Reads new events, and checks the other files as often as the limit requires.
   void look(Time now);
 

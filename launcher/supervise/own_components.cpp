@@ -165,7 +165,7 @@ Result<int> own_components(System& system, const std::string& run_dir) {
     group.look(ComponentGroup::Clock::now());
     if (group.over()) break;
     pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&source, 1, /*timeout=*/500);
+    poll_awake(&source, 1, /*timeout_ms=*/500);
     for (const int signal : signals.take()) {
       told = told || (signal != warning && means_stop(signal) && !group.decided());
       pass_on(signal, warning, group);

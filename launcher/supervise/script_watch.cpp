@@ -13,6 +13,7 @@
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
@@ -35,9 +36,9 @@ class ScriptWatch {
       return cancel(lost + "; recovery.requeue_on does not list node_fail");
     // Log first: the requeue ends this process too.
     if (!said_) write(Next::requeue, lost + "; requeueing");
-    if (!said_) gone_since_ = std::chrono::steady_clock::now();
+    if (!said_) gone_since_ = AwakeClock::now();
     said_ = true;
-    const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;
+    const bool patient = AwakeClock::now() - gone_since_ < most_patience;
     const auto done = requeue(system_, script_.allocation, {.wait = patient});
     if (done || done.error().kind == ErrorKind::bad_request) return true;
     system_.log(fmt::format("dllaunch: {}\n", done.error().what));
@@ -75,7 +76,7 @@ class ScriptWatch {
   const WatchedScript& script_;
   const RunStorage storage_{script_.dir};
   bool said_ = false;
-  std::chrono::steady_clock::time_point gone_since_;
+  AwakeClock::time_point gone_since_;
   int refused_ = 0;
 };
 
@@ -99,7 +100,10 @@ ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAlloca
 void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals) {
   ScriptWatch watch(system, script);
   for (auto pause = intervals.look;;) {
-    std::this_thread::sleep_for(pause);
+    {
+      const AwakeClock::Wait wait(pause);
+      std::this_thread::sleep_for(pause);
+    }
     const auto node = watch.look();
     if (node == ScriptNode::settled) return;
     if (node == ScriptNode::gone && watch.end_job()) return;

@@ -35,7 +35,7 @@
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 class Supervisor {
@@ -184,7 +184,7 @@ class Supervisor {
       auto ownership = storage_.write([this] { return take_run_ownership(run_.dir, system_); });
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
       const bool last = ownership || Clock::now() >= give_up_at;
-      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return ownership;
+      if (last || poll_awake(&signal, 1, /*timeout_ms=*/2000) > 0) return ownership;
     }
   }
 
@@ -403,7 +403,7 @@ class Supervisor {
     while (Clock::now() < until) {
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-      ::poll(&signal, 1, static_cast<int>(left.count()) + 1);
+      poll_awake(&signal, 1, static_cast<int>(left.count()) + 1);
       const auto came = signals_.take();
       const auto stop = std::find_if(came.begin(), came.end(), [this](int one) {
         return !is_warning(one, run_, allocation_end_);

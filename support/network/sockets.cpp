@@ -12,10 +12,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr std::chrono::milliseconds connect_patience(3000);
 constexpr std::size_t longest_reply = std::size_t{16} << 20;
@@ -23,7 +25,7 @@ constexpr std::size_t longest_reply = std::size_t{16} << 20;
 bool wait_for(int socket, short what, int milliseconds) {
   pollfd one{socket, what, 0};
   while (true) {
-    const int ready = poll(&one, 1, milliseconds);
+    const int ready = poll_awake(&one, 1, milliseconds);
     if (ready >= 0 || errno != EINTR) return ready > 0;
   }
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 
 /// Return -1 on failure, with errno. All close on exec() and, except for connect_to(), do not
@@ -48,10 +50,9 @@ int connect_to(const std::string& host, int port);
 enum class LineState { incomplete, complete, closed };
 LineState read_line(int socket, std::string& line);
 
-int milliseconds_until(std::chrono::steady_clock::time_point deadline);
+int milliseconds_until(AwakeClock::time_point deadline);
 
 /// Sends a line, returns the reply, and closes. Empty: no reply.
-std::string exchange(int socket, const std::string& line,
-                     std::chrono::steady_clock::time_point deadline);
+std::string exchange(int socket, const std::string& line, AwakeClock::time_point deadline);
 
 }  // namespace dllaunch

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "support/json.hpp"
-#include "support/whole_file.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
+#include "trainer/tensors/whole_file.hpp"
 
 namespace dllaunch {
 namespace {

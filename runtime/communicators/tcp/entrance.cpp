@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "support/awake_clock.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
@@ -45,7 +46,7 @@ std::vector<Guest> Entrance::attend() {
     if (visitor != visitors_.end()) hear(visitor);
     came = came || number == 0;
   }
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = AwakeClock::now();
   while (!visitors_.empty() && now > visitors_.begin()->second.until) refuse_oldest();
   for (int i = 0; came && i < most_at_once; ++i) came = accept_one();
   return std::exchange(guests_, {});
@@ -61,7 +62,7 @@ bool Entrance::accept_one() {
     if (has_visitor) refuse(visitors_.begin());
     return has_visitor;
   }
-  const auto until = std::chrono::steady_clock::now() + hello_patience;
+  const auto until = AwakeClock::now() + hello_patience;
   const auto [at, is_new] = visitors_.emplace(++came_, Visitor{FileDescriptor(socket), until});
   watch(socket, came_);
   hear(at);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/communicators/tcp/hello.hpp"
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 #include "support/say.hpp"
 #include "support/shared_memory.hpp"
@@ -53,7 +54,7 @@ class Entrance {
  private:
   struct Visitor {
     FileDescriptor socket;
-    std::chrono::steady_clock::time_point until;
+    AwakeClock::time_point until;
     std::string said = {};
   };
   using Visitors = std::map<std::uint64_t, Visitor>;  // in the order in which they came

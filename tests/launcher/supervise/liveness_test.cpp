@@ -41,6 +41,16 @@ TEST_F(LivenessTest, OutputIsASign) {
   EXPECT_EQ(liveness.wedged(start_ + seconds(81)), "no progress for 21 s");
 }
 
+/// Other nodes may be resumed later than this one.
+TEST_F(LivenessTest, AfterAPauseOthersMayResumeALittleLater) {
+  Liveness liveness(run_, /*trains=*/false, 20, start_);
+  liveness.look(start_ + seconds(15));
+  liveness.resume(start_ + seconds(15), seconds(600));
+  liveness.look(start_ + seconds(30));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(30)), "");
+  EXPECT_EQ(liveness.wedged(start_ + seconds(31)), "no progress for 21 s");
+}
+
 /// A program that prints while it is stuck says nothing by that, once it has a heart.
 TEST_F(LivenessTest, WhoTouchesTheHeartbeatIsJudgedByItAlone) {
   Liveness liveness(run_, /*trains=*/false, 20, start_);
