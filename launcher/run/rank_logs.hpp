@@ -1,6 +1,9 @@
 // Reads the ranks' logs in RUN/out after the run has ended.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +37,16 @@ std::string host_of_rank(const RunDir& run, int rank);
 
 /// Returns the hosts on which the ranks ran last, as a host list; empty: no rank has a log.
 std::string hosts_of_ranks(const RunDir& run);
+
+/// How many bytes the logs have, by file name.
+using LogSizes = std::map<std::string, std::uint64_t>;
+LogSizes sizes_of_logs(const RunDir& run);
+
+/// Calls look(line) for every line of a rank, of a run that has ended, from byte `from` of each log
+/// on. A rank that continued on another node has several logs: the one written last comes last.
+/// Also in logs of a whole node, which name the rank before each line.
+void for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
+                           const std::function<void(const std::string&)>& look);
 
 /// Returns "rank-0003-n1.log", with the host made safe for a file name.
 std::string rank_log_name(int rank, const std::string& host);
