@@ -277,9 +277,18 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
   }
 }
 
-Outcome judged_by_itself(const SlurmJob& job, const RunTotals& totals) {
+/// Of a job that Slurm has forgotten: from the run's events, else, as a command writes none, from
+/// its supervisor's last decision.
+Outcome judged_by_itself(const RunDir& run, const SlurmJob& job, const RunTotals& totals) {
   if (totals.end_status() == "completed") return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code::job_failed};
+  const auto decided = totals.ended() ? std::nullopt : read_journal(run).last;
+  if (decided && decided->job == job.id && decided->next == Next::stop) {
+    if (decided->status == RunStatus::completed) return {};
+    return {.status = decided->status,
+            .exit_code = decided->exit_code,
+            .reason = fmt::format("job {}: {}", job.id, decided->reason)};
+  }
   if (totals.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
   outcome.reason =
       totals.ended()
@@ -339,7 +348,7 @@ Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob
 
 Outcome explain_slurm(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                       const RunTotals& totals, const std::string& job_words) {
-  if (job.state.empty()) return judged_by_itself(job, totals);
+  if (job.state.empty()) return judged_by_itself(run, job, totals);
   auto outcome = explain_record(plan, run, job, totals, job_words);
   if (!outcome.reason.empty()) outcome.reason = fmt::format("job {}{}", job.id, outcome.reason);
   return outcome;
@@ -372,7 +381,7 @@ std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
     const auto log = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
     const auto dir = task_dir(run, task.array_task);
-    auto outcome = task.state.empty() ? judged_by_itself(task, RunTotals())
+    auto outcome = task.state.empty() ? judged_by_itself(dir, task, RunTotals())
                                       : explain_record(plan, dir, task, RunTotals(), log);
     if (task.state.empty()) outcome.reason.insert(0, ": ");
     if (outcome.status != RunStatus::completed)

@@ -367,6 +367,29 @@ TEST_F(SlurmOutcomeTest, AForgottenJobIsJudgedByItsOwnEnd) {
   EXPECT_EQ(of("").status, RunStatus::completed);
 }
 
+/// A command writes no events.
+TEST_F(SlurmOutcomeTest, AForgottenJobOfACommandIsJudgedByItsSupervisorsLastDecision) {
+  const auto decide = [&](const char* job, Next next, RunStatus status) {
+    const JournalDecision decision{.time = 1,
+                                   .job = job,
+                                   .next = next,
+                                   .reason = "lost node n2",
+                                   .status = status,
+                                   .exit_code = status == RunStatus::completed ? 0 : 1};
+    ASSERT_TRUE(append_to_journal(run_, line_of(decision, std::nullopt)));
+  };
+  decide("6", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::failed) << "another job";
+  decide("7", Next::requeue, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::failed) << "not the end";
+  decide("7", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::completed);
+  EXPECT_EQ(of("").exit_code, 0);
+  decide("7", Next::stop, RunStatus::node_fail);
+  EXPECT_EQ(of("").status, RunStatus::node_fail);
+  EXPECT_EQ(of("").reason, "job 7: lost node n2");
+}
+
 TEST_F(SlurmOutcomeTest, WhoGaveTheJobUpSaysWhy) {
   const auto decided = [&](Next next, RunStatus status, const char* reason) {
     const JournalDecision decision{
