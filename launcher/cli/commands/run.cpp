@@ -21,6 +21,7 @@
 #include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/launch/unseen_end.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
@@ -296,10 +297,8 @@ struct Detached {
 
 void show_detached(const RunOptions& options, const RunDir& run, const Detached& detached,
                    System& system) {
-  if (!options.json) {
-    system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
-    return;
-  }
+  if (!options.json)
+    return system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
   system.print(json_text({{"run_dir", run.path}, {detached.what, detached.number}}));
 }
 
@@ -433,7 +432,8 @@ Result<int> run_job(const RunOptions& given, System& system) {
                    "leave out --allocated to follow it, or dllaunch cancel it first"};
     attached = *std::move(found);
   }
-  if (!attached && run->resumed) close_submission(system, *run);
+  const bool completed = !attached && run->resumed && close_submission(system, *run);
+  if (completed && !options.detach && show_unseen_end(system, *run, planned->job)) return 0;
   if (!attached) good = share_run_dir(*run, plan.share);
   const auto readers = readers_of(options.job_file);
   if (good && !attached)
@@ -446,10 +446,9 @@ Result<int> run_job(const RunOptions& given, System& system) {
                        .sets = options.sets,
                        .variables = process_variables(),
                        .readers = readers});
-  if (given.soonest && !attached) {
+  if (given.soonest && !attached)
     if (auto kept = keep_estimate(*run, *estimate); !kept)
       system.log("dllaunch: warning: " + kept.error().what + "\n");
-  }
   // A component is listed with its whole.
   const bool is_component = system.environment("DLLAUNCH_COMPONENT").has_value();
   if (auto known = is_component ? Result<Ok>(Ok{}) : remember_run(system, *run);
