@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
@@ -80,15 +81,32 @@ Result<int> watch(const std::string& path, System& system) {
   }
 }
 
+/// Where no dllaunch carries out a sweep, what has become of its trials is read from their runs.
+void add_unseen(System& system, const std::string& dir, Sweep& sweep) {
+  for (Trial& trial : sweep.trials) {
+    if (trial.state != TrialState::running) continue;
+    const auto run = observe_end(system, dir + "/" + trial.run);
+    trial.reason = run ? fmt::format("its run: {}", run->state) : "it has not started";
+  }
+}
+
 /// Of a sweep's directory; nullopt: it is none.
 Result<std::optional<int>> show_sweep(const StatusArguments& options, System& system) {
-  const auto sweep = stored_sweep(system, options.run);
+  auto sweep = stored_sweep(system, options.run);
   if (!sweep) return sweep.error();
   if (!*sweep) return std::optional<int>();
+  const auto whole = observe_end(system, options.run + "/allocation");
+  const bool carried_out =
+      owner_of({.path = options.run}).has_value() || (whole && !is_over(*whole));
+  if (!carried_out) add_unseen(system, options.run, **sweep);
   if (options.json) {
     system.print(json_text(to_json(**sweep)));
   } else {
     system.print(render_sweep(**sweep));
+    if (!carried_out && is_unfinished(**sweep))
+      system.print(fmt::format(
+          "no dllaunch carries it out: the same command with --run-dir {} continues it\n",
+          shell_quote(options.run)));
   }
   return std::optional(exit_code::success);
 }
