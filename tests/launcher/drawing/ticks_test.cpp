@@ -47,7 +47,7 @@ TEST(Ticks, ShortNumbers) {
   EXPECT_EQ(short_number(0.00005), "0.00005");
   EXPECT_EQ(short_number(-0.0000123456), "-0.00001235");
   EXPECT_EQ(short_number(9.9999e-7), "1e-06");
-  EXPECT_EQ(short_number(0.912345, 5), "0.91235");
+  EXPECT_EQ(short_number(0.912346, 5), "0.91235");
   EXPECT_EQ(short_number(2.5e12), "2.5e+12");
   EXPECT_EQ(short_number(std::nan("")), "");
 }
