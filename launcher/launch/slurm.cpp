@@ -1,9 +1,15 @@
 #include "launcher/launch/slurm.hpp"
 
 #include <fmt/core.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
@@ -81,7 +87,7 @@ class JobWatch {
       tell_of_hold();
       if (signals.count() > seen_) {
         seen_ = signals.count();
-        stop(signals.first());
+        stop(signals.latest());
       }
       press_cancel();
       signals.wait(milliseconds(100));
@@ -344,6 +350,35 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
 
 }  // namespace
 
+StopChoice ask_at_terminal() {
+  // A signal counts from here on: it ends the wait also if it comes just before.
+  sigset_t stops;
+  sigset_t before;
+  sigemptyset(&stops);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&stops, signal);
+  sigprocmask(SIG_BLOCK, &stops, &before);
+  // Keys that were pressed before the question do not answer it.
+  tcflush(STDIN_FILENO, TCIFLUSH);
+  std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
+  pollfd keyboard{STDIN_FILENO, POLLIN, 0};
+  constexpr timespec limit{.tv_sec = 60, .tv_nsec = 0};
+  const int ready = ppoll(&keyboard, 1, &limit, &before);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (ready == 0) return StopChoice::go_on;
+  std::array<char, 256> line{};
+  const auto size = ready < 0 ? -1 : read(STDIN_FILENO, line.data(), line.size());
+  // Another Ctrl-C, Ctrl-D or a closed terminal ends this command; only an answer cancels the job.
+  if (size <= 0) return StopChoice::detach;
+  std::string_view answer(line.data(), static_cast<std::size_t>(size));
+  answer = answer.substr(0, answer.find('\n'));
+  if (answer.empty()) return StopChoice::go_on;
+  if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
+  if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
+  if (answer[0] != 'g' && answer[0] != 'G')
+    std::cerr << "dllaunch: '" << answer << "' is not d, c or g: the job goes on\n";
+  return StopChoice::go_on;
+}
+
 Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System& system,
                                                       const SlurmSettings& settings) {
   const auto intent = open_intent(system, run);
@@ -386,7 +421,7 @@ Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const Jo
   }
   auto outcome = explain_jobs(plan, run, id, watch.end(), follower.totals());
   if (watch.cancelled() && outcome.status != RunStatus::completed) {
-    const int signal = signals.first();
+    const int signal = signals.latest();
     const std::string by = signal != 0 ? " by " + signal_name(signal) : "";
     outcome = {.status = RunStatus::cancelled,
                .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,

@@ -1,11 +1,9 @@
 // The main command: from a job file to a finished run.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -264,22 +262,6 @@ void show_plan(const Planned& planned, System& system) {
   system.print(render_plan(plan));
   if (plan.launcher == Launcher::slurm && plan.scheduler == "Slurm")
     system.print("\n" + render_sbatch(plan));
-}
-
-StopChoice ask_at_terminal() {
-  std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
-  pollfd keyboard{STDIN_FILENO, POLLIN, 0};
-  constexpr int limit_ms = 60'000;
-  // A second Ctrl-C ends the wait.
-  const int ready = poll(&keyboard, 1, limit_ms);
-  if (ready < 0) return StopChoice::cancel;
-  std::string answer;
-  if (ready == 0 || !std::getline(std::cin, answer) || answer.empty()) return StopChoice::go_on;
-  if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
-  if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
-  if (answer[0] != 'g' && answer[0] != 'G')
-    std::cerr << "dllaunch: '" << answer << "' is not d, c or g: the job goes on\n";
-  return StopChoice::go_on;
 }
 
 SlurmSettings slurm_settings(const RunOptions& options, System& system) {
