@@ -321,7 +321,11 @@ Result<int> exec(const ExecOptions& options, System& system) {
   if (!rendezvous) return std::move(rendezvous).error();
   framework.point = rendezvous->point;
   framework.workers = rendezvous->workers;
-  set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
+  const EnvLookup set_or_left_alone = [&](const std::string& name) -> std::optional<std::string> {
+    const auto& names = planned.left_alone;
+    return std::ranges::find(names, name) != names.end() ? std::string() : lookup(name);
+  };
+  set_environment(framework, rank_variables(*rank, binding, run_dir, set_or_left_alone));
   set_node_folders(planned.site, *rank, lookup, system);
   allow_autopsy(run_dir, command);
   return become(command, rank->rank, host, other_stderr);
