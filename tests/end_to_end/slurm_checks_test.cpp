@@ -376,5 +376,18 @@ TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
   EXPECT_EQ(jobs[0].reason, queue[0].reason);
 }
 
+/// Only the first node has the folder: its rank must not wait for the other.
+TEST_F(SlurmChecks, AFolderThatANodeDoesNotSeeIsNamed) {
+  const auto ran = call_cluster(
+      {"exec", folder_->path(), "n1", "--user", "alice", "--", "bash", "-c",
+       "cd \"$(mktemp -d)\" && printf '%s\\n' 'name: here' "
+       "'resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5, account: physics}' "
+       "'run: sleep 600' > here.yaml && " DLLAUNCH_BIN_DIR "/dllaunch run here.yaml 2>&1"});
+  ASSERT_TRUE(ran) << ran.error().what;
+  EXPECT_NE(ran->exit_code, 0) << ran->out;
+  EXPECT_THAT(ran->out, HasSubstr("rank 1 on n2: the run directory /tmp/"));
+  EXPECT_THAT(ran->out, HasSubstr("does not exist on this node"));
+}
+
 }  // namespace
 }  // namespace dllaunch

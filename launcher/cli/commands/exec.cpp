@@ -5,15 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
@@ -199,6 +203,32 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   return kept;
 }
 
+/// Returns false if this node does not have the folder, and says so. An NFS client may see a new
+/// folder some seconds late.
+bool is_shared(const std::string& what, const std::string& folder, const RankEnv& rank,
+               const std::string& host, System& system) {
+  for (int looks = 0; looks < 50; ++looks) {
+    if (access(folder.c_str(), F_OK) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  system.log(fmt::format(
+      "dllaunch: rank {} on {}: {} {} does not exist on this node\n"
+      "  try: start the run in a folder that all nodes share, such as home or scratch\n",
+      rank.rank, host, what, folder));
+  // srun may lose what a task writes just before it ends.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return false;
+}
+
+/// The folder that srun was called in. Slurm starts a task in /tmp if its node lacks that folder.
+std::optional<std::string> folder_left(const RankEnv& rank) {
+  std::error_code error;
+  const char* meant = std::getenv("PWD");
+  const bool moved = rank.launcher == "slurm" && meant != nullptr &&
+                     std::filesystem::current_path(error) == "/tmp";
+  return moved ? std::optional<std::string>(meant) : std::nullopt;
+}
+
 /// Returns only on failure.
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
@@ -293,12 +323,18 @@ Result<int> exec(const ExecOptions& options, System& system) {
     for (const auto& [name, value] : numbered->variables) setenv(name.c_str(), value.c_str(), 1);
   }
 
+  if (!options.run_dir.empty() &&
+      !is_shared("the run directory", options.run_dir, *rank, host, system))
+    return exit_code::environment;
   int other_stderr = -1;
   if (!run_dir.empty() && !options.no_log) {
     mkdir((run_dir + "/out").c_str(), 0700);
     other_stderr =
         redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), system);
   }
+  if (const auto left = folder_left(*rank);
+      left && !is_shared("the folder", *left, *rank, host, system))
+    return exit_code::environment;
   auto command = options.command;
   std::string plan_dir = run_dir;
   if (options.staged) {
