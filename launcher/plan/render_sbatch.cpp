@@ -87,6 +87,10 @@ std::string start_lines(const LaunchPlan& plan) {
   });
 }
 
+data flag(bool value) {
+  return data{value ? data::type::bool_true : data::type::bool_false};
+}
+
 data object_if(bool wanted, const char* key, const std::string& value) {
   return wanted ? data{key, value} : data{data::type::bool_false};
 }
@@ -179,28 +183,29 @@ std::string render(const LaunchPlan& plan, const std::string& run_id,
   // Array tasks have their own directories, which the script creates.
   fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
   fields.set("umask", plan.share ? "027" : "077");
-  fields.set("share", data{plan.share ? data::type::bool_true : data::type::bool_false});
+  fields.set("share", flag(plan.share));
   fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));
   fields.set("train", object_if(!train.empty(), "text", train));
-  fields.set("any_modules",
-             data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("any_modules", flag(!plan.modules.empty()));
   fields.set("modules", list_of("name", quoted(plan.modules)));
   fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
-  fields.set("any_environment",
-             data{plan.environment.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("any_environment", flag(!plan.environment.empty()));
   fields.set("environment", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
   fields.set("setup", object_if(!setup.empty(), "lines", setup));
   fields.set("fetch", fetch_fields(plan));
   fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
-  fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
+  fields.set("mpirun", flag(by_mpirun));
   fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
   fields.set("signal", plan.signal);
+  const bool sets_path = std::ranges::any_of(
+      plan.environment, [](const auto& variable) { return variable.first == "PATH"; });
+  fields.set("may_lose_slurm", flag(sets_path || !plan.modules.empty() || !setup.empty()));
   // A script that is cancelled earlier must end.
   fields.set("early", object_if(plan.signal != "TERM", "signal", plan.signal));
-  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
+  fields.set("asks", flag(plan.asks_ranks));
   fields.set("start", start_lines(plan));
   fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};
@@ -212,10 +217,6 @@ std::string end_for(const std::string& text) {
   std::string end = "END_OF_COMPONENT";
   while (("\n" + text).find("\n" + end + "\n") != std::string::npos) end += "_";
   return end;
-}
-
-data flag(bool value) {
-  return data{value ? data::type::bool_true : data::type::bool_false};
 }
 
 }  // namespace

@@ -376,6 +376,30 @@ TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
   EXPECT_EQ(jobs[0].reason, queue[0].reason);
 }
 
+/// `module purge` may unload Slurm's own commands, and a job may set a PATH without them.
+TEST_F(SlurmChecks, RanksStartThoughTheJobLosesThePathOfSrun) {
+  const auto site =
+      place_->file("site.sh",
+                   "module() {\n"
+                   "  case $1 in purge) PATH=/nowhere ;; load) export LOADED=$2 ;; esac\n"
+                   "}\nexport -f module\n");
+  const auto before = place_->environment;
+  place_->environment.emplace_back("BASH_ENV", site);
+  const auto file = place_->file("modules.yaml", R"(name: modules
+resources: {device: cpu, ranks_per_node: 1, time: 5, account: physics}
+environment: {modules: [fw/1.0]}
+run: echo "with $LOADED"
+)");
+  const auto ran = place_->run({"run", file, "--run-dir", place_->path() + "/modules"});
+  const auto reset =
+      place_->run({"run", file, "--run-dir", place_->path() + "/reset", "--set",
+                   "environment.modules=[]", "--set", "environment.setup=PATH=/nowhere"});
+  place_->environment = before;
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("with fw/1.0"));
+  EXPECT_EQ(reset.exit_code, 0) << reset.err;
+}
+
 /// Only the first node has the folder: its rank must not wait for the other.
 TEST_F(SlurmChecks, AFolderThatANodeDoesNotSeeIsNamed) {
   const auto ran = call_cluster(
