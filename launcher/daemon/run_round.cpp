@@ -15,8 +15,8 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
 

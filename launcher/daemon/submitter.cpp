@@ -13,8 +13,8 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

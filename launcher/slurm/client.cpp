@@ -63,7 +63,7 @@ bool starts_jobs(std::string_view state, bool reserved) {
 }
 
 Result<Ok> tell(System& system, const Argv& argv, seconds limit) {
-  auto output = system.run(argv, limit);
+  auto output = system.run(plain_query(system, argv), limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return Ok{};
   return Error{ErrorKind::unavailable,
@@ -322,7 +322,7 @@ Result<std::vector<SlurmNode>> cluster_nodes(System& system) {
 }
 
 std::vector<std::string> mpi_plugins(System& system) {
-  const auto output = system.run({"srun", "--mpi=list"}, short_limit);
+  const auto output = system.run(plain_query(system, {"srun", "--mpi=list"}), short_limit);
   if (!output || output->exit_code != 0) return {};
   return parse_mpi_list(output->out + "\n" + output->err);
 }
