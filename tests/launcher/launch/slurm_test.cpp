@@ -265,7 +265,7 @@ StopChoice answer_at_terminal(const std::string& keys, const std::string& early 
   };
   type(early);
   std::string seen;
-  for (char c = 0; !seen.ends_with("go on? ") && read(terminal, &c, 1) == 1;) seen += c;
+  for (char c = 0; !seen.ends_with("[g]o on? ") && read(terminal, &c, 1) == 1;) seen += c;
   type(keys);
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
