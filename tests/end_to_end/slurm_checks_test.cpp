@@ -459,14 +459,14 @@ TEST_F(SlurmChecks, RanksStartThoughTheJobLosesThePathOfSrun) {
   const auto site =
       place_->file("site.sh",
                    "module() {\n"
-                   "  case $1 in purge) PATH=/nowhere ;; load) export LOADED=$2 ;; esac\n"
+                   "  case $1 in purge) PATH=/nowhere ;; load) export LOADEDMODULES=$2 ;; esac\n"
                    "}\nexport -f module\n");
   const auto before = place_->environment;
   place_->environment.emplace_back("BASH_ENV", site);
   const auto file = place_->file("modules.yaml", R"(name: modules
 resources: {device: cpu, ranks_per_node: 1, time: 5, account: physics}
 environment: {modules: [fw/1.0]}
-run: echo "with $LOADED"
+run: echo "with $LOADEDMODULES"
 )");
   const auto ran = place_->run({"run", file, "--run-dir", place_->path() + "/modules"});
   const auto reset =
