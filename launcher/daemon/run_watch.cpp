@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
-#include "launcher/base/split.hpp"
 #include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
 
@@ -21,22 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int most_ends_per_round = 8;
-
-/// A pending array is one line, such as "74_[0-9,12%2]".
-int jobs_in_line(const std::string& id) {
-  const auto open = id.find('[');
-  if (open == std::string::npos) return 1;
-  int jobs = 0;
-  const auto list = id.substr(open + 1, id.find_first_of("%]", open) - open - 1);
-  for (const auto part : split_at(list, ',')) {
-    const std::string range(part);
-    const auto dash = range.find('-');
-    const int first = std::atoi(range.c_str());
-    const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
-    jobs += std::max(1, last - first + 1);
-  }
-  return std::max(1, jobs);
-}
 
 /// Takes the results of a run that had ended before it was first seen.
 void take_summary(const Json& summary, RunRecord& record) {
@@ -243,7 +226,7 @@ void RunWatch::ask_queue() {
 /// Adds jobs submitted in this round, which the queue does not show yet.
 int RunWatch::jobs_in_queue() const {
   int jobs = submitted_now_;
-  for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_in_line(job.id);
+  for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_with_id(job.id);
   return jobs;
 }
 

@@ -17,8 +17,8 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,16 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-/// Returns 1 for "74_3", and 5 for the pending tasks "74_[0-3,7%2]".
-int tasks_in(const QueuedJob& job) {
-  const auto open = job.id.find('[');
-  if (open == std::string::npos) return 1;
-  const auto end = job.id.find_first_of("%]", open);
-  const auto numbers = parse_id_list(
-      std::string_view(job.id).substr(open + 1, end == std::string::npos ? end : end - open - 1));
-  return numbers ? std::max(1, numbers->size()) : 1;
-}
 
 /// The components of a heterogeneous job start and wait together; the first has the script.
 QueuedJob as_one(std::vector<QueuedJob> jobs) {
@@ -191,7 +181,8 @@ class JobWatch {
   void show_tasks(const std::vector<QueuedJob>& jobs) {
     int waiting = 0;
     int running = 0;
-    for (const auto& job : jobs) (is_waiting_state(job.state) ? waiting : running) += tasks_in(job);
+    for (const auto& job : jobs)
+      (is_waiting_state(job.state) ? waiting : running) += jobs_with_id(job.id);
     running_ = running > 0;
     most_tasks_ = std::max(most_tasks_, running + waiting);
     const auto text = fmt::format("job {}: {} running, {} waiting, {} over", id_, tasks(running),
@@ -390,7 +381,8 @@ Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const Jo
     const std::string by = signal != 0 ? " by " + signal_name(signal) : "";
     outcome = {.status = RunStatus::cancelled,
                .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
-               .reason = fmt::format("job {} was cancelled{}", id, by)};
+               .reason = fmt::format("job {} was cancelled{}", id, by),
+               .tasks = std::move(outcome.tasks)};
   }
   if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
     outcome.reason = watch.given_up();

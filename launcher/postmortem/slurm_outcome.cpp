@@ -13,6 +13,7 @@
 #include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/counted.hpp"
 
@@ -350,14 +351,21 @@ namespace {
 struct EndedTask {
   std::string number;
   Outcome outcome;  // as explain_record()
+  int count = 1;    // several that were cancelled together
 };
 
 /// "task 3: rank 1 on n2 exited with code 7; first error: ValueError: bad"
 std::string line_of(const EndedTask& task) {
-  const auto& [number, one] = task;
+  const auto& [number, one, count] = task;
   const auto* colon = one.reason.starts_with(':') ? "" : ":";
   const auto first = one.first_error.empty() ? "" : "; first error: " + one.first_error;
   return fmt::format("task {}{}{}{}", number, colon, one.reason, first);
+}
+
+/// One, except of tasks that were cancelled together before they started: "0-7%2", "[0-7]".
+int tasks_of(const SlurmJob& record) {
+  const auto tasks = parse_array_tasks(record.array_task);
+  return tasks ? std::max(1, static_cast<int>(tasks->numbers.size())) : 1;
 }
 
 /// Returns the tasks that did not complete, by number.
@@ -376,7 +384,7 @@ std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
                                       : explain_record(plan, dir, task, RunTotals(), log);
     if (task.state.empty()) outcome.reason.insert(0, ": ");
     if (outcome.status != RunStatus::completed)
-      failed.push_back({task.array_task, std::move(outcome)});
+      failed.push_back({task.array_task, std::move(outcome), tasks_of(task)});
   }
   return failed;
 }
@@ -400,9 +408,14 @@ Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::stri
   const auto failed = failed_tasks(plan, run, id, tasks);
   const auto seconds = seconds_of_all(tasks);
   TaskCounts counts;
-  for (const auto& task : failed) ++counts[task.outcome.status];
-  if (failed.size() < tasks.size())
-    counts[RunStatus::completed] = static_cast<int>(tasks.size() - failed.size());
+  int all_failed = 0;
+  for (const auto& task : failed) {
+    counts[task.outcome.status] += task.count;
+    all_failed += task.count;
+  }
+  int all = 0;
+  for (const auto& task : tasks) all += tasks_of(task);
+  if (all_failed < all) counts[RunStatus::completed] = all - all_failed;
   if (failed.empty()) return {.tasks = std::move(counts), .task_seconds = seconds};
   auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
     return task.outcome.status != RunStatus::cancelled;
@@ -421,9 +434,8 @@ Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::stri
     if (task != first) outcome.others.push_back(line_of(*task));
   }
   if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
-  outcome.reason =
-      fmt::format("job {}: {} of {} did not complete: {}; job {}_{}{}", id, failed.size(),
-                  counted(std::ssize(tasks), "task"), list, id, first->number, outcome.reason);
+  outcome.reason = fmt::format("job {}: {} of {} did not complete: {}; job {}_{}{}", id, all_failed,
+                               counted(all, "task"), list, id, first->number, outcome.reason);
   return outcome;
 }
 

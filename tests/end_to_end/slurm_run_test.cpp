@@ -234,6 +234,30 @@ TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
   on_head({"scancel", "--me"});
 }
 
+/// squeue shows the tasks that wait in one line, with a stride, and shortens a long one.
+TEST_F(SlurmRun, TasksOfAnArrayAreCountedAsSlurmCountsThem) {
+  std::string odd = "1";
+  for (int number = 4; number < 200; number += number % 7 == 0 ? 3 : 2)
+    odd += "," + std::to_string(number);
+  const auto count = std::to_string(1 + std::ranges::count(odd, ','));
+  for (const auto& [array, tasks] :
+       {std::pair<std::string, std::string>{"0-12:2", "7"}, {odd, count}}) {
+    const auto file =
+        work_.file("waits.yaml", "name: waits\narray: '" + array +
+                                     "'\nresources: {nodes: 1, device: cpu, time: 5, sbatch_extra: "
+                                     "['--begin=now+1hour']}\nrun: hostname\n");
+    fs::remove(work_.path() + "/stderr");
+    work_.start({"run", file, "--run-dir", work_.path() + "/" + tasks});
+    ASSERT_TRUE(happens_within(30s, [&] {
+      return work_.text_of("stderr").find(" waiting, ") != std::string::npos;
+    })) << work_.text_of("stderr");
+    work_.signal(SIGTERM);
+    const auto ended = work_.wait();
+    EXPECT_THAT(ended.err, HasSubstr(" running, " + tasks + " waiting"));
+    EXPECT_THAT(ended.out, HasSubstr(tasks + " tasks (" + tasks + " cancelled)"));
+  }
+}
+
 // One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.
 TEST_F(SlurmRun, NearItsLimitItSavesAndSaysSo) {
   auto argv = args(long_run_);

@@ -318,6 +318,23 @@ TEST_F(SlurmOutcomeTest, AnArrayThatCompletedSaysOfHowManyTasks) {
   EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 2}}));
 }
 
+/// scontrol and sacct have one record of them.
+TEST_F(SlurmOutcomeTest, TasksCancelledBeforeTheyStartedAreCountedOneByOne) {
+  plan_.array = "0-12:2";
+  for (const char* waiting : {"2-12:2%2", "[2-12:2]"}) {
+    SlurmJob done;
+    done.state = "COMPLETED";
+    done.array_task = "0";
+    SlurmJob cancelled;
+    cancelled.state = "CANCELLED";
+    cancelled.array_task = waiting;
+    const auto outcome = explain_jobs(plan_, run_, "7", {done, cancelled}, totals_);
+    EXPECT_EQ(outcome.tasks.at(RunStatus::cancelled), 6);
+    EXPECT_EQ(outcome.tasks.at(RunStatus::completed), 1);
+    EXPECT_NE(outcome.reason.find("6 of 7 tasks"), std::string::npos) << outcome.reason;
+  }
+}
+
 TEST_F(SlurmOutcomeTest, ACancelledTaskDoesNotHideOneThatFailed) {
   plan_.array = "0-1";
   SlurmJob cancelled;
