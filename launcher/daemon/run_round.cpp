@@ -13,8 +13,10 @@
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -359,6 +361,20 @@ void RunWatch::judge(LiveRun& run, double now_s) {
 void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
   auto record = run.record;
   auto meant = record;
+  const auto& array = run.files.plan.array;
+  const auto tasks = array ? parse_array_tasks(*array) : std::nullopt;
+  if (tasks && tasks_left(run.files.dir, *tasks).numbers.empty()) {
+    run.record.decision = "not submitted: all its tasks have completed";
+    return;
+  }
+  // Its script would end with exit code 3 at once; a file system that is away comes back.
+  const auto folder = submit_folder(system_, record.dir);
+  if (folder && (!answers(*folder) || !system_.is_folder(*folder))) {
+    run.record.decision =
+        fmt::format("not submitted: {}, where it was submitted, is missing", *folder);
+    run.retry_s = now_s + settings_.interval_s;
+    return;
+  }
   if (run.ended) {
     meant.without_progress = run.ended->new_checkpoint ? 0 : record.without_progress + 1;
     meant.system_cancels += run.ended->status == RunStatus::cancelled ? 1 : 0;

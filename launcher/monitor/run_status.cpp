@@ -152,12 +152,11 @@ std::string command_lines(const RunStatusView& status) {
   const auto& run = status.run_state.run;
   const std::string dir = shell_quote(run.dir.path);
   if (!is_over(status.run_state))
-    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
+    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", status.next) +
            line_of("cancel", "dllaunch cancel " + dir);
   std::string text = line_of("read", "dllaunch logs " + dir);
   if (status.run_state.state != "completed")
-    text +=
-        line_of("next", next_words(command_to_go_on(run), !status.checkpoint.empty(), run.trains));
+    text += line_of("next", next_words(status.next, !status.checkpoint.empty(), run.trains));
   return text;
 }
 

@@ -32,6 +32,7 @@ struct RunStatusView {
   int restarts = 0;                             // of the ranks
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run
+  std::string next = {};                        // command that continues the run; empty: none
   std::string daemon = {};                      // last action of the daemon; empty: none
   RunTotals totals = {};                        // of the events so far
   std::optional<double> goodput = {};           // so far; for an ended run, from its summary

@@ -207,13 +207,10 @@ void close_submission(System& system, const RunDir& dir) {
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
 }
 
-std::string command_to_go_on(const StoredRun& run) {
+std::string command_to_go_on(System& system, const RunDir& run) {
   // A component continues with its whole.
-  const auto whole = whole_of(run.dir.path);
-  const RunDir dir{.path = whole.empty() ? run.dir.path : whole};
-  std::vector<std::string> argv = {"dllaunch", "run", dir.job_yaml(), "--run-dir", dir.path};
-  if (run.plan.launcher == Launcher::local && !run.plan.allocated) argv.emplace_back("--local");
-  return shell_join(argv);
+  const auto whole = whole_of(run.path);
+  return "dllaunch run " + shell_quote(word_for_run(system, whole.empty() ? run.path : whole));
 }
 
 }  // namespace dllaunch

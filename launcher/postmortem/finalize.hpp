@@ -63,7 +63,7 @@ bool write_end(System& system, const StoredRun& run, const Json& summary);
 /// next one changes the directory.
 void close_submission(System& system, const RunDir& dir);
 
-/// Returns "dllaunch run JOB --run-dir DIR", which continues from the last checkpoint.
-std::string command_to_go_on(const StoredRun& run);
+/// Returns "dllaunch run NAME", which continues the run from its last checkpoint.
+std::string command_to_go_on(System& system, const RunDir& run);
 
 }  // namespace dllaunch

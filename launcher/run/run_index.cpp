@@ -93,6 +93,26 @@ Result<Ok> remember_run(System& system, const RunDir& run) {
   return Ok{};
 }
 
+std::string word_for_run(System& system, const std::string& path) {
+  const auto name = fs::path(path).filename().string();
+  const auto folder = run_index_folder(system);
+  std::error_code ignored;
+  const bool found =
+      folder && name_in_run(name) != name && fs::exists(*folder + "/" + entry_name(path), ignored);
+  return found ? name : path;
+}
+
+std::string_view name_in_run(std::string_view folder) {
+  // -YYYYmmdd-HHMMSS-XXXX
+  constexpr std::size_t stamp = 21;
+  if (folder.size() <= stamp) return folder;
+  const auto end = folder.substr(folder.size() - stamp);
+  const bool dashes = end[0] == '-' && end[9] == '-' && end[16] == '-';
+  const bool numbers = (std::string(end.substr(1, 8)) + std::string(end.substr(10, 6)))
+                           .find_first_not_of("0123456789") == std::string::npos;
+  return dashes && numbers ? folder.substr(0, folder.size() - stamp) : folder;
+}
+
 bool holds_a_run(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path + "/plan.json", ignored);

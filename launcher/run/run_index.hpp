@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/os/system.hpp"
@@ -23,6 +24,13 @@ std::optional<std::string> run_index_folder(System& system);
 /// Adds the run as the newest. unavailable: the home directory is full or read-only. Callers
 /// continue: a run does not need the index.
 Result<Ok> remember_run(System& system, const RunDir& run);
+
+/// Returns the shortest word by which commands find this run from every folder: its directory's
+/// name, if that carries a time and is in the index; else the path.
+std::string word_for_run(System& system, const std::string& path);
+
+/// Returns "NAME" for "NAME-20261120-101500-3f2a"; other text unchanged.
+std::string_view name_in_run(std::string_view folder_name);
 
 bool holds_a_run(const std::string& path);
 

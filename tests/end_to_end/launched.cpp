@@ -68,6 +68,14 @@ void Workplace::start(const std::vector<std::string>& args) {
   if (started) process_.emplace(*std::move(started));
 }
 
+Ended Workplace::run_in(const std::string& folder, const std::vector<std::string>& args) {
+  const auto here = before;
+  before.insert(before.end(), {"sh", "-c", "cd \"$0\" && exec \"$@\"", folder});
+  auto ended = run(args);
+  before = here;
+  return ended;
+}
+
 Ended Workplace::wait(std::chrono::seconds limit) {
   Ended ended;
   if (process_ && happens_within(limit, [this] { return process_->poll().has_value(); })) {

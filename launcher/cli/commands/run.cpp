@@ -31,10 +31,12 @@
 #include "launcher/presubmit/before_queue.hpp"
 #include "launcher/provenance/record_provenance.hpp"
 #include "launcher/queue/soonest.hpp"
+#include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/staging/stage_job.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "support/counted.hpp"
@@ -93,6 +95,7 @@ struct Planned {
   std::optional<JobAllocation> allocation = {};  // that it runs in; nullopt: none that is there
   std::optional<ModularPlan> modular = {};       // of a job with components; `plan` is its whole
   SharedMachine machine = {};                    // that its components share, without Slurm
+  bool nothing_left = false;                     // every task of the array has completed
 };
 
 /// The trainer beside this program, else the one on PATH.
@@ -122,40 +125,34 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
   return Ok{};
 }
 
-/// The run that a word names; nullopt: none, or a file has that name.
-std::optional<StoredRun> run_named(const std::string& word, System& system) {
-  std::error_code ignored;
-  if (word.empty() || std::filesystem::is_regular_file(word, ignored)) return std::nullopt;
-  const auto path = find_run(system, word);
-  auto run = path ? read_stored_run(system, *path) : path.error();
-  if (!run) return std::nullopt;
-  return *std::move(run);
-}
-
-/// Takes job file and directory from a run that is named in the job file's place: the run
-/// continues. bad_request: --run-dir is a run's name, which would become a new directory.
+/// Takes job file and directory from a run that is named in the job file's place. A run continues
+/// in the folder where it was submitted. bad_request: --run-dir is a run's name, which would become
+/// a new directory; or that folder is missing.
 Result<RunOptions> resolve_runs(RunOptions options, System& system) {
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(options.run_dir, ignored);
   if (options.run_dir.find('/') == std::string::npos && !is_there) {
-    if (const auto named = run_named(options.run_dir, system))
+    if (const auto named = run_named(system, options.run_dir))
       return Error{ErrorKind::bad_request,
                    fmt::format("--run-dir {}: there is no such directory, but a run of that name",
                                options.run_dir),
                    fmt::format("dllaunch run {0} continues it; --run-dir ./{0} is a new directory",
                                shell_quote(options.run_dir))};
   }
-  const auto run = run_named(options.job_file, system);
-  if (!run) return options;
-  if (!options.run_dir.empty())
+  const auto run = run_named(system, options.job_file);
+  if (run && !options.run_dir.empty())
     return Error{ErrorKind::bad_request,
                  options.job_file + " is a run, which has its directory already",
                  "leave out --run-dir, or give the path of a job file"};
-  system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
-  options.job_file = run->dir.job_yaml();
-  options.run_dir = run->dir.path;
-  const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
-  options.local = options.local || (!options.allocated && was_local);
+  if (run) {
+    system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
+    options.job_file = run->dir.job_yaml();
+    options.run_dir = run->dir.path;
+    const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
+    options.local = options.local || (!options.allocated && was_local);
+  }
+  auto entered = enter_submit_folder(system, options.run_dir, options.job_file);
+  if (!entered) return std::move(entered).error();
   return options;
 }
 
@@ -226,6 +223,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   job = divide_gpus(*std::move(job), *facts, variables, options.local);
   if (!job) return std::move(job).error();
   auto effective = effective_job(*job, *facts, variables, options.local);
+  const bool any_left = leave_out_completed(system, options.run_dir, effective.array);
   auto made = plan_avoiding(system, {.local = options.local, .allocated = options.allocated},
                             effective, *facts, *paths, variables);
   if (made && !options.dry_run)
@@ -237,6 +235,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   }
   if (made = with_stage_warnings(system, std::move(made)); !made) return std::move(made).error();
   Planned planned{*std::move(job), *std::move(made)};
+  planned.nothing_left = !any_left;
   if (options.allocated)
     if (auto fits = fit_into_allocation(options, planned, system); !fits)
       return std::move(fits).error();
@@ -303,21 +302,14 @@ void show_detached(const RunOptions& options, const RunDir& run, const Detached&
   system.print(json_text({{"run_dir", run.path}, {detached.what, detached.number}}));
 }
 
-/// The stored job file includes the changes by --set.
-std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
-  std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
-  if (options.local) argv.emplace_back("--local");
-  if (options.allocated) argv.emplace_back("--allocated");
-  return shell_join(argv);
-}
-
 Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolder& folder,
                    const Outcome& outcome, const Summary& summary, System& system) {
   system.log(render_failure(outcome));
   if (outcome.taken_over) return outcome.exit_code;
   system.print(render_summary(summary, {.run_dir = run.path,
                                         .checkpoint = newest_checkpoint(run),
-                                        .next = command_to_go_on(options, run)}));
+                                        .next = command_to_go_on(system, run) +
+                                                (options.allocated ? " --allocated" : "")}));
   auto written = folder.check();
   if (written) written = write_file(run.summary(), summary_text(summary));
   // The run's outcome matters more; `status` tries again when the disk has room.
@@ -333,7 +325,7 @@ struct Attached {
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
                     const std::optional<Attached>& attached, const RunLock& lock, System& system) {
-  const auto& [job, plan, allocation, modular, machine] = planned;
+  const auto& [job, plan, allocation, modular, machine, nothing_left] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
   bool background = false;
@@ -404,6 +396,11 @@ Result<int> run_job(const RunOptions& given, System& system) {
   auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
+  if (planned->nothing_left) {
+    system.log(fmt::format("dllaunch: all tasks of {} have completed; a new run: dllaunch run {}\n",
+                           options.run_dir, shell_quote(options.run_dir + "/job.yaml")));
+    return exit_code::success;
+  }
   if (options.dry_run) {
     show_plan(*planned, system);
     return exit_code::success;

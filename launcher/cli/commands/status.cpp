@@ -15,6 +15,7 @@
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -58,6 +59,7 @@ Result<RunStatusView> look(const std::string& path, System& system) {
   auto run_state = observe_end(system, path);
   if (!run_state) return std::move(run_state).error();
   auto status = status_of(*std::move(run_state), unix_seconds());
+  status.next = command_to_go_on(system, status.run_state.run.dir);
   add_ended_tasks(system, status);
   status.components = component_states(system, status.run_state, unix_seconds());
   return status;

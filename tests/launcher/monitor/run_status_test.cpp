@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
@@ -17,9 +18,12 @@ class RunStatusTest : public testing::Test {
   RunStatusView status(const std::string& path, const std::string& queue) {
     auto run = read_stored_run(place_.system, path);
     EXPECT_TRUE(run);
+    const auto next = command_to_go_on(place_.system, run->dir);
     const Queue jobs{.answered = true, .jobs = parse_queue(queue)};
     const auto now = static_cast<double>(std::time(nullptr));
-    return status_of(run_state_of(*std::move(run), jobs, now), now + 100);
+    auto view = status_of(run_state_of(*std::move(run), jobs, now), now + 100);
+    view.next = next;
+    return view;
   }
   std::string shown(const std::string& path, const std::string& queue) {
     std::string text = render_status(status(path, queue));
@@ -43,7 +47,7 @@ TEST_F(RunStatusTest, ARunningRun) {
             "  progress    step 12\n"
             "  logs        out/rank-0001-n1.log  8 B, ");
   EXPECT_NE(text.find("  follow      dllaunch logs -f RUN\n"
-                      "  attach      dllaunch run RUN/job.yaml --run-dir RUN\n"
+                      "  attach      dllaunch run RUN\n"
                       "  cancel      dllaunch cancel RUN\n"),
             std::string::npos)
       << text;
@@ -92,8 +96,7 @@ TEST_F(RunStatusTest, AFailedOneSaysWhy) {
             "sleepy: failed, 1:00\n"
             "  first error boom\n"
             "  why         rank 3 died\n");
-  EXPECT_NE(text.find("  next        dllaunch run RUN/job.yaml --run-dir RUN   starts the program "
-                      "again\n"),
+  EXPECT_NE(text.find("  next        dllaunch run RUN   starts the program again\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(to_json(status(path, ""))["reason"], "rank 3 died");

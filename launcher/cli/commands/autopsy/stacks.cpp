@@ -13,6 +13,7 @@
 
 #include "launcher/autopsy/gather_stacks.hpp"
 #include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
@@ -56,8 +57,8 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
   const auto& run = run_state.run;
   if (!run.plan.components.empty())
     return Error{ErrorKind::bad_request, "this run has several components",
-                 fmt::format("dllaunch stacks {}/components/{}", run.dir.path,
-                             run.plan.components.front().name)};
+                 "dllaunch stacks " +
+                     shell_quote(component_dir(run.dir.path, run.plan.components.front().name))};
   if (is_over(run_state) || run_state.state == "pending") return not_running(run_state);
   RunningRanks ranks{.run_dir = run.dir.path};
   if (run_state.jobs.empty()) {
