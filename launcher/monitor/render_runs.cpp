@@ -64,6 +64,7 @@ std::string shape_of(const RunState& run_state) {
   for (const auto& one : plan.components)
     text += fmt::format("{}{}x{}", text.empty() ? "" : "+", one.nodes, one.ranks_per_node);
   if (!text.empty()) return text;
+  if (plan.nodes == 0) return "-";
   return fmt::format("{}x{}", run_state.sizes.empty() ? plan.nodes : run_state.sizes.back(),
                      plan.ranks_per_node);
 }
@@ -122,8 +123,8 @@ Json to_json(const RunState& run_state) {
       {"state", run_state.state},
       {"over", is_over(run_state)},
       {"seconds", or_null(run_state.seconds)},
-      {"nodes", run.plan.nodes},
-      {"ranks", run.plan.ranks()},
+      {"nodes", run.plan.nodes > 0 ? Json(run.plan.nodes) : Json()},
+      {"ranks", run.plan.nodes > 0 ? Json(run.plan.ranks()) : Json()},
       {"epoch", or_null(run_state.progress.epoch)},
       {"epochs", or_null(run.epochs)},
       {"step", or_null(run_state.progress.step)},

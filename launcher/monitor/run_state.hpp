@@ -63,6 +63,10 @@ RunState run_state_without_progress(StoredRun run, const Queue& queue, double no
 /// Pure except for the run's own files. `now_s`: Unix seconds.
 RunState run_state_of(StoredRun run, const Queue& queue, double now_s);
 
+/// The state of a run whose directory is away, by its script in the queue; nullopt: Slurm has no
+/// job of it there.
+std::optional<RunState> state_of_away_run(const std::string& path, const Queue& queue);
+
 bool is_over(const RunState& run_state);
 
 /// Returns "epoch 2/3 step 120 val_accuracy 0.9012", or the last line of a log; empty: nothing yet.

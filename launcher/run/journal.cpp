@@ -377,7 +377,9 @@ std::string clock_at(double unix_s, const char* form) {
 std::string words_of(const JournalDecision& decision) {
   if (decision.next == Next::hold)
     return fmt::format("held until {}: {}", clock_at(decision.until, "%H:%M"), decision.reason);
-  constexpr std::array<std::string_view, 3> verbs = {"restarted", "requeued", "stopped"};
+  // As next_names.
+  constexpr std::array<std::string_view, std::size(next_names)> verbs = {"restarted", "requeued",
+                                                                         "stopped", "held"};
   return fmt::format("{} at {}: {}", verbs[static_cast<std::size_t>(decision.next)],
                      clock_at(decision.time, "%H:%M:%S"), decision.reason);
 }

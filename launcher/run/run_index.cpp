@@ -124,7 +124,8 @@ std::string whole_of(const std::string& run_dir) {
   return parent.filename() == "components" && holds_a_run(whole) ? whole : "";
 }
 
-std::vector<std::string> known_runs(System& system, std::size_t most) {
+std::vector<std::string> known_runs(System& system, std::size_t most,
+                                    std::vector<std::string>* away) {
   std::vector<Dated> dated;
   std::set<std::string> indexed;
   if (const auto folder = run_index_folder(system)) {
@@ -144,7 +145,10 @@ std::vector<std::string> known_runs(System& system, std::size_t most) {
   std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;
   for (auto& [time, path] : dated) {
-    if (holds_a_run(path)) runs.push_back(std::move(path));
+    if (holds_a_run(path))
+      runs.push_back(std::move(path));
+    else if (away != nullptr && !fs::exists(fs::path(path).parent_path(), ignored))
+      away->push_back(std::move(path));
   }
   return runs;
 }

@@ -39,7 +39,9 @@ std::string whole_of(const std::string& run_dir);
 
 /// Returns the directories of runs that still exist, newest first: those in the index and those in
 /// ./runs, which are found even if the home directory is read-only. Looks at the newest `most` of
-/// each only.
-std::vector<std::string> known_runs(System& system, std::size_t most = most_remembered_runs);
+/// each only. `away`, if given, gets those of the index whose parent folder does not exist either:
+/// a file system may be away for a while.
+std::vector<std::string> known_runs(System& system, std::size_t most = most_remembered_runs,
+                                    std::vector<std::string>* away = nullptr);
 
 }  // namespace dllaunch

@@ -160,6 +160,38 @@ TEST_F(SlurmChecks, AJobCancelledByAnotherUserSaysWho) {
   EXPECT_THAT(told.out, HasSubstr("was cancelled by root"));
 }
 
+/// Its supervisor was asked to stop, and did: that is not its user's word.
+TEST_F(SlurmChecks, TheDaemonSubmitsAJobThatRootCancelledOnce) {
+  if (!accounting_) GTEST_SKIP() << "no accounting on this machine, so the canceller is unknown";
+  const auto run_dir = place_->path() + "/by-root";
+  const auto job = [&] {
+    auto id = place_->text_of("by-root/job.id");
+    return id.substr(0, id.find('\n'));
+  };
+  const auto running = [&] {
+    return as_root("squeue --noheader --states=running --format=%i") == job() + "\n";
+  };
+  ASSERT_EQ(place_->run({"daemon", "start", "--interval", "0.3", "--settle", "2"}).exit_code, 0);
+  const auto ran = place_->run({"run", place_->file("job.yaml", good), "--run-dir", run_dir,
+                                "--detach", "--set", "run=[sleep, '300']"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const auto first = job();
+  EXPECT_TRUE(happens_within(30s, running));
+  as_root("scancel " + first);
+  EXPECT_TRUE(happens_within(40s, [&] { return job() != first && running(); }))
+      << place_->run({"status", run_dir}).out;
+  const auto second = job();
+  as_root("scancel " + second);
+  std::string status;
+  EXPECT_TRUE(happens_within(40s, [&] {
+    status = place_->run({"status", run_dir}).out;
+    return status.find("the system cancelled it again") != std::string::npos;
+  })) << status;
+  EXPECT_EQ(job(), second);
+  EXPECT_EQ(place_->run({"daemon", "stop"}).exit_code, 0);
+  as_root("scancel --user=alice");
+}
+
 TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
   const auto shut = plan(good, {"--set", "resources.partition=shut"});
   EXPECT_EQ(shut.exit_code, 3) << shut.out;

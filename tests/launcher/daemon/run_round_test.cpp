@@ -53,6 +53,24 @@ TEST_F(RunRoundTest, ARefusalIsTriedAgainAndThenGivenUp) {
   EXPECT_TRUE(fs::exists(dir + "/summary.json"));
 }
 
+/// The store is full, or locked, in the very round in which the run is given up.
+TEST_F(RunRoundTest, ANoticeThatTheStoreRefusedIsSentLater) {
+  add("r", "10");
+  look();
+  auto database = Database::open(place_.path_of("store.db"));
+  ASSERT_TRUE(database);
+  ASSERT_TRUE(
+      database->script("CREATE TRIGGER full BEFORE INSERT ON notices BEGIN SELECT "
+                       "RAISE(ABORT, 'full'); END"));
+  jobs_["10"].state = "TIMEOUT";
+  look(2);
+  EXPECT_EQ(ran("sh"), 0);
+  ASSERT_TRUE(database->script("DROP TRIGGER full"));
+  look(2);
+  EXPECT_TRUE(run("r").over);
+  EXPECT_EQ(ran("sh", "gave_up"), 1);
+}
+
 /// It would end at once; a file system that is away may come back.
 TEST_F(RunRoundTest, WhileTheFolderOfItsSubmissionIsMissingARunWaits) {
   const auto folder = place_.path_of("project");
