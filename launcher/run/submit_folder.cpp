@@ -59,6 +59,8 @@ std::optional<std::string> folder_of_run(System& system, const std::string& dir)
   const auto text = read_run_file(system, run.plan_json(), most_bytes);
   const auto plan = text ? json_object_in(*text) : Json();
   auto folder = value_at<std::string>(plan, "work_dir");
+  // JSON is UTF-8, and replaces what is not: the script has every byte.
+  if (folder.find("\xef\xbf\xbd") != std::string::npos) folder.clear();
   const auto script = folder.empty() ? system.read_file(run.sbatch_script()) : std::string();
   if (folder.empty() && script) folder = folder_of_script(*script);
   if (!folder.starts_with('/')) return std::nullopt;

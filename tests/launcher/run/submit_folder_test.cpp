@@ -39,8 +39,11 @@ TEST_F(SubmitFolderTest, IsInThePlanElseInTheScript) {
   EXPECT_EQ(submit_folder(place_.system, dir), project_);
   std::ofstream(dir + "/job.sbatch") << "#!/bin/bash\ncd -- '/home/me/my '\\''work' || exit 3\n";
   EXPECT_EQ(submit_folder(place_.system, dir), project_);
-  std::ofstream(dir + "/plan.json") << Json{{"name", "r"}};
-  EXPECT_EQ(submit_folder(place_.system, dir), "/home/me/my 'work");
+  for (const Json& plan :
+       {Json{{"name", "r"}}, Json{{"name", "r"}, {"work_dir", "/home/me/\xef\xbf\xbd"}}}) {
+    std::ofstream(dir + "/plan.json") << plan;
+    EXPECT_EQ(submit_folder(place_.system, dir), "/home/me/my 'work");
+  }
   for (const char* other : {"cd -- $'/a\\nb' || exit 3\n", "cd -- 'open\n", "cd /a\n", ""}) {
     std::ofstream(dir + "/job.sbatch") << "#!/bin/bash\n" << other;
     EXPECT_EQ(submit_folder(place_.system, dir), std::nullopt) << other;
