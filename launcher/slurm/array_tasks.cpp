@@ -38,9 +38,14 @@ std::optional<Range> parse_range(std::string_view text) {
 }  // namespace
 
 std::optional<ArrayTasks> parse_array_tasks(std::string_view text) {
-  if (const auto open = text.find('['); open != std::string_view::npos)
-    text = text.substr(open + 1, text.find(']', open) - open - 1);
   ArrayTasks tasks;
+  if (const auto open = text.find('['); open != std::string_view::npos) {
+    const auto close = text.find(']', open);
+    tasks.cut = close == std::string_view::npos;
+    text = text.substr(open + 1, close - open - 1);
+    // The last number may have lost digits.
+    if (tasks.cut) text = text.substr(0, std::min(text.rfind(','), text.size()));
+  }
   if (const auto percent = text.find('%'); percent != std::string_view::npos) {
     const auto at_once = parse_number<int>(text.substr(percent + 1));
     if (!at_once || *at_once < 0) return std::nullopt;

@@ -8,10 +8,11 @@
 
 namespace dllaunch {
 
+/// squeue of 22.05 cuts a long list short, without its "]"; newer ones end it with "...".
 struct ArrayTasks {
   std::vector<int> numbers = {};  // ascending
   int at_once = 0;                // 0: no limit
-  bool cut = false;               // Slurm has shortened the list with "...": there are more
+  bool cut = false;               // Slurm has shortened the list: there are more
 };
 
 /// Parses "0-12:2,20%3", or it in a job's id, "74_[0-12:2,20%3]". nullopt: another text, "74_3"

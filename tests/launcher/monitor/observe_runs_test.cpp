@@ -65,12 +65,7 @@ TEST_F(ObserveRunsTest, ARunningJobWhoseDirectoryIsAwayIsListed) {
   EXPECT_EQ(run_states[0].run.job_id, "7");
   EXPECT_EQ(run_states[0].where, "n[1-2]");
   const auto text = render_runs(run_states, 1000);
-  EXPECT_NE(
-      text.find("train-20261121-101500-x1y2  7    running    0:05  -            n[1-2]     its "
-                "directory is away: " +
-                away),
-      std::string::npos)
-      << text;
+  EXPECT_NE(text.find("its directory is away: " + away), std::string::npos) << text;
   EXPECT_TRUE(to_json(run_states[0])["nodes"].is_null());
 }
 

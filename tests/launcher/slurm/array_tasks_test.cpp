@@ -25,6 +25,9 @@ TEST(ArrayTasks, AsSqueueShowsThem) {
   EXPECT_TRUE(cut->cut);
   EXPECT_EQ(parse_array_tasks("74_[1,3-5,1...]")->numbers, Numbers({1, 3, 4, 5}))
       << "the last number may have lost digits";
+  const auto open = parse_array_tasks("1_[1,4,6,9,13-14,18,20,22,25,27");
+  EXPECT_EQ(open->numbers, Numbers({1, 4, 6, 9, 13, 14, 18, 20, 22, 25}));
+  EXPECT_TRUE(open->cut);
 }
 
 TEST(ArrayTasks, OtherTextIsNone) {
@@ -47,7 +50,7 @@ TEST(ArrayTasks, JobsThatALineStandsFor) {
   EXPECT_EQ(jobs_with_id("74_[0-3,7%2]"), 5);
   EXPECT_EQ(jobs_with_id("74_[1,3,5,...]"), 3);
   EXPECT_EQ(jobs_with_id("74_[odd]"), 1);
-  EXPECT_EQ(jobs_with_id("74_[0-3"), 4);
+  EXPECT_EQ(jobs_with_id("74_[0-3,7,1"), 5);
 }
 
 }  // namespace
