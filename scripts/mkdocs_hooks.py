@@ -81,7 +81,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """A link that leaves docs/ becomes the name of its target: the site has no source tree. In the page that a
-    program prints, the name of a page, (docs/explanation/recovery.md), becomes a link.
+    program prints, the name of a page, (docs/explanation/recovery.md), becomes a link. So does a command whose
+    output is a page here: the source of a page has no link to what only the site has.
     """
     docs = pathlib.Path(config.docs_dir)
     folder = (docs / page.file.src_uri).parent
@@ -101,6 +102,14 @@ def on_page_markdown(markdown, page, config, files):
         title = (docs / match.group(1)).read_text().splitlines()[0].lstrip("# ")
         return f"([{title}]({os.path.relpath(docs / match.group(1), folder)}))"
 
+    def link_to_output(match):
+        name = {"--help": "commands", "explain": "ids"}.get(match.group(1), f"topics/{match.group(2)}")
+        path = docs / "reference" / f"{name}.md"
+        if files.get_file_from_path(f"reference/{name}.md") in (None, page.file):
+            return match.group(0)
+        return f"[{match.group(0)}]({os.path.relpath(path, folder)})"
+
+    markdown = re.sub(r"`dllaunch (--help|explain|help ([a-z-]+))`", link_to_output, markdown)
     if page.file.src_uri == "reference/job-file.md":
         markdown = re.sub(r"\(docs/([a-z-]+/[a-z-]+\.md)\)", link, markdown)
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", within_the_site, markdown)

@@ -19,10 +19,12 @@
 
 #include <fmt/core.h>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 // An answer carries its length, so its end is known without the exit status and without EOF. A
 // SIGCHLD handler of the caller may consume the status, and a child forked by another thread may
@@ -175,8 +177,8 @@ void read_all(std::vector<Started>& calls) {
     }
     if (waiting.empty()) return;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-    const int ready = poll(waiting.data(), waiting.size(),
-                           static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000)));
+    const int ready = poll_awake(waiting.data(), waiting.size(),
+                                 static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
     if (ready < 0 && errno != EINTR) {
       for (auto* call : whose) {
         call->late = true;

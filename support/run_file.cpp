@@ -1,8 +1,12 @@
 #include "support/run_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <random>
+#include <utility>
 
 namespace dllaunch {
 
@@ -19,6 +23,16 @@ int open_run_file(const std::string& run_dir, const std::string& path, int flags
   if (fstat(file, &now) == 0 && now.st_uid == geteuid() && (now.st_mode & S_IRGRP) == 0)
     fchmod(file, (now.st_mode & 07777) | S_IRGRP);
   return file;
+}
+
+std::filesystem::path temporary_beside(const std::filesystem::path& file) {
+  std::random_device random;
+  return file.parent_path() /
+         fmt::format(".{}.{:08x}{:08x}.tmp", file.filename().string(), random(), random());
+}
+
+bool is_later_step(std::string_view name, std::string_view than) {
+  return std::pair(name.size(), name) > std::pair(than.size(), than);
 }
 
 }  // namespace dllaunch

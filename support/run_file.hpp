@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace dllaunch {
 
@@ -16,5 +18,13 @@ bool is_shared(const std::string& run_dir);
 /// readable by the group whatever the umask.
 int open_run_file(const std::string& run_dir, const std::string& path, int flags,
                   mode_t mode = 0600);
+
+/// Returns "FOLDER/.NAME.RANDOM.tmp" for "FOLDER/NAME", which rename() then replaces. Processes of
+/// two hosts may have the same id: by that name one would publish what the other has half written.
+std::filesystem::path temporary_beside(const std::filesystem::path& file);
+
+/// Whether one checkpoint is of a later step than another. Their names have eight digits or more:
+/// as texts, "step-100000000" would come before "step-99999999".
+bool is_later_step(std::string_view name, std::string_view than);
 
 }  // namespace dllaunch

@@ -382,12 +382,6 @@ TEST(Tidy, LinesFitAHundredColumns) {
   });
 }
 
-TEST(Tidy, FilesFitFiveHundredLines) {
-  for (const auto& source : sources(everything)) {
-    EXPECT_LE(source.lines.size(), 500u) << source.path;
-  }
-}
-
 TEST(Tidy, NoMacrosAndNoConditionalCompilation) {
   static const std::regex one_dnn(R"(^#if DNNL_VERSION_MAJOR == 2$)");
   static const std::regex define(R"(^\s*#\s*(define|if|ifdef|ifndef|elif)\b)");

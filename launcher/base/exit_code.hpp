@@ -14,6 +14,8 @@ constexpr int job_failed = 1;
 constexpr int bad_request = 2;
 constexpr int environment = 3;
 constexpr int found_problems = 4;
+/// Of a command that has saved and wants to go on in another start; by convention (EX_TEMPFAIL).
+constexpr int start_again = 75;
 constexpr int do_not_requeue = 93;
 /// Of a component's supervisor, to the components' owner: the whole job is to be requeued.
 constexpr int requeue_whole = 94;

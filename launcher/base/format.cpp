@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <ctime>
 #include <iterator>
 
 namespace dllaunch {
@@ -15,6 +17,15 @@ std::string clock_time(double seconds) {
   const auto minutes = total / 60 % 60;
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60);
   return fmt::format("{}:{:02}", minutes, total % 60);
+}
+
+std::string clock_at(double unix_s, const char* form) {
+  const auto when = static_cast<std::time_t>(unix_s);
+  std::tm local{};
+  localtime_r(&when, &local);
+  std::array<char, 32> clock{};
+  std::strftime(clock.data(), clock.size(), form, &local);
+  return clock.data();
 }
 
 std::string rate(double per_second) {

@@ -49,11 +49,21 @@ bool same_description(const NodeType& a, const NodeType& b) {
   return same_hardware(a, b) && features_a == features_b;
 }
 
-bool describes(const Topology& topology, const NodeType& type) {
+std::string difference_words(const Topology& topology, const NodeType& type) {
   const auto threads = std::int64_t{type.sockets} * type.cores_per_socket * type.threads_per_core;
   const auto cpus = topology.cpus();
-  return cpus.last() < threads && std::int64_t{2} * cpus.size() > threads &&
-         static_cast<int>(topology.gpus.size()) == type.gpus;
+  if (cpus.last() >= threads)
+    return fmt::format("it has a CPU {}, Slurm counts {}", cpus.last(), counted(threads, "CPU"));
+  if (std::int64_t{2} * cpus.size() <= threads)
+    return fmt::format("it has {}, Slurm counts {}", counted(cpus.size(), "CPU"), threads);
+  const auto gpus = std::ssize(topology.gpus);
+  return gpus == type.gpus
+             ? ""
+             : fmt::format("it has {}, Slurm counts {}", counted(gpus, "GPU"), type.gpus);
+}
+
+bool describes(const Topology& topology, const NodeType& type) {
+  return difference_words(topology, type).empty();
 }
 
 std::string shape_words(const NodeType& type) {

@@ -181,9 +181,12 @@ std::vector<Difference> origin_differences(std::span<const ComparedRun> runs, au
   return table.differing();
 }
 
-/// Records of earlier versions may hold passwords in addresses.
+/// Records of earlier versions may hold passwords in addresses. What Slurm set in the job from
+/// which this one was submitted says nothing of it: the job's number, its nodes, its address.
 Values variables_of(const SubmissionRecord& origin) {
   Values all = origin.variables;
+  if (all.contains("SLURM_JOB_ID"))
+    std::erase_if(all, [](const auto& variable) { return variable.first.starts_with("SLURM_"); });
   for (auto& [name, value] : all)
     if (value.find("://") != std::string::npos) value = without_secrets(value);
   return all;
@@ -197,14 +200,13 @@ Values versions_of(const SubmissionRecord& origin) {
   return all;
 }
 
-/// Not of a run whose Python did not answer.
+/// Not of a run without Python, or whose Python did not answer: it says nothing of packages.
 std::vector<Difference> package_differences(std::span<const ComparedRun> runs) {
   DifferenceTable table(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].origin) continue;
     const auto& python = runs[i].origin->python;
-    if (python && !python->why.empty()) continue;
-    table.set_all(i, python ? python->packages : Values());
+    if (python && python->why.empty()) table.set_all(i, python->packages);
   }
   return table.differing();
 }

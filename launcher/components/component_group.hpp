@@ -12,6 +12,7 @@
 
 #include "launcher/os/owned_process.hpp"
 #include "launcher/plan/run_outline.hpp"
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -23,7 +24,7 @@ std::optional<std::size_t> ends_the_job(const std::vector<ComponentOutline>& com
 
 class ComponentGroup {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = AwakeClock;
 
   /// One process for each component, in their order. One that is told to end has `grace` to save,
   /// and `to_end` after it.

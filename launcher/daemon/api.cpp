@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "launcher/base/split.hpp"
@@ -35,9 +36,19 @@ ApiAnswer json_answer(const Json& document, int status = 200) {
                   "\n"};
 }
 
+/// The directory of the sweep or study that the run is a trial or a repeat of, by their names;
+/// empty: of none.
+std::string experiment_of(const RunRecord& run) {
+  const auto& name = run.name;
+  const bool repeat = name.starts_with("ranks-") && name.find("-repeat-") != std::string::npos;
+  const bool part = repeat || name.starts_with("trial-") || name == "allocation";
+  return part ? std::filesystem::path(run.dir).parent_path().string() : "";
+}
+
 Json to_json(const RunRecord& run) {
   return {{"id", run.id},
           {"run", run.name},
+          {"experiment", or_null(experiment_of(run))},
           {"name", run.job},
           {"run_dir", run.dir},
           {"launcher", run.launcher},

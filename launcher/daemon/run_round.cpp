@@ -13,10 +13,12 @@
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/submit_folder.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
 
@@ -83,6 +85,10 @@ bool is_slurm_job(const StoredRun& run) {
 EndedJob ended_job_of(const StoredRun& run, const FinalState& final_state, RunStatus status,
                       const std::string& job_id) {
   const auto& jobs = final_state.jobs;
+  const auto journal = read_journal(run.dir);
+  // A supervisor that was asked to stop has not given the run up: who cancelled the job decides.
+  const bool asked = status == RunStatus::cancelled && journal.last &&
+                     journal.last->status == RunStatus::cancelled;
   return {.status = status,
           .exit_code = jobs.empty() ? final_state.outcome.exit_code : jobs.front().exit_code,
           .array = run.plan.array.has_value(),
@@ -91,7 +97,7 @@ EndedJob ended_job_of(const StoredRun& run, const FinalState& final_state, RunSt
           .new_checkpoint = has_new_checkpoint(run.dir, last_start_s(run, jobs)),
           .completed = final_state.end_status == "completed" || finished_in_job(run.dir) == job_id,
           .forgotten = jobs.empty(),
-          .stopped = stopped_in(read_journal(run.dir), job_id)};
+          .stopped = asked ? "" : stopped_in(journal, job_id)};
 }
 
 }  // namespace
@@ -252,23 +258,20 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
 }
 
 void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
-  auto& record = run.record;
+  auto record = run.record;
   record.over = true;
   record.judged = record.job_id;
   record.ended_s = now_s;
   const auto message = fmt::format("{}: {}{}{}", record.name, record.state,
                                    record.decision.empty() ? "" : "; ", record.decision);
-  system_.log(message + "\n");
   auto kept = store_.decide(
       {.run = record,
        .submissions = {},
        .notice = Notice{.time_s = now_s, .event = event, .run = record.dir, .message = message}});
-  if (!kept) {
-    record.over = false;
-    system_.log("dllaunch: " + kept.error().what + "\n");
-    return;
-  }
-  run.stored = record;
+  // A later round decides again, and sends the notice.
+  if (!kept) return system_.log("dllaunch: " + kept.error().what + "\n");
+  system_.log(message + "\n");
+  run.stored = run.record = std::move(record);
 }
 
 /// The job has left the queue: how did it end, and should it be resubmitted?
@@ -358,6 +361,20 @@ void RunWatch::judge(LiveRun& run, double now_s) {
 
 void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
   auto record = run.record;
+  const auto& array = run.files.plan.array;
+  const auto tasks = array ? parse_array_tasks(*array) : std::nullopt;
+  if (tasks && tasks_left(run.files.dir, *tasks).numbers.empty()) {
+    run.record.decision = "not submitted: all its tasks have completed";
+    return;
+  }
+  // Its script would end with exit code 3 at once; a file system that is away comes back.
+  const auto folder = submit_folder(system_, record.dir);
+  if (folder && (!answers(*folder) || !system_.is_folder(*folder))) {
+    run.record.decision =
+        fmt::format("not submitted: {}, where it was submitted, is missing", *folder);
+    run.retry_s = now_s + settings_.interval_s;
+    return;
+  }
   auto meant = record;
   if (run.ended) {
     meant.without_progress = run.ended->new_checkpoint ? 0 : record.without_progress + 1;

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
-#include "launcher/base/split.hpp"
 #include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -21,22 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int most_ends_per_round = 8;
-
-/// A pending array is one line, such as "74_[0-9,12%2]".
-int jobs_in_line(const std::string& id) {
-  const auto open = id.find('[');
-  if (open == std::string::npos) return 1;
-  int jobs = 0;
-  const auto list = id.substr(open + 1, id.find_first_of("%]", open) - open - 1);
-  for (const auto part : split_at(list, ',')) {
-    const std::string range(part);
-    const auto dash = range.find('-');
-    const int first = std::atoi(range.c_str());
-    const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
-    jobs += std::max(1, last - first + 1);
-  }
-  return std::max(1, jobs);
-}
 
 /// Takes the results of a run that had ended before it was first seen.
 void take_summary(const Json& summary, RunRecord& record) {
@@ -97,7 +81,9 @@ void RunWatch::look(double now_s) {
   std::erase_if(live_, [](const auto& entry) {
     return entry.second.record.over && entry.second.record.wish.empty();
   });
-  tell();
+  const bool all_known = (queue_.answered || !slurm_.asked) && ends_left_ >= 0;
+  if (catching_up_ && all_known) tell_of_absence();
+  if (!catching_up_) tell();
   const bool asks = std::any_of(live_.begin(), live_.end(),
                                 [](const auto& entry) { return entry.second.asks(); });
   next_s_ = now_s + poll_interval_s({.interval_s = settings_.interval_s,
@@ -243,7 +229,7 @@ void RunWatch::ask_queue() {
 /// Adds jobs submitted in this round, which the queue does not show yet.
 int RunWatch::jobs_in_queue() const {
   int jobs = submitted_now_;
-  for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_in_line(job.id);
+  for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_with_id(job.id);
   return jobs;
 }
 
@@ -262,6 +248,34 @@ void RunWatch::keep(LiveRun& run) {
     return;
   }
   run.stored = run.record;
+}
+
+/// One message about all runs, which counts them; a single run speaks for itself.
+void RunWatch::tell_of_absence() {
+  constexpr std::int64_t most = 100'000;
+  catching_up_ = false;
+  const auto notices = store_.notices(most);
+  if (!notices) return system_.log("dllaunch: " + notices.error().what + "\n");
+  std::map<std::string, std::string> last;  // of each run
+  for (const auto& notice : *notices) {
+    const auto run = store_.find(notice.run);
+    last[notice.run] = notice.event == "submitted" ? "submitted again"
+                       : run && *run               ? (*run)->state
+                                                   : notice.event;
+  }
+  if (last.size() < 2) return;
+  std::map<std::string, int> counts;
+  for (const auto& [run, what] : last) ++counts[what];
+  std::string list;
+  for (const auto& [what, count] : counts)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
+  tell({.event = "several",
+        .run = notices->back().run,
+        .message = fmt::format("{} while no daemon ran: {}; dllaunch ps lists them",
+                               counted(std::ssize(last), "run"), list)});
+  for (const auto& notice : *notices)
+    if (auto done = store_.notice_done(notice.id); !done)
+      return system_.log("dllaunch: " + done.error().what + "\n");
 }
 
 /// Limited per round: the notify command may be slow.

@@ -108,6 +108,7 @@ class RunWatch {
   void finish(LiveRun& run, const std::string& event, double now_s);
   void keep(LiveRun& run);
   void tell();
+  void tell_of_absence();
   void tell(const Notice& notice);
   void publish(double now_s);
   int jobs_in_queue() const;
@@ -127,6 +128,7 @@ class RunWatch {
   std::uint64_t submissions_ = 0;
   int ends_left_ = 0;          // jobs still to be queried in this round
   int submitted_now_ = 0;      // in this round
+  bool catching_up_ = true;    // not all that happened while no daemon ran is known yet
   bool sbatch_hangs_ = false;  // sbatch hung in this round: no further call
   double next_s_ = 0;
   mutable std::mutex mutex_;

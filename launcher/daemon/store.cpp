@@ -410,17 +410,25 @@ Result<double> Store::gpu_hours(double since_s) {
   return real(rows->front().front());
 }
 
-Result<std::optional<Notice>> Store::next_notice() {
+Result<std::vector<Notice>> Store::notices(std::int64_t most) {
   const std::lock_guard guard(mutex_);
-  auto rows = database_.run("SELECT id, time, event, run, words FROM notices ORDER BY id LIMIT 1");
+  auto rows =
+      database_.run("SELECT id, time, event, run, words FROM notices ORDER BY id LIMIT ?1", {most});
   if (!rows) return std::move(rows).error();
-  if (rows->empty()) return std::optional<Notice>();
-  const auto& row = rows->front();
-  return std::optional(Notice{.id = whole(row[0]),
-                              .time_s = real(row[1]),
-                              .event = text(row[2]),
-                              .run = text(row[3]),
-                              .message = text(row[4])});
+  std::vector<Notice> found;
+  for (const auto& row : *rows)
+    found.push_back({.id = whole(row[0]),
+                     .time_s = real(row[1]),
+                     .event = text(row[2]),
+                     .run = text(row[3]),
+                     .message = text(row[4])});
+  return found;
+}
+
+Result<std::optional<Notice>> Store::next_notice() {
+  auto first = notices(1);
+  if (!first) return std::move(first).error();
+  return first->empty() ? std::nullopt : std::optional(std::move(first->front()));
 }
 
 Result<Ok> Store::notice_done(std::int64_t id) {

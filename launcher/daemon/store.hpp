@@ -65,7 +65,7 @@ struct Submission {
 struct Notice {
   std::int64_t id = 0;
   double time_s = 0;
-  std::string event = {};  // ended | submitted | gave_up | excluded
+  std::string event = {};  // ended | submitted | gave_up | excluded | several
   std::string run = {};    // run directory
   std::string message = {};
 };
@@ -119,6 +119,8 @@ class Store {
   Result<double> gpu_hours(double since_s);
 
   Result<std::optional<Notice>> next_notice();
+  /// Those that are not done yet, oldest first; at most so many.
+  Result<std::vector<Notice>> notices(std::int64_t most);
   Result<Ok> notice_done(std::int64_t id);
 
  private:

@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/run/submit_folder.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -23,40 +24,17 @@ namespace {
 constexpr double failed_nodes_within_s = 7 * 86400.0;
 constexpr std::ptrdiff_t most_never_sent = 5;  // consecutive, per run
 
-/// Returns the directory the script changes to in its line "cd -- DIR || exit 3": relative names in
-/// its options refer to that directory. Empty: no such line, or a name in $'...'.
-std::string work_dir_of(std::string_view script) {
-  constexpr std::string_view mark = "\ncd -- ";
-  const auto at = script.find(mark);
-  if (at == std::string_view::npos) return "";
-  std::string word;
-  bool quoted = false;
-  for (auto i = at + mark.size(); i < script.size(); ++i) {
-    const char c = script[i];
-    if (!quoted && (c == '$' || c == '\n')) return "";
-    if (!quoted && c == ' ') break;
-    if (c == '\'') {
-      quoted = !quoted;
-    } else if (!quoted && c == '\\' && i + 1 < script.size()) {
-      word += script[++i];
-    } else {
-      word += c;
-    }
-  }
-  return !quoted && word.starts_with('/') ? word : "";
-}
-
 }  // namespace
 
 std::vector<std::string> options_of_submission(const std::string& script_text,
                                                const Submission& submission,
-                                               const std::vector<std::string>& failed) {
+                                               const std::vector<std::string>& failed,
+                                               const std::string& folder) {
   const auto options = options_of_script(script_text);
   std::vector<std::string> more = {
       comment_option(option_value(options, "--comment"), submission.token)};
   const auto exclude = exclude_list(option_value(options, "--exclude"), failed);
   if (!failed.empty()) more.push_back("--exclude=" + exclude);
-  const auto folder = work_dir_of(script_text);
   if (!folder.empty() && option_value(options, "--chdir").empty())
     more.push_back("--chdir=" + folder);
   return more;
@@ -117,7 +95,10 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   if (!failed) return std::move(failed).error();
   // Without the failed nodes there may be too few: after a refusal, allow all nodes.
   if (submission.takes_all_nodes) failed->clear();
-  const auto more = options_of_submission(*script, submission, *failed);
+  auto more = options_of_submission(*script, submission, *failed,
+                                    submit_folder(system_, dir.path).value_or(""));
+  const auto array = parse_array_tasks(option_value(options_of_script(*script), "--array"));
+  if (array) more.push_back("--array=" + to_string(tasks_left(dir, *array)));
   submission.exclude = fmt::format("{}", fmt::join(*failed, ","));
   // Before sbatch: after a crash, an old summary must not pass for the new job's.
   const auto summary = system_.read_file(dir.summary());

@@ -20,10 +20,12 @@ namespace dllaunch {
 constexpr const char* state_submitting = "submitting again";
 
 /// Returns the sbatch options beyond the script: the token appended to the user's comment, the
-/// nodes to exclude (the user's and `failed`), and the folder of the first submission.
+/// nodes to exclude (the user's and `failed`), and the folder of the first submission; empty:
+/// unknown.
 std::vector<std::string> options_of_submission(const std::string& script_text,
                                                const Submission& submission,
-                                               const std::vector<std::string>& failed);
+                                               const std::vector<std::string>& failed,
+                                               const std::string& folder);
 
 struct SubmitWish {
   std::string reason = {};

@@ -16,9 +16,10 @@
 namespace dllaunch {
 namespace {
 
-constexpr double chart_left = 58;
+constexpr double least_left = 58;
 constexpr double chart_right = svg_width - 14;
 constexpr double plot_height = 190;
+constexpr double label_gap = 6;  // between the labels of y and the axis
 
 bool is_drawn(const Point& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
@@ -58,12 +59,11 @@ Ticks ticks_of(const Axis& axis, Extent extent, int most) {
 struct Frame {
   Ticks x;
   Ticks y;
+  double left = least_left;
   double top = 0;
   double bottom = 0;
 
-  double across(double value) const {
-    return chart_left + (chart_right - chart_left) * x.share(value);
-  }
+  double across(double value) const { return left + (chart_right - left) * x.share(value); }
   double up(double value) const { return bottom - (bottom - top) * y.share(value); }
 };
 
@@ -76,8 +76,8 @@ std::string axes(const LineChart& chart, const Frame& frame) {
   std::string all;
   for (std::size_t i = 0; i < frame.y.at.size(); ++i) {
     const double y = frame.up(frame.y.at[i]);
-    all += line("grid", chart_left, y, chart_right, y) +
-           svg_text(chart_left - 6, y + 4, "end", frame.y.labels[i]);
+    all += line("grid", frame.left, y, chart_right, y) +
+           svg_text(frame.left - label_gap, y + 4, "end", frame.y.labels[i]);
   }
   double free_from = 0;  // where the previous label ends
   for (std::size_t i = 0; i < frame.x.at.size(); ++i) {
@@ -88,22 +88,22 @@ std::string axes(const LineChart& chart, const Frame& frame) {
     free_from = x + half + svg_letter;
     all += svg_text(std::min(x, svg_width - half), frame.bottom + 17, "middle", frame.x.labels[i]);
   }
-  all += line("axis", chart_left, frame.bottom, chart_right, frame.bottom);
-  all += svg_text((chart_left + chart_right) / 2, frame.bottom + 35, "middle", chart.x.title);
+  all += line("axis", frame.left, frame.bottom, chart_right, frame.bottom);
+  all += svg_text((frame.left + chart_right) / 2, frame.bottom + 35, "middle", chart.x.title);
   return all;
 }
 
 /// The lines of the legend, and where they end.
 std::string legend(const LineChart& chart, double& y) {
   std::string all;
-  double x = chart_left;
+  double x = least_left;
   bool any = false;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     if (series.name.empty()) continue;
     const double wide = 24 + svg_letter * (characters_in(series.name) + 2);
     if (any && x + wide > svg_width) {
-      x = chart_left;
+      x = least_left;
       y += svg_line;
     }
     all += fmt::format("<g class=\"s{}{}\">{}</g>", i % svg_colors, series.dashed ? " dashed" : "",
@@ -210,10 +210,13 @@ Frame frame_of(const LineChart& chart, double top) {
       for (const double value : {point.y, point.low, point.high}) y.add(value);
     }
   }
-  return {.x = ticks_of(chart.x, x, most_ticks + 1),
-          .y = ticks_of(chart.y, y, most_ticks),
-          .top = top,
-          .bottom = top + plot_height};
+  Frame frame{.x = ticks_of(chart.x, x, most_ticks + 1),
+              .y = ticks_of(chart.y, y, most_ticks),
+              .top = top,
+              .bottom = top + plot_height};
+  for (const auto& label : frame.y.labels)
+    frame.left = std::max(frame.left, 2 * label_gap + svg_letter * characters_in(label));
+  return frame;
 }
 
 }  // namespace

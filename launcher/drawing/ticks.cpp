@@ -36,10 +36,14 @@ std::string with_thousands(double value) {
   return (value < 0 ? "-" : "") + digits;
 }
 
+/// Other numbers have an exponent: their zeros could not be counted.
+bool has_plain_digits(double size) {
+  return size == 0 || (size >= 1e-6 && size < 1e12);
+}
+
 /// With as many decimals as the step between two ticks needs.
 std::string label_of(double value, double step) {
-  const double size = std::max(std::abs(value), step);
-  if (size >= 1e7 || size < 1e-4) return fmt::format("{:.4g}", value);
+  if (!has_plain_digits(std::max(std::abs(value), step))) return fmt::format("{:.4g}", value);
   if (step >= 1) return with_thousands(value);
   const int decimals = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
@@ -100,11 +104,16 @@ Ticks logarithmic_ticks(double low, double high, int most) {
   return ticks.at.size() < 3 ? linear_ticks(low, high, most) : ticks;
 }
 
-std::string short_number(double value) {
+std::string short_number(double value, int digits) {
   if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
   const double size = std::abs(value);
-  if (size >= 1000 && size < 1e7) return with_thousands(value);
-  return fmt::format("{:.4g}", value);
+  if (size >= 1000 && has_plain_digits(size)) return with_thousands(value);
+  if (size == 0 || size >= 1e-4 || !has_plain_digits(size))
+    return fmt::format("{:.{}g}", value, digits);
+  const int decimals = digits - 1 - static_cast<int>(std::floor(std::log10(size)));
+  auto text = fmt::format("{:.{}f}", value, decimals);
+  text.resize(text.find_last_not_of('0') + 1);
+  return text;
 }
 
 }  // namespace dllaunch

@@ -26,7 +26,7 @@ Ticks linear_ticks(double low, double high, int most);
 /// three of those ticks are among them.
 Ticks logarithmic_ticks(double low, double high, int most);
 
-/// A number for people: "1,250", "0.0125", "1.5e-07", "2.5e+12".
-std::string short_number(double value);
+/// A number for people: "1,250", "0.00125", "12,500,000", "1.5e-07", "2.5e+12".
+std::string short_number(double value, int digits = 4);
 
 }  // namespace dllaunch

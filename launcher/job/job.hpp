@@ -116,6 +116,10 @@ struct JobSweep {
   std::optional<std::string> time = {};  // of that job
 };
 
+/// The position in `argv` of a text that bash runs, as a text in `run:` does; argv.size(): it is
+/// something else.
+std::size_t shell_text_at(const std::vector<std::string>& argv);
+
 struct JobComponent;
 
 struct Job {
@@ -129,7 +133,7 @@ struct Job {
   JobEnvironment environment;
   JobBinding binding;
   Json train;                            // the resolved `train:` block; null with `run:`
-  std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
+  std::vector<std::string> run_command;  // argv; of a string in the file, bash's: shell_text_at()
   std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
   Json runtime;                          // the resolved `runtime:` block
   bool stall_abort_written = false;      // set by the user: with `run:`, silence means a stall

@@ -177,8 +177,9 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   }
   std::vector<YamlProblem> problems;
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    // A path may lead through a block that the file has in its short form.
-    expand_short_forms(job_schema(), root);
+    // A path may lead through a block that the file has in its short form. Values stay short: nodes
+    // that are given anew replace a whole range.
+    expand_short_blocks(job_schema(), root);
     if (auto problem = apply_override(root, sets[i], static_cast<int>(i) + 1)) {
       problems.push_back(*std::move(problem));
     }

@@ -142,7 +142,8 @@ JobBinding binding_from(const Json& block) {
 
 std::vector<std::string> command_from(const Json& run) {
   if (run.is_null()) return {};
-  if (run.is_string()) return {"bash", "-c", run};
+  // A program that fails before the last command of a line, or of the text, has failed.
+  if (run.is_string()) return {"bash", "-eo", "pipefail", "-c", run};
   return run;
 }
 
@@ -176,6 +177,12 @@ JobSweep sweep_from(const Json& block) {
 }
 
 }  // namespace
+
+std::size_t shell_text_at(const std::vector<std::string>& argv) {
+  const bool shell = argv.size() >= 3 && argv[0] == "bash" && argv[argv.size() - 2] == "-c";
+  const bool ours = argv.size() == 5 && argv[1] == "-eo" && argv[2] == "pipefail";
+  return shell && (argv.size() == 3 || ours) ? argv.size() - 1 : argv.size();
+}
 
 Job job_from_json(Json resolved) {
   Job job;

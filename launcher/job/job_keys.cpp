@@ -281,7 +281,8 @@ std::vector<JobKey> environment_keys() {
       {.path = "environment.setup",
        .rules = {{"type", Json::array({"string", "null"})}, {"maxLength", 65536}},
        .initial = nullptr,
-       .doc = "shell lines that run once per job, before the ranks start",
+       .doc = "shell lines that run once per job, before the ranks start; the first that fails "
+              "ends the job",
        .example = "ulimit -l unlimited"},
   };
 }
@@ -347,8 +348,9 @@ std::vector<JobKey> program_keys() {
                  {"minItems", 1},
                  {"x-expected", "a shell command or a list of words"}},
        .initial = nullptr,
-       .doc = "instead of train: any command, started once per rank; text is run by bash, a list "
-              "is the command's argv; torchrun, accelerate launch or deepspeed in front is "
+       .doc = "instead of train: any command, started once per rank; text is run by bash -eo "
+              "pipefail, a list is the command's argv; torchrun, accelerate launch or deepspeed in "
+              "front is "
               "removed, because dllaunch starts the ranks",
        .example = "python train.py"},
       {.path = "framework",
@@ -394,7 +396,7 @@ std::vector<JobKey> recovery_keys() {
        .rules = choices({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
        .doc = "signal that asks the ranks to write a checkpoint and stop; with run: sent only if "
-              "the job file has this block, because it kills a program without a handler"},
+              "the job file has this block, and to the processes that handle it"},
       {.path = "recovery.grace_seconds",
        .rules = whole(0, 65535),
        .initial = 120,

@@ -102,12 +102,17 @@ void expand_node_range(YamlNode& root, std::vector<YamlProblem>& problems) {
 
 }  // namespace
 
-std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) {
+std::vector<YamlProblem> expand_short_blocks(const Json& schema, YamlNode& root) {
   std::vector<YamlProblem> problems;
   expand_blocks(schema, root);
   YamlNode* variables = own_value_at(root, "environment.variables");
   if (variables != nullptr && variables->kind == YamlKind::sequence)
     expand_variables(*variables, problems);
+  return problems;
+}
+
+std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root) {
+  std::vector<YamlProblem> problems = expand_short_blocks(schema, root);
   expand_node_range(root, problems);
   for (const char* key :
        {"resources.time", "resources.switches.wait", "sweep.time", "recovery.hold_on_error"})

@@ -17,4 +17,7 @@ constexpr const char* short_keyword = "x-short";
 /// changes nothing.
 std::vector<YamlProblem> expand_short_forms(const Json& schema, YamlNode& root);
 
+/// Of these the words and lists that stand for a block of keys.
+std::vector<YamlProblem> expand_short_blocks(const Json& schema, YamlNode& root);
+
 }  // namespace dllaunch

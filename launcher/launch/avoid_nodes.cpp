@@ -40,6 +40,18 @@ std::vector<std::string> candidates(const Job& job, const SlurmFacts& slurm) {
   return {nodes.begin(), nodes.end()};
 }
 
+/// A mistyped name would silently avoid nothing.
+std::vector<std::string> unknown_nodes(const std::vector<std::string>& avoid,
+                                       const SlurmFacts& slurm) {
+  std::set<std::string> known;
+  for (const auto& partition : slurm.partitions)
+    for (const auto& type : partition.node_types)
+      known.insert(type.hosts.begin(), type.hosts.end());
+  auto nodes = named_nodes(avoid);
+  std::erase_if(nodes, [&known](const auto& node) { return known.contains(node); });
+  return nodes;
+}
+
 /// Why nodes cannot be left out; empty: they can.
 std::string obstacle(const Job& job) {
   const auto& resources = job.resources;
@@ -80,6 +92,9 @@ std::vector<std::string> avoid_nodes(System& system, Job& job, const Facts& fact
     const auto more = compress_host_set(chosen.nodes);
     exclude = exclude.value_or("").empty() ? more : *exclude + "," + more;
   }
+  if (const auto none = by_book ? std::vector<std::string>() : unknown_nodes(avoid, *facts.slurm);
+      !none.empty())
+    chosen.notes.push_back(fmt::format("{}: this cluster has no such node", compress_hosts(none)));
   for (auto& note : chosen.notes) note = "recovery.avoid: " + note;
   return std::move(chosen.notes);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -99,17 +100,19 @@ std::string last_error_of_child(const std::string& dir) {
   return found;
 }
 
-std::string state_of_run(System& system, const std::string& dir) {
+RunFate fate_of_run(System& system, const std::string& dir) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(dir + "/plan.json", ignored)) return RunFate::absent;
   const auto program = own_executable();
-  if (!program) return "";
-  const auto told = system.run({*program, "status", dir, "--json"}, 60s);
-  return told ? value_at<std::string>(json_object_in(told->out), "state") : "";
-}
-
-bool is_there(const std::string& state) {
-  constexpr std::array<std::string_view, 4> there = {"pending", "running", "completing",
-                                                     "suspended"};
-  return std::ranges::find(there, state) != there.end();
+  const auto told = program ? system.run({*program, "status", dir, "--json"}, 60s)
+                            : Result<CommandOutput>(program.error());
+  const auto state = told ? value_at<std::string>(json_object_in(told->out), "state") : "";
+  // "ended": another dllaunch is about to record how.
+  constexpr std::array<std::string_view, 6> there = {"pending",   "running",    "completing",
+                                                     "suspended", "submitting", "ended"};
+  constexpr std::array<std::string_view, 3> unknown = {"", "unknown", "elsewhere"};
+  if (std::ranges::find(there, state) != there.end()) return RunFate::there;
+  return std::ranges::find(unknown, state) != unknown.end() ? RunFate::unknown : RunFate::over;
 }
 
 std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out) {

@@ -36,12 +36,16 @@ void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& pro
 /// The last words of its own messages.
 std::string last_error_of_child(const std::string& dir);
 
-/// The state of a run that may have ended unseen: `dllaunch status` also records how its job ended.
-/// Empty: unknown.
-std::string state_of_run(System& system, const std::string& dir);
+/// What has become of a run that nobody may have followed.
+enum class RunFate {
+  absent,   // it was never prepared
+  there,    // it waits, runs, or is about to end
+  over,     // its directory says how, as far as anything does
+  unknown,  // Slurm does not answer, or is not the run's
+};
 
-/// Whether a job in this state is still queued or running.
-bool is_there(const std::string& state);
+/// Asks `dllaunch status`, which also records how the run's job ended.
+RunFate fate_of_run(System& system, const std::string& dir);
 
 /// Tells jobs apart without their secrets. `left_out`: blocks and keys of one that may differ.
 std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out = {});

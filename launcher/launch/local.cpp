@@ -7,13 +7,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "launcher/accounting/rapl.hpp"
 #include "launcher/base/exit_code.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
+#include "launcher/os/ask_ranks.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
@@ -24,6 +24,7 @@
 #include "launcher/presubmit/module_checks.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_ownership.hpp"
 #include "launcher/staging/stage_job.hpp"
 
@@ -60,7 +61,7 @@ if [ -n "$activate" ]; then
     exit 3
   fi
 fi
-set -e
+set -eo pipefail
 eval "$setup"
 exec "$@"
 )";
@@ -98,16 +99,15 @@ std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<Lo
 }
 
 /// The user's settings, from the job file or the environment, take precedence.
-std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
-                                                                const OpenMpiScratch& scratch,
-                                                                System& system) {
+std::vector<std::pair<std::string, std::string>> environment_of(
+    const LaunchPlan& plan, const std::optional<OpenMpiScratch>& scratch, System& system) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
     const bool in_job = std::ranges::any_of(
         plan.environment, [&](const auto& variable) { return variable.first == name; });
     if (!in_job && !system.environment(name)) all.emplace_back(name, value);
   };
-  if (plan.start.kind() != Starter::spawn) {
+  if (scratch) {
     if (geteuid() == 0) {
       unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
       unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -117,57 +117,18 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
       unless_set(name, "^slurm");
     // With its netlink component each rank of Open MPI 5.0.7 complains that it reaches no other.
     unless_set("OMPI_MCA_reachable", "weighted");
-    for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
+    for (const auto& [name, value] : scratch->variables()) unless_set(name, value);
   }
   all.emplace_back("DLLAUNCH_RUN_DIR", plan.paths.run_dir);
   all.insert(all.end(), plan.environment.begin(), plan.environment.end());
   return all;
 }
 
-/// Returns each rank's processes, found by variables the shim and the starter set.
-std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir,
-                                                         pid_t starter) {
-  std::map<std::string, std::vector<pid_t>> ranks;
-  for (const auto& process : descendants_of(getpid())) {
-    if (process.zombie || process.pid == starter) continue;
-    if (variable_of(process.pid, "DLLAUNCH_RUN_DIR") != run_dir) continue;
-    auto rank = variable_of(process.pid, "OMPI_COMM_WORLD_RANK");
-    if (!rank) rank = variable_of(process.pid, "RANK");
-    if (rank) ranks[*rank].push_back(process.pid);
-  }
-  return ranks;
-}
-
-/// Sends the plan's signal only to processes with a handler, as it would kill others; those get
-/// SIGTERM. Returns false if there is no rank yet.
-bool ask_ranks_to_stop(const std::string& run_dir, pid_t starter, int signal) {
-  const auto ranks = rank_processes(run_dir, starter);
-  for (const auto& [rank, processes] : ranks) {
-    bool asked = false;
-    for (const pid_t pid : processes) {
-      if (signal == 0 || !catches(pid, signal)) continue;
-      kill(pid, signal);
-      asked = true;
-    }
-    if (asked) continue;
-    for (const pid_t pid : processes) kill(pid, SIGTERM);
-  }
-  return !ranks.empty();
-}
-
-/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
-int signal_of_name(std::string name) {
-  if (name.starts_with("SIG")) name.erase(0, 3);
-  for (int signal = 1; signal < 32; ++signal) {
-    if (signal_name(signal) == "SIG" + name) return signal;
-  }
-  return 0;
-}
-
 /// Escalates a stop from a request to SIGKILL.
 class Stop {
  public:
-  Stop(const LaunchPlan& plan, Follower& follower) : plan_(plan), follower_(follower) {}
+  Stop(const LaunchPlan& plan, Follower& follower, std::int64_t fencing_token)
+      : plan_(plan), follower_(follower), fencing_token_(fencing_token) {}
 
   void look(const StopSignals& signals, const OwnedProcess& starter) {
     if (signals.count() == 0) return;
@@ -195,19 +156,33 @@ class Stop {
  private:
   enum class Stage { none, asked, terminated, killed };
 
+  /// If no rank acts on the plan's signal, all get TERM. If some do, the others may be needed for
+  /// what these save.
   void ask(const OwnedProcess& starter) {
+    AskRanks ranks({{"DLLAUNCH_RUN_DIR", plan_.paths.run_dir},
+                    {fencing_token_variable, std::to_string(fencing_token_)}},
+                   signal_of_name(plan_.signal), starter.pid());
+    const bool asked = !ranks.look(/*last=*/true).empty();
+    const auto& others = ranks.without_handler();
     follower_.say(
-        fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C again "
-                    "to end them now",
-                    plan_.grace_seconds));
-    const bool any =
-        ask_ranks_to_stop(plan_.paths.run_dir, starter.pid(), signal_of_name(plan_.signal));
+        asked || others.empty()
+            ? fmt::format("dllaunch: asked the ranks to save and stop (up to {} s); press Ctrl-C "
+                          "again to end them now",
+                          plan_.grace_seconds)
+            : fmt::format("dllaunch: no rank handles {}, which asks it to save: asked them to end "
+                          "(up to {} s); press Ctrl-C again to end them now",
+                          plan_.signal, plan_.grace_seconds));
+    for (const auto& [rank, pids] : others)
+      for (const pid_t pid : pids)
+        if (!asked) kill(pid, SIGTERM);
+    const bool any = asked || !others.empty();
     if (!any) starter.send(SIGTERM);
     stage_ = any ? Stage::asked : Stage::terminated;
   }
 
   const LaunchPlan& plan_;
   Follower& follower_;
+  std::int64_t fencing_token_;
   Stage stage_ = Stage::none;
   int seen_ = 0;
   Clock::time_point next_at_;
@@ -229,6 +204,21 @@ std::uintmax_t size_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   return error ? 0 : size;
+}
+
+/// Of a starter that exited with 0.
+Outcome proven_by_ranks(const LaunchPlan& plan, const RunDir& run, std::int64_t fencing_token,
+                        double since_s, const std::string& output) {
+  if (plan.start.shim.empty()) return {};
+  const auto start = ranks_of_start(run, fencing_token, since_s);
+  const auto missing = never_began(start, plan.ranks(), output);
+  if (missing.empty()) {
+    const auto but = words_of_traceback(run, since_s);
+    return {.reason = but.empty() ? "" : "completed, but " + but};
+  }
+  return {.status = RunStatus::failed,
+          .exit_code = exit_code::job_failed,
+          .reason = words_of_unbegun(missing, "")};
 }
 
 Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
@@ -290,8 +280,9 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto argv = prepared_command(plan, plan.setup, start_of(plan, stage));
   const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
-  const OpenMpiScratch scratch;
   const bool spawns = plan.start.kind() == Starter::spawn;
+  std::optional<OpenMpiScratch> scratch;
+  if (!spawns) scratch.emplace();
   const std::string output_path = run.out() + (spawns ? "/spawn.log" : "/mpirun.log");
   const auto output_before = size_of(output_path);
 
@@ -309,7 +300,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   auto starter = OwnedProcess::start(
       {.program = *program, .argv = argv, .environment = environment, .output_path = output_path});
   if (!starter) return std::move(starter).error();
-  Stop stop(plan, follower);
+  Stop stop(plan, follower, ownership->fencing_token());
   RaplMeter meter;
   const int code = wait_for_end(*starter, signals, stop, follower, meter);
   end_descendants(milliseconds(500));
@@ -319,7 +310,10 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
       output_path, std::min<std::size_t>(most_starter_bytes, size_of(output_path) - output_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.totals(), code)
                                         : explain_local(code, run, {output_path, output}, began_s);
-  add_stall(follower.totals(), outcome);
+  if (code == 0 && signals.count() == 0)
+    outcome = proven_by_ranks(plan, run, ownership->fencing_token(), began_s, output);
+  add_who_left(run, began_s, outcome);
+  add_stall(run, follower.totals(), outcome);
   if (const auto ours = ownership->check();
       !ours && ours.error().kind == ErrorKind::unsatisfiable) {
     outcome = {.status = RunStatus::failed,

@@ -10,8 +10,7 @@
 namespace dllaunch {
 
 /// Two private folders, in TMPDIR and /dev/shm, removed with their content at the end: no session
-/// directory or shared segment stays behind. A dllaunch that was killed leaves them; the next one
-/// removes them.
+/// directory or shared segment stays behind, also of a dllaunch that is killed.
 class OpenMpiScratch {
  public:
   OpenMpiScratch();

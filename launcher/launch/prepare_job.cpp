@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <sstream>
 
@@ -157,8 +158,9 @@ Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, cons
   std::vector<std::string> options;
   for (const auto& option : made->sbatch) options.push_back(option_word(option));
   options.insert(options.end(), made->sbatch_extra.begin(), made->sbatch_extra.end());
-  for (auto& note : notes_on(overriding(options, variables)))
-    made->warnings.push_back(std::move(note));
+  for (auto& note : notes_on(options, variables)) made->warnings.push_back(std::move(note));
+  auto adopted = adopted_options(options, variables);
+  std::ranges::move(adopted, std::back_inserter(made->sbatch_extra));
   return made;
 }
 

@@ -1,9 +1,15 @@
 #include "launcher/launch/slurm.hpp"
 
 #include <fmt/core.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
@@ -13,12 +19,14 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/plan.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/rank_records.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/option_overrides.hpp"
-#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,16 +34,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-/// Returns 1 for "74_3", and 5 for the pending tasks "74_[0-3,7%2]".
-int tasks_in(const QueuedJob& job) {
-  const auto open = job.id.find('[');
-  if (open == std::string::npos) return 1;
-  const auto end = job.id.find_first_of("%]", open);
-  const auto numbers = parse_id_list(
-      std::string_view(job.id).substr(open + 1, end == std::string::npos ? end : end - open - 1));
-  return numbers ? std::max(1, numbers->size()) : 1;
-}
 
 /// The components of a heterogeneous job start and wait together; the first has the script.
 QueuedJob as_one(std::vector<QueuedJob> jobs) {
@@ -81,7 +79,7 @@ class JobWatch {
       tell_of_hold();
       if (signals.count() > seen_) {
         seen_ = signals.count();
-        stop(signals.first());
+        stop(signals.latest());
       }
       press_cancel();
       signals.wait(milliseconds(100));
@@ -98,8 +96,8 @@ class JobWatch {
   /// The supervisor says it on its node only.
   void tell_of_hold() {
     const auto now = Clock::now();
-    if (plan_.recovery.hold_seconds <= 0 || !running_ || now < next_journal_) return;
-    next_journal_ = now + seconds(1);
+    if (!running_ || now < next_journal_) return;
+    next_journal_ = now + seconds(plan_.recovery.hold_seconds > 0 ? 1 : 5);
     const auto words = hold_.look(read_journal(run_), run_, unix_seconds());
     if (!words.empty()) follower_.say(fmt::format("job {}: {}", id_, words));
   }
@@ -120,6 +118,7 @@ class JobWatch {
     });
     if (!queued->empty()) {
       plan_.array ? show_tasks(*queued) : show(as_one(*queued));
+      tell_of_waiting_step();
       return Ok{};
     }
     end_ = finished_jobs(system_, job_);
@@ -127,6 +126,18 @@ class JobWatch {
     over_ =
         std::ranges::all_of(end_, [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
+  }
+
+  /// srun itself says it only after a minute, in the rank's log.
+  void tell_of_waiting_step() {
+    constexpr seconds quiet(2);
+    if (!running_ || plan_.array || !plan_.components.empty() || follower_.silence() < quiet ||
+        !ranks_go_on(run_))
+      return;
+    const auto host = host_that_waits_for_a_step(system_, id_);
+    // What dllaunch itself starts there may have to wait for a moment.
+    if (!host.empty() && step_waited_) follower_.say_that_a_step_waits(host);
+    step_waited_ = !host.empty();
   }
 
   Result<Ok> controller_silent(const Error& why) {
@@ -191,7 +202,8 @@ class JobWatch {
   void show_tasks(const std::vector<QueuedJob>& jobs) {
     int waiting = 0;
     int running = 0;
-    for (const auto& job : jobs) (is_waiting_state(job.state) ? waiting : running) += tasks_in(job);
+    for (const auto& job : jobs)
+      (is_waiting_state(job.state) ? waiting : running) += jobs_with_id(job.id);
     running_ = running > 0;
     most_tasks_ = std::max(most_tasks_, running + waiting);
     const auto text = fmt::format("job {}: {} running, {} waiting, {} over", id_, tasks(running),
@@ -263,6 +275,7 @@ class JobWatch {
   Clock::time_point next_look_ = Clock::now();
   Clock::time_point last_answer_;
   bool silence_told_ = false;
+  bool step_waited_ = false;  // at the last look
   bool running_ = false;
   int restarts_ = 0;
   std::string seen_state_;
@@ -344,6 +357,35 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
 
 }  // namespace
 
+StopChoice ask_at_terminal() {
+  // A signal counts from here on: it ends the wait also if it comes just before.
+  sigset_t stops;
+  sigset_t before;
+  sigemptyset(&stops);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&stops, signal);
+  sigprocmask(SIG_BLOCK, &stops, &before);
+  // Keys that were pressed before the question do not answer it.
+  tcflush(STDIN_FILENO, TCIFLUSH);
+  std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
+  pollfd keyboard{STDIN_FILENO, POLLIN, 0};
+  constexpr timespec limit{.tv_sec = 60, .tv_nsec = 0};
+  const int ready = ppoll(&keyboard, 1, &limit, &before);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (ready == 0) return StopChoice::go_on;
+  std::array<char, 256> line{};
+  const auto size = ready < 0 ? -1 : read(STDIN_FILENO, line.data(), line.size());
+  // Another Ctrl-C, Ctrl-D or a closed terminal ends this command; only an answer cancels the job.
+  if (size <= 0) return StopChoice::detach;
+  std::string_view answer(line.data(), static_cast<std::size_t>(size));
+  answer = answer.substr(0, answer.find('\n'));
+  if (answer.empty()) return StopChoice::go_on;
+  if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
+  if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
+  if (answer[0] != 'g' && answer[0] != 'G')
+    std::cerr << "dllaunch: '" << answer << "' is not d, c or g: the job goes on\n";
+  return StopChoice::go_on;
+}
+
 Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System& system,
                                                       const SlurmSettings& settings) {
   const auto intent = open_intent(system, run);
@@ -386,11 +428,14 @@ Result<Outcome> attach_slurm(const RunOutline& plan, const RunDir& run, const Jo
   }
   auto outcome = explain_jobs(plan, run, id, watch.end(), follower.totals());
   if (watch.cancelled() && outcome.status != RunStatus::completed) {
-    const int signal = signals.first();
+    const int signal = signals.latest();
     const std::string by = signal != 0 ? " by " + signal_name(signal) : "";
     outcome = {.status = RunStatus::cancelled,
                .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
-               .reason = fmt::format("job {} was cancelled{}", id, by)};
+               .reason = fmt::format("job {} was cancelled{}", id, by),
+               .tasks = std::move(outcome.tasks)};
+    add_who_left(run, unix_seconds() - std::chrono::duration<double>(Clock::now() - began).count(),
+                 outcome);
   }
   if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
     outcome.reason = watch.given_up();

@@ -21,6 +21,9 @@ struct RunOutline;
 
 enum class StopChoice { go_on, detach, cancel };
 
+/// Asks at the terminal what becomes of the job, for at most a minute.
+StopChoice ask_at_terminal();
+
 struct SlurmSettings {
   bool detach = false;                   // return when the job is queued
   bool at_once = false;                  // cancel without asking the ranks to save

@@ -13,12 +13,13 @@
 #include "launcher/links/link_messages.hpp"
 #include "launcher/links/link_pull.hpp"
 #include "launcher/preflight/request.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/interfaces.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 /// Lines of standard input.
 class Orders {
@@ -33,7 +34,7 @@ class Orders {
         return line;
       }
       pollfd one{STDIN_FILENO, POLLIN, 0};
-      const int ready = poll(&one, 1, milliseconds_until(deadline_));
+      const int ready = poll_awake(&one, 1, milliseconds_until(deadline_));
       if (ready < 0 && errno == EINTR) continue;
       if (ready <= 0) return std::nullopt;
       std::array<char, 16384> piece{};

@@ -14,13 +14,14 @@
 #include <optional>
 #include <thread>
 
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/timed_line.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view greeting = "dllaunch-links ";
@@ -59,9 +60,7 @@ struct Door {
 
 void serve(const std::shared_ptr<Door>& door) {
   while (true) {
-    pollfd one{door->listener, POLLIN, 0};
-    if (poll(&one, 1, -1) <= 0) continue;
-    const int guest = accept4(door->listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int guest = accept_within(door->listener, -1);
     if (guest < 0) continue;
     if (door->guests.fetch_add(1) >= most_guests) {
       close(guest);
@@ -96,7 +95,7 @@ double seconds_since(Clock::time_point begin) {
 bool comes_before(Clock::time_point until, int socket) {
   pollfd one{socket, POLLIN, 0};
   int ready = 0;
-  while ((ready = poll(&one, 1, milliseconds_until(until))) < 0 && errno == EINTR) continue;
+  while ((ready = poll_awake(&one, 1, milliseconds_until(until))) < 0 && errno == EINTR) continue;
   return ready > 0;
 }
 

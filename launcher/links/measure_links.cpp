@@ -18,12 +18,13 @@
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "launcher/slurm/overlap_step.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 /// A transfer between two of few busy hosts takes less time to settle.

@@ -83,18 +83,6 @@ bool has_name(System& system, const std::string& path, const std::string& query)
 
 }  // namespace
 
-std::string_view name_in_run(std::string_view folder) {
-  // -YYYYmmdd-HHMMSS-XXXX
-  constexpr std::size_t stamp = 21;
-  if (folder.size() <= stamp) return folder;
-  const auto end = folder.substr(folder.size() - stamp);
-  const bool dashes = end[0] == '-' && end[9] == '-' && end[16] == '-';
-  const bool numbers =
-      (std::string(end.substr(1, 8)) + std::string(end.substr(10, 6))).find_first_not_of(digits) ==
-      std::string::npos;
-  return dashes && numbers ? folder.substr(0, folder.size() - stamp) : folder;
-}
-
 std::string_view job_of_task(std::string_view query) {
   const auto id = query.substr(0, query.find('_'));
   const bool number = !id.empty() && id.find_first_not_of(digits) == std::string_view::npos;
@@ -148,6 +136,14 @@ Result<std::string> find_run(System& system, const std::string& query) {
   });
   if (begun.size() == 1) return begun.front();
   return begun.empty() ? unknown(query, runs) : ambiguous(query, begun);
+}
+
+std::optional<StoredRun> run_named(System& system, const std::string& word) {
+  std::error_code ignored;
+  if (word.empty() || fs::is_regular_file(word, ignored)) return std::nullopt;
+  const auto path = find_run(system, word);
+  auto run = path ? read_stored_run(system, *path) : path.error();
+  return run ? std::optional(*std::move(run)) : std::nullopt;
 }
 
 Result<std::string> find_run_to_read(System& system, const std::string& query) {

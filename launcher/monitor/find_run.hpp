@@ -1,10 +1,12 @@
 // Resolves the RUN argument of `status`, `logs`, `cancel` and `after:`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "launcher/os/system.hpp"
+#include "launcher/run/stored_run.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -18,8 +20,8 @@ Result<std::string> find_run(System& system, const std::string& query);
 /// whose name goes to stderr.
 Result<std::string> find_run_to_read(System& system, const std::string& query);
 
-/// Returns "NAME" for "NAME-20261120-101500-3f2a"; other text unchanged.
-std::string_view name_in_run(std::string_view folder_name);
+/// The run that a word names where a job file may stand; nullopt: none, or a file has that name.
+std::optional<StoredRun> run_named(System& system, const std::string& word);
 
 /// Returns "74" for "74_3"; empty if the text is not a job id.
 std::string_view job_of_task(std::string_view query);

@@ -1,9 +1,14 @@
 #include "launcher/monitor/follow.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
@@ -21,10 +26,14 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
   RankOutputSettings output{.skip_present = !settings.attached_at_s,
                             .several = settings.ranks > 1,
                             .plain = settings.plain};
-  if (settings.components.empty()) outputs_.emplace_back(run.out(), output);
+  if (settings.components.empty()) {
+    outputs_.emplace_back(run.out(), output);
+    ended_.push_back({.dir = run});
+  }
   for (const auto& component : settings.components) {
     output.component = component;
     outputs_.emplace_back(component_dir(run.path, component) + "/out", output);
+    ended_.push_back({.dir = {.path = component_dir(run.path, component)}, .component = component});
   }
   for (auto events = events_.read(); !events.empty(); events = events_.read()) {
     for (const auto& event : events) {
@@ -38,6 +47,7 @@ Follower::Follower(System& system, const RunDir& run, const FollowSettings& sett
 }
 
 void Follower::take(const Event& event) {
+  heard_at_ = std::chrono::steady_clock::now();
   if (totals_.take(event)) progress_.take(event);
 }
 
@@ -47,8 +57,42 @@ void Follower::read_events() {
   }
 }
 
+/// Tells of ranks that left the others alone, once that has lasted: ranks seldom end at once.
+void Follower::look_at_ranks() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds pause(2);
+  constexpr std::chrono::seconds patience(8);
+  constexpr int share_of_time = 20;  // for records on a slow file system
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  for (auto& one : ended_) {
+    auto words = words_of_who_left(one.dir);
+    if (words != one.words) one.since = now;
+    one.words = std::move(words);
+    if (one.words.empty() || one.words == one.told || now - one.since < patience) continue;
+    one.told = one.words;
+    progress_.say(one.component.empty() ? one.words : one.component + ": " + one.words);
+  }
+  for (const auto& output : outputs_) {
+    const auto& rank = output.waits_for_step();
+    if (!rank || std::exchange(told_of_step_, true)) continue;
+    progress_.say(fmt::format("srun of rank {} on {} {}", rank->rank, rank->node, overlap_words));
+  }
+  const auto end = Clock::now();
+  next_look_ = end + std::max<Clock::duration>(pause, share_of_time * (end - now));
+}
+
+void Follower::say_that_a_step_waits(const std::string& host) {
+  if (!std::exchange(told_of_step_, true)) say(fmt::format("srun on {} {}", host, overlap_words));
+}
+
+std::chrono::steady_clock::duration Follower::silence() const {
+  return std::chrono::steady_clock::now() - heard_at_;
+}
+
 void Follower::say_all(const std::vector<std::string>& lines) {
   for (const auto& line : lines) progress_.say(line);
+  if (!lines.empty()) heard_at_ = std::chrono::steady_clock::now();
 }
 
 void Follower::write(const std::string& text) {
@@ -77,6 +121,7 @@ void Follower::poll() {
     if (settings_.show_logs) say_all(fresh_lines(/*rest=*/false));
     write(progress_.draw(unix_seconds()));
   } while (is_behind() && ++parts < most_parts);
+  look_at_ranks();
 }
 
 void Follower::waiting(const std::string& what) {

@@ -2,6 +2,7 @@
 // It does not start, stop or judge the run.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,15 @@ struct FollowSettings {
   std::vector<std::string> components = {};  // of a modular run, whose lines are shown
 };
 
+/// Ranks of one run, or component, that ended although others go on.
+struct EndedRanks {
+  RunDir dir;
+  std::string component = {};  // empty: none
+  std::string words = {};
+  std::chrono::steady_clock::time_point since = {};
+  std::string told = {};
+};
+
 class Follower {
  public:
   /// Skips output of an earlier run in the directory, except in the totals.
@@ -44,10 +54,16 @@ class Follower {
   /// Reads the rest, including unfinished last lines, and removes the live line.
   void finish();
 
+  /// Tells that srun within the job waits on that host, unless a rank's log has told it.
+  void say_that_a_step_waits(const std::string& host);
+  /// Since the last line or event of the run.
+  std::chrono::steady_clock::duration silence() const;
+
   const RunTotals& totals() const { return totals_; }
 
  private:
   void read_events();
+  void look_at_ranks();
   void take(const Event& event);
   void say_all(const std::vector<std::string>& lines);
   void write(const std::string& text);
@@ -60,7 +76,11 @@ class Follower {
   std::vector<std::string> fresh_lines(bool rest);
   bool is_behind() const;
 
-  std::vector<RankOutput> outputs_;  // one for each component
+  std::vector<RankOutput> outputs_;                  // one for each component
+  std::vector<EndedRanks> ended_;                    // likewise
+  std::chrono::steady_clock::time_point next_look_;  // at the ranks
+  std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
+  bool told_of_step_ = false;
   RunTotals totals_;
 };
 

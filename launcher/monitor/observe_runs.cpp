@@ -49,20 +49,25 @@ std::optional<RunState> as_part_of_whole(System& system, const StoredRun& run) {
 
 std::vector<RunState> observe_runs(System& system, std::size_t most_over) {
   std::vector<StoredRun> runs;
+  std::vector<std::string> away;
   std::size_t over = 0;
-  for (const auto& path : known_runs(system)) {
+  for (const auto& path : known_runs(system, most_remembered_runs, &away)) {
     auto run = read_stored_run(system, path);
     if (!run && run.error().kind == ErrorKind::unavailable)
       system.log("dllaunch: warning: " + run.error().what + "\n");
     if (!run || (!run->summary.is_null() && ++over > most_over)) continue;
     runs.push_back(*std::move(run));
   }
-  const bool ask = std::ranges::any_of(runs, may_be_queued);
+  const bool ask =
+      (!away.empty() && system.find_program("squeue")) || std::ranges::any_of(runs, may_be_queued);
   const Queue queue = ask ? ask_queue(system, "") : Queue{};
   const double now = unix_seconds();
   OwnCluster here(system);
   std::vector<RunState> run_states;
   run_states.reserve(runs.size());
+  for (const auto& path : away)
+    if (auto run_state = state_of_away_run(path, queue))
+      run_states.push_back(*std::move(run_state));
   for (auto& run : runs) {
     run_states.push_back(run_state_of(std::move(run), queue, now));
     look_elsewhere(here, run_states.back());

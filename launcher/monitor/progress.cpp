@@ -193,6 +193,13 @@ void Progress::on(const StallEvent& event) {
   say(line);
 }
 
+/// The times of the epoch and its steps are without it.
+void Progress::on(const PauseEvent& event) {
+  epoch_began_s_ += event.seconds;
+  first_step_s_ += event.seconds;
+  say(fmt::format("was suspended or stopped for {:.0f} s", event.seconds));
+}
+
 void Progress::on(const EndEvent&) {
   step_.reset();
 }

@@ -50,6 +50,7 @@ class Progress {
   void on(const CheckpointRefusedEvent& event);
   void on(const RestartEvent& event);
   void on(const StallEvent& event);
+  void on(const PauseEvent& event);
   void on(const EndEvent& event);
 
   void begin_epoch(std::int64_t epoch, double time);

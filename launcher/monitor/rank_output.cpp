@@ -80,6 +80,8 @@ bool RankOutput::is_older(const LogSource& source, const LabelledLine& line) {
 void RankOutput::take(const LogSource& source, std::string_view line, double now_s) {
   auto labelled = source.rank >= 0 ? LabelledLine{source.rank, line} : split_label(line);
   if (is_older(source, labelled)) return;
+  if (!waits_for_step_ && labelled.rank >= 0 && waits_for_a_step(labelled.text))
+    waits_for_step_ = LogSource{.rank = labelled.rank, .node = source.node};
   if (source.rank < 0 && source.node.empty()) {
     plain_.push_back(shown_line(line));
   } else if (settings_.only_rank) {

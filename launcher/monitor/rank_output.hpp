@@ -41,6 +41,8 @@ class RankOutput {
   std::vector<std::string> present();
   /// Whether poll(), present() or finish() left unread data: call it again at once.
   bool behind() const { return behind_; }
+  /// The first rank whose srun waits for the job's own resources; nullopt: none has.
+  const std::optional<LogSource>& waits_for_step() const { return waits_for_step_; }
   /// Returns the next part of the rest; the last part includes unfinished lines.
   std::vector<std::string> finish();
 
@@ -64,6 +66,7 @@ class RankOutput {
   LineMerger merger_;
   std::vector<std::string> plain_;                     // lines not to be merged
   std::map<std::pair<std::string, int>, bool> older_;  // by node and rank: its last time
+  std::optional<LogSource> waits_for_step_;
   bool behind_ = false;
   bool skipping_ = false;
   double bar_shown_s_ = 0;

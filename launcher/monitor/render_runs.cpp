@@ -31,8 +31,11 @@ std::string progress_words(const RunState& run_state) {
   if (auto cause = value_at<std::string>(run_state.run.summary, "first_error");
       !progress.epoch && !cause.empty())
     return cause;
-  if (!progress.epoch) return progress.last_line;
-  std::string text = fmt::format("epoch {}", *progress.epoch);
+  std::string text;
+  if (!progress.stalled.empty() && !is_over(run_state))
+    text = fmt::format("stalled: {}; ", progress.stalled);
+  if (!progress.epoch) return text + progress.last_line;
+  text += fmt::format("epoch {}", *progress.epoch);
   // Of the two limits, max_steps is usually met first, and then not all epochs are trained.
   if (run_state.run.epochs && !run_state.run.max_steps)
     text += fmt::format("/{}", *run_state.run.epochs);
@@ -64,6 +67,7 @@ std::string shape_of(const RunState& run_state) {
   for (const auto& one : plan.components)
     text += fmt::format("{}{}x{}", text.empty() ? "" : "+", one.nodes, one.ranks_per_node);
   if (!text.empty()) return text;
+  if (plan.nodes == 0) return "-";
   return fmt::format("{}x{}", run_state.sizes.empty() ? plan.nodes : run_state.sizes.back(),
                      plan.ranks_per_node);
 }
@@ -76,7 +80,9 @@ TableRow row_of(const RunState& run_state) {
           run_state.seconds && !waits ? clock_time(*run_state.seconds) : "-",
           shape_of(run_state),
           run_state.where.empty() ? "-" : run_state.where,
-          waits ? waiting_words(run_state) : progress_words(run_state)};
+          waits                     ? waiting_words(run_state)
+          : run_state.waits.empty() ? progress_words(run_state)
+                                    : run_state.waits};
 }
 
 }  // namespace
@@ -122,14 +128,16 @@ Json to_json(const RunState& run_state) {
       {"state", run_state.state},
       {"over", is_over(run_state)},
       {"seconds", or_null(run_state.seconds)},
-      {"nodes", run.plan.nodes},
-      {"ranks", run.plan.ranks()},
+      {"nodes", run.plan.nodes > 0 ? Json(run.plan.nodes) : Json()},
+      {"ranks", run.plan.nodes > 0 ? Json(run.plan.ranks()) : Json()},
       {"epoch", or_null(run_state.progress.epoch)},
       {"epochs", or_null(run.epochs)},
       {"step", or_null(run_state.progress.step)},
       {"max_steps", or_null(run.max_steps)},
       {"val_accuracy", or_null(run_state.progress.val_accuracy)},
+      {"stalled", is_over(run_state) ? Json() : or_null(run_state.progress.stalled)},
       {"last_line", or_null(run_state.progress.last_line)},
+      {"waits", or_null(run_state.waits)},
       {"where", or_null(run_state.where)},
       {"owner", run_state.owner && run_state.owner->pid > 0
                     ? Json{{"pid", run_state.owner->pid}, {"host", run_state.owner->host}}

@@ -1,11 +1,14 @@
 #include "launcher/monitor/run_state.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <iterator>
 #include <string_view>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/run/events.hpp"
@@ -14,9 +17,11 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_index.hpp"
 #include "launcher/run/run_size.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/id_set.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -86,13 +91,8 @@ bool has_number(const QueuedJob& job, const std::string& id) {
   return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';
 }
 
-void set_slurm_state(const Queue& queue, RunState& run_state) {
-  const auto& id = run_state.run.job_id;
-  const bool queued = std::any_of(queue.jobs.begin(), queue.jobs.end(),
-                                  [&](const QueuedJob& job) { return has_number(job, id); });
-  if (queued)
-    run_state.jobs = jobs_of(queue, identity_of(run_state.run.plan, run_state.run.dir, id));
-  run_state.number_taken = queued && run_state.jobs.empty();
+void take_jobs(std::vector<QueuedJob> jobs, RunState& run_state) {
+  run_state.jobs = std::move(jobs);
   run_state.state = word_of(run_state.jobs);
   run_state.where = joined_nodes(run_state.jobs);
   for (const auto& job : run_state.jobs) {
@@ -100,6 +100,15 @@ void set_slurm_state(const Queue& queue, RunState& run_state) {
     const auto elapsed = parse_slurm_elapsed(job.elapsed);
     if (elapsed) run_state.seconds = std::max(*elapsed, run_state.seconds.value_or(0));
   }
+}
+
+void set_slurm_state(const Queue& queue, RunState& run_state) {
+  const auto& id = run_state.run.job_id;
+  const bool queued = std::any_of(queue.jobs.begin(), queue.jobs.end(),
+                                  [&](const QueuedJob& job) { return has_number(job, id); });
+  if (queued)
+    take_jobs(jobs_of(queue, identity_of(run_state.run.plan, run_state.run.dir, id)), run_state);
+  run_state.number_taken = queued && run_state.jobs.empty();
   if (!run_state.state.empty()) return;
   run_state.state = stored_status(run_state.run);
   if (run_state.state.empty()) run_state.state = queue.answered ? "ended" : "unknown";
@@ -120,7 +129,26 @@ void set_local_state(double now_s, RunState& run_state) {
 
 }  // namespace
 
+namespace {
+
+/// "rank 1 late since 10:03:04", "ranks 1,3 late since 10:03:04"; empty: the stall is over.
+std::string words_of_stall(const StallEvent& stall) {
+  if (stall.state == "over") return "";
+  IdSet late;
+  for (const auto rank : stall.late_ranks)
+    if (rank >= 0 && rank <= IdSet::max_id) late.insert(static_cast<int>(rank));
+  const auto since = clock_at(stall.time - stall.seconds.value_or(0), "%H:%M:%S");
+  if (late.empty()) return "since " + since;
+  return fmt::format("rank{} {} late since {}", late.size() == 1 ? "" : "s", to_list(late), since);
+}
+
+}  // namespace
+
 void take_event(const Event& event, RunProgress& progress) {
+  // A rank that died is in no stall: its death is the supervisor's.
+  const auto* stall = std::get_if<StallEvent>(&event);
+  if (stall == nullptr) progress.stalled.clear();
+  if (stall != nullptr && stall->state != "died") progress.stalled = words_of_stall(*stall);
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     progress.epoch = step->epoch;
     progress.step = step->step;
@@ -171,9 +199,32 @@ RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
   auto run_state = run_state_without_progress(std::move(run), queue, now_s);
   run_state.progress = read_progress(run_state.run);
   const auto& stored = run_state.run;
-  if (stored.plan.recovery.elastic())
-    run_state.sizes = sizes_in(read_journal(stored.dir), stored.plan, stored.job_id);
+  const bool elastic = stored.plan.recovery.elastic();
+  const bool running = stored.plan.launcher == Launcher::slurm && run_state.state == "running";
+  const auto journal = elastic || running ? read_journal(stored.dir) : Journal{};
+  if (elastic) run_state.sizes = sizes_in(journal, stored.plan, stored.job_id);
+  if (running && journal.waits && journal.waits->time >= stored.began_at_s - 1)
+    run_state.waits = words_of(*journal.waits);
   if (is_over(run_state)) run_state.where = hosts_of_ranks(run_state.run.dir);
+  return run_state;
+}
+
+std::optional<RunState> state_of_away_run(const std::string& path, const Queue& queue) {
+  const RunDir dir{.path = path};
+  std::vector<QueuedJob> jobs;
+  std::ranges::copy_if(queue.jobs, std::back_inserter(jobs), [&dir](const QueuedJob& job) {
+    return script_of(job.origin) == dir.sbatch_script() && !is_final_state(job.state);
+  });
+  if (jobs.empty()) return std::nullopt;
+  RunState run_state{.run = {.dir = dir, .plan = {}, .summary = {}}, .state = {}};
+  auto& run = run_state.run;
+  run.plan.name = name_in_run(fs::path(path).filename().string());
+  run.plan.launcher = Launcher::slurm;
+  run.plan.nodes = run.plan.ranks_per_node = 0;  // unknown
+  const auto id = job_number(jobs.front().id);
+  run.job_id = id.substr(0, id.find('_'));
+  take_jobs(std::move(jobs), run_state);
+  run_state.progress.last_line = "its directory is away: " + path;
   return run_state;
 }
 

@@ -23,6 +23,7 @@ struct RunProgress {
   std::optional<double> loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> images_per_s = {};
+  std::string stalled = {};    // "rank 1 late since 10:03:04"; empty: not
   std::string last_line = {};  // without events: from the newest log
 };
 RunProgress read_progress(const StoredRun& run);
@@ -45,6 +46,7 @@ struct RunState {
   std::string where = {};
   std::vector<int> sizes = {};  // of an elastic run: sizes_in()
   RunProgress progress = {};
+  std::string waits = {};  // "waits since 12:03:04: node n3 ..."; empty: not, or not running
 };
 
 /// The queue from one query.
@@ -62,6 +64,10 @@ RunState run_state_without_progress(StoredRun run, const Queue& queue, double no
 
 /// Pure except for the run's own files. `now_s`: Unix seconds.
 RunState run_state_of(StoredRun run, const Queue& queue, double now_s);
+
+/// The state of a run whose directory is away, by its script in the queue; nullopt: Slurm has no
+/// job of it there.
+std::optional<RunState> state_of_away_run(const std::string& path, const Queue& queue);
 
 bool is_over(const RunState& run_state);
 

@@ -13,9 +13,12 @@
 #include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_size.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/counted.hpp"
@@ -147,17 +150,44 @@ std::string stack_words(const StoredRun& run, const RunTotals& totals) {
   return shown_line(fmt::format("{} ({}): autopsy/{}.txt", words, stacks->why, stacks->name));
 }
 
+/// Ranks whose srun waits for the job's own resources, by the last line of their logs.
+std::string step_words(const RunDir& dir, const std::vector<LogState>& logs) {
+  constexpr std::size_t most_bytes = 2048;
+  for (const auto& log : logs) {
+    if (log.rank < 0) continue;
+    const auto end = file_end(dir.out() + "/" + log.name, most_bytes);
+    const auto lines = split_lines(end);
+    if (!lines.empty() && waits_for_a_step(lines.back()))
+      return fmt::format("srun of rank {} on {} {}", log.rank, log.node, overlap_words);
+  }
+  return "";
+}
+
+/// What is odd about the ranks of a run that goes on.
+std::vector<std::string> words_of_ranks(const RunStatusView& status) {
+  std::vector<std::string> all;
+  const auto& run = status.run_state.run;
+  if (is_over(status.run_state) || run.plan.array) return all;
+  const auto add = [&all](const std::string& component, const std::string& words) {
+    if (!words.empty()) all.push_back(component.empty() ? words : component + ": " + words);
+  };
+  add("", step_words(run.dir, status.logs));
+  if (run.plan.components.empty()) add("", words_of_who_left(run.dir));
+  for (const auto& component : run.plan.components)
+    add(component.name, words_of_who_left({.path = component_dir(run.dir.path, component.name)}));
+  return all;
+}
+
 /// Returns the commands to type next.
 std::string command_lines(const RunStatusView& status) {
   const auto& run = status.run_state.run;
   const std::string dir = shell_quote(run.dir.path);
   if (!is_over(status.run_state))
-    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
+    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", status.next) +
            line_of("cancel", "dllaunch cancel " + dir);
   std::string text = line_of("read", "dllaunch logs " + dir);
   if (status.run_state.state != "completed")
-    text +=
-        line_of("next", next_words(command_to_go_on(run), !status.checkpoint.empty(), run.trains));
+    text += line_of("next", next_words(status.next, !status.checkpoint.empty(), run.trains));
   return text;
 }
 
@@ -219,10 +249,13 @@ RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
-  status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
+  status.supervisor = status.run_state.waits;
+  if (status.supervisor.empty())
+    status.supervisor = supervisor_words(status.run_state.run, journal, is_over(status.run_state));
   status.corrupted = corruption_words(status.run_state.run, journal);
   status.stacks = stack_words(status.run_state.run, totals);
   status.tasks = tasks_of(status.run_state);
+  status.ranks = words_of_ranks(status);
   status.totals = std::move(totals);
   status.restarts =
       std::max(status.totals.restarts(), restarts_in(journal, status.run_state.run.job_id));
@@ -249,6 +282,7 @@ std::string render_status(const RunStatusView& status) {
     text += line_of("followed by",
                     fmt::format("process {} on {}", run_state.owner->pid, run_state.owner->host));
   text += line_of("ranks", rank_words(plan, run_state.sizes));
+  for (const auto& words : status.ranks) text += line_of("", words);
   text += line_of("progress", progress_words(run_state));
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
@@ -284,6 +318,7 @@ Json to_json(const RunStatusView& status) {
   document["supervisor"] = or_null(status.supervisor);
   if (!status.corrupted.empty()) document["corrupted"] = status.corrupted;
   if (!status.stacks.empty()) document["stacks"] = status.stacks;
+  if (!status.ranks.empty()) document["rank_notes"] = status.ranks;
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

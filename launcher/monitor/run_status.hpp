@@ -27,11 +27,13 @@ struct RunStatusView {
   std::string checkpoint = {};  // newest; empty: none
   std::optional<double> checkpoint_age_s = {};
   std::string supervisor = {};                  // last action and reason; empty: none
+  std::vector<std::string> ranks = {};          // that left the others alone, or wait for srun
   std::string stacks = {};                      // of ranks that hung; empty: none were kept
   std::string corrupted = {};                   // ranks whose numbers were wrong; empty: none
   int restarts = 0;                             // of the ranks
   std::vector<std::string> tasks = {};          // of an array: "0 completed", in order
   std::vector<ComponentState> components = {};  // of a modular run
+  std::string next = {};                        // command that continues the run; empty: none
   std::string daemon = {};                      // last action of the daemon; empty: none
   RunTotals totals = {};                        // of the events so far
   std::optional<double> goodput = {};           // so far; for an ended run, from its summary

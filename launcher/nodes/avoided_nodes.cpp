@@ -17,19 +17,6 @@ struct Suspect {
   std::string why = {};
 };
 
-/// Of host lists; what is none is a name.
-std::vector<std::string> named_nodes(const std::vector<std::string>& avoid) {
-  std::vector<std::string> nodes;
-  for (const auto& one : avoid) {
-    const auto hosts = expand_hosts(one);
-    if (hosts)
-      nodes.insert(nodes.end(), hosts->begin(), hosts->end());
-    else
-      nodes.push_back(one);
-  }
-  return nodes;
-}
-
 /// Worst first, of these nodes only.
 std::vector<Suspect> suspects(const std::vector<NodeJudgement>& judged,
                               const std::vector<std::string>& avoid, const std::string& cluster,
@@ -51,6 +38,18 @@ std::vector<Suspect> suspects(const std::vector<NodeJudgement>& judged,
 
 bool avoids_by_judgement(const std::vector<std::string>& avoid) {
   return avoid.size() == 1 && avoid.front() == "auto";
+}
+
+std::vector<std::string> named_nodes(const std::vector<std::string>& avoid) {
+  std::vector<std::string> nodes;
+  for (const auto& one : avoid) {
+    const auto hosts = expand_hosts(one);
+    if (hosts)
+      nodes.insert(nodes.end(), hosts->begin(), hosts->end());
+    else
+      nodes.push_back(one);
+  }
+  return nodes;
 }
 
 AvoidedNodes choose_avoided(const std::vector<NodeJudgement>& judged,

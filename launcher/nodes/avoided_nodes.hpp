@@ -20,6 +20,9 @@ struct AvoidedNodes {
 /// What recovery.avoid says: `auto`, `off`, or nodes.
 bool avoids_by_judgement(const std::vector<std::string>& avoid);
 
+/// The nodes of host lists; what is none is a name.
+std::vector<std::string> named_nodes(const std::vector<std::string>& avoid);
+
 /// `avoid`: "auto" alone: of the nodes judged so the worst, within the limit; else the nodes of
 /// the host lists that the user wrote, all of them. Never so many that fewer than `needed` of
 /// `partition` are left; the nodes of other partitions are none of its.

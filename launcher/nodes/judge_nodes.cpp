@@ -35,9 +35,10 @@ struct Charge {
 struct NodeRecord {
   double seen_s = 0;
   double used_s = 0;
-  double trained = 0;  // weighed seconds of training in which lateness was looked for
-  double late = 0;     // weighed seconds of these in which others waited for it
-  double late_of = 0;  // weighed seconds of those runs
+  double trained = 0;    // weighed seconds of training in which lateness was looked for
+  double trained_s = 0;  // the same, not weighed
+  double late = 0;       // weighed seconds of these in which others waited for it
+  double late_of = 0;    // weighed seconds of those runs
   double last_late_s = 0;
   double corrupted = 0;
   double last_corrupted_s = 0;
@@ -58,6 +59,7 @@ void take(const NodeSighting& one, double now, NodeRecord& record) {
   if (one.kind == SightingKind::used) {
     record.used_s += one.value;
     record.trained += weight * one.of;
+    record.trained_s += one.of;
   } else if (one.kind == SightingKind::late) {
     record.late += weight * one.value;
     record.late_of += weight * one.of;
@@ -102,9 +104,11 @@ double own_share(const std::multimap<double, std::string>& troubles, double time
   return nodes.size() >= 3 ? 0 : nodes.size() == 2 ? 0.5 : 1;
 }
 
-/// Of a rank that a signal ended, or of a script that vanished; what is lost or broken counts 1.
+/// Of a rank that a signal ended, which its program may cause at each start. What is lost or broken
+/// counts 1; the script, which Slurm starts again only if it vanished, is not the program's.
 bool may_be_the_programs(const NodeSighting& seen) {
-  return seen.kind == SightingKind::failed && seen.value < 1 && !seen.run.empty();
+  return seen.kind == SightingKind::failed && seen.value < 1 &&
+         seen.value > vanished_script_weight && !seen.run.empty();
 }
 
 Charge failures_of(const NodeRecord& record, const std::multimap<double, std::string>& troubles,
@@ -131,11 +135,15 @@ Charge failures_of(const NodeRecord& record, const std::multimap<double, std::st
 Charge lateness_of(const NodeRecord& record, double now, double& share) {
   const double of = std::max(record.trained, record.late_of);
   if (of <= 0 || record.late <= 0) return {};
-  share = std::min(1.0, record.late / (of + good_training_s));
+  share = std::min(1.0, record.late / of);
+  const double counts = std::min(1.0, record.late / (of + good_training_s));
   const double age = now - record.last_late_s;
-  return {share * weight_of_age(age) / late_share_to_avoid,
-          fmt::format("others waited for it {:.0f} % of their training, last {} ago", 100 * share,
-                      age_words(age))};
+  // What was seen is said, and how little of it counts.
+  const double seen_s = std::max(of, record.trained_s);
+  const auto little = seen_s < 4 * good_training_s ? fmt::format(" of {:.0f} s", seen_s) : "";
+  return {counts * weight_of_age(age) / late_share_to_avoid,
+          fmt::format("others waited for it {:.0f} % of their training{}, last {} ago", 100 * share,
+                      little, age_words(age))};
 }
 
 Charge slowness_of(const SlowFigure& slow, double now, double& share) {

@@ -7,7 +7,8 @@
 //   again and again counts once, by the newest. Failures of three nodes of a cluster within ten
 //   minutes are the cluster's and count nothing, of two nodes half.
 // - lateness: the share of training time in which the others waited for the node, times the weight
-//   of the newest such run; 20 % are enough. Five seconds of good training are assumed before.
+//   of the newest such run; 20 % are enough. Five seconds of good training are assumed before, and
+//   not told: `why` and `late_share` say what was seen.
 // - slowness: by how much a figure is less than the median of the cluster's nodes of the same kind,
 //   or than the node's own past where the others have not become slower too, times its weight; 40 %
 //   are enough. Of a node's newest two measurements the better one counts: a neighbour on a shared
@@ -23,6 +24,9 @@
 #include "launcher/nodes/sighting.hpp"
 
 namespace dllaunch {
+
+/// Of a script that ended without a message: perhaps the node, perhaps a user's kill.
+inline constexpr double vanished_script_weight = 0.15;
 
 inline constexpr double half_life_days = 14;
 inline constexpr double day_s = 86400;

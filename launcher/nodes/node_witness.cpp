@@ -124,7 +124,7 @@ void NodeWitness::vanished() {
           .cluster = cluster_,
           .nodes = host.substr(0, host.find('.')),
           .run = job_,
-          .value = 0.15,
+          .value = vanished_script_weight,
           .words = "a job's script ended there without a message"}});
 }
 

@@ -201,7 +201,7 @@ std::vector<NodeSighting> sightings_of(const EndedStart& start, const Attempt& e
     for (const auto& node : *nodes) {
       auto lost = sighting_of(start, SightingKind::failed, node);
       lost.value = 1;
-      lost.words = "Slurm lost it";
+      lost.words = "lost while ranks ran on it";
       all.push_back(std::move(lost));
     }
     return all;

@@ -67,12 +67,7 @@ int make_private_folder(const std::string& path) {
 
 Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
   const fs::path target(path);
-  const std::string temporary =
-      (target.parent_path() /
-       fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
-          .string();
-  // A leftover of a killed process with our pid, or a planted link.
-  unlink(temporary.c_str());
+  const std::string temporary = temporary_beside(target).string();
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
   const int fd = readers == Readers::none
                      ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)

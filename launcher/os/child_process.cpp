@@ -15,10 +15,12 @@
 #include <optional>
 #include <utility>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 /// A descriptor that closes itself.
@@ -183,7 +185,7 @@ Result<CommandOutput> run_child(const std::string& program, const std::vector<st
     std::array<pollfd, 2> watched{pollfd{out->read.fd(), POLLIN, 0},
                                   pollfd{err->read.fd(), POLLIN, 0}};
     const bool open = out->read.open() || err->read.open();
-    poll(watched.data(), watched.size(), milliseconds_to_wait(deadline, open));
+    poll_awake(watched.data(), watched.size(), milliseconds_to_wait(deadline, open));
   }
 }
 

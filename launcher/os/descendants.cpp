@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -18,11 +19,13 @@
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/os/ancestors.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 std::string read_proc(pid_t pid, const char* file) {
   std::ifstream in(fmt::format("/proc/{}/{}", pid, file), std::ios::binary);
@@ -51,6 +54,22 @@ bool has_signal(const std::string& status, std::string_view field, int signal) {
   return (mask >> (signal - 1) & 1) != 0;
 }
 
+/// Starters of ranks and the runtime of Apptainer, which hand every signal on to each process that
+/// they have started, whatever that does with it.
+bool passes_signals_on(pid_t pid) {
+  constexpr std::array<std::string_view, 9> starters = {"srun\n",    "mpirun\n",  "mpiexec\n",
+                                                        "orterun\n", "prterun\n", "orted\n",
+                                                        "prted\n",   "starter\n", "starter-suid\n"};
+  return std::ranges::find(starters, read_proc(pid, "comm")) != starters.end();
+}
+
+/// A bash with an EXIT trap, or that has used `read`, handles every signal that ends it, so as to
+/// clean up and end.
+bool only_cleans_up(pid_t pid, const std::string& status) {
+  const auto name = read_proc(pid, "comm");
+  return (name == "bash\n" || name == "sh\n") && has_signal(status, "SigCgt:", SIGVTALRM);
+}
+
 void reap_orphans() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
@@ -58,16 +77,31 @@ void reap_orphans() {
 
 }  // namespace
 
-std::vector<Descendant> processes_here() {
-  std::vector<Descendant> all;
+std::vector<pid_t> pids_here() {
+  std::vector<pid_t> all;
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return all;
   while (const dirent* entry = readdir(folder)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
-    if (auto process = read_process(pid)) all.push_back(*process);
+    if (pid > 0) all.push_back(pid);
   }
   closedir(folder);
+  return all;
+}
+
+bool is_zombie(pid_t pid) {
+  const auto process = read_process(pid);
+  return process && process->zombie;
+}
+
+std::string name_of(pid_t pid) {
+  return parse_stat(read_proc(pid, "stat")).name;
+}
+
+std::vector<Descendant> processes_here() {
+  std::vector<Descendant> all;
+  for (const pid_t pid : pids_here())
+    if (auto process = read_process(pid)) all.push_back(*process);
   return all;
 }
 
@@ -100,6 +134,18 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
 
 bool catches(pid_t pid, int signal) {
   return has_signal(read_proc(pid, "status"), "SigCgt:", signal);
+}
+
+bool acts_on(pid_t pid, int signal) {
+  const auto threads = threads_blocking(pid, signal);
+  const bool waits = !threads.empty() &&
+                     std::ranges::all_of(threads, [](const auto& thread) { return thread.second; });
+  return (waits || catches(pid, signal)) && !passes_signals_on(pid) &&
+         !only_cleans_up(pid, read_proc(pid, "status"));
+}
+
+bool ignores(pid_t pid, int signal) {
+  return has_signal(read_proc(pid, "status"), "SigIgn:", signal);
 }
 
 std::map<std::string, bool> threads_blocking(pid_t pid, int signal) {
@@ -143,7 +189,7 @@ int end_descendants(std::chrono::milliseconds patience, pid_t but) {
       if (asked.insert(process.pid).second) kill(process.pid, SIGTERM);
       if (now >= kill_at && killed.insert(process.pid).second) kill(process.pid, SIGKILL);
     }
-    usleep(10'000);
+    poll_awake(nullptr, 0, 10);
   }
 }
 

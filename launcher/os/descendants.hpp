@@ -18,6 +18,15 @@ struct Descendant {
   bool zombie = false;
 };
 
+/// The ids of all processes of this machine.
+std::vector<pid_t> pids_here();
+
+/// Whether it has ended, and nobody has asked how.
+bool is_zombie(pid_t pid);
+
+/// The name of its program, at most 15 characters; empty: it is gone.
+std::string name_of(pid_t pid);
+
 /// All processes of this machine.
 std::vector<Descendant> processes_here();
 
@@ -33,6 +42,14 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name);
 
 /// Whether the process has a handler for the signal.
 bool catches(pid_t pid, int signal);
+
+/// Whether the signal may be sent to the process as a request: it has a handler, or all its threads
+/// block the signal, as those do that wait for it. Not a program that passes it on to all that it
+/// has started, such as srun, nor a shell that handles all signals to clean up.
+bool acts_on(pid_t pid, int signal);
+
+/// Whether the process ignores the signal.
+bool ignores(pid_t pid, int signal);
 
 /// The ids of the process's threads, and whether each blocks the signal; one that runs its handler
 /// does.

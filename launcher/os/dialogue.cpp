@@ -12,10 +12,12 @@
 #include <cstring>
 #include <utility>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 
@@ -83,7 +85,7 @@ bool Dialogue::say(std::string_view text) {
       text.remove_prefix(static_cast<std::size_t>(count));
     } else if (count < 0 && errno == EAGAIN && Clock::now() < deadline) {
       pollfd one{input_, POLLOUT, 0};
-      poll(&one, 1, milliseconds_left(deadline));
+      poll_awake(&one, 1, milliseconds_left(deadline));
     } else if (errno != EINTR) {
       close_end(input_);
     }
@@ -103,7 +105,7 @@ std::optional<std::string> Dialogue::hear(Clock::time_point deadline) {
     // A program that never stops writing must not hold up its reader.
     if (output_ < 0 || Clock::now() >= deadline) return std::nullopt;
     pollfd one{output_, POLLIN, 0};
-    const int ready = poll(&one, 1, milliseconds_left(deadline));
+    const int ready = poll_awake(&one, 1, milliseconds_left(deadline));
     if (ready == 0 || (ready < 0 && errno != EINTR)) return std::nullopt;
     if (ready < 0) continue;
     std::array<char, 16384> piece{};

@@ -55,11 +55,9 @@ struct Streams {
 
 /// Runs in the child between fork and exec: system calls only.
 [[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
-                         const Streams& streams, int report, int signal_at_death) {
-  const pid_t parent = getppid();
+                         const Streams& streams, int report, int signal_at_death, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, signal_at_death);
-  // The parent may have died before the line above.
-  if (getppid() != parent) _exit(127);
+  if (getppid() != parent) _exit(127);  // it died before the line above
   setpgid(0, 0);
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -67,7 +65,12 @@ struct Streams {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  dup2(streams.input >= 0 ? streams.input : open("/dev/null", O_RDONLY), STDIN_FILENO);
+  if (streams.input >= 0) {
+    dup2(streams.input, STDIN_FILENO);
+  } else {
+    close(STDIN_FILENO);
+    open("/dev/null", O_RDONLY);  // gets the lowest number, that of the input
+  }
   if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
   dup2(streams.error, STDERR_FILENO);
   execve(program, argv, environment);
@@ -101,10 +104,11 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   const Streams streams{.input = request.input_fd,
                         .output = to_file ? output : request.output_fd,
                         .error = to_file ? output : request.error_fd};
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
     become(request.program.c_str(), argv.data(), environment.data(), streams, report[1],
-           request.signal_at_our_death);
+           request.signal_at_our_death, parent);
   }
   int error = pid < 0 ? errno : 0;
   if (to_file) close(output);

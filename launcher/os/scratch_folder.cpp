@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -49,6 +50,9 @@ bool is_older(int folder, std::chrono::seconds age) {
   return fstat(folder, &info) == 0 && std::time(nullptr) - info.st_mtime >= age.count();
 }
 
+/// Reads until nobody holds the other end. Processes that are ending may still write.
+constexpr const char* remove_at_the_end = "read -r _; rm -rf -- \"$1\"; sleep 1; rm -rf -- \"$1\"";
+
 }  // namespace
 
 ScratchFolder::ScratchFolder(const std::string& below) {
@@ -60,9 +64,22 @@ ScratchFolder::ScratchFolder(const std::string& below) {
   lock_ = lock_folder(path);
   const int mark = openat(lock_, marker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (mark >= 0) close(mark);
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  owner_ = ends[1];
+  auto started = OwnedProcess::start({.program = "/bin/sh",
+                                      .argv = {"sh", "-c", remove_at_the_end, "dllaunch", path},
+                                      .environment = {},
+                                      .output_path = "/dev/null",
+                                      .input_fd = ends[0],
+                                      .signal_at_our_death = 0});
+  close(ends[0]);
+  if (started) remover_.emplace(*std::move(started));
 }
 
 ScratchFolder::~ScratchFolder() {
+  remover_.reset();
+  if (owner_ >= 0) close(owner_);
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);

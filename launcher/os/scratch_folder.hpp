@@ -2,12 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+
+#include "launcher/os/owned_process.hpp"
 
 namespace dllaunch {
 
-/// The destructor removes it recursively. A folder left by a killed owner is removed when the next
-/// one is created beside it.
+/// The destructor removes it recursively. If the owner is killed, a child that outlives it does; if
+/// that is killed too, the next one that is created beside it.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& below);
@@ -20,6 +23,8 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  int owner_ = -1;  // closed when this process ends, however it does: then `remover_` reads its end
+  std::optional<OwnedProcess> remover_;
   int lock_ = -1;  // held while the owner lives; tells sweep_scratch() that the folder is in use
 };
 

@@ -12,9 +12,11 @@ constexpr std::array<int, 3> watched = {SIGINT, SIGTERM, SIGHUP};
 // A signal handler reaches only globals.
 volatile std::sig_atomic_t signals_seen = 0;
 volatile std::sig_atomic_t first_signal = 0;
+volatile std::sig_atomic_t latest_signal = 0;
 
 void count_signal(int signal) {
   if (first_signal == 0) first_signal = signal;
+  latest_signal = signal;
   signals_seen = signals_seen + 1;
 }
 
@@ -23,6 +25,7 @@ void count_signal(int signal) {
 StopSignals::StopSignals() {
   signals_seen = 0;
   first_signal = 0;
+  latest_signal = 0;
   for (std::size_t i = 0; i < watched.size(); ++i) {
     sigaction(watched[i], nullptr, &before_[i]);
     // Respect nohup. Handle SIGINT even if a script's `&` made us ignore it: a SIGINT sent to this
@@ -46,6 +49,10 @@ int StopSignals::count() const {
 
 int StopSignals::first() const {
   return first_signal;
+}
+
+int StopSignals::latest() const {
+  return latest_signal;
 }
 
 void StopSignals::wait(std::chrono::milliseconds limit) const {

@@ -21,6 +21,8 @@ class StopSignals {
   int count() const;
   /// The first signal; 0: none. A stopped dllaunch exits with 128 + this.
   int first() const;
+  /// The latest signal; 0: none.
+  int latest() const;
 
   /// Sleeps for `limit`, or until the next signal.
   void wait(std::chrono::milliseconds limit) const;

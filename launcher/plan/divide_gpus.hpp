@@ -3,7 +3,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {

@@ -185,7 +185,7 @@ Job for_external_scheduler(Job job) {
     if (is_word(source) || archive_kind(source) != ArchiveKind::none) continue;
     const auto name = staged_name(source);
     // bash parses a `run:` string: a path that needs quotes would break it.
-    const bool script = job.run_command.size() == 3 && job.run_command[1] == "-c";
+    const bool script = shell_text_at(job.run_command) < job.run_command.size();
     for (auto& word : job.run_command)
       if (!script || shell_quote(source) == source) word = with_source(word, name, source);
     for (auto& [variable, value] : job.environment.variables)

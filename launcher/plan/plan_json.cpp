@@ -181,6 +181,7 @@ void visit_fields(Field& field, LaunchPlan& plan) {
   field.unless_empty("node_book", plan.node_book);
   field("occupies", plan.occupies);
   field("run_dir", plan.paths.run_dir);
+  field.unless_empty("work_dir", plan.paths.work_dir);
   field("warnings", plan.warnings);
   if (Field::reads || plan.container)
     field("container", ContainerBlock{plan.container, plan.pyxis});

@@ -239,7 +239,9 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
                        {"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
                        {"--cpus-per-task", std::to_string(cpus.count)},
                        {"--cpu-bind", bind},
-                       {"--kill-on-bad-exit", "1"},
+                       // Of ranks that save when asked to, the first to leave must not end the
+                       // others: the supervisor ends these when one dies otherwise.
+                       {"--kill-on-bad-exit", plan.asks_ranks && !trains(job) ? "0" : "1"},
                        // A rank that is still saving must not be killed because others are done.
                        {"--wait", "0"},
                        {"--export", "ALL"}};

@@ -11,7 +11,7 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/slurm/allocation.hpp"
-#include "launcher/slurm/srun_env_options.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -87,6 +87,10 @@ std::string start_lines(const LaunchPlan& plan) {
   });
 }
 
+data flag(bool value) {
+  return data{value ? data::type::bool_true : data::type::bool_false};
+}
+
 data object_if(bool wanted, const char* key, const std::string& value) {
   return wanted ? data{key, value} : data{data::type::bool_false};
 }
@@ -138,18 +142,24 @@ data stage_lines(const LaunchPlan& plan) {
   return lines;
 }
 
-/// The variables to unset, wrapped into lines.
+/// The words that name the variables to unset, wrapped into lines: SLURM_{A,B}.
 std::vector<std::string> unset_lines(const LaunchPlan& plan) {
   auto options = plan.sbatch_extra;
   for (const auto& option : plan.sbatch) options.push_back(option.first);
-  constexpr std::size_t width = 92;
+  constexpr std::size_t width = 170;  // few long lines: nobody reads each name
+  constexpr std::string_view prefix = "SLURM_";
   std::vector<std::string> lines;
-  for (const auto name : contradicting_variables(options)) {
-    if (lines.empty() || lines.back().size() + 1 + name.size() > width)
-      lines.emplace_back(name);
+  for (auto name : contradicting_variables(options)) {
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(prefix.size());
+    if (lines.empty() || lines.back().size() + 2 + name.size() > width)
+      lines.push_back(fmt::format("{}{{{}", prefix, name));
     else
-      lines.back() += fmt::format(" {}", name);
+      lines.back() += fmt::format(",{}", name);
   }
+  // Bash expands braces around two words or more.
+  for (auto& line : lines) line += line.find(',') == std::string::npos ? ",}" : "}";
+  lines.back() += " SLURMD_DEBUG \"${!SRUN_@}\"";
   return lines;
 }
 
@@ -179,28 +189,29 @@ std::string render(const LaunchPlan& plan, const std::string& run_id,
   // Array tasks have their own directories, which the script creates.
   fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
   fields.set("umask", plan.share ? "027" : "077");
-  fields.set("share", data{plan.share ? data::type::bool_true : data::type::bool_false});
+  fields.set("share", flag(plan.share));
   fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));
   fields.set("train", object_if(!train.empty(), "text", train));
-  fields.set("any_modules",
-             data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("any_modules", flag(!plan.modules.empty()));
   fields.set("modules", list_of("name", quoted(plan.modules)));
   fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
-  fields.set("any_environment",
-             data{plan.environment.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("any_environment", flag(!plan.environment.empty()));
   fields.set("environment", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
+  const bool sets_path = std::ranges::any_of(
+      plan.environment, [](const auto& variable) { return variable.first == "PATH"; });
+  fields.set("may_lose_slurm", flag(sets_path || !plan.modules.empty() || !setup.empty()));
   fields.set("setup", object_if(!setup.empty(), "lines", setup));
   fields.set("fetch", fetch_fields(plan));
   fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
-  fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
+  fields.set("mpirun", flag(by_mpirun));
   fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
   fields.set("signal", plan.signal);
   // A script that is cancelled earlier must end.
   fields.set("early", object_if(plan.signal != "TERM", "signal", plan.signal));
-  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
+  fields.set("asks", flag(plan.asks_ranks));
   fields.set("start", start_lines(plan));
   fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};
@@ -212,10 +223,6 @@ std::string end_for(const std::string& text) {
   std::string end = "END_OF_COMPONENT";
   while (("\n" + text).find("\n" + end + "\n") != std::string::npos) end += "_";
   return end;
-}
-
-data flag(bool value) {
-  return data{value ? data::type::bool_true : data::type::bool_false};
 }
 
 }  // namespace

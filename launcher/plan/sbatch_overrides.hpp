@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/job/job.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
+#include "launcher/slurm/input_variables.hpp"
 
 namespace dllaunch {
 

@@ -9,6 +9,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 
 namespace dllaunch {
 namespace {
@@ -58,12 +59,28 @@ void add_stacks(const RunDir& run, double since_s, Outcome& outcome) {
                                stacks->name, longer);
 }
 
-void add_stall(const RunTotals& totals, Outcome& outcome) {
+std::string words_of_traceback(const RunDir& run, double since_s) {
+  const auto last = traceback_at_end(run, since_s);
+  return last ? fmt::format("a log ends with a traceback: {}", describe(*last)) : "";
+}
+
+void add_who_left(const RunDir& run, double since_s, Outcome& outcome) {
+  if (outcome.status == RunStatus::completed) return;
+  const auto words = words_of_who_left_early(ranks_of_start(run, 0, since_s));
+  if (!words.empty()) outcome.reason += "; " + words;
+}
+
+void add_stall(const RunDir& run, const RunTotals& totals, Outcome& outcome) {
   const auto& stall = totals.stall();
   if (!stall || outcome.status != RunStatus::failed || stall->line.empty()) return;
   constexpr std::size_t most_shown = 1000;
   const std::string line(first_bytes(shown_line(stall->line), most_shown));
   if (stall->state == "gave up") {
+    // Who gave up only tells of the ranks that were late.
+    const auto late = words_of_late_ranks(run, *stall);
+    const bool said =
+        outcome.reason.starts_with(' ') || outcome.reason.find(late) != std::string::npos;
+    if (!said) outcome.reason.insert(outcome.reason.starts_with(": ") ? 2 : 0, late + "; ");
     outcome.first_error = line;
     outcome.advice =
         "see what the ranks it names wait for; if they only need longer, raise "

@@ -27,9 +27,17 @@ bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s
 /// and after add_stall(), which knows less.
 void add_stacks(const RunDir& run, double since_s, Outcome& outcome);
 
+/// Of a run that completed: its last words, if these are a traceback; empty: they are not. It does
+/// not make the run a failed one. `since_s`: Unix seconds of the start.
+std::string words_of_traceback(const RunDir& run, double since_s);
+
+/// Adds to the reason which ranks had ended well before the others, which may have waited for them.
+/// `since_s`: Unix seconds of the start.
+void add_who_left(const RunDir& run, double since_s, Outcome& outcome);
+
 /// Adds the ranks' last watchdog report of a failed run if it was still pending. A stall that ended
 /// the job is the cause, whichever rank was killed for it. A death is added only if no log has an
 /// error.
-void add_stall(const RunTotals& totals, Outcome& outcome);
+void add_stall(const RunDir& run, const RunTotals& totals, Outcome& outcome);
 
 }  // namespace dllaunch

@@ -188,32 +188,30 @@ bool write_end(System& system, const StoredRun& run, const Json& summary) {
   return true;
 }
 
-void close_submission(System& system, const RunDir& dir) {
+bool close_submission(System& system, const RunDir& dir) {
   const auto run = read_stored_run(system, dir.path);
-  if (!run || !run->summary.is_null()) return;
+  if (!run || !run->summary.is_null()) return false;
   const auto name = submission_name(run->plan, run->job_id, dir);
-  if (name.empty() || is_of(read_earlier(system, dir), name)) return;
+  if (name.empty() || is_of(read_earlier(system, dir), name)) return false;
   Json summary;
   if (run->plan.launcher == Launcher::slurm) {
     const auto end = read_final_state(system, *run);
     summary = end && *end ? (*end)->summary : to_json(summary_of_unknown(system, *run));
   } else {
     const auto outcome = end_of_killed(*run);
-    if (!outcome) return;
+    if (!outcome) return false;
     summary =
         to_json(final_summary(system, *run, *outcome, read_totals(run->dir, run->began_at_s)));
   }
   auto written = write_file(dir.summary(), json_text(summary));
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
+  return value_at<std::string>(summary, "status") == "completed";
 }
 
-std::string command_to_go_on(const StoredRun& run) {
+std::string command_to_go_on(System& system, const RunDir& run) {
   // A component continues with its whole.
-  const auto whole = whole_of(run.dir.path);
-  const RunDir dir{.path = whole.empty() ? run.dir.path : whole};
-  std::vector<std::string> argv = {"dllaunch", "run", dir.job_yaml(), "--run-dir", dir.path};
-  if (run.plan.launcher == Launcher::local && !run.plan.allocated) argv.emplace_back("--local");
-  return shell_join(argv);
+  const auto whole = whole_of(run.path);
+  return "dllaunch run " + shell_quote(word_for_run(system, whole.empty() ? run.path : whole));
 }
 
 }  // namespace dllaunch

@@ -60,10 +60,10 @@ bool write_end(System& system, const StoredRun& run, const Json& summary);
 
 /// Writes the summary that the latest submission lacks, so that the books of the next one cover it:
 /// it was not followed to its end, or its dllaunch was killed. Call with the run's lock, before the
-/// next one changes the directory.
-void close_submission(System& system, const RunDir& dir);
+/// next one changes the directory. Returns whether that submission was a job that has completed.
+bool close_submission(System& system, const RunDir& dir);
 
-/// Returns "dllaunch run JOB --run-dir DIR", which continues from the last checkpoint.
-std::string command_to_go_on(const StoredRun& run);
+/// Returns "dllaunch run NAME", which continues the run from its last checkpoint.
+std::string command_to_go_on(System& system, const RunDir& run);
 
 }  // namespace dllaunch

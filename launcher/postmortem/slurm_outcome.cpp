@@ -12,7 +12,9 @@
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
+#include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/counted.hpp"
 
@@ -123,15 +125,19 @@ void add_stacks_of_stall(const RunDir& run, Outcome& outcome) {
 void add_stall_and_stacks(const RunDir& run, const RunTotals& totals, Outcome& outcome) {
   const double began_s = read_journal(run).attempt_began_s;
   if (!totals.stall() || totals.stall()->time < began_s) return;
-  add_stall(totals, outcome);
+  add_stall(run, totals, outcome);
   if (totals.stall()->state == "gave up") add_stacks(run, began_s, outcome);
 }
 
-/// What failed beside a completed job may be why it ended, so it is told.
+/// What failed beside a completed job may be why it ended, and what a rank wrote last may be an
+/// error that its exit code hides.
 Outcome completed(const RunDir& run, const SlurmJob& job) {
   const auto last = given_up(run, job);
-  if (!last || last->beside.empty()) return {};
-  return {.reason = fmt::format(" has completed, but {}", last->beside)};
+  const auto but = last && !last->beside.empty()
+                       ? last->beside
+                       : words_of_traceback(run, unix_seconds_of(job.start).value_or(0));
+  if (but.empty()) return {};
+  return {.reason = fmt::format(" has completed, but {}", but)};
 }
 
 /// Whether a process of the job ran out of memory and the work was completed anyway. Slurm reports
@@ -149,11 +155,16 @@ std::string of_newest_attempt(const std::string& job_words) {
 }
 
 /// Ended for the time limit, a lost node or similar, and not requeued.
-Outcome left_by_the_supervisor(const JournalDecision& last) {
+Outcome left_by_the_supervisor(const RunOutline& plan, const RunDir& run,
+                               const JournalDecision& last) {
   Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
   outcome.reason = ": " + last.reason;
   if (last.status != RunStatus::cancelled)
     outcome.advice = "run again to resume from the last checkpoint";
+  const auto history = read_journal(run).history;
+  if (!history.empty() && history.back().cause == Cause::time_limit &&
+      history.back().dead.signal != 0)
+    outcome.advice = killed_by_the_warning(plan).advice;
   return outcome;
 }
 
@@ -179,7 +190,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
                        const RunTotals& totals, const std::string& all_words) {
   const auto last = given_up(run, job);
   if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
-    return left_by_the_supervisor(*last);
+    return left_by_the_supervisor(plan, run, *last);
   const auto job_words = of_newest_attempt(all_words);
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
@@ -219,6 +230,7 @@ Outcome explain_failed(const RunOutline& plan, const RunDir& run, const SlurmJob
   add_failure_summary(run, dead.value_or(DeadRank{}), start_s, {slurm_log(plan, job), job_words},
                       outcome);
   add_stall_and_stacks(run, totals, outcome);
+  if (outcome.advice.empty()) outcome.advice = advice_for(outcome.reason);
   return outcome;
 }
 
@@ -277,9 +289,18 @@ void add_particulars(const RunOutline& plan, const RunDir& run, const SlurmJob& 
   }
 }
 
-Outcome judged_by_itself(const SlurmJob& job, const RunTotals& totals) {
+/// Of a job that Slurm has forgotten: from the run's events, else, as a command writes none, from
+/// its supervisor's last decision.
+Outcome judged_by_itself(const RunDir& run, const SlurmJob& job, const RunTotals& totals) {
   if (totals.end_status() == "completed") return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code::job_failed};
+  const auto decided = totals.ended() ? std::nullopt : read_journal(run).last;
+  if (decided && decided->job == job.id && decided->next == Next::stop) {
+    if (decided->status == RunStatus::completed) return {};
+    return {.status = decided->status,
+            .exit_code = decided->exit_code,
+            .reason = fmt::format("job {}: {}", job.id, decided->reason)};
+  }
   if (totals.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
   outcome.reason =
       totals.ended()
@@ -319,6 +340,15 @@ std::string slurm_log(const RunOutline& plan, const SlurmJob& job) {
 
 namespace {
 
+/// Of the run, or of its components.
+void add_who_left(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
+                  Outcome& outcome) {
+  const double start_s = unix_seconds_of(job.start).value_or(0);
+  if (plan.components.empty()) return add_who_left(run, start_s, outcome);
+  for (const auto& component : plan.components)
+    add_who_left({.path = component_dir(run.path, component.name)}, start_s, outcome);
+}
+
 /// From Slurm's record of it. The reason continues a sentence that begins with the job's name: with
 /// ": rank 1 ..." or " lost node n2".
 Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
@@ -339,8 +369,9 @@ Outcome explain_record(const RunOutline& plan, const RunDir& run, const SlurmJob
 
 Outcome explain_slurm(const RunOutline& plan, const RunDir& run, const SlurmJob& job,
                       const RunTotals& totals, const std::string& job_words) {
-  if (job.state.empty()) return judged_by_itself(job, totals);
+  if (job.state.empty()) return judged_by_itself(run, job, totals);
   auto outcome = explain_record(plan, run, job, totals, job_words);
+  add_who_left(plan, run, job, outcome);
   if (!outcome.reason.empty()) outcome.reason = fmt::format("job {}{}", job.id, outcome.reason);
   return outcome;
 }
@@ -350,14 +381,21 @@ namespace {
 struct EndedTask {
   std::string number;
   Outcome outcome;  // as explain_record()
+  int count = 1;    // several that were cancelled together
 };
 
 /// "task 3: rank 1 on n2 exited with code 7; first error: ValueError: bad"
 std::string line_of(const EndedTask& task) {
-  const auto& [number, one] = task;
+  const auto& [number, one, count] = task;
   const auto* colon = one.reason.starts_with(':') ? "" : ":";
   const auto first = one.first_error.empty() ? "" : "; first error: " + one.first_error;
   return fmt::format("task {}{}{}{}", number, colon, one.reason, first);
+}
+
+/// One, except of tasks that were cancelled together before they started: "0-7%2", "[0-7]".
+int tasks_of(const SlurmJob& record) {
+  const auto tasks = parse_array_tasks(record.array_task);
+  return tasks ? std::max(1, static_cast<int>(tasks->numbers.size())) : 1;
 }
 
 /// Returns the tasks that did not complete, by number.
@@ -372,11 +410,12 @@ std::vector<EndedTask> failed_tasks(const RunOutline& plan, const RunDir& run,
     const auto log = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
     const auto dir = task_dir(run, task.array_task);
-    auto outcome = task.state.empty() ? judged_by_itself(task, RunTotals())
+    auto outcome = task.state.empty() ? judged_by_itself(dir, task, RunTotals())
                                       : explain_record(plan, dir, task, RunTotals(), log);
+    add_who_left(plan, dir, task, outcome);
     if (task.state.empty()) outcome.reason.insert(0, ": ");
     if (outcome.status != RunStatus::completed)
-      failed.push_back({task.array_task, std::move(outcome)});
+      failed.push_back({task.array_task, std::move(outcome), tasks_of(task)});
   }
   return failed;
 }
@@ -400,9 +439,14 @@ Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::stri
   const auto failed = failed_tasks(plan, run, id, tasks);
   const auto seconds = seconds_of_all(tasks);
   TaskCounts counts;
-  for (const auto& task : failed) ++counts[task.outcome.status];
-  if (failed.size() < tasks.size())
-    counts[RunStatus::completed] = static_cast<int>(tasks.size() - failed.size());
+  int all_failed = 0;
+  for (const auto& task : failed) {
+    counts[task.outcome.status] += task.count;
+    all_failed += task.count;
+  }
+  int all = 0;
+  for (const auto& task : tasks) all += tasks_of(task);
+  if (all_failed < all) counts[RunStatus::completed] = all - all_failed;
   if (failed.empty()) return {.tasks = std::move(counts), .task_seconds = seconds};
   auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
     return task.outcome.status != RunStatus::cancelled;
@@ -421,9 +465,8 @@ Outcome explain_array(const RunOutline& plan, const RunDir& run, const std::stri
     if (task != first) outcome.others.push_back(line_of(*task));
   }
   if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
-  outcome.reason =
-      fmt::format("job {}: {} of {} did not complete: {}; job {}_{}{}", id, failed.size(),
-                  counted(std::ssize(tasks), "task"), list, id, first->number, outcome.reason);
+  outcome.reason = fmt::format("job {}: {} of {} did not complete: {}; job {}_{}{}", id, all_failed,
+                               counted(all, "task"), list, id, first->number, outcome.reason);
   return outcome;
 }
 

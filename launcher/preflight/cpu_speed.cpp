@@ -10,11 +10,12 @@
 
 #include "launcher/preflight/outliers.hpp"
 #include "runtime/rank/binding.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr double bytes_per_element = 24;
 constexpr std::size_t lanes = 16;

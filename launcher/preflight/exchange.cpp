@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "launcher/base/unix_seconds.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
 #include "support/network/timed_line.hpp"
@@ -27,7 +28,7 @@
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view greeting = "dllaunch-preflight";
@@ -81,9 +82,7 @@ void serve_guest(Shared& shared, int socket) {
 
 void serve(const std::shared_ptr<Shared>& shared, int listener) {
   while (Clock::now() < shared->deadline) {
-    pollfd one{listener, POLLIN, 0};
-    if (poll(&one, 1, milliseconds_until(shared->deadline)) <= 0) continue;
-    const int guest = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int guest = accept_within(listener, milliseconds_until(shared->deadline));
     if (guest < 0) continue;
     if (shared->guests_now.fetch_add(1) >= most_guests) {
       close(guest);

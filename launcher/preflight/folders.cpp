@@ -11,12 +11,13 @@
 #include "launcher/os/trial_file.hpp"
 #include "launcher/preflight/check.hpp"
 #include "launcher/staging/stage_node.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr const char* tmpdir = "TMPDIR";
 constexpr const char* staging = "staging";

@@ -11,12 +11,13 @@
 #include <optional>
 #include <vector>
 
+#include "support/awake_clock.hpp"
 #include "support/shared_library.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using Address = std::uintptr_t;  // in a GPU's memory
 
 constexpr std::size_t parcel_bytes = std::size_t{64} << 20;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/awake_clock.hpp"
 #include "support/isolated_call.hpp"
 #include "support/json_fields.hpp"
 
@@ -61,7 +62,10 @@ NodeAnswer observe_node(const NodeView& view, std::span<const PreflightCheck* co
     std::vector<IsolatedCall> calls;
     calls.reserve(looks.size());
     for (const auto& look : looks) calls.push_back(call_for(view, look));
-    const auto texts = isolated_calls(calls);
+    const auto paused = AwakeClock::paused();
+    auto texts = isolated_calls(calls);
+    // A node that was suspended meanwhile would look slow.
+    if (AwakeClock::paused() != paused) texts = isolated_calls(calls);
     for (std::size_t i = 0; i < looks.size(); ++i)
       answer.samples[std::string(looks[i].check->name)].push_back(
           sample_of(view, looks[i], texts[i]));

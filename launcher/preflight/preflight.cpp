@@ -11,12 +11,13 @@
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 /// Returns Slurm's name of this machine, else its own.
 std::string own_name(System& system) {

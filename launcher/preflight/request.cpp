@@ -28,16 +28,10 @@ std::uint64_t number_in(const std::string& text) {
 
 /// Returns the size of the newest complete checkpoint: the next is written before an old one is
 /// removed.
-std::uint64_t room_for_checkpoint(const std::string& folder) {
+std::uint64_t room_for_checkpoint(const RunDir& run) {
   std::error_code error;
-  std::string newest;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const auto name = at->path().filename().string();
-    if (name.starts_with("step-") && name > newest) newest = name;
-  }
   std::uint64_t bytes = 0;
-  if (newest.empty()) return 0;
-  for (fs::directory_iterator at(fs::path(folder) / newest, error), end; !error && at != end;
+  for (fs::directory_iterator at(newest_checkpoint(run), error), end; !error && at != end;
        at.increment(error)) {
     std::error_code ignored;
     const auto size = at->file_size(ignored);
@@ -49,7 +43,7 @@ std::uint64_t room_for_checkpoint(const std::string& folder) {
 /// Reads the run's files. Runs in a child: the file system may hang.
 Result<std::string> read_run(System& system, const std::string& run_dir) {
   const RunDir run{run_dir};
-  Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
+  Json known{{"checkpoint_bytes", room_for_checkpoint(run)}};
   const auto text = system.read_file(run.plan_json());
   const auto document = text ? json_object_in(*text) : Json();
   if (document.is_object()) {

@@ -154,6 +154,7 @@ std::string text_with_id(const CheckFinding& finding) {
 }
 
 std::string estimate_words(const QueueReport& report) {
+  if (!report.passed()) return "";
   return report.estimate.empty() ? report.no_estimate : "Slurm expects it to " + report.estimate;
 }
 

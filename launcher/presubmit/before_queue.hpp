@@ -36,7 +36,7 @@ QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& 
 /// "asked for 9 nodes, partition gpu has 2 [nodes]"
 std::string text_with_id(const CheckFinding& finding);
 
-/// What is known of the start, in a sentence; empty: nothing.
+/// What is known of the start, in a sentence; empty: nothing, or nothing would be submitted.
 std::string estimate_words(const QueueReport& report);
 
 /// All fatal findings, with their ids, as one error; bad_request if any is the job file's fault.

@@ -106,8 +106,8 @@ void check_command(const Job& job, const Paths& paths, System& system, CheckFind
   // Paths differ inside a container.
   if (job.environment.container) return;
   auto argv = job.run_command;
-  if (argv.size() == 3 && argv[0] == "bash" && argv[1] == "-c") {
-    argv = plain_words(argv[2]);
+  if (const auto text = shell_text_at(argv); text < argv.size()) {
+    argv = plain_words(argv[text]);
     if (argv.empty()) return;
   }
   const auto& program = argv[0];

@@ -60,8 +60,10 @@ bool chooses_python(std::string_view name) {
 std::string python_of(const Job& job) {
   const auto& command = job.run_command;
   if (command.empty()) return "";
-  const bool script = command.size() == 3 && command[0] == "bash" && command[1] == "-c";
-  auto python = script ? python_in(command[2]) : is_python(command[0]) ? command[0] : std::string();
+  const auto text = shell_text_at(command);
+  auto python = text < command.size()   ? python_in(command[text])
+                : is_python(command[0]) ? command[0]
+                                        : std::string();
   if (python.empty() && job.framework != "none") python = "python3";
   return python;
 }

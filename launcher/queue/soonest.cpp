@@ -343,8 +343,9 @@ Result<Soonest> find_soonest(System& system, const SoonestRequest& request) {
   if (extras.time) own->job.resources.time = extras.time;
   const auto& all = *ground->facts.slurm;
   ground->has_partition = !partitions_of(own->job.resources, all).empty();
-  found.work = {.own_ranks = own->plan.ranks(),
-                .own_limit_s = 60.0 * minutes_of(own->job, all).value_or(0)};
+  const double limit_s = 60.0 * minutes_of(own->job, all).value_or(0);
+  const double grace_s = own->plan.asks_ranks ? own->plan.grace_seconds : 0;
+  found.work = {.own_ranks = own->plan.ranks(), .own_limit_s = std::max(0.0, limit_s - grace_s)};
   const bool gpus = own->plan.occupies.gpus.value_or(0) > 0;
   add_past_runs(system, *job, hosts_of_another_kind(own->job, all, gpus), found.work);
   found.worth = worth_of(past_estimates(system));

@@ -89,8 +89,8 @@ double seconds_on(const Work& work, int ranks) {
 
 std::string source_of(const Work& work) {
   if (!work.measured())
-    return "no run of this job is known here: it is taken to need its whole time limit, and to "
-           "scale with its ranks";
+    return "no run of this job is known here: it is taken to work until its time limit, or until "
+           "it saves before that, and to scale with its ranks";
   std::string sizes;
   for (std::size_t i = 0; i < work.sizes.size(); ++i)
     sizes += fmt::format("{}{}",

@@ -18,7 +18,7 @@ struct Work {
   int runs = 0;                       // behind `sizes`
   int of_studies = 0;                 // of these
   int own_ranks = 1;                  // of the job as written
-  double own_limit_s = 0;             // its time limit
+  double own_limit_s = 0;             // its time limit, without the grace in which it saves
 
   bool measured() const { return !sizes.empty(); }
 };

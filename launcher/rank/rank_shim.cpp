@@ -103,7 +103,8 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
                          .exact = plan->exact,
                          .framework = plan->framework,
                          .site = {.node_folders = std::move(plan->node_folders),
-                                  .host_suffix = std::move(plan->host_suffix)}};
+                                  .host_suffix = std::move(plan->host_suffix)},
+                         .left_alone = std::move(plan->left_alone)};
   for (auto& rank : plan->placement.ranks) {
     auto& gpus = planned.gpus.emplace_back();
     for (const int gpu : rank.gpus) {
@@ -268,6 +269,9 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& r
     all.emplace_back("OMP_NUM_THREADS", std::to_string(binding.cores));
   }
   if (binding.shared && !lookup("OMP_WAIT_POLICY")) all.emplace_back("OMP_WAIT_POLICY", "passive");
+  // Otherwise Python keeps 8 KiB back when it writes to a file: a log shows nothing for minutes,
+  // and the last lines are lost when the rank is killed.
+  if (!lookup("PYTHONUNBUFFERED")) all.emplace_back("PYTHONUNBUFFERED", "1");
   if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
   if (!binding.gpus.empty()) {
     all.emplace_back("DLLAUNCH_GPUS", fmt::format("{}", fmt::join(binding.gpus, ",")));

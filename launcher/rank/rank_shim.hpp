@@ -26,6 +26,7 @@ struct PlannedBinding {
   std::vector<std::string> nics = {};               // names, by local rank; "" if none is near
   std::string framework = "none";                   // empty: the built-in trainer
   SiteSettings site = {};                           // settings of the cluster profile for the node
+  std::vector<std::string> left_alone = {};         // variables that the shim must not set
 };
 
 /// bad_request: not a plan.

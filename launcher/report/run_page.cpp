@@ -156,11 +156,13 @@ PageSection stacks(const RunForPage& record) {
 
 PageSection files(const RunForPage& record) {
   PageSection section{.id = "job", .title = "The job, and how to run it again"};
+  const auto& folder = record.run.plan.paths.work_dir;
+  const auto enter = folder.empty() ? "" : "cd " + shell_quote(folder) + " && ";
   section.content =
       "<p>This run, from its newest checkpoint if it has one:</p>\n" +
-      element("pre", "", markup(command_to_go_on(record.run))) +
-      "\n<p>A new run of the same job:</p>\n" +
-      element("pre", "", markup("dllaunch run " + shell_quote(record.run.dir.path + "/job.yaml"))) +
+      element("pre", "", markup(record.next)) + "\n<p>A new run of the same job:</p>\n" +
+      element("pre", "",
+              markup(enter + "dllaunch run " + shell_quote(record.run.dir.path + "/job.yaml"))) +
       "\n";
   if (!record.job_file.empty())
     section.content +=
@@ -200,6 +202,7 @@ RunForPage read_run_for_page(System& system, StoredRun run) {
   if (auto job = read_run_file(system, dir.job_yaml(), most_bytes))
     record.job_file = *std::move(job);
   record.stacks = newest_stacks(dir.path);
+  record.next = command_to_go_on(system, dir);
   return record;
 }
 

@@ -23,6 +23,7 @@ struct RunForPage {
   StoredPlacement stored;
   std::string job_file;                // as resolved; empty: unreadable
   std::optional<StoredStacks> stacks;  // the newest
+  std::string next;                    // command that continues it
   Json so_far;                         // cost_so_far(); null: it is not running
 };
 

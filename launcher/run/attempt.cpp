@@ -35,16 +35,22 @@ std::string describe(const Attempt& attempt) {
     case Cause::cut_short:
       return attempt.detail.empty() ? "its supervisor was killed" : attempt.detail;
     case Cause::not_started:
-      return attempt.detail.empty()
-                 ? "the ranks cannot be started: Slurm's controller does not answer"
-                 : fmt::format("the ranks cannot be started: node {} does not answer",
-                               attempt.detail);
+      if (attempt.detail.empty())
+        return "the ranks cannot be started: Slurm's controller does not answer";
+      if (is_delay(attempt)) return attempt.detail;
+      return fmt::format("the ranks cannot be started: node {} does not answer", attempt.detail);
     case Cause::failed:
       break;
   }
+  if (!attempt.detail.empty()) return attempt.detail;
   const bool named = attempt.dead.signal != 0 || attempt.dead.exit_code != 0;
   if (named) return describe(attempt.dead);
   return fmt::format("the ranks exited with code {}", attempt.exit_code);
+}
+
+/// The names of nodes have no blanks.
+bool is_delay(const Attempt& attempt) {
+  return attempt.cause == Cause::not_started && attempt.detail.find(' ') != std::string::npos;
 }
 
 bool is_final(int code) {

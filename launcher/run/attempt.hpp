@@ -22,7 +22,7 @@ enum class Cause {
   unproven,     // the starter exited with 0, but nothing shows that the work is complete
   failed,       // a rank was killed, or exited with a nonzero code
   cut_short,    // the supervisor was killed before the attempt ended
-  not_started,  // no rank started: the controller or a node is unreachable
+  not_started,  // no rank started: the controller or a node is unreachable, or Slurm is busy
   storage,      // failed while the run directory was full or unavailable
   corrupted,    // the trainer's ranks held numbers that differed
 };
@@ -41,7 +41,8 @@ struct Attempt {
   int error_rank = -1;             // rank that wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
   std::string detail = {};         // name of a lost or silent node; description of a stall, a disk
-                                   // problem or wrong numbers, or of who cancelled
+                                   // problem, wrong numbers or a late start, of who cancelled, or
+                                   // of ranks that did not begin
   std::string checkpoint = {};     // newest at the start; for an attempt that is cut short
   bool new_checkpoint = false;     // since the start of the attempt
   bool idle = false;               // hung: silent, and ignored the request to save
@@ -52,6 +53,9 @@ struct Attempt {
 
 /// Returns how an attempt ended: "rank 1 on n2 was killed by signal 9 (SIGKILL)".
 std::string describe(const Attempt& attempt);
+
+/// Whether Slurm had not started the ranks' step in time, on nodes that answer.
+bool is_delay(const Attempt& attempt);
 
 /// Whether the exit code is permanent: the configuration is wrong, a retry cannot help.
 bool is_final(int code);

@@ -103,6 +103,10 @@ Event stall(const Json& line, double time) {
                     .line = text(line, "line")};
 }
 
+Event pause(const Json& line, double time) {
+  return PauseEvent{.time = time, .seconds = std::max(0.0, real(line, "seconds").value_or(0))};
+}
+
 Event end(const Json& line, double time) {
   return EndEvent{.time = time, .status = text(line, "status"), .seconds = real(line, "seconds")};
 }
@@ -129,6 +133,7 @@ std::optional<Event> parse_event(std::string_view line) {
       {"checkpoint_refused", checkpoint_refused},
       {"restart", restart},
       {"stall", stall},
+      {"pause", pause},
       {"end", end}};
 
   const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);

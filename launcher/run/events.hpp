@@ -110,6 +110,13 @@ struct StallEvent {
   std::int64_t fencing_token = 0;
 };
 
+/// The job was suspended before the next event: no work was possible.
+struct PauseEvent {
+  double time = 0;
+  double seconds = 0;
+  std::int64_t fencing_token = 0;
+};
+
 struct EndEvent {
   double time = 0;
   std::string status = {};
@@ -117,9 +124,9 @@ struct EndEvent {
   std::int64_t fencing_token = 0;
 };
 
-using Event =
-    std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
-                 CheckpointFailedEvent, CheckpointRefusedEvent, RestartEvent, StallEvent, EndEvent>;
+using Event = std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
+                           CheckpointFailedEvent, CheckpointRefusedEvent, RestartEvent, StallEvent,
+                           PauseEvent, EndEvent>;
 
 double time_of(const Event& event);
 std::int64_t fencing_token_of(const Event& event);

@@ -161,9 +161,29 @@ std::string describe(const DeadRank& dead) {
   return dead.signal == SIGPIPE ? text + ": it wrote to a process that had ended" : text;
 }
 
+std::string describe_unsaved(const DeadRank& dead) {
+  const bool several = dead.others.find_first_of(",-") != std::string::npos;
+  const auto signal = signal_name(dead.signal);
+  return fmt::format("{} {} killed by {}, which asks {} to save: {} program{} does not handle it",
+                     several          ? "ranks " + printable(dead.others)
+                     : dead.rank >= 0 ? fmt::format("rank {}", dead.rank)
+                                      : "a rank",
+                     several ? "were" : "was", signal.substr(signal.starts_with("SIG") ? 3 : 0),
+                     several ? "them" : "it", several ? "their" : "its",
+                     dead.host.empty() ? "" : " on " + printable(dead.host));
+}
+
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+int signal_of_name(std::string_view name) {
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  for (int signal = 1; signal < 32; ++signal) {
+    if (signal_name(signal).substr(3) == name) return signal;
+  }
+  return 0;
 }
 
 int signal_in_output(std::string_view output) {

@@ -38,8 +38,14 @@ std::optional<DeadRank> dead_rank_from_spawn(std::string_view text);
 /// "rank 1 on vm was killed by signal 9 (SIGKILL)", "rank 0 exited with code 3".
 std::string describe(const DeadRank& dead);
 
+/// The same of a rank that was killed by the signal that asks it to save: "rank 0 was killed by
+/// USR2, which asks it to save: its program on n1 does not handle it".
+std::string describe_unsaved(const DeadRank& dead);
+
 /// Returns "SIGKILL", or "signal 64" for a signal without a name.
 std::string signal_name(int signal);
+/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
+int signal_of_name(std::string_view name);
 /// Returns the signal for libc's text: "Killed", "Segmentation fault (core dumped)"; 0: none.
 int signal_in_output(std::string_view output);
 

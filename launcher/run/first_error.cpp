@@ -197,6 +197,32 @@ std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, d
   return best->error;
 }
 
+std::optional<FirstError> traceback_at_end(const RunDir& run, double since_s) {
+  constexpr std::size_t most_bytes = 16384;
+  std::size_t looked_at = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    const auto source = log_source(at->path().filename().string());
+    if (!source || ++looked_at > most_logs) continue;
+    const auto path = at->path().string();
+    if (changed_at_s(path) < since_s) continue;
+    const auto text = file_end(path, most_bytes);
+    auto lines = split_lines(text);
+    while (!lines.empty() && is_blank(lines.back())) lines.pop_back();
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      if (lines[line].find(traceback) == std::string_view::npos) continue;
+      const auto raised = exception_of(lines, line);
+      if (line + 1 < lines.size() || is_blank(raised)) continue;
+      const auto labelled = split_label(lines[line]);
+      return FirstError{.rank = source->rank >= 0 ? source->rank : labelled.rank,
+                        .node = source->node,
+                        .line = fit_to_show(source->rank >= 0 ? raised : labelled.text),
+                        .log = path};
+    }
+  }
+  return std::nullopt;
+}
+
 std::string describe(const FirstError& error) {
   std::string who = error.rank >= 0 ? fmt::format("rank {}", error.rank) : std::string();
   if (!error.node.empty()) who += (who.empty() ? "" : " on ") + error.node;
@@ -208,7 +234,10 @@ std::string advice_for(std::string_view line) {
     std::string_view phrase;
     std::string_view change;
   };
-  static constexpr std::array<Advice, 19> known = {{
+  static constexpr std::array<Advice, 20> known = {{
+      {"could not connect IO",
+       "srun cannot open its --output, --error or --input on that node: make the folder on every "
+       "node, or leave it out of resources.srun_extra: each rank has its log in the run's out/"},
       {"CUDA out of memory", "the GPU's memory is full: lower the batch size, or use more GPUs"},
       {"HIP out of memory", "the GPU's memory is full: lower the batch size, or use more GPUs"},
       {"OutOfMemoryError", "the GPU's memory is full: lower the batch size, or use more GPUs"},

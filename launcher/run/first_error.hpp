@@ -48,6 +48,10 @@ LogSizes log_sizes(const RunDir& run);
 std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s,
                                       const LogSizes& before = {});
 
+/// Returns the exception of a traceback with which a rank's log ends. The rank may have exited with
+/// 0 all the same: a shell, or the program, passed over it.
+std::optional<FirstError> traceback_at_end(const RunDir& run, double since_s);
+
 /// "rank 3 on n2: ValueError: bad"
 std::string describe(const FirstError& error);
 

@@ -146,7 +146,13 @@ void History::account(const Event& event) {
     }
   }
   if (std::holds_alternative<CheckpointFailedEvent>(event)) return;
-  double since = event_before_ > 0 ? std::max(0.0, time - event_before_) : 0;
+  if (const auto* pause = std::get_if<PauseEvent>(&event)) {
+    paused_seconds_ += pause->seconds;
+    pause_ += pause->seconds;
+    return;
+  }
+  const double pause = std::exchange(pause_, 0);
+  double since = event_before_ > 0 ? std::max(0.0, time - event_before_ - pause) : 0;
   event_before_ = time;
   const auto* step = std::get_if<StepEvent>(&event);
   if (step == nullptr) return;
@@ -162,7 +168,8 @@ void History::account(const Event& event) {
 
 double History::span_until(double time_s) const {
   if (first_time_ == 0) return 0;
-  return std::max(0.0, std::max(latest_time_, time_s) - first_time_ - queue_seconds_);
+  return std::max(0.0,
+                  std::max(latest_time_, time_s) - first_time_ - queue_seconds_ - paused_seconds_);
 }
 
 double History::span_seconds() const {

@@ -12,13 +12,14 @@
 //
 // Definitions, repeated for users in docs/explanation/recovery.md:
 //   useful step time = the time of the steps that count and were not lost. A step's time runs from
-//       the previous event to its `step` event, minus what checkpoints blocked in it.
+//       the previous event to its `step` event, minus what checkpoints blocked in it, and minus
+//       pauses of the job.
 //
 //   goodput = useful step time / wall time.
 //
 //   wall time = from the start of the first incarnation's ranks to the end of the last one's,
-//       without time in Slurm's queue. It is measured by the process that starts the ranks, and is
-//       never less than the span of the events.
+//       without time in Slurm's queue and pauses of the job. It is measured by the process that
+//       starts the ranks, and is never less than the span of the events.
 //
 //   lost steps of a restart = the last step that counted before it, minus the step it continues
 //       from.
@@ -79,7 +80,11 @@ class History {
   /// checkpoint was not interrupted before.
   bool is_down() const { return idle_since_ > 0; }
 
-  /// Returns the time from the first accounted event to the last, minus time in the queue.
+  /// Returns the accounted time in which the job was suspended.
+  double paused_seconds() const { return paused_seconds_; }
+
+  /// Returns the time from the first accounted event to the last, minus time in the queue and
+  /// pauses.
   double span_seconds() const;
   /// The same up to a given time, which may be now.
   double span_until(double time_s) const;
@@ -109,7 +114,9 @@ class History {
   double first_time_ = 0;  // first accounted event; 0: none
   double latest_time_ = 0;
   double queue_seconds_ = 0;
-  double event_before_ = 0;     // its time; 0: none
+  double event_before_ = 0;  // its time; 0: none
+  double paused_seconds_ = 0;
+  double pause_ = 0;            // since that event
   double blocked_seconds_ = 0;  // blocked by checkpoints, not yet subtracted
   double latest_seconds_ = 0;
   StepTimes times_;

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
@@ -115,6 +115,11 @@ void visit_fields(Field& field, JournalNodes& nodes) {
 }
 
 template <typename Field>
+void visit_fields(Field& field, JournalWait& wait) {
+  field("reason", as_short(wait.reason));
+}
+
+template <typename Field>
 void visit_fields(Field& field, JournalRetry& retry) {
   field("generation", retry.fencing_token);
   field.unless_empty("by", as_short(retry.by));
@@ -166,6 +171,7 @@ void take(const Json& line, Journal& journal) {
   journal.last_time = std::max(journal.last_time, head.time);
   if (head.event == "attempt" || head.event == "ended" || head.event == "retry")
     journal.decided = false;
+  if (head.event != "preflight" && head.event != "nodes") journal.waits.reset();
   if (head.event == "attempt") {
     journal.put_back_for_nodes = 0;
     journal.attempt_began_s = head.time;
@@ -188,6 +194,10 @@ void take(const Json& line, Journal& journal) {
   } else if (head.event == "nodes") {
     journal.nodes = part_of<JournalNodes>(line, head);
     journal.nodes->time = head.time;
+  } else if (head.event == "waits") {
+    auto wait = part_of<JournalWait>(line, head);
+    wait.time = head.time;
+    if (!wait.reason.empty()) journal.waits = std::move(wait);
   } else if (head.event == "corrupted") {
     journal.corruptions.push_back(part_of<JournalCorruption>(line, head));
     journal.corruptions.back().time = head.time;
@@ -302,6 +312,12 @@ std::string line_of(const JournalPreflight& look) {
   return text_of(std::move(line));
 }
 
+std::string line_of(const JournalWait& wait) {
+  auto line = head_of(wait, "waits", wait.time);
+  add(line, wait);
+  return text_of(std::move(line));
+}
+
 std::string line_of(const JournalNodes& nodes) {
   auto line = head_of(nodes, "nodes", nodes.time);
   add(line, nodes);
@@ -361,25 +377,18 @@ std::string words_of(const JournalNodes& nodes) {
   return words.empty() ? "" : words + "; " + nodes.network;
 }
 
-namespace {
-
-std::string clock_at(double unix_s, const char* form) {
-  const auto when = static_cast<std::time_t>(unix_s);
-  std::tm local{};
-  localtime_r(&when, &local);
-  std::array<char, 32> clock{};
-  std::strftime(clock.data(), clock.size(), form, &local);
-  return clock.data();
-}
-
-}  // namespace
-
 std::string words_of(const JournalDecision& decision) {
   if (decision.next == Next::hold)
     return fmt::format("held until {}: {}", clock_at(decision.until, "%H:%M"), decision.reason);
-  constexpr std::array<std::string_view, 3> verbs = {"restarted", "requeued", "stopped"};
+  // As next_names.
+  constexpr std::array<std::string_view, std::size(next_names)> verbs = {"restarted", "requeued",
+                                                                         "stopped", "held"};
   return fmt::format("{} at {}: {}", verbs[static_cast<std::size_t>(decision.next)],
                      clock_at(decision.time, "%H:%M:%S"), decision.reason);
+}
+
+std::string words_of(const JournalWait& wait) {
+  return fmt::format("waits since {}: {}", clock_at(wait.time, "%H:%M:%S"), wait.reason);
 }
 
 std::string words_of(const JournalRetry& retry) {

@@ -54,6 +54,14 @@ struct JournalRetry {
   std::string changes = {};        // of the job file; empty: none
 };
 
+/// What an attempt, or a requeue, waits for: nothing that the ranks do.
+struct JournalWait {
+  double time = 0;
+  std::string job = {};
+  int allocation = 0;
+  std::string reason = {};  // empty: no longer
+};
+
 /// A pre-flight before a start.
 struct JournalPreflight {
   double time = 0;
@@ -106,6 +114,7 @@ struct Journal {
   std::vector<JournalCorruption> corruptions = {};
   std::optional<JournalNodes> nodes = {};  // of the newest start that chose an order
   std::optional<JournalRetry> retry = {};  // the newest
+  std::optional<JournalWait> waits = {};   // now
   /// Attempts before it. What a person has mended is no sign of what comes next.
   std::size_t before_retry = 0;
 };
@@ -132,6 +141,7 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
 /// Returns the line for an attempt that its own supervisor did not see end.
 std::string line_of(const Attempt& ended, double time);
 std::string line_of(const JournalPreflight& look);
+std::string line_of(const JournalWait& wait);
 std::string line_of(const JournalNodes& nodes);
 std::string line_of(const JournalRetry& retry);
 std::string line_of(const JournalCorruption& found);
@@ -154,6 +164,9 @@ std::string words_of(const JournalNodes& nodes);
 /// "restarted at 12:03:04: rank 1 on n2 was killed by signal 9 (SIGKILL); restart 1 of 3"
 /// "held until 12:03: rank 1 on n2 exited with code 1 (ImportError: no module named x)"
 std::string words_of(const JournalDecision& decision);
+
+/// "waits since 12:03:04: node n3 does not answer, and the ranks make no progress"
+std::string words_of(const JournalWait& wait);
 
 /// "retried at 12:03:04 by process 4711 on login1: train.epochs: 1 -> 2"
 std::string words_of(const JournalRetry& retry);

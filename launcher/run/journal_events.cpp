@@ -50,6 +50,10 @@ constexpr EventField preflight_fields[] = {
     {"reason", "what they failed; absent: nothing"},
 };
 
+constexpr EventField waits_fields[] = {
+    {"reason", "for what; empty: no longer, as after any later line but `preflight` and `nodes`"},
+};
+
 constexpr EventField nodes_fields[] = {
     {"order", "the nodes in the order of their ranks, as a host list"},
     {"network", "where the description of the network comes from; absent: no network"},
@@ -93,6 +97,7 @@ constexpr EventKind journal_table[] = {
     {"attempt", "before the ranks start", attempt_fields},
     {"ended", "when they have ended", ended_fields},
     {"preflight", "after the nodes were checked", preflight_fields},
+    {"waits", "when the ranks, or a requeue, wait for a node or for Slurm", waits_fields},
     {"nodes", "where ranks are numbered along the network, before they start", nodes_fields},
     {"decision", "what happens next, before it happens", decision_fields},
     {"retry", "when `dllaunch retry` ends a hold, before the ranks start", retry_fields},

@@ -38,6 +38,13 @@ std::optional<LogSource> log_source(std::string_view name) {
   return LogSource{.rank = *rank, .node = printable(name)};
 }
 
+bool waits_for_a_step(std::string_view line) {
+  const auto at = line.find("srun: Job ");
+  return at != std::string_view::npos &&
+         line.find(" step creation ", at) != std::string_view::npos &&
+         line.find(" disabled, retrying", at) != std::string_view::npos;
+}
+
 LabelledLine split_label(std::string_view line) {
   const LabelledLine none{.text = line};
   auto rest = line;

@@ -22,6 +22,13 @@ struct LabelledLine {
   std::string_view text;
 };
 
+/// Whether srun within a rank says that it waits for the job's own resources, which the ranks hold:
+/// "srun: Job 12 step creation temporarily disabled, retrying (Requested nodes are busy)".
+bool waits_for_a_step(std::string_view line);
+/// Follows "srun on n2": what to do about it.
+inline constexpr std::string_view overlap_words =
+    "waits for CPUs that the ranks of the job hold: srun --overlap starts a step beside them";
+
 /// Parses "  3: text" of srun --label or "[1,3]<stdout>:text" of mpirun --tag-output.
 LabelledLine split_label(std::string_view line);
 

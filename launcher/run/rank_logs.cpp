@@ -9,8 +9,11 @@
 #include <map>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
+#include "launcher/os/line_tail.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/id_set.hpp"
 #include "support/regular_file.hpp"
 
 namespace dllaunch {
@@ -66,6 +69,20 @@ std::string host_of_rank(const RunDir& run, int rank) {
   return logs.empty() ? std::string() : host_of_log(logs.front());
 }
 
+std::string words_of_late_ranks(const RunDir& run, const StallEvent& stall) {
+  IdSet late;
+  for (const auto rank : stall.late_ranks)
+    if (rank >= 0 && rank <= IdSet::max_id) late.insert(static_cast<int>(rank));
+  if (late.empty()) return "";
+  const bool one = late.size() == 1;
+  const auto host = one ? host_of_rank(run, late.first()) : "";
+  auto text = fmt::format("rank{} {}{} held up the others", one ? "" : "s", to_list(late),
+                          host.empty() ? "" : " on " + host);
+  if (stall.seconds) text += fmt::format(" for {:.0f} s", *stall.seconds);
+  if (!stall.collective.empty()) text += " in " + shown_line(stall.collective);
+  return text;
+}
+
 std::string hosts_of_ranks(const RunDir& run) {
   struct Log {
     std::string host;
@@ -89,6 +106,40 @@ std::string hosts_of_ranks(const RunDir& run) {
   }
   for (auto& [rank, log] : newest) hosts.push_back(std::move(log.host));
   return compress_host_set(std::move(hosts));
+}
+
+LogSizes sizes_of_logs(const RunDir& run) {
+  LogSizes sizes;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    const auto name = at->path().filename().string();
+    std::error_code ignored;
+    if (log_source(name)) sizes[name] = at->file_size(ignored);
+  }
+  return sizes;
+}
+
+void for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
+                           const std::function<void(const std::string&)>& look) {
+  std::vector<std::pair<double, std::string>> logs;
+  for (const auto& [name, bytes] : sizes_of_logs(run)) {
+    const auto source = log_source(name);
+    if (source->rank == rank || source->rank < 0)
+      logs.emplace_back(changed_at_s(run.out() + "/" + name), name);
+  }
+  std::ranges::sort(logs);
+  for (const auto& [changed_s, name] : logs) {
+    const bool of_node = log_source(name)->rank < 0;
+    const auto begin = from.find(name);
+    for_each_line(
+        run.out() + "/" + name,
+        [&](const std::string& line) {
+          if (!of_node) return look(line);
+          const auto labelled = split_label(line);
+          if (labelled.rank == rank) look(std::string(labelled.text));
+        },
+        begin == from.end() ? 0 : begin->second);
+  }
 }
 
 std::string file_end(const std::string& path, std::size_t most) {

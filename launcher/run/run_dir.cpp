@@ -209,9 +209,9 @@ std::string newest_checkpoint(const RunDir& run) {
   for (fs::directory_iterator at(run.checkpoints(), error), end; !error && at != end;
        at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with("step-") && at->path().string() > newest) newest = at->path().string();
+    if (name.starts_with("step-") && is_later_step(name, newest)) newest = name;
   }
-  return newest;
+  return newest.empty() ? "" : run.checkpoints() + "/" + newest;
 }
 
 }  // namespace dllaunch

@@ -86,7 +86,7 @@ struct RunLockHolder {
 /// Returns the lock's holder; nullopt if there is none.
 std::optional<RunLockHolder> owner_of(const RunDir& run);
 
-/// Returns the newest complete checkpoint; empty: none. Names sort by step.
+/// Returns the path of the newest complete checkpoint; empty: none.
 std::string newest_checkpoint(const RunDir& run);
 
 }  // namespace dllaunch

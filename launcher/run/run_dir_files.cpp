@@ -3,10 +3,16 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <string>
+
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view run_command = "dllaunch run";
 constexpr std::string_view command_or_script = "dllaunch run, the batch script";
@@ -68,6 +74,8 @@ constexpr RunDirFile file_table[] = {
     {"memory.csv", "the most memory of each rank, where dllaunch started it itself",
      "dllaunch spawn", Keep::to_look_back},
     {"out/", "the ranks' output, a file per rank or per node", "dllaunch exec", Keep::to_look_back},
+    {"ranks/", "a file per node: when each of its ranks began, and how it ended", "dllaunch exec",
+     Keep::to_look_back},
     {"slurm-*.out", "the output of the batch script", "Slurm", Keep::to_look_back},
     {"dllaunch.log", "the output of `dllaunch run --detach` without Slurm", run_command,
      Keep::to_look_back},
@@ -109,6 +117,29 @@ constexpr RunDirFile file_table[] = {
 
 std::span<const RunDirFile> run_dir_files() {
   return file_table;
+}
+
+std::uint64_t own_files(const RunDir& run) {
+  constexpr int most = 2000;  // of a program that keeps its data there
+  constexpr int deepest = 3;
+  std::uint64_t all = 0;
+  int seen = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(run.path, error), end; !error && at != end;
+       at.increment(error)) {
+    const auto name = at->path().filename().string();
+    const auto* const ours = at.depth() == 0 ? run_dir_file(name) : nullptr;
+    if ((ours != nullptr && ours->name != "checkpoints/") || at.depth() == deepest)
+      at.disable_recursion_pending();
+    if (ours != nullptr) continue;
+    if (++seen > most) break;
+    std::error_code gone;
+    const auto size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
+    const auto time = at->last_write_time(gone).time_since_epoch().count();
+    // A sum: folders have no order.
+    all += std::hash<std::string>()(fmt::format("{} {} {}", at->path().string(), size, time));
+  }
+  return all;
 }
 
 const RunDirFile* run_dir_file(std::string_view name) {

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "launcher/run/run_dir.hpp"
+
 namespace dllaunch {
 
 /// How long a file is needed.
@@ -21,5 +23,9 @@ std::span<const RunDirFile> run_dir_files();
 
 /// Returns the row of a file or folder by its name in the directory; nullptr: unknown.
 const RunDirFile* run_dir_file(std::string_view name);
+
+/// Identifies what the program itself has written into the run's directory, by names, sizes and
+/// times of its files: another number means that it has saved something since.
+std::uint64_t own_files(const RunDir& run);
 
 }  // namespace dllaunch

@@ -93,6 +93,26 @@ Result<Ok> remember_run(System& system, const RunDir& run) {
   return Ok{};
 }
 
+std::string word_for_run(System& system, const std::string& path) {
+  const auto name = fs::path(path).filename().string();
+  const auto folder = run_index_folder(system);
+  std::error_code ignored;
+  const bool found =
+      folder && name_in_run(name) != name && fs::exists(*folder + "/" + entry_name(path), ignored);
+  return found ? name : path;
+}
+
+std::string_view name_in_run(std::string_view folder) {
+  // -YYYYmmdd-HHMMSS-XXXX
+  constexpr std::size_t stamp = 21;
+  if (folder.size() <= stamp) return folder;
+  const auto end = folder.substr(folder.size() - stamp);
+  const bool dashes = end[0] == '-' && end[9] == '-' && end[16] == '-';
+  const bool numbers = (std::string(end.substr(1, 8)) + std::string(end.substr(10, 6)))
+                           .find_first_not_of("0123456789") == std::string::npos;
+  return dashes && numbers ? folder.substr(0, folder.size() - stamp) : folder;
+}
+
 bool holds_a_run(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path + "/plan.json", ignored);
@@ -104,7 +124,8 @@ std::string whole_of(const std::string& run_dir) {
   return parent.filename() == "components" && holds_a_run(whole) ? whole : "";
 }
 
-std::vector<std::string> known_runs(System& system, std::size_t most) {
+std::vector<std::string> known_runs(System& system, std::size_t most,
+                                    std::vector<std::string>* away) {
   std::vector<Dated> dated;
   std::set<std::string> indexed;
   if (const auto folder = run_index_folder(system)) {
@@ -124,7 +145,10 @@ std::vector<std::string> known_runs(System& system, std::size_t most) {
   std::ranges::stable_sort(dated, std::ranges::greater(), &Dated::first);
   std::vector<std::string> runs;
   for (auto& [time, path] : dated) {
-    if (holds_a_run(path)) runs.push_back(std::move(path));
+    if (holds_a_run(path))
+      runs.push_back(std::move(path));
+    else if (away != nullptr && !fs::exists(fs::path(path).parent_path(), ignored))
+      away->push_back(std::move(path));
   }
   return runs;
 }

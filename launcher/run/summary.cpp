@@ -138,8 +138,8 @@ Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int
   summary.val_accuracy = totals.val_accuracy();
   summary.restarts = totals.restarts();
   summary.stalls = totals.stalls();
-  summary.goodput = totals.goodput(seconds, most_seconds);
   const History& history = totals.history();
+  summary.goodput = totals.goodput(seconds - history.paused_seconds(), most_seconds);
   summary.lost_steps = history.lost_steps();
   summary.lost_seconds = history.lost_seconds();
   summary.restart_list = history.restarts();

@@ -8,6 +8,7 @@
 
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 #include "support/counted.hpp"
 #include "support/parse_number.hpp"
@@ -66,6 +67,22 @@ std::optional<std::int64_t> own_group(System& system) {
   const auto leader = system.environment("SLURM_JOB_ID_HET_GROUP_0");
   if (leader && leader != system.environment("SLURM_JOB_ID")) return std::nullopt;
   return number_in(system.environment(het_group_variable));
+}
+
+/// Down, by Slurm's word, which is final.
+bool is_down(const SlurmNode& node) {
+  return is_gone(node.state) && !is_in_doubt(node.state);
+}
+
+/// Of the nodes that are not down, but for this one: this process runs.
+std::optional<std::vector<std::string>> others_silent(System& system, std::vector<SlurmNode> nodes,
+                                                      const JobAllocation& allocation,
+                                                      std::chrono::milliseconds limit) {
+  constexpr std::chrono::milliseconds most(2000);
+  std::erase_if(
+      nodes, [&](const SlurmNode& node) { return node.name == allocation.host || is_down(node); });
+  if (nodes.empty()) return std::vector<std::string>();
+  return silent_nodes(system, nodes, std::min(limit, most));
 }
 
 /// A host list.
@@ -207,27 +224,39 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
   const auto still = expand_hosts(job->nodes);
   if (!still) return std::nullopt;
-  const auto states = nodes_of_controller(system, allocation.nodes, limit);
+  auto states = nodes_of_controller(system, allocation.nodes, limit);
   if (!states) return std::nullopt;
   NodesLeft left;
   for (const auto& name : *given) {
     const bool ours = std::find(still->begin(), still->end(), name) != still->end();
-    // This process runs: its own node was only too busy to answer in time.
-    const bool here = name == allocation.host;
     const bool lost = std::any_of(states->begin(), states->end(), [&](const SlurmNode& node) {
-      return node.name == name && is_gone(node.state) && !(here && is_in_doubt(node.state));
+      return node.name == name && is_down(node);
     });
     (ours && !lost ? left.there : left.gone).push_back(name);
+  }
+  std::erase_if(*states, [&left](const SlurmNode& node) {
+    return std::ranges::find(left.there, node.name) == left.there.end();
+  });
+  left.silent = others_silent(system, *std::move(states), allocation, limit)
+                    .value_or(std::vector<std::string>());
+  for (const auto& name : left.silent) {
+    std::erase(left.there, name);
+    left.gone.push_back(name);
   }
   return left;
 }
 
-std::string node_out_of_order(System& system, const JobAllocation& allocation) {
-  const auto states = nodes_of_controller(system, allocation.nodes);
-  if (!states) return "";
-  const auto gone = std::find_if(states->begin(), states->end(),
-                                 [](const SlurmNode& node) { return is_gone(node.state); });
-  return gone == states->end() ? "" : gone->name;
+std::optional<std::string> nodes_out_of_order(System& system, const JobAllocation& allocation,
+                                              std::chrono::seconds limit) {
+  const auto states = nodes_of_controller(system, allocation.nodes, limit);
+  if (!states) return std::nullopt;
+  std::vector<std::string> out;
+  for (const auto& node : *states)
+    if (is_down(node)) out.push_back(node.name);
+  if (!out.empty()) return compress_host_set(std::move(out));
+  auto silent = others_silent(system, *states, allocation, limit);
+  if (!silent) return std::nullopt;
+  return compress_host_set(*std::move(silent));
 }
 
 }  // namespace dllaunch

@@ -69,14 +69,19 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
 Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const Exclusion& wanted);
 
 struct NodesLeft {
-  std::vector<std::string> there = {};  // in the order given
-  std::vector<std::string> gone = {};   // removed from the job, down, or silent, but for this one
+  std::vector<std::string> there = {};   // in the order given
+  std::vector<std::string> gone = {};    // removed from the job, down, or silent, but for this one
+  std::vector<std::string> silent = {};  // of these: Slurm has not noticed it yet
 };
-/// The state of the job's nodes. nullopt: no answer, the job is ending, or it has started anew.
+/// The state of the job's nodes, by Slurm and by a connection to each. nullopt: no answer, the job
+/// is ending, or it has started anew.
 std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
                                     std::chrono::seconds limit = std::chrono::seconds(20));
 
-/// The first of the job's nodes that Slurm counts as down; empty if there is none or no answer.
-std::string node_out_of_order(System& system, const JobAllocation& allocation);
+/// Those of the job's nodes that Slurm counts as down, else those that do not answer, as a host
+/// list; empty if there are none. nullopt: Slurm does not answer in time, so nothing is known.
+std::optional<std::string> nodes_out_of_order(
+    System& system, const JobAllocation& allocation,
+    std::chrono::seconds limit = std::chrono::seconds(20));
 
 }  // namespace dllaunch

@@ -13,6 +13,7 @@
 #include "launcher/base/split.hpp"
 #include "launcher/base/trimmed.hpp"
 #include "launcher/os/delayed_message.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/plain_query.hpp"
 #include "launcher/slurm/slurm_json.hpp"
@@ -63,7 +64,7 @@ bool starts_jobs(std::string_view state, bool reserved) {
 }
 
 Result<Ok> tell(System& system, const Argv& argv, seconds limit) {
-  auto output = system.run(argv, limit);
+  auto output = system.run(plain_query(system, argv), limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return Ok{};
   return Error{ErrorKind::unavailable,
@@ -82,6 +83,17 @@ std::vector<QueuedJob> queued_in_json(System& system, const std::string& which,
     if (!is_final_state(job.state)) jobs.push_back(as_queued(job));
   }
   return jobs;
+}
+
+/// Slurm's commands shorten the list of an array's tasks that wait, unless they are told not to.
+bool is_cut(const std::string& list) {
+  const auto tasks = parse_array_tasks(list);
+  return tasks && tasks->cut;
+}
+
+Argv with_whole_lists(Argv argv) {
+  argv.insert(argv.begin(), {"env", "SLURM_BITSTR_LEN=0"});
+  return argv;
 }
 
 SlurmJob job_of_fields(const std::vector<std::string>& fields) {
@@ -171,15 +183,17 @@ std::string message_of(const CommandOutput& output) {
 
 Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id) {
   const auto which = id.empty() ? "--me" : "--jobs=" + id;
-  auto text =
-      ask(system, {"squeue", "--noheader", fmt::format("--format={}", queue_format), which});
+  const Argv argv = {"squeue", "--noheader", fmt::format("--format={}", queue_format), which};
+  auto text = ask(system, argv);
   if (!text && text.error().kind == ErrorKind::bad_request) return std::vector<QueuedJob>();
   if (!text) return std::move(text).error();
   auto jobs = parse_queue(*text);
   // Text without any job: this squeue does not follow the format. JSON does not depend on it.
   if (jobs.empty() && text->find_first_not_of(" \t\r\n") != std::string::npos)
     return queued_in_json(system, which, id);
-  return jobs;
+  if (std::ranges::none_of(jobs, is_cut, &QueuedJob::id)) return jobs;
+  text = ask(system, with_whole_lists(argv));
+  return text ? parse_queue(*text) : std::move(jobs);
 }
 
 namespace {
@@ -208,19 +222,27 @@ void add_lost_nodes(System& system, std::vector<SlurmJob>& jobs, seconds limit) 
 }  // namespace
 
 JobRecords jobs_of_controller(System& system, const std::string& id, seconds limit) {
-  const auto text = ask(system, {"scontrol", "show", "job", id}, limit);
+  const Argv argv = {"scontrol", "show", "job", id};
+  const auto text = ask(system, argv, limit);
   if (!text) return {.silent = is_silence(system, text.error(), "scontrol")};
   JobRecords records{.jobs = parse_slurm_jobs(*text)};
+  if (std::ranges::any_of(records.jobs, is_cut, &SlurmJob::array_task))
+    if (const auto whole = ask(system, with_whole_lists(argv), limit))
+      records.jobs = parse_slurm_jobs(*whole);
   add_lost_nodes(system, records.jobs, limit);
   return records;
 }
 
 JobRecords jobs_of_accounting(System& system, const std::string& id) {
-  const auto text =
-      ask(system, {"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
-                   "--format=JobID,State,ExitCode,Submit,Start,End,JobName"});
+  const Argv argv = {"sacct",        "--allocations",
+                     "--noheader",   "--parsable2",
+                     "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start,End,JobName"};
+  const auto text = ask(system, argv);
   JobRecords records;
   if (text) records.jobs = parse_accounting(*text, id);
+  if (std::ranges::any_of(records.jobs, is_cut, &SlurmJob::array_task))
+    if (const auto whole = ask(system, with_whole_lists(argv)))
+      records.jobs = parse_accounting(*whole, id);
   records.silent = !text && is_silence(system, text.error(), "sacct");
   const bool late = !text && text.error().kind == ErrorKind::timeout;
   if (late || !records.jobs.empty()) return records;
@@ -307,6 +329,11 @@ std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const 
   return parse_slurm_nodes(*text);
 }
 
+std::string host_that_waits_for_a_step(System& system, const std::string& id) {
+  const auto text = ask(system, {"scontrol", "show", "step", id}, slurm_limit);
+  return text ? host_of_waiting_step(*text) : "";
+}
+
 Result<SlurmConfig> cluster_config(System& system) {
   auto text = ask_patiently(system, {"scontrol", "show", "config"}, slurm_limit);
   if (!text) return std::move(text).error();
@@ -322,7 +349,7 @@ Result<std::vector<SlurmNode>> cluster_nodes(System& system) {
 }
 
 std::vector<std::string> mpi_plugins(System& system) {
-  const auto output = system.run({"srun", "--mpi=list"}, short_limit);
+  const auto output = system.run(plain_query(system, {"srun", "--mpi=list"}), short_limit);
   if (!output || output->exit_code != 0) return {};
   return parse_mpi_list(output->out + "\n" + output->err);
 }

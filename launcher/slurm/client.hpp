@@ -52,7 +52,7 @@ Result<std::vector<JobWords>> own_jobs(System& system, bool ended);
 /// keeps no command lines. unavailable, timeout: it does not answer.
 Result<std::vector<JobWords>> own_recorded_jobs(System& system, double since_s);
 
-/// Signals the batch script. Its trap forwards the signal to the ranks' step only.
+/// Signals the batch script, which is the supervisor: it asks the ranks.
 Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal);
 /// Signals the ranks: every step of the job, not the batch script.
 Result<Ok> signal_steps(System& system, const std::string& id, const std::string& signal);
@@ -76,6 +76,10 @@ std::vector<std::string> usable_nodes(System& system, const std::string& partiti
 /// The nodes of a host list; none if it is empty. nullopt: no answer.
 std::optional<std::vector<SlurmNode>> nodes_of_controller(System& system, const std::string& hosts,
                                                           std::chrono::seconds limit = slurm_limit);
+
+/// The host of an srun within a job that waits for resources of the ranks' step; empty: none, or no
+/// answer.
+std::string host_that_waits_for_a_step(System& system, const std::string& id);
 
 // A busy controller with ten thousand nodes needs long, and without its answer there is no job:
 // these wait, and tell the user so. An error names the command: "`scontrol show config` failed: ".

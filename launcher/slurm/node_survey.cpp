@@ -1,12 +1,20 @@
 #include "launcher/slurm/node_survey.hpp"
 
+#include <unistd.h>
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iterator>
+#include <thread>
 #include <utility>
 
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/plain_query.hpp"
+#include "support/network/sockets.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -56,6 +64,47 @@ std::string why_silent(std::string_view host, std::string_view complaints,
   if (named != lines.end()) return std::string(*named);
   const auto first = std::ranges::find_if(lines, [](auto line) { return !line.empty(); });
   return first == lines.end() ? otherwise : std::string(*first);
+}
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// Whether the error of a connection says that the other end is away. This process may also lack
+/// descriptors, or be forbidden to connect.
+bool is_of_peer(int error) {
+  constexpr std::array<int, 6> signs = {ECONNREFUSED, EHOSTUNREACH, ENETUNREACH,
+                                        EHOSTDOWN,    ETIMEDOUT,    ECONNRESET};
+  return std::ranges::find(signs, error) != signs.end();
+}
+
+/// Tries to connect to all at once; leaves those that do not accept. `unknown`: gets those of which
+/// a connection can say nothing.
+void keep_silent(std::vector<const SlurmNode*>& nodes, int default_port, milliseconds limit,
+                 std::vector<const SlurmNode*>& unknown) {
+  const auto until = Clock::now() + limit;
+  std::vector<int> sockets;
+  std::vector<int> errors;
+  for (const auto* node : nodes) {
+    const auto port = node->port > 0 ? node->port : default_port;
+    const bool known = port > 0 && !node->address.empty();
+    const auto addresses = known ? addresses_of(node->address, port) : std::vector<SocketAddress>();
+    errno = 0;
+    sockets.push_back(addresses.empty() ? -1 : begin_to_connect(addresses.front()));
+    errors.push_back(errno);
+  }
+  std::vector<const SlurmNode*> silent;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    int connected = -1;
+    if (sockets[i] >= 0) {
+      connected = finish_connecting(sockets[i], milliseconds(milliseconds_until(until)));
+      errors[i] = errno;
+    }
+    if (connected >= 0)
+      ::close(connected);
+    else
+      (is_of_peer(errors[i]) ? silent : unknown).push_back(nodes[i]);
+  }
+  nodes = std::move(silent);
 }
 
 }  // namespace
@@ -120,6 +169,38 @@ Result<Survey> survey_nodes(System& system, const std::vector<std::string>& host
                   : Result<Json>(std::move(found->second)));
   }
   return survey;
+}
+
+std::optional<std::vector<std::string>> silent_nodes(System& system,
+                                                     const std::vector<SlurmNode>& nodes,
+                                                     milliseconds limit) {
+  constexpr std::size_t most_at_once = 64;  // descriptors
+  constexpr milliseconds one_try(1000);
+  constexpr milliseconds pause(250);
+  const auto until = Clock::now() + limit;
+  const auto text = system.run(plain_query(system, {"scontrol", "show", "config"}), limit);
+  const int port = text ? parse_slurm_config(text->out).slurmd_port : 0;
+  std::vector<const SlurmNode*> silent;
+  std::vector<const SlurmNode*> unknown;
+  for (std::size_t first = 0; first < nodes.size(); first += most_at_once) {
+    std::vector<const SlurmNode*> left;
+    for (std::size_t i = first; i < std::min(nodes.size(), first + most_at_once); ++i)
+      left.push_back(&nodes[i]);
+    // A daemon that is being restarted refuses connections for a moment.
+    while (true) {
+      keep_silent(left, port, one_try, unknown);
+      if (left.empty() || Clock::now() >= until) break;
+      std::this_thread::sleep_for(pause);
+    }
+    std::ranges::copy(left, std::back_inserter(silent));
+  }
+  std::ranges::copy_if(unknown, std::back_inserter(silent),
+                       [](const SlurmNode* node) { return is_in_doubt(node->state); });
+  std::vector<std::string> names;
+  for (const auto& node : nodes)
+    if (std::ranges::find(silent, &node) != silent.end()) names.push_back(node.name);
+  if (names.empty() && !text && !unknown.empty()) return std::nullopt;
+  return names;
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// Queries every node of a job: the allocation, and answers collected through one srun.
+// Queries every node of a job: the allocation, answers collected through one srun, and whether the
+// node answers at all.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "launcher/os/system.hpp"
 #include "launcher/slurm/overlap_step.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -45,5 +47,14 @@ struct Survey {
 Result<Survey> survey_nodes(System& system, const std::vector<std::string>& hosts,
                             const OverlapStep& step, const std::vector<std::string>& command,
                             std::chrono::seconds patience);
+
+/// Those whose daemon, slurmd, accepts no connection within `limit`: down, cut off, or without a
+/// daemon, so that srun cannot start anything there. Slurm itself takes SlurmdTimeout to mark them
+/// down, and meanwhile says of nodes that are well that they do not respond: its messages to them
+/// go through others. Its word counts only where a connection says nothing. nullopt: Slurm does not
+/// say where the daemons listen, nor of any node that it does not respond.
+std::optional<std::vector<std::string>> silent_nodes(System& system,
+                                                     const std::vector<SlurmNode>& nodes,
+                                                     std::chrono::milliseconds limit);
 
 }  // namespace dllaunch

@@ -1,6 +1,6 @@
 #include "launcher/slurm/overlap_step.hpp"
 
-#include "launcher/slurm/srun_env_options.hpp"
+#include "launcher/slurm/input_variables.hpp"
 
 namespace dllaunch {
 
@@ -9,7 +9,7 @@ std::vector<std::string> argv_of(const OverlapStep& step, const std::vector<std:
   const auto add = [&argv](std::initializer_list<std::string> words) {
     argv.insert(argv.end(), words);
   };
-  for (const auto& inherited : srun_env_options()) add({"-u", std::string(inherited.variable)});
+  for (const auto inherited : variables_of(SlurmProgram::srun)) add({"-u", std::string(inherited)});
   if (step.limit)
     add({"timeout", "--kill-after=" + std::to_string(step.grace.count()),
          std::to_string(step.limit->count())});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launcher/base/split.hpp"
+#include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/plain_query.hpp"
@@ -37,29 +38,11 @@ bool takes_no_part(std::string_view reason) {
                              [reason](std::string_view word) { return reason.starts_with(word); });
 }
 
-/// "74_[0-9,12%2]" has 11 tasks, 2 of which may run at a time; "74" and "74_3" are one job.
-int tasks_in(std::string_view id) {
-  const auto open = id.find('[');
-  const auto close = id.find(']', open == std::string_view::npos ? 0 : open);
-  if (open == std::string_view::npos || close == std::string_view::npos) return 1;
-  auto list = id.substr(open + 1, close - open - 1);
-  int at_once = most;
-  if (const auto percent = list.find('%'); percent != std::string_view::npos) {
-    at_once = parse_number<int>(list.substr(percent + 1)).value_or(most);
-    list = list.substr(0, percent);
-  }
-  std::int64_t count = 0;
-  for (const auto part : split_at(list, ',')) {
-    const auto dash = part.find('-');
-    const auto first = parse_number<std::int64_t>(part.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : parse_number<std::int64_t>(part.substr(dash + 1));
-    // squeue shortens a long list with "...".
-    if (!first || !last || *first < 0 || *last < *first || *last > most) continue;
-    count += *last - *first + 1;
-  }
-  return static_cast<int>(
-      std::clamp<std::int64_t>(std::min<std::int64_t>(count, at_once), 1, most));
+/// "74_[0-9,12%2]" has 11 tasks, 2 of which may run at a time.
+int tasks_at_once(std::string_view id) {
+  const int jobs = jobs_with_id(id);
+  const auto tasks = parse_array_tasks(id);
+  return tasks && tasks->at_once > 0 ? std::min(jobs, tasks->at_once) : jobs;
 }
 
 std::optional<double> seconds_of(std::string_view text) {
@@ -98,7 +81,7 @@ std::vector<QueueRow> parse_queue_rows(std::string_view text) {
     if (state == "COMPLETING") row.limit_s = 0;  // it ends now, long before its limit
     if (row.waits) {
       if (takes_no_part(without_blanks(parts[7]))) continue;
-      row.tasks = tasks_in(parts[0]);
+      row.tasks = tasks_at_once(parts[0]);
     } else {
       auto hosts = expand_hosts(without_blanks(parts[6]));
       if (!hosts || hosts->empty()) continue;

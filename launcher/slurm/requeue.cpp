@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how) {
   constexpr milliseconds longest(15'000);
@@ -37,6 +39,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
       return Ok{};
     }
     if (kind != ErrorKind::timeout || !in_time) return done.error();
+    if (how.waits) how.waits(done.error().what);
     if (how.stopped(told_at ? milliseconds(500) : pause) && !told_at) told_at = Clock::now();
     if (told_at && Clock::now() - *told_at > slurms_own) return done.error();
   }

@@ -165,6 +165,8 @@ SlurmNode node_of(const Record& record) {
   node.features = words_of(record.has("AvailableFeatures") ? record.get("AvailableFeatures")
                                                            : record.get("Features"));
   take_gpus(record.get("Gres"), node);
+  node.address = text_or_empty(record.get("NodeAddr"));
+  node.port = count_of(record.get("Port"), 0, 0);
   node.state = record.get("State");
   node.reason = text_or_empty(record.get("Reason"));
   // "bad fan [root@2026-11-20T19:57:20]"
@@ -282,6 +284,8 @@ SlurmConfig parse_slurm_config(std::string_view text) {
       config.enforced = words_of(config_value(line, "AccountingStorageEnforce"));
     if (config.submit_plugins.empty())
       config.submit_plugins = words_of(config_value(line, "JobSubmitPlugins"));
+    if (config.slurmd_port == 0)
+      config.slurmd_port = count_of(config_value(line, "SlurmdPort"), 0, 0);
   }
   return config;
 }
@@ -335,6 +339,22 @@ std::vector<Reservation> parse_slurm_reservations(std::string_view text) {
   for (const auto& record : records(text, "ReservationName"))
     reservations.push_back(reservation_of(record));
   return reservations;
+}
+
+std::string host_of_waiting_step(std::string_view text) {
+  std::string host;
+  bool runs = false;
+  for (const auto& record : records(text, "StepId")) {
+    const auto id = record.get("StepId");
+    const auto number = id.substr(std::min(id.find('.'), id.size()));
+    const auto state = record.get("State");
+    // "17.0"; one that waits has no number yet, and the script is "17.batch".
+    runs =
+        runs || (state == "RUNNING" && number.size() > 1 && number[1] >= '0' && number[1] <= '9');
+    const auto from = record.get("SrunHost:Pid");
+    if (state == "PENDING") host = from.substr(0, from.find(':'));
+  }
+  return runs && host != "(null)" ? host : "";
 }
 
 std::vector<Association> parse_associations(std::string_view text) {

@@ -20,6 +20,7 @@ struct SlurmConfig {
   std::string mpi_default;            // "none", "pmix"
   std::vector<std::string> enforced;  // AccountingStorageEnforce: "associations", "limits", ...
   std::vector<std::string> submit_plugins;  // JobSubmitPlugins: "lua", ...
+  int slurmd_port = 0;                      // of nodes that have no other; 0: unknown
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 
@@ -33,8 +34,10 @@ std::vector<Partition> parse_slurm_partitions(std::string_view text);
 struct SlurmNode : NodeType {  // without hosts; its CPUs are those usable by jobs
   std::string name;
   std::vector<std::string> partitions;
-  std::string state;   // "IDLE+DRAIN": a state and its flags
-  std::string reason;  // why the node was drained or set down, without user and time
+  std::string address;  // of its daemon: a name or a number
+  int port = 0;         // likewise; 0: SlurmConfig::slurmd_port
+  std::string state;    // "IDLE+DRAIN": a state and its flags
+  std::string reason;   // why the node was drained or set down, without user and time
 };
 /// Sets a node's GPU fields from its Gres.
 void take_gpus(std::string_view gres, SlurmNode& node);
@@ -51,6 +54,9 @@ std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 std::vector<Reservation> parse_slurm_reservations(std::string_view text);
 
 /// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
+/// The host of an srun that waits for its step in a job, one of whose steps runs; empty: there is
+/// none. `text`: of `scontrol show step JOB`.
+std::string host_of_waiting_step(std::string_view text);
 std::vector<Association> parse_associations(std::string_view text);
 
 /// What Slurm reports about a job's origin; compared in job_identity.hpp.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "launcher/base/split.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/plain_query.hpp"
-#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
@@ -45,7 +45,7 @@ std::optional<std::string> job_id_in(std::string_view text) {
 
 TestedSubmission test_submission(System& system, const std::vector<std::string>& options,
                                  std::chrono::milliseconds limit) {
-  auto argv = plain_query(system, sbatch_without(overriding(options, sbatch_variables(system))));
+  auto argv = plain_query(system, sbatch_command(options, sbatch_variables(system)));
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");
@@ -63,7 +63,7 @@ Submitted submit_job(System& system, const std::string& script,
                      const std::vector<std::string>& more) {
   const auto text = system.read_file(script);
   const auto options = text ? options_of_script(*text) : std::vector<std::string>();
-  auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
+  auto argv = sbatch_command(options, sbatch_variables(system));
   argv.emplace_back("--parsable");
   argv.insert(argv.end(), more.begin(), more.end());
   argv.push_back(script);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "launcher/base/format.hpp"
+#include "launcher/drawing/ticks.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/child_run.hpp"
 #include "launcher/launch/held_allocation.hpp"
@@ -138,21 +139,21 @@ std::optional<double> longest_s(const StudyRequest& request, const Job& job) {
 /// which Slurm does not tell is left alone, with a reason. Returns whether to start the run.
 bool choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
   const auto path = [&] { return request.dir + "/" + run.run; };
-  std::error_code ignored;
-  if (!std::filesystem::exists(path() + "/plan.json", ignored)) return true;
-  const auto state = state_of_run(system, path());
-  if (is_there(state) && request.allocated) {
-    run.reason = "a job of its own is " + state + ": follow it without --allocated, or cancel it";
+  const auto fate = fate_of_run(system, path());
+  if (fate == RunFate::absent) return true;
+  if (fate == RunFate::there && request.allocated) {
+    run.reason = "a job of its own is still there: follow it without --allocated, or cancel it";
     return false;
   }
-  if (is_there(state)) return true;
-  if (state.empty() || state == "unknown" || state == "elsewhere") {
+  if (fate == RunFate::there) return true;
+  if (fate == RunFate::unknown) {
     run.reason = "it cannot be told whether its job is still there";
     return false;
   }
   if (run.state.empty()) measure(system, path(), job, run);
   if (run.value) return false;
   const std::string name = run_name(run.ranks, run.repeat);
+  std::error_code ignored;
   for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
     run.run = fmt::format("{}-attempt-{:02}", name, attempt);
   return true;
@@ -169,7 +170,7 @@ Result<Ok> check_unchanged(System& system, const StudyRequest& request, const St
 
 std::string line_of(const Study& study, const StudyRun& run, double seconds) {
   const std::string what =
-      run.value ? fmt::format("{:.5g} {}", *run.value, study.unit) : run.reason;
+      run.value ? fmt::format("{} {}", short_number(*run.value, 5), study.unit) : run.reason;
   return fmt::format("{} on {}, repeat {}: {} ({})\n", counted(run.ranks, "rank"),
                      counted(run.nodes, "node"), run.repeat, what, clock_time(seconds));
 }
@@ -320,6 +321,7 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
   // Another study may have worked here since this one was prepared.
   if (auto good = take_earlier(system, request, study); !good) return std::move(good).error();
   const StopSignals signals;
+  const bool own_jobs = !request.local && !request.allocated;
   for (StudyRun& run : study.runs) {
     if (run.value) continue;
     const auto size = std::ranges::find_if(
@@ -331,15 +333,20 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
     const auto began = std::chrono::steady_clock::now();
     if (auto same = check_unchanged(system, request, study); !same) return std::move(same).error();
     if (choose_directory(system, request, prepared.job, run)) {
-      auto process = start(request, *size, run);
-      if (!process) return std::move(process).error();
+      const auto dir = request.dir + "/" + run.run;
       bool overdue = false;
-      const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
-      measure(system, request.dir + "/" + run.run, prepared.job, run);
-      if (code != 0 && (run.value || run.state.empty())) {
-        run.value.reset();
-        run.reason = last_error_of_child(request.dir + "/" + run.run);
+      bool goes_on = true;
+      // A dllaunch that ends before its job is replaced by another, which follows that job.
+      while (goes_on && signals.count() == 0) {
+        auto process = start(request, *size, run);
+        if (!process) return std::move(process).error();
+        const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
+        measure(system, dir, prepared.job, run);
+        if (code != 0 && run.state.empty()) run.reason = last_error_of_child(dir);
+        goes_on = own_jobs && run.state.empty() && fate_of_run(system, dir) == RunFate::there;
+        if (goes_on) signals.wait(5s);
       }
+      if (goes_on) run.reason = "its job goes on";
       if (overdue && !run.value) run.reason = "it took longer than resources.time";
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;

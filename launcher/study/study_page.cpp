@@ -8,6 +8,7 @@
 #include "launcher/drawing/heat_map.hpp"
 #include "launcher/drawing/markup.hpp"
 #include "launcher/drawing/number_table.hpp"
+#include "launcher/drawing/ticks.hpp"
 #include "launcher/report/rank_times.hpp"
 #include "support/counted.hpp"
 
@@ -60,18 +61,18 @@ HeatMap parts_map(const StudyResult& result) {
 }
 
 std::string table_of(const Study& study, const StudyResult& result) {
+  const auto number = [](double value) { return short_number(value, 5); };
+  const auto range = [&](double low, double high) { return number(low) + " to " + number(high); };
   std::vector<std::vector<std::string>> rows;
   for (const StudyPoint& point : result.points) {
     rows.push_back(
-        {std::to_string(point.ranks), std::to_string(point.nodes),
-         fmt::format("{:.5g}", point.value), fmt::format("{:.5g} to {:.5g}", point.low, point.high),
-         point.epoch_s ? fmt::format("{:.2f}", *point.epoch_s) : "",
+        {std::to_string(point.ranks), std::to_string(point.nodes), number(point.value),
+         range(point.low, point.high), point.epoch_s ? fmt::format("{:.2f}", *point.epoch_s) : "",
          fmt::format("{:.2f}", point.speedup), percent_text(point.efficiency), "measured"});
   }
   for (const StudyPrediction& one : result.predictions) {
-    rows.push_back({std::to_string(one.ranks), "", fmt::format("{:.5g}", one.value),
-                    fmt::format("{:.5g} to {:.5g}", one.low, one.high), "", "",
-                    percent_text(one.efficiency), "predicted"});
+    rows.push_back({std::to_string(one.ranks), "", number(one.value), range(one.low, one.high), "",
+                    "", percent_text(one.efficiency), "predicted"});
   }
   return html_table(
       {"ranks", "nodes", unit_of(study), "range", "epoch, s", "speed-up", "efficiency", ""}, rows);

@@ -1,12 +1,12 @@
 #include "launcher/study/study_value.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "launcher/base/moment.hpp"
 #include "launcher/monitor/line_pattern.hpp"
 #include "launcher/monitor/output_number.hpp"
-#include "launcher/os/line_tail.hpp"
 #include "launcher/report/rank_times.hpp"
 #include "launcher/report/run_series.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -17,11 +17,11 @@
 namespace dllaunch {
 namespace {
 
-/// Sets the last number in a log.
-void read_value(const std::string& log, const OutputNumber& number, StudyRun& run) {
+/// Sets the last number in rank 0's output.
+void read_value(const RunDir& dir, const OutputNumber& number, StudyRun& run) {
   std::string match;
   bool matched = false;
-  for_each_line(log, [&](const std::string& line) {
+  for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
     if (auto part = number.in(line)) {
       match = *std::move(part);
       matched = true;
@@ -41,21 +41,26 @@ void read_value(const std::string& log, const OutputNumber& number, StudyRun& ru
 
 /// Sets steps per second, from lines that begin with a time and name a step. The first tenth of the
 /// steps is warm-up.
-void read_steps(const std::string& log, const LinePattern& pattern, StudyRun& run) {
+void read_steps(const RunDir& dir, const LinePattern& pattern, StudyRun& run) {
   struct Step {
     double number = 0;
     double time_s = 0;
   };
-  std::vector<Step> steps;
-  for_each_line(log, [&](const std::string& line) {
+  std::vector<Step> all;
+  for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
     const auto part = pattern.part_of(line);
     const auto number = part ? parse_number<double>(*part) : std::nullopt;
     const auto time_s = number ? leading_moment(line) : std::nullopt;
-    if (!time_s) return;
-    // What a restart repeats counts once.
-    while (!steps.empty() && steps.back().number >= *number) steps.pop_back();
-    steps.push_back({*number, *time_s});
+    if (time_s) all.push_back({*number, *time_s});
   });
+  // A rank that left a node and came back continued a log.
+  std::ranges::stable_sort(all, {}, &Step::time_s);
+  std::vector<Step> steps;
+  for (const Step& step : all) {
+    // What a restart repeats counts once.
+    while (!steps.empty() && steps.back().number >= step.number) steps.pop_back();
+    steps.push_back(step);
+  }
   const auto first = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() + 9) / 10);
   if (steps.end() - first < 2 || steps.back().time_s <= first->time_s) {
     run.reason = "fewer than three lines of rank 0's output begin with a time and match study.step";
@@ -117,15 +122,14 @@ void measure(System& system, const std::string& run_dir, const Job& job, StudyRu
     read_training(stored->dir, stored->summary, run);
     return;
   }
-  const auto log = stored->dir.out() + "/" + rank_log_name(0, host_of_rank(stored->dir, 0));
   if (job.study.step) {
     const auto pattern = LinePattern::compile(*job.study.step);
-    if (pattern) return read_steps(log, *pattern, run);
+    if (pattern) return read_steps(stored->dir, *pattern, run);
     run.reason = pattern.error().what;
     return;
   }
   const auto number = OutputNumber::compile(job.study.value.value_or(""));
-  if (number) return read_value(log, *number, run);
+  if (number) return read_value(stored->dir, *number, run);
   run.reason = number.error().what;
 }
 

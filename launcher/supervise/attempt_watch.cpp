@@ -11,6 +11,9 @@
 
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
+#include "launcher/run/run_dir_files.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
@@ -26,17 +29,22 @@ constexpr seconds ownership_pause(1);
 constexpr double early_s = 60;     // Slurm may signal this much early
 constexpr seconds deaf(20);        // the ranks may not have installed their handlers yet
 constexpr seconds kill_after(10);  // after TERM, on which srun ends the step
+constexpr seconds kill_wait(30);   // as Slurm's KillWait, unless a site has set that
 constexpr milliseconds brief(100);
 constexpr milliseconds ranks_here_first(150);  // the step that kills the others takes longer
 constexpr milliseconds kill_starter_after(3000);
 constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
+constexpr seconds patience_with_caches(60);  // of directories, on a network file system
+constexpr seconds last_launch_words(1);      // of srun, on more tasks that it could not start
 constexpr double first_silence_s = 600;      // of a command that says nothing of stalls
 constexpr double most_of_limit = 0.25;       // of a stall, for reading stacks at its end
 constexpr double last_look_s = 20;           // before the time limit
 constexpr seconds patience_with_stacks(10);  // after the ranks' end
 constexpr double least_left_s = 10;          // of the allocation: what follows the ranks needs it
 constexpr seconds patience_of_slurm(5);      // for ranks that got TERM from Slurm itself
+constexpr seconds node_query_limit(5);       // signals and timers wait for it
+constexpr seconds longest_node_look_pause(80);
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
   return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
@@ -80,19 +88,22 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
 
 AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOwnership& ownership,
                            const SupervisorSignals& signals, AllocationEnd& allocation_end,
-                           std::function<void()> each_turn)
+                           AttemptHooks hooks)
     : system_(system),
       run_(run),
       ownership_(ownership),
       signals_(signals),
       allocation_end_(allocation_end),
-      each_turn_(std::move(each_turn)),
+      hooks_(std::move(hooks)),
       grace_s_(run.recovery.grace_seconds),
       liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
                 ownership.fencing_token()),
       autopsy_(system, run),
       silence_to_look_s_(first_silence_s),
+      request_(system, run, ownership.fencing_token()),
+      files_before_(run.recovery.trains ? 0 : own_files(run.dir)),
       began_at_(Clock::now()),
+      began_s_(unix_seconds()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
   // Time left is spent on training.
@@ -113,18 +124,21 @@ Result<StarterExit> AttemptWatch::run() {
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);
-    if (each_turn_) each_turn_();
+    if (hooks_.each_turn) hooks_.each_turn();
     starter->pass_on_output();
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);
     const auto now = Clock::now();
+    look_at_pause(now);
     liveness_.look(now);
     look_at_output(now, *starter);
     if (!code) {
       look_at_ownership(now);
       look_at_clock(now, *starter);
       look_at_liveness(now);
+      look_at_nodes(now);
       look_at_stacks(now);
+      request_.look(now, *starter);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
@@ -134,7 +148,11 @@ Result<StarterExit> AttemptWatch::run() {
     wait_for_stacks(*starter);
     end_.code = *code;
     if (!end_.superseded) end_.output = starter->output();
+    look_for_ranks(end_.output);
     end_.training_end = liveness_.training_end();
+    if (liveness_.given_up()) end_.late = words_of_late_ranks(run_.dir, *liveness_.given_up());
+    if (!end_.trains && request_.made()) end_.wrote_files = own_files(run_.dir) != files_before_;
+    end_.save_signal = request_.made() && pressed_ == Pressed::not_yet ? run_.signal : 0;
     end_.seconds = std::chrono::duration<double>(now - began_at_).count();
     end_.silent_s = liveness_.silent_s(now);
     return end_;
@@ -145,8 +163,9 @@ Result<StarterExit> AttemptWatch::run() {
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
-  const milliseconds limit = end_at_ || !end_.stall.empty() ? brief : milliseconds(1000);
-  ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
+  const bool busy = end_at_ || !end_.stall.empty() || !request_.ended();
+  const milliseconds limit = busy ? brief : milliseconds(1000);
+  poll_awake(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
 /// Waits for another node's last events to become visible here.
@@ -155,6 +174,28 @@ void AttemptWatch::wait_for_proof() {
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
     std::this_thread::sleep_for(brief);
     liveness_.look(Clock::now());
+  }
+}
+
+/// srun exits with 0 where it started no rank, or not all. Another node's records may become
+/// visible here late: if Slurm said nothing, that is more likely.
+void AttemptWatch::look_for_ranks(std::string_view output) {
+  const auto refused = launch_failure_in(slurm_output(output));
+  const bool proven = end_.code != 0 || liveness_.training_end() == "completed";
+  if (end_.superseded || run_.start.shim.empty() || (proven && refused.empty())) return;
+  const auto why = refused.empty() ? first_slurm_error(output) : refused;
+  const auto until = Clock::now() + (why.empty() ? patience_with_caches : patience_for_files);
+  const int planned = static_cast<int>(run_.nodes) * run_.ranks_per_node;
+  pollfd signal = {.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+  while (true) {
+    const auto start = ranks_of_start(run_.dir, ownership_.fencing_token(), began_s_);
+    const auto missing = never_began(start, planned, output);
+    if (missing.empty() && refused.empty()) return;
+    const bool last = !refused.empty() || Clock::now() >= until;
+    if (last || ::poll(&signal, 1, static_cast<int>(brief.count())) > 0) {
+      end_.unbegun = words_of_unbegun(missing, why);
+      return;
+    }
   }
 }
 
@@ -167,11 +208,11 @@ void AttemptWatch::wait_for_stacks(const StarterProcess& starter) {
          Clock::now() < until && autopsy_.runs(Clock::now())) {
     const auto left = allocation_end_.seconds_left();
     if (left && *left < least_left_s) return;
-    ::poll(&signal, 1, static_cast<int>(brief.count()));
+    poll_awake(&signal, 1, static_cast<int>(brief.count()));
     const auto came = signals_.take();
     for (const int each : came) hear(each, starter);
     if (!came.empty()) return;
-    if (each_turn_) each_turn_();
+    if (hooks_.each_turn) hooks_.each_turn();
     look_at_ownership(Clock::now());
   }
 }
@@ -183,11 +224,11 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
     if (saves && is_early()) return;
     // Without a request to save, the exit code is the command's own.
     end_.time_is_short = saves;
-    ask_ranks(starter);
+    ask_ranks(starter, patience_with_handlers());
     return;
   }
   end_.told_to_end = true;
-  ask_ranks(starter);
+  ask_ranks(starter, seconds(0));
   // Slurm has told the ranks, but the owner of components only the supervisors, some twice; srun
   // would kill the ranks at a TERM of ours.
   const bool of_owner = signal == SIGINT && !run_.allocation.group.empty();
@@ -205,12 +246,27 @@ bool AttemptWatch::is_early() const {
   return Clock::now() - began_at_ < deaf && left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
-/// Asks the ranks once to save. Off for commands that may not handle the signal: its default action
-/// is to terminate.
-void AttemptWatch::ask_ranks(const StarterProcess& starter) {
-  if (asked_ || !run_.recovery.asks_ranks) return;
-  asked_ = true;
-  starter.send(run_.signal);
+/// Asks the ranks once to save. Off for commands whose job file does not say that they know the
+/// signal.
+void AttemptWatch::ask_ranks(const StarterProcess& starter, seconds patience) {
+  if (run_.recovery.asks_ranks) request_.make(Clock::now(), patience, starter);
+}
+
+/// Before the time limit; the other half is for saving.
+seconds AttemptWatch::patience_with_handlers() const {
+  return std::chrono::floor<seconds>(std::chrono::duration<double>(grace_s_ / 2));
+}
+
+/// Slurm has moved the end of a suspended job; that of a process that was stopped otherwise stays.
+void AttemptWatch::look_at_pause(Time now) {
+  const auto paused = Clock::paused();
+  const auto pause = paused - std::exchange(paused_, paused);
+  if (pause == Clock::duration::zero()) return;
+  system_.log(fmt::format(
+      "dllaunch: did not run for {:.0f} s (suspended or stopped); no limit counts this time\n",
+      std::chrono::duration<double>(pause).count()));
+  liveness_.resume(now, pause);
+  allocation_end_.ask_again(system_, run_.allocation);
 }
 
 void AttemptWatch::look_at_ownership(Time now) {
@@ -229,16 +285,17 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
   const bool warned = warned_ && now - began_at_ >= deaf;
-  if (!end_.time_is_short && (warned || seconds_until(*allocation_end_.at(), now) <= grace_s_)) {
+  if (!end_.time_is_short && (warned || *allocation_end_.seconds_left() <= grace_s_)) {
     if (!warned) allocation_end_.ask_again(system_, run_.allocation);
-    if (!warned && seconds_until(*allocation_end_.at(), now) > grace_s_) return;
+    if (!warned && *allocation_end_.seconds_left() > grace_s_) return;
     end_.time_is_short = true;
-    ask_ranks(starter);
+    ask_ranks(starter, patience_with_handlers());
   }
   // A job that Slurm kills at the time limit is not requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
-  const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
-  if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
+  const bool last_moment = *allocation_end_.seconds_left() <= reserve;
+  if (end_.time_is_short && last_moment && (recovery.plan.requeue_on.timeout || rank_is_gone_))
+    end_by(now);
 }
 
 void AttemptWatch::look_at_liveness(Time now) {
@@ -304,17 +361,94 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (pressed_ != Pressed::not_yet || std::exchange(output_seen_, size) == size) return;
   const auto words = slurm_output(starter.output());
+  // Those that began wait for the others, and srun lets them.
+  if (!launch_failure_in(words).empty()) end_by(now + last_launch_words);
+  delay_ = delay_of_start(words);
+  if (delay_.empty()) delayed_since_.reset();
+  if (!delay_.empty() && !delayed_since_) delayed_since_ = now;
   const auto dead = dead_rank_from_srun(words);
   const bool killed = !lost_node_in(words).empty() || killed_rank_from_srun(words);
   if (!dead && !killed) return;
   rank_is_gone_ = true;
   if (dead && end_.dead_seen_s == 0) end_.dead_seen_s = unix_seconds();
-  if (!end_.trains) return;
+  if (!end_.trains) return end_others(now);
   end_by(now + patience_with_survivors(
                    {.killed = killed,
                     .echo = dead && dead->signal == SIGPIPE,
                     .saves = saves_checkpoint(run_.dir.path, ownership_.fencing_token()),
                     .stalled = liveness_.stalled()}));
+}
+
+/// What srun itself does with --kill-on-bad-exit=1, when a rank of a command dies. But ranks that
+/// were asked to save leave when they have, and others still do: these have the grace time.
+void AttemptWatch::end_others(Time now) {
+  const auto& options = run_.start.options;
+  const bool srun_does = std::ranges::find(options, "--kill-on-bad-exit=0") == options.end();
+  if (srun_does || request_.made() || std::exchange(others_end_, true)) return;
+  kill_ranks_of_start(run_.dir.path, ownership_.fencing_token(), SIGTERM);
+  if (auto step = kill_ranks_elsewhere(system_, run_, ownership_.fencing_token(), SIGTERM))
+    killer_.emplace(*std::move(step));
+  end_by(now + kill_wait);
+}
+
+void AttemptWatch::wait_for(const std::string& what) {
+  if (std::exchange(waits_for_, what) != what && hooks_.waits) hooks_.waits(what);
+}
+
+/// Finds nodes that no longer answer before Slurm does, which takes SlurmdTimeout, 300 s by
+/// default: when a training makes no progress, or when Slurm does not start the ranks. A network
+/// that is away for a moment is no reason to end them, nor is a node without a daemon on which
+/// ranks go on.
+void AttemptWatch::look_at_nodes(Time now) {
+  if (run_.allocation.job.empty() || !run_.start.starts_by_srun() || end_at_) return;
+  const bool delayed = delayed_since_ && now - *delayed_since_ >= hooks_.patience.start;
+  const bool silent =
+      liveness_.training_end().empty() && (liveness_.stalled() || liveness_.unusually_silent(now));
+  if (!delayed && !silent) {
+    node_look_pause_ = hooks_.patience.look;
+    next_node_look_ = now;
+    silent_since_.reset();
+    return wait_for("");
+  }
+  if (now < next_node_look_) return;
+  auto found = nodes_out_of_order(system_, run_.allocation, node_query_limit);
+  // A busy controller says nothing of the nodes, neither good nor bad.
+  auto nodes = found ? *std::move(found) : silent_nodes_;
+  if (nodes.empty() || nodes != silent_nodes_) silent_since_.reset();
+  if (!nodes.empty() && !silent_since_) silent_since_ = now;
+  silent_nodes_ = std::move(nodes);
+  // As long as all answer, the controller is asked less and less often.
+  if (silent_nodes_.empty())
+    node_look_pause_ = std::min<milliseconds>(2 * node_look_pause_, longest_node_look_pause);
+  next_node_look_ = Clock::now() + (silent_since_ ? hooks_.patience.look : node_look_pause_);
+  if (delayed) return look_at_start(now);
+  if (!silent_since_) return wait_for("");
+  wait_for(fmt::format("node {} does not answer, and the ranks make no progress", silent_nodes_));
+  if (now - *silent_since_ < hooks_.patience.node) return;
+  end_.lost_nodes = silent_nodes_;
+  rank_is_gone_ = true;
+  end_by(now);
+}
+
+/// The step of an earlier start holds its CPUs until its last node has answered, and a new one
+/// waits for them, without end.
+void AttemptWatch::look_at_start(Time now) {
+  if (silent_since_) {
+    wait_for(fmt::format("Slurm does not start the ranks ({}); node {} does not answer", delay_,
+                         silent_nodes_));
+    if (now - *silent_since_ < hooks_.patience.node) return;
+    end_.not_started = silent_nodes_;
+  } else {
+    const auto waited = std::chrono::duration_cast<seconds>(now - *delayed_since_);
+    wait_for(
+        fmt::format("Slurm does not start the ranks: {}; its nodes answer, and the job's other "
+                    "steps may use them: squeue --steps --job={}",
+                    delay_, run_.allocation.job));
+    if (!run_.again || waited < hooks_.patience.busy_nodes) return;
+    end_.not_started = fmt::format(
+        "the ranks cannot be started: Slurm has delayed them for {} s: {}", waited.count(), delay_);
+  }
+  end_by(now);
 }
 
 void AttemptWatch::end_by(Time when) {
@@ -358,7 +492,8 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
                       "exited with code {}\n",
                       *code));
     killer_.reset();
-    end_at_ = now + kill_starter_after;
+    // srun would wait for a node that is gone.
+    end_at_ = now + (end_.lost_nodes.empty() ? kill_starter_after : milliseconds(0));
   } else if (pressed_ != Pressed::kill_all) {
     starter.kill_group();
     // Steps that srun failed to end would outlive it.

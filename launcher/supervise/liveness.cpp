@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -20,6 +22,7 @@ constexpr double most_margin_s = 30;
 /// Loading and validation emit no events: the limit is longer there.
 constexpr double long_phase = 10;
 constexpr double unhurried_s = 60;
+constexpr double most_silence_s = 60;
 
 Liveness::Time::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<Liveness::Time::duration>(duration<double>(seconds));
@@ -58,6 +61,7 @@ Liveness::Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64
       fencing_token_(fencing_token),
       events_(run_.events(), size_of(run_.events())),
       moved_at_(now),
+      progressed_at_(now),
       next_look_(now) {
   if (trains_ && limit_s_ > 0) gives_up_at_ = now + seconds_of(limit_s_);
   std::error_code ignored;
@@ -71,6 +75,11 @@ void Liveness::look(Time now) {
         const auto whose = fencing_token_of(event);
         if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
         moved_at_ = now;
+        if (!std::holds_alternative<StallEvent>(event)) {
+          const double pause_s = duration<double>(now - std::exchange(progressed_at_, now)).count();
+          // The start of the ranks takes longer than any step.
+          if (step_ > 0) longest_pause_s_ = std::max(longest_pause_s_, pause_s);
+        }
         take(event, now);
       }
     }
@@ -80,6 +89,11 @@ void Liveness::look(Time now) {
   const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
   next_look_ = now + seconds_of(pause_s);
   look_at_files(now);
+}
+
+void Liveness::resume(Time now, Time::duration pause) {
+  moved_at_ =
+      std::min(now, moved_at_ + std::min<Time::duration>(pause, AwakeClock::others_resume_within));
 }
 
 void Liveness::look_at_files(Time now) {
@@ -101,6 +115,7 @@ void Liveness::take(const Event& event, Time now) {
     if (stall->state == "died") return;
     stalled_ = stall->state != "over";
     gave_up_ = stall->state == "gave up";
+    if (gave_up_) given_up_ = *stall;
     gives_up_at_.reset();
     if (stalled_ && stall->seconds && limit_s_ > 0)
       gives_up_at_ = now + seconds_of(std::max(0.0, limit_s_ - *stall->seconds));
@@ -139,6 +154,11 @@ double Liveness::allowed_s() const {
 double Liveness::silent_s(Time now) {
   look_at_files(now);
   return duration<double>(now - moved_at_).count();
+}
+
+bool Liveness::unusually_silent(Time now, double least_s) const {
+  const double usual_s = std::clamp(2 * longest_pause_s_, least_s, most_silence_s);
+  return trains_ && duration<double>(now - progressed_at_).count() > usual_s;
 }
 
 std::string Liveness::wedged(Time now) const {

@@ -24,6 +24,9 @@ class Liveness {
   /// 0: all do.
   Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token = 0);
 
+  /// This process was paused: the ranks' nodes may be resumed a little later.
+  void resume(Time now, Time::duration pause);
+
   /// Reads new events, and checks the other files as often as the limit requires.
   void look(Time now);
 
@@ -36,6 +39,9 @@ class Liveness {
   /// Whether that stall made the ranks end themselves.
   bool gave_up() const { return gave_up_; }
 
+  /// That stall, as it was told last; nullopt: they did not end themselves.
+  const std::optional<StallEvent>& given_up() const { return given_up_; }
+
   /// When the ranks of a training end by themselves: after the others of a stall began to wait, and
   /// at the limit after the start of the attempt until the training has begun; the latter is a
   /// guess, as ranks that are connected have no limit then. nullopt: nothing holds them up, or they
@@ -45,6 +51,10 @@ class Liveness {
   /// Returns the seconds since the last progress, after another check. Slurm's own messages are not
   /// progress.
   double silent_s(Time now);
+
+  /// Whether a training has reported no progress for longer than ever before: `least_s` at least, a
+  /// minute at most.
+  bool unusually_silent(Time now, double least_s = 20) const;
 
   /// Returns the reason, such as "no progress for 630 s"; empty: the run is live.
   std::string wedged(Time now) const;
@@ -61,11 +71,14 @@ class Liveness {
   std::int64_t fencing_token_;
   EventTail events_;
   Time moved_at_;
+  Time progressed_at_;          // by the training's events, but for those of a stall
+  double longest_pause_s_ = 0;  // between these, from the first step on
   Time next_look_;
   std::uint64_t fingerprint_ = 0;
   std::string training_end_;
   bool stalled_ = false;
   bool gave_up_ = false;
+  std::optional<StallEvent> given_up_;
   std::optional<Time> gives_up_at_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t step_ = 0;

@@ -1,7 +1,6 @@
 #include "launcher/supervise/lone_ranks.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 
 #include <fmt/core.h>
@@ -41,15 +40,16 @@ std::chrono::milliseconds patience_with_survivors(const RankGone& gone) {
   return gone.saves || gone.stalled ? reports_and_checkpoints : name_of_the_cause;
 }
 
-void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token) {
+void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token, int signal) {
   const auto start = std::to_string(fencing_token);
   for (const pid_t pid : pids_of_run(run_dir))
-    if (variable_of(pid, fencing_token_variable) == start) kill(pid, SIGKILL);
+    if (variable_of(pid, fencing_token_variable) == start) kill(pid, signal);
 }
 
 std::vector<std::string> killing_argv(const SupervisedRun& run,
                                       const std::vector<std::string>& nodes,
-                                      const std::string& dllaunch, std::int64_t fencing_token) {
+                                      const std::string& dllaunch, std::int64_t fencing_token,
+                                      int signal) {
   auto argv = argv_of({.group = run.allocation.group,
                        .nodes = compress_hosts(nodes),
                        .count = nodes.size(),
@@ -58,14 +58,14 @@ std::vector<std::string> killing_argv(const SupervisedRun& run,
                        .limit = step_limit,
                        .grace = std::chrono::seconds(1)},
                       {dllaunch, "supervise", "--kill-ranks", std::to_string(fencing_token),
-                       "--run-dir", run.dir.path});
+                       "--signal", std::to_string(signal), "--run-dir", run.dir.path});
   // Processes with the variable count as ranks.
   argv.insert(argv.begin() + 1, {"-u", "DLLAUNCH_RUN_DIR"});
   return argv;
 }
 
 std::optional<OwnedProcess> kill_ranks_elsewhere(System& system, const SupervisedRun& run,
-                                                 std::int64_t fencing_token) {
+                                                 std::int64_t fencing_token, int signal) {
   if (!run.start.starts_by_srun()) return std::nullopt;
   auto left = nodes_left(system, run.allocation, query_limit);
   const auto program = own_executable();
@@ -73,10 +73,11 @@ std::optional<OwnedProcess> kill_ranks_elsewhere(System& system, const Supervise
   if (!left || !program || !env) return std::nullopt;
   std::erase(left->there, run.allocation.host);
   if (left->there.empty()) return std::nullopt;
-  auto step = OwnedProcess::start({.program = *env,
-                                   .argv = killing_argv(run, left->there, *program, fencing_token),
-                                   .environment = {},
-                                   .output_path = "/dev/null"});
+  auto step =
+      OwnedProcess::start({.program = *env,
+                           .argv = killing_argv(run, left->there, *program, fencing_token, signal),
+                           .environment = {},
+                           .output_path = "/dev/null"});
   if (!step) return std::nullopt;
   return *std::move(step);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,18 +30,20 @@ struct RankGone {
 /// How long the ranks that are left may go on.
 std::chrono::milliseconds patience_with_survivors(const RankGone& gone);
 
-/// Kills the ranks on this machine that a start of the run began. `fencing_token`: of that start.
-void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token);
+/// Signals the ranks on this machine that a start of the run began. `fencing_token`: of that start.
+void kill_ranks_of_start(const std::string& run_dir, std::int64_t fencing_token,
+                         int signal = SIGKILL);
 
 /// Starts a step on the nodes of the ranks that Slurm still counts among the job's, except this
 /// one, whose tasks do the same there. nullopt: srun did not start the ranks, there is no such
 /// node, or Slurm does not answer.
 std::optional<OwnedProcess> kill_ranks_elsewhere(System& system, const SupervisedRun& run,
-                                                 std::int64_t fencing_token);
+                                                 std::int64_t fencing_token, int signal = SIGKILL);
 
 /// The command line of that step. `nodes`: without this one.
 std::vector<std::string> killing_argv(const SupervisedRun& run,
                                       const std::vector<std::string>& nodes,
-                                      const std::string& dllaunch, std::int64_t fencing_token);
+                                      const std::string& dllaunch, std::int64_t fencing_token,
+                                      int signal = SIGKILL);
 
 }  // namespace dllaunch

@@ -84,7 +84,6 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std:
   auto fitness = judge_fitness(
       *request, [&system](const PreflightRequest& one) { return preflight(system, one); });
   if (!fitness) return std::move(fitness).error();
-  leave_out(gone, slurm_lost_it, *fitness);
   return std::optional(*std::move(fitness));
 }
 

@@ -33,8 +33,9 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std:
                                                       const std::vector<std::string>& gone);
 
 inline constexpr std::string_view slurm_lost_it = "Slurm reports it lost";
+inline constexpr std::string_view does_not_answer = "does not answer";
 
-/// Removes nodes. `why`: slurm_lost_it.
+/// Removes nodes. `why`: one of these.
 void leave_out(const std::vector<std::string>& nodes, std::string_view why, NodeFitness& fitness);
 
 }  // namespace dllaunch

@@ -18,6 +18,7 @@
 #include "launcher/components/component_variables.hpp"
 #include "launcher/network/slurm_network.hpp"
 #include "launcher/os/descendants.hpp"
+#include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
@@ -165,7 +166,7 @@ Result<int> own_components(System& system, const std::string& run_dir) {
     group.look(ComponentGroup::Clock::now());
     if (group.over()) break;
     pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&source, 1, /*timeout=*/500);
+    poll_awake(&source, 1, /*timeout_ms=*/500);
     for (const int signal : signals.take()) {
       told = told || (signal != warning && means_stop(signal) && !group.decided());
       pass_on(signal, warning, group);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <thread>
 
+#include "launcher/supervise/supervisor_parent.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -47,6 +49,18 @@ void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& a
     if (!is("COMPLETING")) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
+}
+
+void look_who_cancelled(System& system, const JobAllocation& allocation, Attempt& attempt) {
+  if (supervisor_parent_was_killed()) {
+    attempt.cause = Cause::cut_short;
+    attempt.detail = "the process that guards its supervisor was killed";
+  }
+  if (allocation.job.empty()) return;
+  const auto record = ask_of_job(system, allocation, std::chrono::seconds(3));
+  if (!record) return;
+  if (record->restarts > allocation.restarts) attempt.cause = Cause::requeued;
+  if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
 }
 
 }  // namespace dllaunch

@@ -13,4 +13,8 @@ namespace dllaunch {
 /// ranks, and the attempt's detail says so. Takes at most some seconds.
 void look_at_own_job(System& system, const JobAllocation& allocation, Attempt& attempt);
 
+/// Corrects the cause of an attempt that a signal ended: Slurm's TERM may end the ranks before srun
+/// prints its reason. There is little time left.
+void look_who_cancelled(System& system, const JobAllocation& allocation, Attempt& attempt);
+
 }  // namespace dllaunch

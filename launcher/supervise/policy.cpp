@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 constexpr int most_without_checkpoint = 3;
 /// For commands, whose checkpoints are not visible: three full time limits.
 constexpr int most_ignored_stop = 3;
+/// Of a command that the request to save killed: once may be chance, before it has its handler.
+constexpr int most_killed_by_request = 2;
 /// Consecutive: about an hour of an unreachable controller, or ten minutes of a silent node, which
 /// Slurm should have noticed by then (SlurmdTimeout, 300 s).
 constexpr int most_not_started = 60;
@@ -78,8 +80,11 @@ bool is_crash(int signal) {
 std::string signature(const Attempt& attempt) {
   if (attempt.cause != Cause::failed) return "";
   const auto& dead = attempt.dead;
+  if (!attempt.detail.empty()) return without_numbers(attempt.detail);
   if (dead.out_of_memory) return fmt::format("rank {} out of memory", dead.rank);
   if (dead.signal != 0 && !is_crash(dead.signal)) return "";
+  if (attempt.exit_code == exit_code::start_again || dead.exit_code == exit_code::start_again)
+    return "";
   if (!attempt.first_error.empty())
     return fmt::format("rank {}: {}", attempt.error_rank, without_numbers(attempt.first_error));
   if (dead.rank < 0) return "";
@@ -151,6 +156,18 @@ int ignored_stop(const std::vector<Attempt>& history) {
     if (attempt->cause == Cause::not_started) continue;
     const bool idle = attempt->cause == Cause::time_limit && attempt->idle;
     if (!idle || attempt->job != history.back().job) break;
+    ++count;
+  }
+  return count;
+}
+
+/// Returns the number of consecutive attempts, including the last, that the request to save killed
+/// and that saved nothing (exit_classification.cpp).
+int killed_by_request(const std::vector<Attempt>& history) {
+  int count = 0;
+  for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
+    const bool killed = attempt->cause == Cause::time_limit && attempt->dead.signal != 0;
+    if (!killed || attempt->new_checkpoint || attempt->job != history.back().job) break;
     ++count;
   }
   return count;
@@ -344,6 +361,15 @@ constexpr std::array rules = {
                                    "the time limit, and ranks ignored the signal to save; "
                                    "runtime.stall_abort_seconds ends hung ranks sooner",
                                    ignored_stop(now.incarnations)),
+                       exit_code::job_failed);
+         }},
+    Rule{[](const Situation& now) {
+           return killed_by_request(now.incarnations) >= most_killed_by_request;
+         },
+         [](const Situation& now) {
+           return stop(RunStatus::timeout,
+                       fmt::format("{}, {} times in a row without a new checkpoint",
+                                   describe(now.last), killed_by_request(now.incarnations)),
                        exit_code::job_failed);
          }},
     // A job requeued by hand is meant to continue.

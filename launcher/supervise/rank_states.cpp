@@ -1,6 +1,5 @@
 #include "launcher/supervise/rank_states.hpp"
 
-#include <dirent.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -21,18 +20,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::chrono::seconds query_limit(10);
-
-std::vector<pid_t> all_pids() {
-  std::vector<pid_t> pids;
-  DIR* folder = opendir("/proc");
-  if (folder == nullptr) return pids;
-  while (const dirent* entry = readdir(folder)) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (pid > 0) pids.push_back(pid);
-  }
-  closedir(folder);
-  return pids;
-}
 
 std::string rank_of(pid_t pid) {
   for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
@@ -65,7 +52,7 @@ std::string state_words(std::string_view stat, std::string_view wchan) {
 }
 
 std::vector<pid_t> pids_of_run(const std::string& run_dir) {
-  auto pids = all_pids();
+  auto pids = pids_here();
   std::erase_if(pids, [&run_dir](pid_t pid) {
     return pid == getpid() || pid == getppid() || variable_of(pid, "DLLAUNCH_RUN_DIR") != run_dir;
   });

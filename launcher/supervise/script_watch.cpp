@@ -12,7 +12,9 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/supervise/liveness.hpp"
 #include "launcher/supervise/storage.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
@@ -21,11 +23,38 @@ constexpr std::chrono::seconds script_query_limit(10);  // per query to Slurm
 
 class ScriptWatch {
  public:
-  ScriptWatch(System& system, const WatchedScript& script) : system_(system), script_(script) {}
+  ScriptWatch(System& system, const WatchedScript& script) : system_(system), script_(script) {
+    if (script.trains) liveness_.emplace(script.dir, true, 0, std::chrono::steady_clock::now());
+  }
 
   ScriptNode look() const {
     return judge_script_node(ask_of_job(system_, script_.allocation, script_query_limit),
                              script_.allocation, script_.host);
+  }
+
+  /// The job goes on if the node comes back: only Slurm ends it.
+  void look_at_node(double silence_s) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!liveness_) return;
+    liveness_->look(now);
+    auto node = script_.allocation;
+    node.nodes = script_.host;
+    node.host.clear();
+    std::optional<std::string> found = "";
+    if (liveness_->unusually_silent(now, silence_s))
+      found = nodes_out_of_order(system_, node, script_query_limit);
+    if (!found) return;
+    const bool away = !found->empty();
+    away_looks_ = away ? away_looks_ + 1 : 0;
+    const bool waits = away_looks_ >= most_away_looks;
+    if (std::exchange(waits_, waits) == waits) return;
+    const auto why = fmt::format(
+        "node {}, where the job's script runs, does not answer; the job is {} when Slurm has "
+        "marked it down, which takes SlurmdTimeout (scontrol show config)",
+        script_.host, script_.requeue_on.node_fail ? "requeued" : "cancelled");
+    append(line_of(JournalWait{unix_seconds(), script_.allocation.job, script_.allocation.restarts,
+                               waits ? why : ""}));
+    system_.log(fmt::format("dllaunch: {}\n", waits ? why : script_.host + " answers again"));
   }
 
   /// Returns true when done.
@@ -35,9 +64,9 @@ class ScriptWatch {
       return cancel(lost + "; recovery.requeue_on does not list node_fail");
     // Log first: the requeue ends this process too.
     if (!said_) write(Next::requeue, lost + "; requeueing");
-    if (!said_) gone_since_ = std::chrono::steady_clock::now();
+    if (!said_) gone_since_ = AwakeClock::now();
     said_ = true;
-    const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;
+    const bool patient = AwakeClock::now() - gone_since_ < most_patience;
     const auto done = requeue(system_, script_.allocation, {.wait = patient});
     if (done || done.error().kind == ErrorKind::bad_request) return true;
     system_.log(fmt::format("dllaunch: {}\n", done.error().what));
@@ -66,16 +95,24 @@ class ScriptWatch {
                                               .status = RunStatus::node_fail,
                                               .exit_code = exit_code::job_failed},
                               std::nullopt);
-    const auto done = storage_.write([&] { return append_to_journal(script_.dir, line); });
     system_.log(fmt::format("dllaunch: {}: {}\n", to_string(next), reason));
+    append(line);
+  }
+
+  void append(const std::string& line) const {
+    const auto done = storage_.write([&] { return append_to_journal(script_.dir, line); });
     if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
 
   System& system_;
   const WatchedScript& script_;
   const RunStorage storage_{script_.dir};
+  static constexpr int most_away_looks = 2;  // then it counts
+  std::optional<Liveness> liveness_;         // of a training
+  int away_looks_ = 0;
+  bool waits_ = false;
   bool said_ = false;
-  std::chrono::steady_clock::time_point gone_since_;
+  AwakeClock::time_point gone_since_;
   int refused_ = 0;
 };
 
@@ -99,9 +136,13 @@ ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAlloca
 void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals) {
   ScriptWatch watch(system, script);
   for (auto pause = intervals.look;;) {
-    std::this_thread::sleep_for(pause);
+    {
+      const AwakeClock::Wait wait(pause);
+      std::this_thread::sleep_for(pause);
+    }
     const auto node = watch.look();
     if (node == ScriptNode::settled) return;
+    if (node == ScriptNode::there) watch.look_at_node(intervals.silence_s);
     if (node == ScriptNode::gone && watch.end_job()) return;
     pause = node == ScriptNode::there ? intervals.look : std::min(2 * pause, intervals.longest);
   }

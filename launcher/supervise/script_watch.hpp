@@ -31,15 +31,18 @@ struct WatchedScript {
   RequeueOn requeue_on = {};
   JobAllocation allocation = {};
   std::string host = {};  // Slurm's name of the script's node
+  bool trains = false;
 };
 
 struct WatchIntervals {
   std::chrono::milliseconds look{10'000};
   std::chrono::milliseconds longest{60'000};  // while Slurm does not respond
+  double silence_s = 20;                      // of a training, before its script's node is asked
 };
 
 /// Returns when the job no longer needs a watcher. Requeues a job without its script; if requeue_on
-/// or Slurm forbids that, cancels it. Records the reason in supervisor.jsonl.
+/// or Slurm forbids that, cancels it. Records the reason in supervisor.jsonl; also if a training
+/// makes no progress and the script's node does not answer, which Slurm takes SlurmdTimeout to see.
 void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals = {});
 
 }  // namespace dllaunch

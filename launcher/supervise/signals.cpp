@@ -3,8 +3,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "launcher/run/failure.hpp"
-
 namespace dllaunch {
 
 SupervisorSignals::SupervisorSignals(int ask) {
@@ -31,14 +29,6 @@ std::vector<int> SupervisorSignals::take() const {
     if (info.ssi_signo != SIGCHLD) came.push_back(static_cast<int>(info.ssi_signo));
   }
   return came;
-}
-
-int signal_of_name(std::string_view name) {
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  for (int signal = 1; signal < 32; ++signal) {
-    if (signal_name(signal).substr(3) == name) return signal;
-  }
-  return 0;
 }
 
 }  // namespace dllaunch

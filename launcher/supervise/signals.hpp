@@ -3,7 +3,6 @@
 
 #include <csignal>
 
-#include <string_view>
 #include <vector>
 
 namespace dllaunch {
@@ -27,8 +26,5 @@ class SupervisorSignals {
   int fd_ = -1;
   sigset_t before_{};
 };
-
-/// Returns the number of "USR2" or "SIGUSR2"; 0: no such signal.
-int signal_of_name(std::string_view name);
 
 }  // namespace dllaunch

@@ -75,22 +75,23 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
     if (!found) system.log(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
     if (found) fitness = *std::move(found);
   }
-  if (!fitness) {
-    fitness.emplace(NodeFitness{.fit = std::move(left->there)});
-    leave_out(left->gone, slurm_lost_it, *fitness);
-  }
+  if (!fitness) fitness.emplace(NodeFitness{.fit = std::move(left->there)});
+  leave_out(left->silent, does_not_answer, *fitness);
+  leave_out(left->gone, slurm_lost_it, *fitness);
+  const auto& silent = left->silent;
+  fitness->silent.insert(fitness->silent.end(), silent.begin(), silent.end());
   leave_out(bad_among(fitness->fit, wanted.fewest, bad), bad.why, *fitness);
   auto nodes = pick_nodes(*std::move(fitness), wanted, chooses, nearness);
-  nodes.lost = !left->gone.empty();
+  nodes.overlap = !left->gone.empty() || !nodes.fitness.silent.empty();
   nodes.held = held;
   return nodes;
 }
 
 std::string start_on(const StartNodes& nodes, SupervisedRun& run) {
   std::string words;
+  auto& options = run.start.options;
+  if (nodes.overlap && run.start.starts_by_srun()) options.insert(options.begin(), "--overlap");
   if (nodes.list.empty()) return words;
-  std::vector<std::string> first = {"--nodelist=" + nodes.list};
-  if (nodes.lost) first.emplace_back("--overlap");
   const auto hosts = expand_hosts(nodes.list);
   if (hosts && hosts->size() != run.nodes) {
     words += fmt::format("dllaunch: {} of {} nodes: the ranks start on those\n", hosts->size(),
@@ -98,8 +99,7 @@ std::string start_on(const StartNodes& nodes, SupervisedRun& run) {
     resize(run.start, run.nodes, hosts->size(), run.ranks_per_node);
     run.nodes = hosts->size();
   }
-  auto& options = run.start.options;
-  options.insert(options.begin(), first.begin(), first.end());
+  options.insert(options.begin(), "--nodelist=" + nodes.list);
   run.allocation.nodes = nodes.list;
   if (!nodes.fitness.why.empty())
     words += fmt::format("dllaunch: not fit, left out: {}\n", nodes.fitness.why);
@@ -129,10 +129,11 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
                           .why = fitness.why};
 }
 
-bool has_enough_nodes(System& system, const SupervisedRun& run) {
+bool has_enough_nodes(System& system, const SupervisedRun& run, std::vector<std::string>& silent) {
   const bool may_choose = run.recovery.asks_ranks && run.start.starts_by_srun() && run.nodes > 0;
-  const auto left = may_choose ? nodes_left(system, run.allocation) : std::nullopt;
-  if (!left || left->there.size() < run.fewest_nodes()) return false;
+  const auto left = nodes_left(system, run.allocation);
+  silent = left ? left->silent : std::vector<std::string>();
+  if (!may_choose || !left || left->there.size() < run.fewest_nodes()) return false;
   const auto& here = run.allocation.host;
   const auto& lost = left->gone;
   return here.empty() || std::ranges::find(lost, here) == lost.end();

@@ -19,7 +19,7 @@ struct StartNodes {
   NodeFitness fitness = {};  // empty: no pre-flight ran
   std::string list = {};     // for srun --nodelist; empty: srun chooses
   bool too_few = false;
-  bool lost = false;                     // Slurm has lost some nodes
+  bool overlap = false;                  // an earlier step may keep its CPUs
   std::size_t held = 0;                  // that the job has; 0: unknown
   std::vector<std::string> spared = {};  // fit, but left to the spares (recovery.avoid)
 };
@@ -68,6 +68,7 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
 void resize(StartCommand& start, std::size_t planned, std::size_t nodes, int ranks_per_node);
 
 /// Whether the remaining nodes, including this one, are enough for the ranks after a node was lost.
-bool has_enough_nodes(System& system, const SupervisedRun& run);
+/// `silent` becomes those that do not answer and that Slurm has not marked down yet.
+bool has_enough_nodes(System& system, const SupervisedRun& run, std::vector<std::string>& silent);
 
 }  // namespace dllaunch

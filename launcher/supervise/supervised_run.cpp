@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
-#include "launcher/supervise/signals.hpp"
 
 namespace dllaunch {
 namespace {

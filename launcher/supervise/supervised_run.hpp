@@ -28,6 +28,7 @@ struct SupervisedRun {
   std::string program = {};  // starter, absolute path
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // nodes the ranks need
+  bool again = false;     // the ranks have been started in this allocation before
   NodeNumbering network_order = NodeNumbering::automatic;
   Json network = {};           // as the cluster's profile describes it; null: not at all
   std::string node_book = {};  // the cluster profile's; empty: none

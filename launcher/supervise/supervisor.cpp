@@ -35,7 +35,7 @@
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 class Supervisor {
@@ -53,10 +53,11 @@ class Supervisor {
   int run() {
     adopt_orphans();
     if (const auto ours = storage_.check(); !ours) return cannot_start(ours.error()).exit_code;
-    if (!know_the_past())
-      return cannot_start({ErrorKind::unavailable,
-                           "cannot read supervisor.jsonl and finished.job in " + run_.dir.path, ""})
-          .exit_code;
+    if (!patiently([this] { return is_readable(run_.dir); })) {
+      const auto what = "cannot read supervisor.jsonl and finished.job in " + run_.dir.path;
+      return interrupted_by_ ? end_by(*interrupted_by_)
+                             : cannot_start({ErrorKind::unavailable, what, ""}).exit_code;
+    }
     if (has_finished(system_, run_)) return exit_code::success;
     const auto journal = read_journal(run_.dir);
     history_ = journal.history;
@@ -79,8 +80,7 @@ class Supervisor {
   }
 
  private:
-  /// Handles what a killed supervisor left: an attempt without an end, or a decision not carried
-  /// out.
+  /// Handles what a killed supervisor left: an attempt without end, or a decision to carry out.
   std::optional<int> settle_the_past(const Journal& journal) {
     if (history_.size() <= before_retry_) return std::nullopt;
     auto& last = history_.back();
@@ -107,8 +107,7 @@ class Supervisor {
     return stop->exit_code;
   }
 
-  /// Carries out the decision made in this allocation, or due in it. nullopt: start the ranks
-  /// again.
+  /// Carries out the decision of, or due in, this allocation. nullopt: start the ranks again.
   std::optional<int> carry_out(const Journal& journal) {
     Decision decision;
     if (journal.decided) {
@@ -136,8 +135,7 @@ class Supervisor {
                                       return wait(pause);
                                     });
     if (!end.lost.empty()) return give_way(end.lost).exit_code;
-    const bool cancelled = end.signal && cause_of_signal(*end.signal) == Cause::cancelled;
-    if (cancelled) return end_by(*end.signal);
+    if (end.signal && cause_of_signal(*end.signal) == Cause::cancelled) return end_by(*end.signal);
     if (!end.order || end.order->over) return stop_after_hold(decision);
     const auto token = ownership_->fencing_token();
     const auto retry = storage_.write([&] { return take_up(*end.order, token, run_); });
@@ -177,14 +175,14 @@ class Supervisor {
     return allocation_end_.seconds_left();
   }
 
-  /// Retries: a file system that is briefly away must not end a run of days.
-  Result<RunOwnership> take_ownership() const {
+  /// Retries: a file system that is briefly away must not end a run of days. A signal ends that.
+  template <typename Try>
+  auto patiently(Try attempt_once) -> decltype(attempt_once()) {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
-      auto ownership = storage_.write([this] { return take_run_ownership(run_.dir, system_); });
-      pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-      const bool last = ownership || Clock::now() >= give_up_at;
-      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return ownership;
+      auto done = attempt_once();
+      if (done || Clock::now() >= give_up_at) return done;
+      if ((interrupted_by_ = wait(milliseconds(2000)))) return done;
     }
   }
 
@@ -195,14 +193,6 @@ class Supervisor {
     return std::ranges::any_of(history_, [this](const Attempt& one) { return is_here(one); });
   }
   bool continues_here() const { return !history_.empty() && is_here(history_.back()); }
-
-  bool know_the_past() const {
-    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
-    while (!is_readable(run_.dir)) {
-      if (Clock::now() >= give_up_at || wait(milliseconds(2000))) return false;
-    }
-    return true;
-  }
 
   /// Before an incarnation of the run begins (recovery.md).
   void announce(const RunOwnership& ownership) {
@@ -253,7 +243,7 @@ class Supervisor {
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(this_try(), run_.recovery, continues_here());
-    const auto nodes = choose_start_nodes(
+    auto nodes = choose_start_nodes(
         system_, run_, preflight, started_here_before(),
         {numberer_.network(), numberer_.before(),
          witness_.unwanted(run_.recovery.plan.avoid, run_.allocation.nodes, run_.nodes)},
@@ -261,6 +251,8 @@ class Supervisor {
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
+    // The step that delays the ranks keeps its CPUs.
+    if (!history_.empty() && is_delay(history_.back())) nodes.overlap = true;
     held_ = run_.recovery.plan.elastic() ? static_cast<int>(nodes.held) : 0;
     if (const auto words = start_on(nodes, here); !words.empty()) system_.log(words);
     const auto& why = nodes.fitness.why;
@@ -279,13 +271,17 @@ class Supervisor {
     if (const auto reason = taken_over(system_, run_, ownership_, started_here_before());
         !reason.empty())
       return give_way(reason);
-    auto ownership = take_ownership();
+    auto ownership = patiently([this] {
+      return storage_.write([this] { return take_run_ownership(run_.dir, system_); });
+    });
+    if (interrupted_by_) return decide_of_signal(*std::exchange(interrupted_by_, std::nullopt));
     if (!ownership) return cannot_start(ownership.error());
     ownership_ = *ownership;
     reserve_journal(run_.dir);
     watchdog_step_.keep(Clock::now());
     end_orphan_ranks(system_, run_.dir, run_.allocation);
     SupervisedRun here = run_;
+    here.again = started_here_before() && run_.start_name.empty();
     if (auto unfit = look_at_nodes(here)) return *std::move(unfit);
     announce(*ownership);
     if (!history_.empty()) system_.log(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
@@ -304,7 +300,8 @@ class Supervisor {
     const auto logs = log_sizes(run_.dir);
     witness_.begins(here.allocation.nodes, begun.fencing_token);
     AttemptWatch watch(system_, here, *ownership, signals_, allocation_end_,
-                       [this] { watchdog_step_.keep(Clock::now()); });
+                       {.each_turn = [this] { watchdog_step_.keep(Clock::now()); },
+                        .waits = [this](const std::string& why) { write_wait(why); }});
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
     end_descendants(milliseconds(500), watchdog_step_.pid());
@@ -349,16 +346,19 @@ class Supervisor {
       return;
     }
     look_at_own_job(system_, run_.allocation, attempt);
-    if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
-    if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
-    if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
-    // Peers of a lost node fail before Slurm reports it.
-    if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
+    if (attempt.cause == Cause::cancelled) look_who_cancelled(system_, run_.allocation, attempt);
+    // Peers of a lost node fail before Slurm reports it, or wait for it.
+    const auto lost = died && look ? nodes_out_of_order(system_, where) : std::nullopt;
+    if (lost && !lost->empty()) {
       attempt.cause = Cause::lost_node;
-      attempt.detail = node;
-      attempt.enough_nodes = has_enough_nodes(system_, run_);
-      return;
+      attempt.detail = *lost;
     }
+    if (attempt.cause == Cause::lost_node)
+      attempt.enough_nodes = has_enough_nodes(system_, run_, silent_);
+    if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
+    // What the other ranks wrote is of their waiting.
+    if (!end.unbegun.empty()) return;
+    if (attempt.dead.exit_code == exit_code::start_again) return;  // no error
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
@@ -368,20 +368,6 @@ class Supervisor {
         attempt.detail = describe(*error);
       }
     }
-  }
-
-  /// Slurm's TERM may end the ranks before srun prints its reason. There is little time left.
-  void look_who_cancelled(Attempt& attempt) {
-    if (supervisor_parent_was_killed()) {
-      attempt.cause = Cause::cut_short;
-      attempt.detail = "the process that guards its supervisor was killed";
-    }
-    if (run_.allocation.job.empty()) return;
-    const auto record = ask_of_job(system_, run_.allocation, std::chrono::seconds(3));
-    if (!record) return;
-    const bool back = record->restarts > run_.allocation.restarts;
-    if (back) attempt.cause = Cause::requeued;
-    if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
   }
 
   /// A supervisor that lost ownership writes nothing into the run.
@@ -403,7 +389,7 @@ class Supervisor {
     while (Clock::now() < until) {
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-      ::poll(&signal, 1, static_cast<int>(left.count()) + 1);
+      poll_awake(&signal, 1, static_cast<int>(left.count()) + 1);
       const auto came = signals_.take();
       const auto stop = std::find_if(came.begin(), came.end(), [this](int one) {
         return !is_warning(one, run_, allocation_end_);
@@ -419,10 +405,18 @@ class Supervisor {
     return came ? std::optional(end_by(*came)) : std::nullopt;
   }
 
-  int end_by(int signal) {
+  /// Of a signal that arrives between two attempts, or before the first.
+  Decision decide_of_signal(int signal) {
+    if (!continues_here())
+      history_.push_back({.job = run_.job(), .allocation = run_.allocation.restarts});
     history_.back().cause = cause_of_signal(signal);
-    const auto decision = decide(this_try(), run_.recovery, seconds_left());
+    auto decision = without_restart(decide(this_try(), run_.recovery, seconds_left()));
     write(decision);
+    return decision;
+  }
+
+  int end_by(int signal) {
+    const auto decision = decide_of_signal(signal);
     return decision.next == Next::requeue ? requeue(decision) : exit_code::job_failed;
   }
 
@@ -435,11 +429,13 @@ class Supervisor {
       const auto came = wait(pause);
       return came && !is_warning(*came, run_, allocation_end_);
     };
-    const auto done = dllaunch::requeue(system_, run_.allocation,
-                                        {.exclude = exclusion_of(run_, decision.exclude),
-                                         .silent = silent_,
-                                         .seconds_left = [this] { return seconds_left(); },
-                                         .stopped = stopped});
+    const auto done =
+        dllaunch::requeue(system_, run_.allocation,
+                          {.exclude = exclusion_of(run_, decision.exclude),
+                           .silent = silent_,
+                           .seconds_left = [this] { return seconds_left(); },
+                           .waits = [this](const std::string& why) { write_wait(why); },
+                           .stopped = stopped});
     if (!done)
       write({.next = Next::stop,
              .reason = fmt::format("{}; not requeued: {}", decision.reason, done.error().what),
@@ -456,14 +452,19 @@ class Supervisor {
       system_.log("dllaunch: " + done.error().what + "\n");
   }
 
+  void write_wait(const std::string& why) {
+    if (std::exchange(waits_for_, why) == why) return;
+    append(line_of(JournalWait{unix_seconds(), run_.job(), run_.allocation.restarts, why}));
+    if (!why.empty()) system_.log(fmt::format("dllaunch: waiting: {}\n", why));
+  }
+
   void write(const Decision& decision, bool wanted_requeue = false) {
     const bool restarts = decision.next == Next::restart;
     const auto line = record_of(decision, run_, unix_seconds(), wanted_requeue);
     append(line_of(line,
                    restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
                             : std::nullopt));
-    const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
-    if (completed) return;
+    if (decision.next == Next::stop && decision.status == RunStatus::completed) return;
     const auto words = decision.next == Next::hold
                            ? hold_words(line, run_.dir)
                            : fmt::format("{}: {}", to_string(decision.next), decision.reason);
@@ -488,6 +489,7 @@ class Supervisor {
   std::optional<RunOwnership> ownership_;       // of the last attempt
   bool refused_ = false;                        // the journal error was reported
   std::string unusable_ = {};                   // why the run's directory is unusable
+  std::string waits_for_ = {};                  // what the journal said last that it waits for
   std::optional<int> interrupted_by_ = {};      // signal that arrived during a wait
 };
 

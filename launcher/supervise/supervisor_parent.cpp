@@ -16,6 +16,7 @@
 #include "launcher/base/exit_code.hpp"
 #include "launcher/os/descendants.hpp"
 #include "runtime/rank/run_ownership.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
@@ -43,7 +44,7 @@ pid_t start(const std::function<int()>& work) {
 void end_what_is_left() {
   constexpr std::chrono::seconds patience(5);
   constexpr std::chrono::seconds to_die(5);
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = AwakeClock::now();
   while (true) {
     auto left = descendants_of(getpid());
     std::erase_if(left, [](const Descendant& process) {
@@ -51,12 +52,12 @@ void end_what_is_left() {
       waitpid(process.pid, nullptr, WNOHANG);
       return true;
     });
-    const auto waited = std::chrono::steady_clock::now() - began;
+    const auto waited = AwakeClock::now() - began;
     if (left.empty() || waited > patience + to_die) return;
     for (const auto& process : left) {
       if (waited > patience) kill(process.pid, SIGKILL);
     }
-    ::poll(nullptr, 0, /*timeout=*/100);
+    poll_awake(nullptr, 0, /*timeout_ms=*/100);
   }
 }
 

@@ -69,7 +69,8 @@ Json own_state(const Trial& trial) {
           {"reason", trial.reason},
           {"attempts", trial.attempts},
           {"gpu_seconds", trial.gpu_seconds},
-          {"log_from", trial.log_from}};
+          {"log_from", trial.log_from},
+          {"judged", trial.judged}};
 }
 
 void take_own_state(const Json& own, Trial& trial) {
@@ -83,7 +84,12 @@ void take_own_state(const Json& own, Trial& trial) {
   trial.reason = value_at<std::string>(own, "reason");
   trial.attempts = value_at<int>(own, "attempts");
   trial.gpu_seconds = value_at<double>(own, "gpu_seconds");
-  trial.log_from = value_at<std::uint64_t>(own, "log_from");
+  trial.judged = value_at<std::string>(own, "judged");
+  trial.log_from.clear();
+  const Json& from = member(own, "log_from");
+  if (from.is_object())
+    for (const auto& [name, bytes] : from.items())
+      trial.log_from[name] = value_at<std::uint64_t>(from, name.c_str());
 }
 
 void take_parameters(const Json& record, Trial& trial) {

@@ -14,17 +14,18 @@
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/unix_seconds.hpp"
+#include "launcher/drawing/ticks.hpp"
 #include "launcher/launch/child_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/run/stored_run.hpp"
 #include "launcher/sweep/optuna_journal.hpp"
 #include "launcher/sweep/optuna_sampler.hpp"
 #include "launcher/sweep/stored_sweep.hpp"
 #include "launcher/sweep/sweep_page.hpp"
-#include "launcher/sweep/trial_metric.hpp"
+#include "launcher/sweep/trial_end.hpp"
 #include "launcher/sweep/trial_sets.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
@@ -37,17 +38,21 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 /// A run that is told to stop saves within recovery.grace_seconds, which is 120 unless written.
-constexpr auto longest_held = 300s;
+constexpr auto longest_stop = 300s;
 
-struct Running {
+struct Running : Execution {
   int number = 0;
   std::size_t slot = 0;
   OwnedProcess process;
   ChildRun child = {};
   Clock::time_point began = Clock::now();
-  std::int64_t epochs_before = 0;
-  int told = 0;          // signals
-  bool overdue = false;  // stopped by resources.time
+  int told = 0;  // signals
+};
+
+/// A trial that is neither started nor judged for now.
+struct SetAside {
+  Clock::time_point until = {};
+  std::string why = {};  // empty: the budget is used up
 };
 
 std::string run_name(int number) {
@@ -72,27 +77,25 @@ class Driver {
   std::string dir_of(const Trial& trial) const { return request_.dir + "/" + trial.run; }
 
   void take_journal();
-  Trial* waiting();
+  Result<bool> take_up_next();
+  Result<bool> take_up(Trial& trial);
   Result<bool> start_next();
-  Result<Ok> start(int number);
+  Result<Ok> start(Trial& trial);
   Result<Ok> create(const NextStep& step);
   Result<Ok> hear_sampler();
   Result<Ok> take_new_trial();
   Result<Ok> watch();
-  Result<Ok> settle(Running& running, int code);
-  bool measure(Trial& trial);
+  Result<Ok> settle(Running& running);
+  Result<Ok> close(Trial& trial, const Execution& execution);
+  StoredRun run_of(const Trial& one) const { return unjudged_run(system_, dir_of(one), one); }
   void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
-  void finish(Trial& trial);
-  void fail(Trial& trial, const std::string& why);
-  void judge(Trial& trial, const Running& running, int code);
-  void try_again(Trial& trial, const Running& running, const std::string& why);
   Result<Ok> record(const Trial& trial);
   Result<Ok> stop_the_paused();
   bool within_budget();
   Result<Ok> finish_records();
   Result<Ok> carry_out();
   void drain();
-  bool is_held(Trial& trial);
+  void set_aside(const Trial& trial, const std::string& why, Clock::duration pause);
   std::size_t free_slot() const;
   Result<Ok> write(bool now);
 
@@ -106,7 +109,7 @@ class Driver {
   std::optional<OptunaAsk> asking_;
   bool changed_ = true;
   bool budget_told_ = false;
-  std::map<int, Clock::time_point> held_;  // trials whose directory another process holds
+  std::map<int, SetAside> aside_;  // by trial
   Clock::time_point written_ = {};
 };
 
@@ -117,7 +120,8 @@ Result<Ok> Driver::write(bool now) {
   written_ = Clock::now();
   const auto json = json_text(to_json(sweep_));
   if (auto done = write_file(request_.dir + "/sweep.json", json); !done) return done;
-  return write_file(request_.dir + "/sweep.html", html_page(sweep_page(sweep_, request_.dir)));
+  return write_file(request_.dir + "/sweep.html",
+                    html_page(sweep_page(sweep_, prepared_.space, request_.dir)));
 }
 
 /// Adds trials that the journal has beyond those known.
@@ -179,29 +183,44 @@ Result<Ok> Driver::finish_records() {
   return Ok{};
 }
 
-Result<Ok> Driver::start(int number) {
-  Trial& one = trial(number);
+/// Continues a trial that is to run: new, or of an earlier driver, which may not have seen how its
+/// run ended. Whether anything changed.
+Result<bool> Driver::take_up(Trial& one) {
   for (const Parameter& parameter : prepared_.space) {
     if (one.parameters.contains(parameter.name)) continue;
-    fail(one, fmt::format("it has no {}: its sampler was interrupted", parameter.name));
-    return record(one);
+    one.state = TrialState::failed;
+    one.reason = fmt::format("it has no {}: its sampler was interrupted", parameter.name);
+    if (auto written = record(one); !written) return std::move(written).error();
+    return true;
   }
-  // An earlier driver may have been killed before it wrote down how a trial ended.
-  count_gpu_time(one);
-  if (measure(one)) {
-    finish(one);
-    return record(one);
+  if (const auto holder = owner_of({.path = dir_of(one)})) {
+    const auto who =
+        fmt::format("process {} on {} works in {}", holder->pid, holder->host, one.run);
+    return set_aside(one, who, 500ms), false;
   }
-  if (!within_budget()) return record(one);
-  // Else an execution that fails before its ranks start would be judged by the one before.
-  forget_summary({.path = dir_of(one)});
-  one.log_from = bytes_of_output({.path = dir_of(one)});
-  if (auto written = record(one); !written) return written;
+  const auto fate = fate_of_run(system_, dir_of(one));
+  if (fate == RunFate::unknown)
+    return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
+  if (fate == RunFate::over && !stored_status(run_of(one)).empty()) {
+    if (auto done = close(one, {.epochs_before = one.epochs()}); !done)
+      return std::move(done).error();
+    return true;
+  }
+  if (fate != RunFate::there) {
+    if (!within_budget()) return set_aside(one, "", 30s), false;
+    one.log_from = sizes_of_logs({.path = dir_of(one)});
+    if (auto written = record(one); !written) return std::move(written).error();
+  }
+  if (auto started = start(one); !started) return std::move(started).error();
+  return true;
+}
+
+Result<Ok> Driver::start(Trial& one) {
   auto sets = sets_of_trial(prepared_.job, one.parameters, one.target, prepared_.all_epochs);
   if (!sets) return std::move(sets).error();
   std::vector<std::string> all = request_.sets;
   all.insert(all.end(), sets->begin(), sets->end());
-  all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, number)).dump());
+  all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, one.number)).dump());
   const std::size_t slot = free_slot();
   const Slot& part = prepared_.slots[slot];
   const bool whole_nodes = request_.allocated && part.cpus.empty();
@@ -215,11 +234,8 @@ Result<Ok> Driver::start(int number) {
                        .environment = device_variables(prepared_.node, {.gpus = part.gpus})};
   auto process = start_child_run(child);
   if (!process) return std::move(process).error();
-  running_.push_back({.number = number,
-                      .slot = slot,
-                      .process = *std::move(process),
-                      .child = child,
-                      .epochs_before = one.epochs()});
+  running_.push_back(
+      {{.epochs_before = one.epochs()}, one.number, slot, *std::move(process), child});
   return Ok{};
 }
 
@@ -262,43 +278,36 @@ Result<Ok> Driver::take_new_trial() {
   return Ok{};
 }
 
-/// Whether a dllaunch of a killed driver, or a person's, still works in a trial's directory. It is
-/// given time to save; then the trial fails.
-bool Driver::is_held(Trial& one) {
-  const auto holder = owner_of({.path = dir_of(one)});
-  if (!holder) return held_.erase(one.number), false;
-  const auto began = held_.try_emplace(one.number, Clock::now());
-  const auto who = fmt::format("process {} on {} works in {}", holder->pid, holder->host, one.run);
-  if (began.second) system_.log(fmt::format("trial {}: {}: waiting\n", one.number, who));
-  if (Clock::now() - began.first->second > longest_held) {
-    held_.erase(one.number);
-    fail(one, who);
-    (void)record(one);
-  }
-  return true;
+/// Says why, once.
+void Driver::set_aside(const Trial& one, const std::string& why, Clock::duration pause) {
+  const auto before = std::exchange(aside_[one.number], {Clock::now() + pause, why});
+  if (!why.empty() && before.why != why)
+    system_.log(fmt::format("trial {}: {}: waiting\n", one.number, why));
 }
 
-/// A trial that is to run and does not: new, killed, or of an earlier driver; nullptr: none.
-Trial* Driver::waiting() {
+/// Takes up a trial that is to run and does not. Whether there was any.
+Result<bool> Driver::take_up_next() {
   for (Trial& one : sweep_.trials) {
     const bool runs = std::ranges::any_of(
         running_, [&one](const Running& other) { return other.number == one.number; });
-    if (one.state == TrialState::running && !runs && !is_held(one)) return &one;
+    const auto aside = aside_.find(one.number);
+    const bool later = aside != aside_.end() && Clock::now() < aside->second.until;
+    if (one.state != TrialState::running || runs || later) continue;
+    auto taken = take_up(one);
+    if (!taken) return taken;
+    if (!*taken) continue;
+    aside_.erase(one.number);
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
 /// Starts what is to run, else what comes next. Whether there was any.
 Result<bool> Driver::start_next() {
-  if (free_slot() == prepared_.slots.size() || !within_budget()) return false;
-  if (const Trial* unfinished = waiting()) {
-    if (auto started = start(unfinished->number); !started) return std::move(started).error();
-    return true;
-  }
-  // A trial that a killed driver left at work keeps its place: what comes next depends on its end.
-  const auto held = std::ranges::count_if(
-      held_, [this](const auto& one) { return trial(one.first).state == TrialState::running; });
-  if (running_.size() + static_cast<std::size_t>(held) >= prepared_.slots.size()) return false;
+  if (free_slot() == prepared_.slots.size()) return false;
+  if (auto taken = take_up_next(); !taken || *taken) return taken;
+  // A trial that is set aside keeps its place: what comes next depends on its end.
+  if (running_.size() + aside_.size() >= prepared_.slots.size() || !within_budget()) return false;
   const auto step = next_step(sweep_);
   if (!step) return false;
   if (static_cast<std::size_t>(step->number) == sweep_.trials.size()) {
@@ -307,8 +316,7 @@ Result<bool> Driver::start_next() {
     return true;
   }
   Trial& one = trial(step->number);
-  // Before start() measures: what it reached would be taken for what it is to reach.
-  forget_summary({.path = dir_of(one)});
+  one.judged = value_at<std::string>(run_of(one).summary, "submission", one.judged);
   one.state = TrialState::running;
   one.target = step->target;
   one.attempts = 0;
@@ -316,67 +324,33 @@ Result<bool> Driver::start_next() {
   return true;
 }
 
-void Driver::try_again(Trial& one, const Running& running, const std::string& why) {
-  const bool got_on = !prepared_.job.train.is_null() && one.epochs() > running.epochs_before;
-  ended_from_outside(one, why, got_on);
-}
-
-/// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
-/// once the command has completed.
-bool Driver::measure(Trial& one) {
-  const auto stored = read_stored_run(system_, dir_of(one));
-  if (!stored) return false;
-  const bool completed = stored_status(*stored) == "completed";
-  if (!completed && prepared_.job.train.is_null()) return false;
-  for (const auto& [epoch, value] : read_metric(stored->dir, prepared_.job, one))
-    one.values.insert_or_assign(epoch, value);
-  if (!completed) return false;
-  return one.target == 0 ? one.value().has_value() : one.values.contains(one.target);
-}
-
-void Driver::finish(Trial& one) {
-  one.reason.clear();
-  const bool more = one.target != 0 && one.target < sweep_.rungs.back();
-  one.state = more ? TrialState::paused : TrialState::completed;
-}
-
-void Driver::fail(Trial& one, const std::string& why) {
-  one.state = TrialState::failed;
-  one.reason = why;
-}
-
-/// What a trial's end means for it. A driver that is told to stop leaves its trials running.
-void Driver::judge(Trial& one, const Running& running, int code) {
-  if (measure(one)) return finish(one);
-  if (code == 0) {
-    const auto where = one.target == 0 ? "it" : fmt::format("epoch {}", one.target);
-    return fail(one, fmt::format("{} has no number of {}", where, sweep_.metric));
-  }
-  if (signals_.count() > 0) return;
-  if (running.overdue) return try_again(one, running, took_too_long);
-  if (code >= 128) return try_again(one, running, "its dllaunch was killed");
-  const auto stored = read_stored_run(system_, dir_of(one));
-  const auto status = stored ? stored_status(*stored) : "";
-  if (status == "timeout") return try_again(one, running, took_too_long);
-  for (const char* from_outside : {"preempted", "node_fail"})
-    if (status == from_outside) return try_again(one, running, status);
-  if (status.empty() || status == "completed") return fail(one, last_error_of_child(dir_of(one)));
-  auto why = value_at<std::string>(stored->summary, "first_error");
-  if (why.empty()) why = value_at<std::string>(stored->summary, "reason");
-  fail(one, status + (why.empty() ? "" : ": " + why));
-}
-
-Result<Ok> Driver::settle(Running& running, int code) {
+/// A dllaunch that ended without a summary has not seen the run's end: its job may go on.
+Result<Ok> Driver::settle(Running& running) {
   Trial& one = trial(running.number);
   const std::chrono::duration<double> took = Clock::now() - running.began;
+  const bool own_job = !running.child.local && !running.child.allocated;
+  if (own_job && stored_status(run_of(one)).empty()) {
+    // The next driver asks.
+    if (signals_.count() > 0) return Ok{};
+    const auto fate = fate_of_run(system_, dir_of(one));
+    if (fate == RunFate::there || fate == RunFate::unknown)
+      return set_aside(one, "its dllaunch ended before its job", 5s), Ok{};
+  }
+  running.stopping = signals_.count() > 0;
   count_gpu_time(one, took.count());
-  judge(one, running, code);
+  return close(one, running);
+}
+
+Result<Ok> Driver::close(Trial& one, const Execution& execution) {
+  const auto run = run_of(one);
+  if (!execution.code) count_gpu_time(one);
+  judge(sweep_, prepared_.job, run, execution, one);
   if (auto written = record(one); !written) return written;
   const auto value = one.value();
   const auto epochs =
       one.target == 0 ? "" : fmt::format(" after {}", counted(one.epochs(), "epoch"));
   system_.log(fmt::format("trial {}: {}{}{}, {}{}\n", one.number, to_string(one.state),
-                          value ? fmt::format(" {:.5g}", *value) : "", epochs,
+                          value ? " " + short_number(*value, 5) : "", epochs,
                           shown_parameters(one.parameters),
                           one.reason.empty() ? "" : " (" + shown_line(one.reason) + ")"));
   return Ok{};
@@ -401,12 +375,12 @@ Result<Ok> Driver::watch() {
       one->overdue = true;
       stop_child_run(system_, one->child, one->process, SIGTERM);
     }
-    const auto code = one->process.poll();
-    if (!code) {
+    one->code = one->process.poll();
+    if (!one->code) {
       ++one;
       continue;
     }
-    if (auto done = settle(*one, *code); !done) return done;
+    if (auto done = settle(*one); !done) return done;
     one = running_.erase(one);
   }
   return write(false);
@@ -430,7 +404,9 @@ Result<Ok> Driver::carry_out() {
     auto started = start_next();
     if (!started) return std::move(started).error();
     if (*started) continue;
-    if (running_.empty() && !asking_ && (held_.empty() || budget_told_)) break;
+    const bool waits =
+        std::ranges::any_of(aside_, [](const auto& other) { return !other.second.why.empty(); });
+    if (running_.empty() && !asking_ && !waits) break;
     if (auto done = watch(); !done) return done;
   }
   while (!running_.empty() || asking_) {
@@ -443,11 +419,11 @@ Result<Ok> Driver::carry_out() {
   return write(true);
 }
 
-/// After an error: lets the running trials save and stop. They stay running in the journal, so that
-/// the next driver continues them.
+/// After an error: lets the trials on this machine save and stop, and leaves Slurm's jobs alone.
+/// They stay running in the journal, so that the next driver continues them.
 void Driver::drain() {
-  for (const Running& one : running_) stop_child_run(system_, one.child, one.process, SIGTERM);
-  const auto deadline = Clock::now() + longest_held;
+  for (const Running& one : running_) stop_child_run(system_, one.child, one.process, SIGHUP);
+  const auto deadline = Clock::now() + longest_stop;
   while (!running_.empty() && Clock::now() < deadline) {
     signals_.wait(200ms);
     std::erase_if(running_, [](Running& one) { return one.process.poll().has_value(); });

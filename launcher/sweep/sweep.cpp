@@ -8,6 +8,7 @@
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/table.hpp"
+#include "launcher/drawing/ticks.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -123,6 +124,10 @@ std::string why_over(const Sweep& sweep, const Budget& budget, double now_s) {
   return "";
 }
 
+bool is_unfinished(const Sweep& sweep) {
+  return any_running(sweep) || static_cast<int>(sweep.trials.size()) < sweep.most_trials;
+}
+
 std::vector<const Trial*> ranked(const Sweep& sweep) {
   std::vector<const Trial*> all;
   for (const Trial& trial : sweep.trials) all.push_back(&trial);
@@ -196,7 +201,7 @@ Sweep read_sweep(const Json& document) {
 std::string shown_parameters(const Json& parameters) {
   std::string text;
   for (const auto& [key, value] : parameters.items()) {
-    const auto shown = value.is_number_float() ? fmt::format("{:.4g}", value.get<double>())
+    const auto shown = value.is_number_float() ? short_number(value.get<double>())
                        : value.is_string()     ? value.get<std::string>()
                                                : value.dump();
     text += fmt::format("{}{}={}", text.empty() ? "" : " ",
@@ -213,7 +218,7 @@ std::string render_sweep(const Sweep& sweep, std::size_t most_rows) {
     if (rows.size() > most_rows) break;
     const auto value = trial->value();
     rows.push_back({std::to_string(trial->number), std::string(to_string(trial->state)),
-                    value ? fmt::format("{:.5g}", *value) : "-", std::to_string(trial->epochs()),
+                    value ? short_number(*value, 5) : "-", std::to_string(trial->epochs()),
                     shown_parameters(trial->parameters)});
     if (!trial->reason.empty()) rows.back().back() += "  " + shown_line(trial->reason);
   }

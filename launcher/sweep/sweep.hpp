@@ -28,7 +28,9 @@ struct Trial {
   std::string reason = {};                     // why it failed, or was started again
   int attempts = 0;                            // starts since it last got on
   double gpu_seconds = 0;                      // of all executions that have ended
-  std::uint64_t log_from = 0;                  // bytes of rank 0's output before this execution
+  // Before this execution: how many bytes each log had, and the summary that had been judged.
+  std::map<std::string, std::uint64_t> log_from = {};
+  std::string judged = {};
 
   std::int64_t epochs() const { return values.empty() ? 0 : values.rbegin()->first; }
   std::optional<double> value() const {
@@ -82,6 +84,9 @@ struct Budget {
 
 /// Why no further trial starts; empty: one may. What runs has used nothing before it has ended.
 std::string why_over(const Sweep& sweep, const Budget& budget, double now_s);
+
+/// Whether trials run, or are left to start.
+bool is_unfinished(const Sweep& sweep);
 
 /// The trial with the best value; nullptr: none has one. Of equals, the first.
 const Trial* best_of(const Sweep& sweep);

@@ -10,6 +10,7 @@
 #include "launcher/drawing/markup.hpp"
 #include "launcher/drawing/number_table.hpp"
 #include "launcher/drawing/svg.hpp"
+#include "launcher/drawing/ticks.hpp"
 #include "support/counted.hpp"
 
 namespace dllaunch {
@@ -36,12 +37,12 @@ std::string trials_table(const Sweep& sweep) {
     if (rows.size() == most_rows) break;
     const auto value = trial->value();
     rows.push_back({std::to_string(trial->number), std::string(to_string(trial->state)),
-                    value ? fmt::format("{:.6g}", *value) : "", std::to_string(trial->epochs())});
+                    value ? short_number(*value, 6) : "", std::to_string(trial->epochs())});
     for (const auto& name : names) {
       const auto found = trial->parameters.find(name);
       const bool there = found != trial->parameters.end();
       rows.back().push_back(!there                     ? ""
-                            : found->is_number_float() ? fmt::format("{:.5g}", found->get<double>())
+                            : found->is_number_float() ? short_number(found->get<double>(), 5)
                             : found->is_string()       ? found->get<std::string>()
                                                        : found->dump());
     }
@@ -58,9 +59,9 @@ std::string figure_of(const LineChart& chart) {
 std::string result_of(const Sweep& sweep) {
   const Trial* best = best_of(sweep);
   if (best == nullptr) return "No trial has a value yet.";
-  return fmt::format("The best {} is {:.6g}: trial {}, {}, after {}.", sweep.metric, *best->value(),
-                     best->number, shown_parameters(best->parameters),
-                     counted(best->epochs(), "epoch"));
+  return fmt::format("The best {} is {}: trial {}, {}, after {}.", sweep.metric,
+                     short_number(*best->value(), 6), best->number,
+                     shown_parameters(best->parameters), counted(best->epochs(), "epoch"));
 }
 
 }  // namespace
@@ -98,19 +99,23 @@ LineChart epochs_chart(const Sweep& sweep) {
   return chart;
 }
 
-std::vector<LineChart> parameter_charts(const Sweep& sweep) {
+std::vector<LineChart> parameter_charts(const Sweep& sweep, const std::vector<Parameter>& space) {
   std::vector<LineChart> charts;
-  if (sweep.trials.empty()) return charts;
-  for (const auto& [name, value] : sweep.trials.front().parameters.items()) {
-    if (!value.is_number() || charts.size() == most_pictures) continue;
-    LineChart chart{
-        .title = name, .x = {.title = name, .logarithmic = true}, .y = {.title = sweep.metric}};
+  for (const Parameter& parameter : space) {
+    if (charts.size() == most_pictures) break;
+    const auto& name = parameter.name;
+    LineChart chart{.title = name,
+                    .x = {.title = name,
+                          .logarithmic = parameter.range == Range::log,
+                          .whole = parameter.range == Range::whole},
+                    .y = {.title = sweep.metric}};
     Series series{.name = "trial", .marked = true, .joined = false};
     for (const Trial& trial : sweep.trials) {
       const auto found = trial.parameters.find(name);
       if (found == trial.parameters.end() || !found->is_number() || !has_value(trial)) continue;
       series.points.push_back({.x = found->get<double>(), .y = *trial.value()});
     }
+    if (series.points.empty()) continue;
     std::ranges::sort(series.points, {}, &Point::x);
     chart.series = {std::move(series)};
     charts.push_back(std::move(chart));
@@ -118,12 +123,12 @@ std::vector<LineChart> parameter_charts(const Sweep& sweep) {
   return charts;
 }
 
-Page sweep_page(const Sweep& sweep, const std::string& dir) {
+Page sweep_page(const Sweep& sweep, const std::vector<Parameter>& space, const std::string& dir) {
   Page page{.title = sweep.name + ": sweep",
             .note = fmt::format("{}; dllaunch {}", dir, version())};
   std::string content = element("p", "", markup(result_of(sweep))) + "<div class=figures>\n" +
                         figure_of(trials_chart(sweep)) + figure_of(epochs_chart(sweep));
-  for (const LineChart& chart : parameter_charts(sweep)) content += figure_of(chart);
+  for (const LineChart& chart : parameter_charts(sweep, space)) content += figure_of(chart);
   content += "</div>\n";
   page.sections.push_back({.id = "result", .title = "Result", .content = content});
   std::string table = "<div class=scroll>" + trials_table(sweep) + "</div>\n";

@@ -6,6 +6,7 @@
 
 #include "launcher/drawing/line_chart.hpp"
 #include "launcher/drawing/page.hpp"
+#include "launcher/sweep/space.hpp"
 #include "launcher/sweep/sweep.hpp"
 
 namespace dllaunch {
@@ -17,8 +18,8 @@ LineChart trials_chart(const Sweep& sweep);
 LineChart epochs_chart(const Sweep& sweep);
 
 /// The metric over each parameter that is a number, at most eight.
-std::vector<LineChart> parameter_charts(const Sweep& sweep);
+std::vector<LineChart> parameter_charts(const Sweep& sweep, const std::vector<Parameter>& space);
 
-Page sweep_page(const Sweep& sweep, const std::string& dir);
+Page sweep_page(const Sweep& sweep, const std::vector<Parameter>& space, const std::string& dir);
 
 }  // namespace dllaunch

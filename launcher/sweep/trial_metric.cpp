@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -38,10 +37,6 @@ constexpr std::array<std::string_view, 14> trainer_metrics = {"val_accuracy",
                                                               "tokens_per_s",
                                                               "seconds"};
 
-std::string output_of(const RunDir& dir) {
-  return dir.out() + "/" + rank_log_name(0, host_of_rank(dir, 0));
-}
-
 std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& metric) {
   std::map<std::int64_t, double> values;
   for_each_line(dir.events(), [&](const std::string& line) {
@@ -60,10 +55,9 @@ std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& 
 std::map<std::int64_t, double> of_command(const RunDir& dir, const OutputNumber& number,
                                           const Trial& trial) {
   std::string last;
-  const auto look = [&](const std::string& line) {
+  for_each_line_of_rank(dir, 0, trial.log_from, [&](const std::string& line) {
     if (auto part = number.in(line)) last = *std::move(part);
-  };
-  for_each_line(output_of(dir), look, trial.log_from);
+  });
   const auto value = parse_number<double>(last);
   if (!value || !std::isfinite(*value)) return {};
   return {{std::max<std::int64_t>(trial.target, 1), *value}};
@@ -88,12 +82,6 @@ Result<Ok> check_metric(const Job& job) {
                fmt::format("sweep.metric: the trainer has no {}{}", job.sweep.metric,
                            near ? fmt::format("; did you mean {}?", *near) : ""),
                fmt::format("one of {}", fmt::join(names, ", "))};
-}
-
-std::uint64_t bytes_of_output(const RunDir& dir) {
-  std::error_code failed;
-  const auto bytes = std::filesystem::file_size(output_of(dir), failed);
-  return failed ? 0 : bytes;
 }
 
 std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial) {

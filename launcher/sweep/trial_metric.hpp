@@ -20,7 +20,4 @@ Result<Ok> check_metric(const Job& job);
 /// `target`, or 1 without one. What is no finite number is left out.
 std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial);
 
-/// Where the output of rank 0 ends now.
-std::uint64_t bytes_of_output(const RunDir& dir);
-
 }  // namespace dllaunch

@@ -56,10 +56,10 @@ bool fill(std::string& text, Fillings& fillings, bool for_bash) {
 std::vector<std::string> sets_of_command(const Job& job, Fillings& fillings, std::int64_t target) {
   std::vector<std::string> sets;
   auto argv = job.run_command;
-  const bool bash = argv.size() == 3 && argv[0] == "bash" && argv[1] == "-c";
+  const auto script = shell_text_at(argv);
   bool changed = false;
   for (std::size_t i = 0; i < argv.size(); ++i)
-    changed = fill(argv[i], fillings, bash && i == 2) || changed;
+    changed = fill(argv[i], fillings, i == script) || changed;
   if (changed) sets.push_back("run=" + Json(argv).dump());
   if (target > 0) fillings.values["epochs"] = std::to_string(target);
   for (auto [variable, text] : job.environment.variables)

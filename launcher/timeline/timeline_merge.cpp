@@ -17,6 +17,7 @@
 #include "launcher/timeline/timeline_sources.hpp"
 #include "support/counted.hpp"
 #include "support/json.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -286,9 +287,7 @@ Result<MergedTimeline> merge_timelines(const std::string& folder, const std::opt
     return Error{ErrorKind::bad_request,
                  fmt::format("no timeline of rank {} in {}", to_list(*ranks), folder), ""};
   }
-  const std::filesystem::path path(output);
-  const std::string temporary =
-      (path.parent_path() / fmt::format(".{}.{}", path.filename().string(), getpid())).string();
+  const std::string temporary = temporary_beside(output).string();
   std::unique_ptr<std::FILE, FileCloser> file(std::fopen(temporary.c_str(), "we"));
   if (!file) return cannot_write(output);
   merge.survey();

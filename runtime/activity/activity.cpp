@@ -1,6 +1,7 @@
 #include "runtime/activity/activity.hpp"
 
 #include <chrono>
+#include <utility>
 
 namespace dllaunch {
 
@@ -38,6 +39,11 @@ std::int64_t monotonic_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
+void Activity::spend() {
+  const auto now = AwakeClock::now();
+  spent_[static_cast<std::size_t>(phase())] += now - std::exchange(counted_until_, now);
+}
+
 void Activity::publish_in(Beacon& beacon) {
   const auto copy = [](auto& to, const auto& from) { to.store(from.load()); };
   copy(beacon.step, beacon_->step);
@@ -61,8 +67,7 @@ void Activity::enter(RankPhase phase, int micro_batch) {
   if (listener_ != nullptr) {
     listener_->phase_ended(before.phase, micro_batch_, before.since_ns, now);
   }
-  spent_ns_[static_cast<std::size_t>(before.phase)] += now - counted_until_ns_;
-  counted_until_ns_ = now;
+  spend();
   micro_batch_ = micro_batch;
   beacon_->phase.store({.phase = phase, .since_ns = now});
 }
@@ -101,12 +106,11 @@ void Activity::begin_wait_for(int rank) {
 }
 
 std::array<double, phases> Activity::take_seconds() {
-  const std::int64_t now = monotonic_ns();
-  spent_ns_[static_cast<std::size_t>(phase())] += now - counted_until_ns_;
-  counted_until_ns_ = now;
+  spend();
   std::array<double, phases> seconds = {};
-  for (std::size_t i = 0; i < phases; ++i) seconds[i] = static_cast<double>(spent_ns_[i]) * 1e-9;
-  spent_ns_ = {};
+  for (std::size_t i = 0; i < phases; ++i)
+    seconds[i] = std::chrono::duration<double>(spent_[i]).count();
+  spent_ = {};
   return seconds;
 }
 

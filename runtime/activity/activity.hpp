@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "runtime/communicators/communicator.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 
@@ -140,17 +141,20 @@ class Activity {
   void begin_wait_for(int rank);
   void end_wait() { beacon_->waiting_for.store(0, std::memory_order_release); }
 
-  /// Returns the seconds spent in each phase since the last call, including the current phase.
+  /// Returns the seconds spent in each phase since the last call, including the current phase;
+  /// without pauses of this process.
   std::array<double, phases> take_seconds();
 
   const Beacon& beacon() const { return *beacon_; }
 
  private:
+  void spend();
+
   Beacon own_ = {};
   Beacon* beacon_;
   ActivityListener* listener_ = nullptr;
-  std::array<std::int64_t, phases> spent_ns_ = {};
-  std::int64_t counted_until_ns_ = monotonic_ns();
+  std::array<AwakeClock::duration, phases> spent_ = {};
+  AwakeClock::time_point counted_until_ = AwakeClock::now();
   int micro_batch_ = -1;        // of the current phase
   std::uint64_t messages_ = 0;  // waited for so far
 };

@@ -11,6 +11,7 @@
 
 #include "support/parse_number.hpp"
 #include "support/regular_file.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -129,8 +130,7 @@ Result<Ok> keep_all(const fs::path& file, std::span<const Measurement> newest) {
     if (keys.insert(old.key).second) all.push_back(std::move(old));
   }
   all.resize(std::min(all.size(), most_lines));
-  const fs::path temporary =
-      file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
+  const fs::path temporary = temporary_beside(file);
   std::ofstream out(temporary, std::ios::trunc);
   out << text_of_measurements(all);
   out.close();
@@ -139,7 +139,10 @@ Result<Ok> keep_all(const fs::path& file, std::span<const Measurement> newest) {
     return refused(file, std::make_error_code(std::errc::io_error));
   }
   fs::rename(temporary, file, failed);
-  if (failed) return refused(file, failed);
+  if (!failed) return Ok{};
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  return refused(file, failed);
   return Ok{};
 }
 

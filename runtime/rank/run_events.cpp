@@ -152,6 +152,10 @@ constexpr EventField corrupted_fields[] = {
     {"line", "the message that was printed"},
 };
 
+constexpr EventField pause_fields[] = {
+    {"seconds", "for which rank 0 did not run, since the previous step or epoch event"},
+};
+
 constexpr EventField end_fields[] = {
     {"status", "completed, cancelled or failed"},
     {"seconds", "since this start began"},
@@ -174,6 +178,8 @@ constexpr EventKind event_table[] = {
      "checkpoint",
      restart_fields},
     {"stall", "dltrain, when a rank holds up the others, and when that is over", stall_fields},
+    {"pause", "dltrain, after the job was suspended or stopped: no work was possible",
+     pause_fields},
     {"corrupted", "dltrain, when ranks that must hold the same numbers do not", corrupted_fields},
     {"end", "dltrain, when the training ends; absent if it was killed", end_fields},
 };

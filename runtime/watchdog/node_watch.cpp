@@ -99,6 +99,19 @@ void NodeWatch::notice_ends() {
   }
 }
 
+void NodeWatch::add_pause(std::int64_t from_ns, std::int64_t to_ns) {
+  constexpr std::size_t most_kept = 1000;
+  pauses_.emplace_back(from_ns, to_ns);
+  if (pauses_.size() > most_kept) pauses_.pop_front();
+}
+
+std::int64_t NodeWatch::counted_age(std::int64_t since_ns, std::int64_t now_ns) const {
+  std::int64_t counted_ns = age(since_ns, now_ns);
+  for (const auto& [from_ns, to_ns] : pauses_)
+    counted_ns -= age(std::max(since_ns, from_ns), std::max(since_ns, to_ns));
+  return counted_ns;
+}
+
 RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   const RankRecord& record = *board_.records()[place];
   const Beacon& beacon = record.beacon;
@@ -112,17 +125,15 @@ RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   state.waiting_for = beacon.waiting_for.load(std::memory_order_acquire);
   state.waiting_rank = beacon.waiting_rank.load(std::memory_order_acquire) - 1;
   state.scope = beacon.waiting_scope.load(std::memory_order_acquire);
-  const auto counted = [&](std::int64_t since_ns) {
-    return age(std::max(since_ns, counted_from_ns_), now_ns);
-  };
-  state.waiting_age_ns = counted(beacon.waiting_since_ns.load(std::memory_order_relaxed));
+  state.waiting_age_ns =
+      counted_age(beacon.waiting_since_ns.load(std::memory_order_relaxed), now_ns);
   state.kind = beacon.waiting_kind.load(std::memory_order_relaxed);
   state.bytes = beacon.waiting_bytes.load(std::memory_order_relaxed);
   state.heartbeat_age_ns = age(record.heartbeat_ns.load(std::memory_order_relaxed), now_ns);
   state.step = beacon.step.load(std::memory_order_relaxed);
   const PhaseEntry entry = beacon.phase.load();
   state.phase = entry.phase;
-  state.phase_age_ns = counted(entry.since_ns);
+  state.phase_age_ns = counted_age(entry.since_ns, now_ns);
   for (std::size_t i = 0; i < collective_scopes; ++i) {
     state.begun[i] = beacon.collectives[i].begun.load(std::memory_order_acquire);
     state.ended[i] = beacon.collectives[i].ended.load(std::memory_order_acquire);

@@ -4,8 +4,10 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/watchdog/judgement.hpp"
@@ -28,8 +30,8 @@ class NodeWatch {
   /// Checks which processes have exited.
   void notice_ends();
 
-  /// Ages of waits and phases count from `now_ns` at the earliest.
-  void forget_before(std::int64_t now_ns) { counted_from_ns_ = now_ns; }
+  /// Ages of waits and phases do not count this time.
+  void add_pause(std::int64_t from_ns, std::int64_t to_ns);
 
   std::vector<RankState> states(std::int64_t now_ns) const;
   /// The speaker is the lowest rank of the node whose watchdog runs.
@@ -55,6 +57,7 @@ class NodeWatch {
 
  private:
   std::size_t place(int rank) const;
+  std::int64_t counted_age(std::int64_t since_ns, std::int64_t now_ns) const;
   std::string look_at(int rank) const;
   RankState state_of(std::size_t place, std::int64_t now_ns) const;
 
@@ -69,7 +72,7 @@ class NodeWatch {
   std::vector<bool> ended_;                // has exited; its record no longer counts
   std::vector<bool> dead_;
   std::vector<Question> questions_;
-  std::int64_t counted_from_ns_ = 0;
+  std::deque<std::pair<std::int64_t, std::int64_t>> pauses_;  // the latest, from when to when
 };
 
 }  // namespace dllaunch

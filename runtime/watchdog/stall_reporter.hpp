@@ -22,6 +22,11 @@ class StallReporter {
   Verdict last(std::int64_t now_ns) const;
   /// What the last reported verdict is about.
   Wait wait() const { return told_ ? told_->wait : Wait{}; }
+  /// Nobody waited in that time.
+  void add_pause(std::int64_t pause_ns) {
+    began_ns_ += pause_ns;
+    next_ns_ += pause_ns;
+  }
   bool is_told() const { return told_.has_value(); }
   void forget() { told_.reset(); }
 

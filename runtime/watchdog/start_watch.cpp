@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/all_signals_blocked.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 
@@ -28,15 +29,19 @@ StartWatch::~StartWatch() {
 void StartWatch::run() {
   ::prctl(PR_SET_NAME, "start watch");
   using Seconds = std::chrono::duration<double>;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = AwakeClock::now();
   double next_s = options_.stall_seconds;
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     const double until_s = std::min(next_s, options_.stall_abort_seconds);
-    const bool started = started_.wait_until(
-        lock, begin + std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(until_s)),
-        [this] { return has_started_; });
-    if (started) return;
+    const auto until =
+        begin + std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(until_s));
+    for (auto now = begin; !has_started_ && now < until; now = AwakeClock::now()) {
+      const auto limit = std::min<AwakeClock::duration>(std::chrono::seconds(1), until - now);
+      const AwakeClock::Wait wait(limit);
+      started_.wait_for(lock, limit, [this] { return has_started_; });
+    }
+    if (has_started_) return;
     if (until_s >= options_.stall_abort_seconds) {
       options_.give_up(
           fmt::format("not all ranks have started within {:.0f} s "

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <utility>
+
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
@@ -16,9 +19,11 @@ constexpr std::int64_t gather_within_ns = 450 * ms;
 constexpr std::int64_t own_sleep_ns = 500 * ms;
 constexpr std::int64_t shortest_quiet_ns = 300 * ms;
 constexpr std::int64_t longest_quiet_ns = 2000 * ms;
-/// Longer than a fully loaded machine keeps a thread waiting: the whole process was stopped, and
-/// perhaps the whole job.
-constexpr std::int64_t long_sleep_ns = 3000 * ms;
+/// The whole process was stopped, and perhaps the whole job.
+constexpr std::int64_t shortest_pause_ns =
+    std::chrono::nanoseconds(AwakeClock::shortest_pause).count();
+constexpr std::int64_t others_resume_within_ns =
+    std::chrono::nanoseconds(AwakeClock::others_resume_within).count();
 /// A launcher asks all ranks to end as soon as one has died. A death this soon after the request is
 /// the cause, a later one is not.
 constexpr std::int64_t ending_is_cause_ns = 300 * ms;
@@ -81,14 +86,22 @@ void Watch::note_own_sleep(std::int64_t now_ns) {
   const std::int64_t slept_ns = last_tick_ns_ == 0 ? 0 : now_ns - last_tick_ns_;
   last_tick_ns_ = now_ns;
   if (slept_ns <= own_sleep_ns) return;
-  // Ages count from now: no rank was waiting while all were stopped.
-  if (slept_ns > std::max(long_sleep_ns, stall_ns_ / 2)) node_.forget_before(now_ns);
+  const bool paused = slept_ns > shortest_pause_ns;
+  if (paused) {
+    // No rank was waiting while all were stopped, and those of other nodes may still be.
+    node_.add_pause(now_ns - slept_ns, now_ns);
+    story_.add_pause(slept_ns);
+    quiet_began_ns_ += slept_ns;
+  }
+  const std::int64_t longest_ns = paused ? others_resume_within_ns : longest_quiet_ns;
   // A rank that is starved all the time must still judge.
-  const bool calm_before = now_ns - slept_ns > last_own_sleep_ns_ + longest_quiet_ns;
+  const bool calm_before = now_ns - slept_ns > last_own_sleep_ns_ + longest_ns;
   last_own_sleep_ns_ = now_ns;
   if (calm_before) quiet_began_ns_ = now_ns;
-  const std::int64_t quiet_ns = std::clamp(slept_ns / 2, shortest_quiet_ns, longest_quiet_ns);
-  quiet_until_ns_ = std::min(now_ns + quiet_ns, quiet_began_ns_ + longest_quiet_ns);
+  const std::int64_t quiet_ns =
+      std::clamp(paused ? slept_ns : slept_ns / 2, shortest_quiet_ns, longest_ns);
+  quiet_until_ns_ =
+      std::max(quiet_until_ns_, std::min(now_ns + quiet_ns, quiet_began_ns_ + longest_ns));
 }
 
 void Watch::receive(std::int64_t now_ns) {

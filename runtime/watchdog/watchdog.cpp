@@ -12,6 +12,7 @@
 #include "runtime/watchdog/thread_stack.hpp"
 #include "runtime/watchdog/watch.hpp"
 #include "support/all_signals_blocked.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
@@ -51,7 +52,7 @@ class RunningWatchdog final : public Watchdog {
       auto files = watch_.node().to_poll();
       files.push_back({.fd = stop_.get(), .events = POLLIN, .revents = 0});
       files.push_back({.fd = watch_.channel_fd(), .events = POLLIN, .revents = 0});
-      ::poll(files.data(), files.size(), watch_.is_busy() ? busy_tick_ms : tick_ms);
+      poll_awake(files.data(), files.size(), watch_.is_busy() ? busy_tick_ms : tick_ms);
     }
   }
 

@@ -11,11 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
+
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr std::chrono::milliseconds connect_patience(3000);
 constexpr std::size_t longest_reply = std::size_t{16} << 20;
@@ -23,7 +26,7 @@ constexpr std::size_t longest_reply = std::size_t{16} << 20;
 bool wait_for(int socket, short what, int milliseconds) {
   pollfd one{socket, what, 0};
   while (true) {
-    const int ready = poll(&one, 1, milliseconds);
+    const int ready = poll_awake(&one, 1, milliseconds);
     if (ready >= 0 || errno != EINTR) return ready > 0;
   }
 }
@@ -83,6 +86,16 @@ int listen_on(int port) {
   made = socket(AF_INET, kind, 0);
   if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   return bound_and_listening(made, reinterpret_cast<const sockaddr*>(&four), sizeof four);
+}
+
+int accept_within(int listener, int milliseconds) {
+  constexpr std::chrono::milliseconds until_descriptors_are_closed(100);
+  if (!wait_for(listener, POLLIN, milliseconds)) return -1;
+  const int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  // A connection may have been taken back before it was accepted.
+  const bool is_gone = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+  if (came < 0 && !is_gone) std::this_thread::sleep_for(until_descriptors_are_closed);
+  return came;
 }
 
 int port_of(int socket) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/awake_clock.hpp"
+
 namespace dllaunch {
 
 /// Return -1 on failure, with errno. All close on exec() and, except for connect_to(), do not
@@ -14,6 +16,10 @@ namespace dllaunch {
 int listen_on(int port);
 /// Takes ownership of the socket, which may be -1.
 int bound_and_listening(int socket, const sockaddr* address, socklen_t size);
+/// Waits that long (-1: for ever) for a connection, which blocks. Returns -1 if none came. A
+/// process that has run out of descriptors leaves the connection in the queue and waits for a
+/// moment: poll() would report it again at once.
+int accept_within(int listener, int milliseconds);
 int port_of(int socket);
 /// Returns "10.0.0.7" or "fd00::7"; empty: not an address of IPv4 or IPv6, or none.
 std::string numeric_address(const sockaddr* address);
@@ -48,10 +54,9 @@ int connect_to(const std::string& host, int port);
 enum class LineState { incomplete, complete, closed };
 LineState read_line(int socket, std::string& line);
 
-int milliseconds_until(std::chrono::steady_clock::time_point deadline);
+int milliseconds_until(AwakeClock::time_point deadline);
 
 /// Sends a line, returns the reply, and closes. Empty: no reply.
-std::string exchange(int socket, const std::string& line,
-                     std::chrono::steady_clock::time_point deadline);
+std::string exchange(int socket, const std::string& line, AwakeClock::time_point deadline);
 
 }  // namespace dllaunch

@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <vector>
 
+#include "support/awake_clock.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr std::size_t longest_line = 512;
 
@@ -49,7 +50,7 @@ std::string TimedLine::hear() const {
   // Byte by byte, as the following data belongs to the caller.
   for (char c = 0; text.size() < longest_line && Clock::now() < until;) {
     pollfd one{socket_, POLLIN, 0};
-    const int ready = poll(&one, 1, milliseconds_until(until));
+    const int ready = poll_awake(&one, 1, milliseconds_until(until));
     const auto count = ready > 0 ? recv(socket_, &c, 1, 0) : ready;
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return "";

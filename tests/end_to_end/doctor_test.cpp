@@ -20,11 +20,13 @@ class Doctor : public testing::Test {
  protected:
   /// Starts `script` in the background; it writes the numbers of its processes to `pids`.
   void start(const std::string& script) {
-    auto started = OwnedProcess::start(
-        {.program = "/bin/bash",
-         .argv = {"bash", "-c", script, work_.path() + "/pids"},
-         .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}},
-         .output_path = work_.path() + "/output"});
+    auto started = OwnedProcess::start({.program = "/bin/bash",
+                                        .argv = {"bash", "-c", script, work_.path() + "/pids"},
+                                        // The session of an mpirun that is killed stays in TMPDIR.
+                                        .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                                        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                                        {"TMPDIR", work_.path()}},
+                                        .output_path = work_.path() + "/output"});
     ASSERT_TRUE(started) << started.error().what;
     process_.emplace(*std::move(started));
   }

@@ -252,6 +252,23 @@ std::string test_name(const testing::TestParamInfo<std::string>& page) {
 
 INSTANTIATE_TEST_SUITE_P(Pages, Documentation, testing::ValuesIn(pages()), test_name);
 
+/// In the checkout, as a git server shows it: scripts/mkdocs_hooks.py links the pages that only the
+/// site has.
+TEST(DocumentationLinks, LeadToFiles) {
+  std::vector<fs::path> pages = {source / "README.md", source / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(source / "docs"))
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  const std::regex link(R"(\]\(([^)#\s]+))");
+  for (const auto& page : pages) {
+    const std::string text = text_of(page);
+    for (std::sregex_iterator one(text.begin(), text.end(), link), end; one != end; ++one) {
+      const std::string target = (*one)[1];
+      if (target.find(':') != std::string::npos) continue;
+      EXPECT_TRUE(fs::exists(page.parent_path() / target)) << page << " links to " << target;
+    }
+  }
+}
+
 TEST(DocumentationDrawings, ShowWhatTheProgramsPrint) {
   const std::string scripts = (source / "scripts").string();
   for (const std::vector<std::string>& argv :

@@ -1,6 +1,8 @@
 #include "tests/end_to_end/launched.hpp"
 
+#include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <thread>
 
 #include "launcher/os/descendants.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir_files.hpp"
 
 namespace dllaunch {
@@ -31,6 +34,34 @@ std::string read_whole(const std::string& path) {
 
 void pause_briefly() {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+int epochs_of_seconds() {
+  constexpr double seconds_after_the_first = 1.5;
+  static const int epochs = [] {
+    const auto cpu_seconds = [](int steps) {
+      const TemporaryFolder folder;
+      std::ofstream(folder.path() + "/train.json")
+          << R"({"model": "lenet", "backend": "reference", "batch_size": 8, "validate_every": 0,
+                 "dataset": {"kind": "synthetic", "images": 512, "workers": 1},
+                 "checkpoint": {"every_epochs": null}, "max_steps": )"
+          << steps << "}";
+      rusage before{};
+      rusage after{};
+      getrusage(RUSAGE_CHILDREN, &before);
+      const auto trained =
+          PosixSystem(Console{}).run({"env", "OMP_NUM_THREADS=1", DLLAUNCH_BIN_DIR "/dltrain",
+                                      "--config", folder.path() + "/train.json"},
+                                     std::chrono::seconds(120));
+      getrusage(RUSAGE_CHILDREN, &after);
+      EXPECT_TRUE(trained && trained->exit_code == 0) << (trained ? trained->err : "");
+      return static_cast<double>(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+             1e-6 * static_cast<double>(after.ru_utime.tv_usec - before.ru_utime.tv_usec);
+    };
+    const double epoch = cpu_seconds(64) - cpu_seconds(1);
+    return 1 + static_cast<int>(std::clamp(seconds_after_the_first / epoch, 4.0, 400.0));
+  }();
+  return epochs;
 }
 
 Workplace::Workplace(const std::string& path) : path_(path) {
@@ -66,6 +97,14 @@ void Workplace::start(const std::vector<std::string>& args) {
                                       .environment = variables,
                                       .output_path = path() + "/started"});
   if (started) process_.emplace(*std::move(started));
+}
+
+Ended Workplace::run_in(const std::string& folder, const std::vector<std::string>& args) {
+  const auto here = before;
+  before.insert(before.end(), {"sh", "-c", "cd \"$0\" && exec \"$@\"", folder});
+  auto ended = run(args);
+  before = here;
+  return ended;
 }
 
 Ended Workplace::wait(std::chrono::seconds limit) {

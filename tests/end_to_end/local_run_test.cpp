@@ -267,6 +267,51 @@ TEST_F(LocalRun, TheSameDirectoryGoesOnWhereItStopped) {
   EXPECT_THAT(changed.err, HasSubstr("train.batch_size: 16 -> 8"));
 }
 
+/// The argument of the `next` line, which a user copies; empty: there is none.
+std::string next_run_in(const std::string& summary) {
+  constexpr std::string_view mark = "next        dllaunch run ";
+  const auto at = summary.find(mark);
+  if (at == std::string::npos) return "";
+  const auto word = summary.substr(at + mark.size());
+  return word.substr(0, word.find(' '));
+}
+
+TEST_F(LocalRun, ContinuesWithItsOwnFilesWhereverItIsTyped) {
+  const auto job_file = work_.file("job.yaml",
+                                   "name: steps\nresources: {ranks_per_node: 1, device: cpu}\n"
+                                   "run: [sh, step.sh]\n");
+  work_.file("step.sh", "pwd > where; echo $PWD >> where; cat data\n");
+  const Workplace other;
+  other.file("step.sh", "echo the other project\n");
+  const auto failed = work_.run({"run", job_file, "--local"});
+  EXPECT_EQ(failed.exit_code, 1) << failed.err;
+  const auto name = next_run_in(failed.out);
+  ASSERT_THAT(name, testing::MatchesRegex("steps-[-0-9a-z]+")) << failed.out;
+
+  const auto again = work_.run_in(other.path(), {"run", name});
+  EXPECT_EQ(again.exit_code, 1) << again.err;
+  EXPECT_EQ(work_.text_of("where"), work_.path() + "\n" + work_.path() + "\n");
+  EXPECT_THAT(again.err, HasSubstr(work_.path() + ", where it was submitted"));
+  // What was typed is relative to the folder where it was typed.
+  work_.file("data", "is there\n");
+  fs::create_symlink(work_.path() + "/runs/" + name, other.path() + "/mine");
+  fs::create_symlink(job_file, other.path() + "/same.yaml");
+  const auto mended =
+      work_.run_in(other.path(), {"run", "same.yaml", "--local", "--run-dir", "mine"});
+  EXPECT_EQ(mended.exit_code, 0) << mended.err;
+  EXPECT_THAT(mended.err, HasSubstr("is there"));
+
+  const auto moved = work_.path() + "-moved";
+  const auto run_dir = other.path() + "/run of work";
+  fs::copy(work_.path() + "/runs/" + name, run_dir, fs::copy_options::recursive);
+  fs::rename(work_.path(), moved);
+  Workplace there(moved);
+  const auto missing = there.run_in(other.path(), {"run", run_dir});
+  EXPECT_EQ(missing.exit_code, 2) << missing.err;
+  EXPECT_THAT(missing.err, HasSubstr(work_.path() + ", where it was submitted"));
+  fs::rename(moved, work_.path());
+}
+
 TEST_F(LocalRun, TwoAtOnceInOneDirectoryAreRefused) {
   work_.start(args(command("sleep 300")));
   ASSERT_TRUE(rank_is_there(0));
@@ -361,12 +406,16 @@ TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
               HasSubstr("has already ended: cancelled"));
 }
 
-TEST_F(LocalRun, KilledItTakesItsRanksAlong) {
+TEST_F(LocalRun, KilledItTakesItsRanksAndTheirFoldersAlong) {
   work_.start(args(command("sleep 300")));
   ASSERT_TRUE(rank_is_there(1));
+  const auto scratch = scratch_of(work_.run_dir());
+  EXPECT_FALSE(scratch.empty()) << "this test looks in the wrong place";
   work_.signal(SIGKILL);
   work_.wait();
   EXPECT_TRUE(all_end(work_.run_dir()));
+  for (const auto& folder : scratch)
+    EXPECT_TRUE(happens_within(10s, [&] { return !fs::exists(folder); })) << folder;
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST_F(ReportPage, ACostSoFarOutlivesAKill) {
   ASSERT_TRUE(all_end(work_.run_dir()));
   EXPECT_THAT(other.run({"report", work_.run_dir()}).out, Not(HasSubstr("so far")));
   auto again = args(job(), long_run_);
-  again.insert(again.end(), {"--set", "train.max_steps=5"});
+  again.insert(again.end(), {"--set", "train.max_steps=1"});
   const auto more = work_.run(again);
   ASSERT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(summary()["submissions"], 2);
@@ -83,7 +83,7 @@ TEST_F(ReportPage, ACostOutlivesEveryKill) {
     steps = events_of(work_.run_dir(), "step").size();
   }
   auto again = args(job(), long_run_);
-  again.insert(again.end(), {"--set", "train.max_steps=5"});
+  again.insert(again.end(), {"--set", "train.max_steps=1"});
   const auto more = work_.run(again);
   ASSERT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(summary()["submissions"], 3) << summary();

@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "tests/end_to_end/launched.hpp"
@@ -374,6 +376,119 @@ TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
   EXPECT_EQ(jobs[0].id, queue[0].id);
   EXPECT_EQ(jobs[0].state, queue[0].state);
   EXPECT_EQ(jobs[0].reason, queue[0].reason);
+}
+
+/// What a value of another kind than a number must look like; it would end or move a job.
+std::string harmful_value(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("PROLOG") || has("EPILOG")) return "/bin/false";
+  if (has("_DIR") || has("_CWD")) return "/";
+  if (has("OUTPUT") || has("ERROR") || has("INPUT") || has("MODE")) return "/nowhere/file";
+  return has("EXPORT") ? "NONE" : "1";
+}
+
+/// The job and the ranks of a job file are the same from any shell: each variable that sbatch or
+/// srun reads is removed or named, unless the job file leaves the option open.
+TEST_F(SlurmChecks, JobAndRanksAreTheSameWhateverVariablesTheShellHas) {
+  constexpr const char* job = R"(name: same
+resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5, account: physics}
+run: |
+  env | grep -E '^(SLURM|SRUN|PYTHONUNB)' | grep -vE '(ID|PORT|TIME|HOST|JOBID)=' | sort
+  pwd
+  scontrol --oneliner show job $SLURM_JOB_ID | tr ' ' '\n' |
+    grep -vE '(Id|Time|Eval|Sid|StdOut|StdErr|Command|Comment)=' |
+    grep -vE '(NodeList|BatchHost|Scheduler|Priority)='
+)";
+  const auto file = place_->file("same.yaml", job);
+  const auto ranks_of = [&](const std::string& name) {
+    const auto ran = place_->run({"run", file, "--run-dir", place_->path() + "/" + name});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    std::string text;
+    for (const char* log : {"rank-0000-n1.log", "rank-0001-n2.log"})
+      text += place_->text_of(name + "/out/" + log);
+    return std::pair(text, ran.err);
+  };
+  const auto clean = ranks_of("clean").first;
+  EXPECT_THAT(clean, HasSubstr("PYTHONUNBUFFERED=1"));
+  EXPECT_THAT(clean, HasSubstr("Requeue=1"));
+
+  const auto before = place_->environment;
+  // Those that the job file leaves open count, and another cluster has none of these nodes.
+  const std::set<std::string_view> open = {"SBATCH_ACCTG_FREQ",   "SBATCH_BATCH",
+                                           "SBATCH_BURST_BUFFER", "SBATCH_CLUSTER_CONSTRAINT",
+                                           "SBATCH_CONSTRAINT",   "SBATCH_CPU_FREQ_REQ",
+                                           "SBATCH_DELAY_BOOT",   "SBATCH_EXPORT",
+                                           "SBATCH_GPU_FREQ",     "SBATCH_GRES",
+                                           "SBATCH_NETWORK",      "SBATCH_PARTITION",
+                                           "SBATCH_POWER",        "SBATCH_PROFILE",
+                                           "SBATCH_QOS",          "SBATCH_REQ_SWITCH",
+                                           "SBATCH_RESERVATION",  "SBATCH_WCKEY",
+                                           "SLURM_CLUSTERS"};
+  std::set<std::string> set;
+  for (const auto reader : {SlurmProgram::sbatch, SlurmProgram::srun})
+    for (const auto name : variables_of(reader))
+      if (!open.contains(name) && set.emplace(name).second)
+        place_->environment.emplace_back(name, harmful_value(name));
+  const auto [text, said] = ranks_of("harmful");
+  place_->environment = before;
+  EXPECT_EQ(text, clean);
+  // These change nothing, or say what the script says.
+  for (const char* same : {"SBATCH_DEBUG", "SBATCH_EXCLUSIVE", "SBATCH_IGNORE_PBS",
+                           "SBATCH_REQUEUE", "SBATCH_WAIT4SWITCH"})
+    set.erase(same);
+  std::erase_if(set, [](const auto& name) { return !name.starts_with("SBATCH_"); });
+  for (const auto& name : set)
+    EXPECT_THAT(said, HasSubstr(name + "=" + harmful_value(name) + " is set here"));
+}
+
+/// What the job file leaves open is taken over, and shown.
+TEST_F(SlurmChecks, AVariableThatTheJobFileLeavesOpenIsAnOptionOfTheScript) {
+  const auto before = place_->environment;
+  place_->environment.insert(place_->environment.end(),
+                             {{"SBATCH_WCKEY", "mine"}, {"SBATCH_MEM_PER_NODE", "100M"}});
+  const auto shared = plan(good, {"--set", "resources.exclusive=false"});
+  const auto whole = plan(good);
+  place_->environment = before;
+  EXPECT_THAT(shared.out, HasSubstr("--wckey=mine"));
+  EXPECT_THAT(shared.out, HasSubstr("--mem=100M"));
+  EXPECT_THAT(whole.out, HasSubstr("SBATCH_MEM_PER_NODE=100M is set here"));
+}
+
+/// `module purge` may unload Slurm's own commands, and a job may set a PATH without them.
+TEST_F(SlurmChecks, RanksStartThoughTheJobLosesThePathOfSrun) {
+  const auto site =
+      place_->file("site.sh",
+                   "module() {\n"
+                   "  case $1 in purge) PATH=/nowhere ;; load) export LOADEDMODULES=$2 ;; esac\n"
+                   "}\nexport -f module\n");
+  const auto before = place_->environment;
+  place_->environment.emplace_back("BASH_ENV", site);
+  const auto file = place_->file("modules.yaml", R"(name: modules
+resources: {device: cpu, ranks_per_node: 1, time: 5, account: physics}
+environment: {modules: [fw/1.0]}
+run: echo "with $LOADEDMODULES"
+)");
+  const auto ran = place_->run({"run", file, "--run-dir", place_->path() + "/modules"});
+  const auto reset =
+      place_->run({"run", file, "--run-dir", place_->path() + "/reset", "--set",
+                   "environment.modules=[]", "--set", "environment.setup=PATH=/nowhere"});
+  place_->environment = before;
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("with fw/1.0"));
+  EXPECT_EQ(reset.exit_code, 0) << reset.err;
+}
+
+/// Only the first node has the folder: its rank must not wait for the other.
+TEST_F(SlurmChecks, AFolderThatANodeDoesNotSeeIsNamed) {
+  const auto ran = call_cluster(
+      {"exec", folder_->path(), "n1", "--user", "alice", "--", "bash", "-c",
+       "cd \"$(mktemp -d)\" && printf '%s\\n' 'name: here' "
+       "'resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5, account: physics}' "
+       "'run: sleep 600' > here.yaml && " DLLAUNCH_BIN_DIR "/dllaunch run here.yaml 2>&1"});
+  ASSERT_TRUE(ran) << ran.error().what;
+  EXPECT_NE(ran->exit_code, 0) << ran->out;
+  EXPECT_THAT(ran->out, HasSubstr("rank 1 on n2: the run directory /tmp/"));
+  EXPECT_THAT(ran->out, HasSubstr("does not exist on this node"));
 }
 
 }  // namespace

@@ -166,10 +166,11 @@ TEST_F(SlurmNetwork, ASpareNodeJoinsTheOrder) {
       "spare.yaml",
       "name: spare\nresources: {nodes: 3, ranks_per_node: 1, device: cpu, time: 5}\n"
       "recovery: {spare_nodes: 1, max_restarts: 3}\n"
-      "train: {model: lenet, batch_size: 8, max_steps: 400, dataset: {kind: synthetic, images: "
-      "9600, classes: 10, channels: 1, image_size: 28}}\n");
+      "train: {model: lenet, backend: reference, batch_size: 8, dataset: {kind: synthetic, "
+      "images: 1920, classes: 10, channels: 1, image_size: 28}}\n");
   const auto run_dir = work_->path() + "/run";
-  work_->start({"run", job, "--run-dir", run_dir});
+  work_->start({"run", job, "--run-dir", run_dir,
+                "--set=train.epochs=" + std::to_string(epochs_of_seconds())});
   ASSERT_TRUE(happens_within(60s, [&] { return events_of(run_dir, "step").size() > 2; }));
   EXPECT_EQ(work_->text_of("run/rank-hosts"), "n1\nn3\nn2\n");
   ASSERT_TRUE(cluster_->tell("kill-node", {"n3"}));

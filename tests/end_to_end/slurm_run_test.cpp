@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "tests/end_to_end/test_cluster.hpp"
 #include "tests/support/tier.hpp"
@@ -232,6 +233,67 @@ TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
   const auto other = work_.run(args({"--set", "train.batch_size=4"}));
   EXPECT_EQ(other.exit_code, 2) << other.err;
   on_head({"scancel", "--me"});
+}
+
+/// An array continues with what did not complete, from any folder, in its own.
+TEST_F(SlurmRun, AnArrayContinuesWithTheTasksThatDidNotComplete) {
+  const auto began = [this](const std::string& folder) {
+    std::ifstream file(folder + "/began");
+    std::multiset<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.insert(line);
+    return lines;
+  };
+  using Lines = std::multiset<std::string>;
+  work_.file("task.sh",
+             "echo $SLURM_ARRAY_TASK_ID $SLURM_SUBMIT_DIR >> began\n"
+             "[ $SLURM_ARRAY_TASK_ID != 2 ] || [ -e mended ]\n");
+  const auto file = work_.file("array.yaml",
+                               "name: scan\narray: 0-4:2\nresources: {nodes: 1, ranks_per_node: 1, "
+                               "device: cpu, time: 5, exclusive: false, cpus_per_rank: 1}\n"
+                               "run: [sh, task.sh]\n");
+  const auto first = work_.run({"run", file, "--run-dir", work_.run_dir()});
+  EXPECT_EQ(first.exit_code, 1) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("3 tasks (2 completed, 1 failed)"));
+  const auto in = " " + work_.path();
+  EXPECT_EQ(began(work_.path()), Lines({"0" + in, "2" + in, "4" + in}));
+
+  const Workplace other(work_.path() + " of another project");
+  other.file("task.sh", "echo another program >> began\n");
+  work_.file("mended", "");
+  const auto second = work_.run_in(other.path(), {"run", work_.run_dir()});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("2 of 3 tasks have completed"));
+  EXPECT_EQ(began(work_.path()), Lines({"0" + in, "2" + in, "2" + in, "4" + in}));
+  EXPECT_EQ(began(other.path()), Lines());
+
+  const auto third = work_.run({"run", work_.run_dir()});
+  EXPECT_EQ(third.exit_code, 0) << third.err;
+  EXPECT_THAT(third.err, HasSubstr("all tasks"));
+  EXPECT_EQ(began(work_.path()).size(), 4u);
+}
+
+/// squeue shows the tasks that wait in one line, with a stride, and shortens a long one.
+TEST_F(SlurmRun, TasksOfAnArrayAreCountedAsSlurmCountsThem) {
+  std::string odd = "1";
+  for (int number = 4; number < 200; number += number % 7 == 0 ? 3 : 2)
+    odd += "," + std::to_string(number);
+  const auto count = std::to_string(1 + std::ranges::count(odd, ','));
+  for (const auto& [array, tasks] :
+       {std::pair<std::string, std::string>{"0-12:2", "7"}, {odd, count}}) {
+    const auto file =
+        work_.file("waits.yaml", "name: waits\narray: '" + array +
+                                     "'\nresources: {nodes: 1, device: cpu, time: 5, sbatch_extra: "
+                                     "['--begin=now+1hour']}\nrun: hostname\n");
+    fs::remove(work_.path() + "/stderr");
+    work_.start({"run", file, "--run-dir", work_.path() + "/" + tasks});
+    ASSERT_TRUE(happens_within(30s, [&] {
+      return work_.text_of("stderr").find(" waiting, ") != std::string::npos;
+    })) << work_.text_of("stderr");
+    work_.signal(SIGTERM);
+    const auto ended = work_.wait();
+    EXPECT_THAT(ended.err, HasSubstr(" running, " + tasks + " waiting"));
+    EXPECT_THAT(ended.out, HasSubstr(tasks + " tasks (" + tasks + " cancelled)"));
+  }
 }
 
 // One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-/// A training of one rank, of some seconds, that saves ten times a second.
+/// A training of one rank, of epochs_of_seconds(), that saves ten times a second.
 constexpr const char* training = R"(name: twice
 resources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, device: cpu, time: 5}
 environment: {variables: {OMP_NUM_THREADS: "1"}}
@@ -30,7 +30,6 @@ train:
   backend: reference
   dataset: {kind: synthetic, images: 512, classes: 10, channels: 1, image_size: 28}
   batch_size: 8
-  epochs: 6
   optimizer: {lr: 0.05, momentum: 0.9}
   checkpoint: {every_epochs: 1, every_minutes: 0.002}
 )";
@@ -62,7 +61,7 @@ void expect_each_step_once(const std::string& run_dir) {
   const auto& restart = history.restarts()[0];
   EXPECT_GT(restart.step, 0);
   EXPECT_EQ(restart.lost_steps, std::max<std::int64_t>(0, before - restart.step));
-  EXPECT_EQ(history.step(), 384);
+  EXPECT_EQ(history.step(), 64 * epochs_of_seconds());
 }
 
 /// Its node loses the network: Slurm starts the job again elsewhere, and it works on.
@@ -74,9 +73,11 @@ TEST(SlurmTwoIncarnations, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   work.before = cluster.login();
   work.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work.path() + "/cache"}};
   Workplace alone;
-  alone.start({"run", alone.file("job.yaml", training), "--local", "--run-dir", alone.run_dir()});
+  const auto epochs = "--set=train.epochs=" + std::to_string(epochs_of_seconds());
+  alone.start(
+      {"run", alone.file("job.yaml", training), "--local", "--run-dir", alone.run_dir(), epochs});
   const std::string run = work.run_dir();
-  work.start({"run", work.file("job.yaml", training), "--run-dir", run});
+  work.start({"run", work.file("job.yaml", training), "--run-dir", run, epochs});
   ASSERT_TRUE(happens_within(60s, [&] { return !events_of(run, "checkpoint").empty(); }))
       << work.text_of("stderr");
   const auto node = events_of(run, "start").at(0)["host"].get<std::string>();

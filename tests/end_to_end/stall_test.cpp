@@ -79,6 +79,9 @@ TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
   EXPECT_THAT(ended.err, HasSubstr("late: " + who));
   EXPECT_THAT(ended.err, testing::ContainsRegex("dllaunch: first error: stall: .*" + host() +
                                                 " is stopped .*gave up after "));
+  EXPECT_THAT(ended.err, testing::ContainsRegex("\ndllaunch: rank 0 on " + host() +
+                                                " held up the others for [0-9]+ s in all_reduce"))
+      << "and not first who gave up";
   EXPECT_THAT(ended.err, HasSubstr("  try: see what the ranks it names wait for"));
   const auto summary = Json::parse(work_.text_of("run/summary.json"), nullptr, false);
   EXPECT_EQ(summary["status"], "failed");

@@ -2,7 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -275,6 +280,118 @@ TEST_F(SlurmStudy, ASweepsTrialsAreJobs) {
     const std::string run = trial["run"];
     EXPECT_FALSE(work_->text_of("sweep/" + run + "/job.id").empty()) << "a Slurm job";
   }
+}
+
+/// Three trials in jobs that wait for a file.
+class SlurmSweepUnseen : public SlurmStudy {
+ protected:
+  void begin(const std::string& name) {
+    dir_ = work_->path() + "/" + name;
+    const auto file = work_->file(
+        name + ".yaml", "name: " + name +
+                            "\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, "
+                            "exclusive: false, cpus_per_rank: 1, time: 5}\n"
+                            "run: \"echo begun >> " +
+                            dir_ + "-{x}; until [ -e " + dir_ +
+                            "-go ]; do sleep 0.1; done; echo acc={x}\"\n"
+                            "sweep: {parameters: {x: {int: [1, 3]}}, sampler: grid, metric: acc, "
+                            "value: 'acc=([0-9]+)', concurrent: 3}\n");
+    words_ = {"sweep", file, "--run-dir", dir_};
+  }
+  bool all_begun() {
+    return happens_within(60s, [&] {
+      return std::ranges::all_of(std::array{1, 2, 3}, [&](int x) {
+        return !work_->text_of(fs::path(dir_).filename().string() + fmt::format("-{}", x)).empty();
+      });
+    });
+  }
+  void end_of_all_jobs() {
+    std::ofstream(dir_ + "-go") << "";
+    ASSERT_TRUE(happens_within(60s, [&] {
+      return cluster_->on_head({"squeue", "--noheader"}).empty();
+    }));
+  }
+  void expect_each_trial_once() {
+    const auto name = fs::path(dir_).filename().string();
+    const auto json = Json::parse(work_->text_of(name + "/sweep.json"));
+    ASSERT_EQ(json["trials"].size(), 3U);
+    for (const auto& trial : json["trials"]) {
+      EXPECT_EQ(trial["state"], "completed") << trial;
+      EXPECT_EQ(trial["value"], trial["parameters"]["x"]) << trial;
+    }
+    for (const int x : {1, 2, 3})
+      EXPECT_EQ(work_->text_of(fmt::format("{}-{}", name, x)), "begun\n") << "computed once";
+  }
+
+  std::string dir_;
+  std::vector<std::string> words_;
+};
+
+/// A closed terminal, or a lost ssh; what a terminal sends is a signal to its foreground.
+TEST_F(SlurmSweepUnseen, TrialsOutliveATerminalThatIsClosed) {
+  begin("hangup");
+  int terminal = -1;
+  const pid_t shell = forkpty(&terminal, nullptr, nullptr, nullptr);
+  ASSERT_GE(shell, 0);
+  if (shell == 0) {
+    std::vector<std::string> all = work_->before;
+    all.insert(all.end(), {"env", "TERM=dumb", "XDG_CACHE_HOME=" + work_->path() + "/cache",
+                           DLLAUNCH_BIN_DIR "/dllaunch"});
+    all.insert(all.end(), words_.begin(), words_.end());
+    std::vector<char*> argv;
+    for (auto& word : all) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(99);
+  }
+  const bool begun = all_begun();
+  close(terminal);
+  EXPECT_EQ(waitpid(shell, nullptr, 0), shell);
+  ASSERT_TRUE(begun);
+  ASSERT_TRUE(happens_within(60s, [&] { return programs_of(dir_, "/dllaunch", "sweep").empty(); }));
+  const auto status = work_->run({"status", dir_});
+  EXPECT_THAT(status.out, HasSubstr("its run: running"));
+  EXPECT_THAT(status.out, HasSubstr("no dllaunch carries it out: the same command with --run-dir"));
+  work_->start(words_);
+  ASSERT_TRUE(happens_within(60s, [&] { return trials_of(dir_).size() == 3; }))
+      << "they are followed";
+  end_of_all_jobs();
+  EXPECT_EQ(work_->wait(240s).exit_code, 0);
+  expect_each_trial_once();
+}
+
+TEST_F(SlurmSweepUnseen, TrialsThatCompleteWhileNoDriverIsThereCount) {
+  begin("killed");
+  work_->start(words_);
+  ASSERT_TRUE(all_begun());
+  kill(work_->pid(), SIGKILL);
+  (void)work_->wait();
+  ASSERT_TRUE(happens_within(60s, [&] { return trials_of(dir_).empty(); }));
+  end_of_all_jobs();
+  work_->start(words_);
+  const auto ended = work_->wait(240s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  expect_each_trial_once();
+}
+
+/// What it prints on another node is as long as what it had printed on the first.
+TEST_F(SlurmStudy, AshaReadsACommandThatContinuesOnAnotherNode) {
+  const auto file =
+      work_->file("moves.yaml",
+                  "name: moves\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5}\n"
+                  "run: \"[ $EPOCHS = 1 ] && scontrol update nodename=$(hostname) state=drain "
+                  "reason=test; echo acc=$(({x} * EPOCHS))\"\n"
+                  "environment: {variables: {EPOCHS: '{epochs}'}}\n"
+                  "sweep: {parameters: {x: {choice: [4]}}, sampler: grid, metric: acc, "
+                  "value: 'acc=([0-9]+)', scheduler: asha, max_epochs: 2}\n");
+  work_->start({"sweep", file, "--run-dir", work_->path() + "/moves"});
+  const auto ended = work_->wait(240s);
+  cluster_->on_head({"bash", "-c", "scontrol update nodename=ALL state=resume"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  const auto trial = Json::parse(work_->text_of("moves/sweep.json"))["trials"][0];
+  EXPECT_EQ(trial["state"], "completed") << trial;
+  EXPECT_EQ(trial["value"], 8) << trial;
+  EXPECT_EQ(entries_of(work_->path() + "/moves/trial-00000/out").size(), 2U) << "on two nodes";
 }
 
 /// Side by side on both nodes and on parts of each, bound apart; the job outlives the dllaunch that

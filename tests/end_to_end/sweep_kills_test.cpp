@@ -84,7 +84,8 @@ void disturb_sweeps(Workplace& work, const std::string& file, int kills,
   std::mt19937 random(20261126);
   int killed = 0;
   for (int round = 0; killed < kills; ++round) {
-    ASSERT_LT(round, kills + 5) << "nothing is there to be killed";
+    // A sweep on a fast machine may be over before anything is killed.
+    ASSERT_LT(round, 20 * kills) << "nothing is there to be killed";
     const auto name = "killed-" + std::to_string(round);
     Ended ended;
     ended.exit_code = 128 + SIGKILL;

@@ -87,7 +87,7 @@ class ElasticNodes : public SupervisedFaults {
 };
 
 TEST_P(ElasticNodes, TheRanksGoOnWithoutALostNode) {
-  start_training(sets(5));
+  start_training(sets(epochs_));
   if (HasFailure()) return;
   lose_a_node();
   const auto ended = work_->wait(120s);
@@ -97,13 +97,32 @@ TEST_P(ElasticNodes, TheRanksGoOnWithoutALostNode) {
               HasSubstr("Restarts=0"));
   expect_ranks(ElementsAre(3, 2));
   expect_it_told_of_fewer_ranks();
-  EXPECT_EQ(steps_in_history(work_->run_dir()), 5 * 43);
-  expect_the_losses_of_a_run_with_all_nodes(5);
+  EXPECT_EQ(steps_in_history(work_->run_dir()), epochs_ * 43);
+  expect_the_losses_of_a_run_with_all_nodes(epochs_);
+}
+
+/// Peers of a node that lost its power end before Slurm misses it, in 300 s.
+TEST_P(ElasticNodes, TheRanksGoOnBeforeSlurmMissesTheNode) {
+  set_slurmd_timeout(300);
+  start_training(sets(5));
+  if (!HasFailure()) {
+    EXPECT_TRUE(cluster_->tell(GetParam() % 2 == 0 ? "kill-node" : "cut-network", {lost_node()}));
+    EXPECT_TRUE(happens_within(120s, [&] {
+      return events_of(work_->run_dir(), "start").size() == 2;
+    })) << journal();
+    EXPECT_THAT(cluster_->on_head({"scontrol", "show", "node", lost_node()}),
+                testing::Not(HasSubstr("State=DOWN")));
+    EXPECT_THAT(journal(), HasSubstr("lost node " + lost_node() + "; restart 1 of 3"));
+    const auto ended = work_->wait(120s);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
+    lose(lost_node());
+  }
+  set_slurmd_timeout(10);
 }
 
 /// Slurm gives a job that it starts anew all nodes that are free.
 TEST_P(ElasticNodes, ARequeuedJobHasAllNodesAgain) {
-  constexpr int epochs = 40;
+  const int epochs = epochs_ * 8;
   start_training(sets(epochs));
   if (HasFailure()) return;
   lose_a_node();

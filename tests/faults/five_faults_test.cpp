@@ -50,8 +50,8 @@ class FiveFaults : public SupervisedFaults {
 
 TEST_P(FiveFaults, OneRunAndItsGoodput) {
   if (GetParam() > 0) GTEST_SKIP() << "once is enough";
-  epochs_ = 80;
-  start_training({fmt::format("train.epochs={}", epochs_)});
+  epochs_ *= 16;
+  start_training();
 
   auto before = starts();
   kill(rank(1), SIGKILL);

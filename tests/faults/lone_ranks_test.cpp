@@ -43,7 +43,7 @@ TEST_P(LoneRanks, ARankWaitsForADeadOne) {
   EXPECT_THAT(journal(),
               HasSubstr("rank 1 on n2 was killed by signal 9 (SIGKILL); restart 1 of 3"));
   EXPECT_EQ(summary()["restarts"], 1);
-  EXPECT_EQ(steps_in_history(work_->run_dir()), 5 * 43);
+  EXPECT_EQ(steps_in_history(work_->run_dir()), epochs_ * 43);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rounds, LoneRanks, testing::Range(0, rounds));

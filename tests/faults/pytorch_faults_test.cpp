@@ -30,9 +30,10 @@ recovery: {{signal: USR2, grace_seconds: 20}}
 )",
                        DLLAUNCH_SOURCE_DIR, epochs);
   }
+  /// `epochs`: of a machine of which a training needs five to last some seconds.
   void start_script(int epochs, const std::vector<std::string>& sets = {}) {
-    epochs_ = epochs;
-    work_->start(argv(*work_, job(epochs), sets));
+    epochs_ = epochs * epochs_of_seconds() / 5;
+    work_->start(argv(*work_, job(epochs_), sets));
     ASSERT_TRUE(happens_within(
         60s, [&] { return fs::exists(work_->run_dir() + "/checkpoint.pt") || !work_->running(); }));
     ASSERT_TRUE(work_->running()) << work_->text_of("stderr") << journal();

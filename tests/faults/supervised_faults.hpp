@@ -32,8 +32,8 @@ namespace dllaunch {
 
 namespace fs = std::filesystem;
 
-/// A few seconds of training on two nodes, with a checkpoint about every second. MPI_Init has to
-/// fit into stall_abort_seconds too.
+/// A few seconds of training on two nodes, with a checkpoint an epoch; epochs_of_seconds() says how
+/// many. MPI_Init has to fit into stall_abort_seconds too.
 inline constexpr const char* training = R"(name: fault
 resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
 environment: {variables: {OMP_NUM_THREADS: "1"}}
@@ -42,7 +42,6 @@ train:
   backend: reference
   dataset: {kind: synthetic, images: 1024, classes: 10, channels: 1, image_size: 28}
   batch_size: 8
-  epochs: 5
   validate_every: 100
   optimizer: {lr: 0.05, momentum: 0.9}
 runtime: {stall_seconds: 1, stall_abort_seconds: 10}
@@ -201,7 +200,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   void start_training(const std::vector<std::string>& sets = {},
                       const std::string& text = training) {
     started_ = unix_seconds();
-    std::vector<std::string> all = sets_;
+    std::vector<std::string> all = {fmt::format("train.epochs={}", epochs_)};
+    all.insert(all.end(), sets_.begin(), sets_.end());
     all.insert(all.end(), sets.begin(), sets.end());
     work_->start(argv(*work_, text, all));
     ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
@@ -317,16 +317,23 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     cluster_->on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=test"});
   }
 
+  /// How long Slurm waits for a silent node before it marks it down.
+  static void set_slurmd_timeout(int seconds) {
+    cluster_->on_head({"sed", "-i", fmt::format("s/^SlurmdTimeout=.*/SlurmdTimeout={}/", seconds),
+                       "/etc/slurm/slurm.conf"});
+    cluster_->on_head({"scontrol", "reconfigure"});
+  }
+
   /// Of all suites of the program, but for one with another KillWait: bringing one up takes longer
   /// than many a cell.
   static inline std::unique_ptr<TestCluster> cluster_;
   static inline int kill_wait_of_cluster_ = -1;
   static inline TemporaryFolder small_disk_;  // of its own, which can be full
   std::unique_ptr<Workplace> work_;
-  std::vector<std::string> sets_;  // of the training, disturbed or not
-  int epochs_ = 5;                 // likewise
-  double started_ = 0;             // unix time of `dllaunch run`
-  std::vector<std::string> lost_;  // nodes to be revived at the end
+  std::vector<std::string> sets_;     // of the training, disturbed or not
+  int epochs_ = epochs_of_seconds();  // likewise
+  double started_ = 0;                // unix time of `dllaunch run`
+  std::vector<std::string> lost_;     // nodes to be revived at the end
 };
 
 /// After the last suite.

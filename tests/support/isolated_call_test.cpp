@@ -68,7 +68,7 @@ TEST(IsolatedCall, StopsWaiting) {
       100ms);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ErrorKind::timeout);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
@@ -114,19 +114,19 @@ TEST(IsolatedCall, SeveralRunInParallel) {
     for (;;) pause();
   };
   std::vector<IsolatedCall> calls;
-  for (int i = 0; i < 20; ++i) calls.push_back({.work = hang, .deadline = 300ms});
+  for (int i = 0; i < 20; ++i) calls.push_back({.work = hang, .deadline = 1100ms});
   calls.push_back({.work = [] { return Result<std::string>("well"); }, .deadline = 20s});
   calls.push_back(
       {.work = [] { return Result<std::string>(std::string(3'000'000, 'x')); }, .deadline = 20s});
   calls.push_back({.work = []() -> Result<std::string> { _exit(3); }, .deadline = 20s});
   const auto start = std::chrono::steady_clock::now();
   const auto answers = isolated_calls(calls);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
   ASSERT_EQ(answers.size(), 23u);
   for (std::size_t i = 0; i < 20; ++i) {
     ASSERT_FALSE(answers[i]);
     EXPECT_EQ(answers[i].error().kind, ErrorKind::timeout);
-    EXPECT_EQ(answers[i].error().what, "no answer after 300 ms");
+    EXPECT_EQ(answers[i].error().what, "no answer after 1100 ms");
   }
   EXPECT_EQ(*answers[20], "well");
   EXPECT_EQ(answers[21]->size(), 3'000'000u);

@@ -62,5 +62,21 @@ TEST_F(RunFile, ALinkIsNotFollowed) {
   EXPECT_EQ(fs::status(path("other")).permissions(), ours);
 }
 
+TEST(TemporaryBeside, IsAnotherNameEachTimeInTheSameFolder) {
+  const fs::path file = "/a/b/plan.json";
+  const auto one = temporary_beside(file);
+  EXPECT_EQ(one.parent_path(), "/a/b");
+  EXPECT_TRUE(one.filename().string().starts_with(".plan.json.")) << one;
+  EXPECT_EQ(one.extension(), ".tmp");
+  EXPECT_NE(one, temporary_beside(file));
+}
+
+TEST(StepNames, SortByStep) {
+  EXPECT_TRUE(is_later_step("step-00000010", "step-00000009"));
+  EXPECT_TRUE(is_later_step("step-100000000", "step-99999999"));
+  EXPECT_FALSE(is_later_step("step-99999999", "step-100000000"));
+  EXPECT_FALSE(is_later_step("step-00000010", "step-00000010"));
+}
+
 }  // namespace
 }  // namespace dllaunch

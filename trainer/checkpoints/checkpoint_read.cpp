@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include "support/json.hpp"
-#include "support/whole_file.hpp"
+#include "support/run_file.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
+#include "trainer/tensors/whole_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -143,9 +144,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& 
       failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
   if (absent) failed.clear();
   std::ranges::sort(paths, [](const fs::path& a, const fs::path& b) {
-    const std::string one = a.filename().string();
-    const std::string other = b.filename().string();
-    return std::pair(one.size(), one) > std::pair(other.size(), other);
+    return is_later_step(a.filename().string(), b.filename().string());
   });
   return paths;
 }

@@ -65,7 +65,7 @@ std::optional<FinishedWrite> CheckpointWriter::take() {
 }
 
 Result<WrittenCheckpoint> CheckpointWriter::write(Checkpoint checkpoint) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   double bytes = 0;
   const auto hold_back = [&](std::size_t more) {
     bytes += static_cast<double>(more);

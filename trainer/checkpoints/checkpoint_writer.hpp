@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 
@@ -35,7 +36,7 @@ struct CheckpointWriterOptions {
 /// Used by one thread, the training thread.
 class CheckpointWriter {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = AwakeClock;
 
   explicit CheckpointWriter(CheckpointWriterOptions options) : options_(std::move(options)) {}
   /// Waits for the write in progress.

@@ -155,6 +155,7 @@ EventLog::EventLog(EventLog&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
       fencing_token_(other.fencing_token_),
       clock_offset_(other.clock_offset_),
+      paused_(other.paused_),
       torn_(other.torn_),
       refused_(other.refused_) {}
 
@@ -162,6 +163,7 @@ EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(fencing_token_, other.fencing_token_);
   std::swap(clock_offset_, other.clock_offset_);
+  std::swap(paused_, other.paused_);
   std::swap(torn_, other.torn_);
   std::swap(refused_, other.refused_);
   return *this;
@@ -169,6 +171,16 @@ EventLog& EventLog::operator=(EventLog&& other) noexcept {
 
 EventLog::~EventLog() {
   if (file_ >= 0) ::close(file_);
+}
+
+void EventLog::note_pause() {
+  const auto paused = AwakeClock::paused();
+  const auto seconds = std::chrono::duration<double>(paused - std::exchange(paused_, paused));
+  if (seconds.count() > 0) pause(seconds.count());
+}
+
+void EventLog::pause(double seconds) {
+  append(Line("pause").add("seconds", seconds));
 }
 
 void EventLog::append(Line& line) {
@@ -212,6 +224,7 @@ void EventLog::start(const StartEvent& event) {
 }
 
 void EventLog::step(const StepEvent& event) {
+  note_pause();
   Line line("step");
   line.add("epoch", event.epoch)
       .add("step", event.step)
@@ -223,6 +236,7 @@ void EventLog::step(const StepEvent& event) {
 }
 
 void EventLog::epoch(const EpochEvent& event) {
+  note_pause();
   Line line("epoch");
   line.add("epoch", event.epoch)
       .add("loss", event.loss)

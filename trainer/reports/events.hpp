@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 #include "trainer/reports/epoch_gpus.hpp"
 #include "trainer/reports/stragglers.hpp"
@@ -129,20 +130,24 @@ class EventLog {
   /// `step` is the step of that checkpoint.
   void restart(std::string_view reason, std::string_view from, std::int64_t step);
   void stall(const StallEvent& event);
+  /// The job was suspended or stopped. step() and epoch() write it themselves.
+  void pause(double seconds);
   void corrupted(const CorruptedEvent& event);
   void end(std::string_view status, double seconds);
 
  private:
   class Line;
   void append(Line& line);
+  void note_pause();
 
   int file_ = -1;
   std::int64_t fencing_token_ = 0;
   /// Unix time of an event = this + the steady clock. So the difference of two events of one
   /// incarnation is the elapsed time, even if the wall clock is set in between.
   double clock_offset_ = 0;
-  bool torn_ = false;     // the file ends within a line
-  bool refused_ = false;  // already reported
+  AwakeClock::duration paused_ = AwakeClock::paused();  // that is in the file
+  bool torn_ = false;                                   // the file ends within a line
+  bool refused_ = false;                                // already reported
 };
 
 }  // namespace dllaunch

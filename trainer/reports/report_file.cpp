@@ -55,11 +55,10 @@ Result<Ok> append_whole(int descriptor, std::string_view text, std::int64_t& siz
 
 Result<Ok> replace_file(const fs::path& file, std::string_view text) {
   // The leading dot marks a temporary file, which readers ignore.
-  const fs::path temporary =
-      file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
+  const fs::path temporary = temporary_beside(file);
   {
     const Opened out{
-        open_run_file(file.parent_path(), temporary, O_WRONLY | O_CREAT | O_TRUNC, public_mode)};
+        open_run_file(file.parent_path(), temporary, O_WRONLY | O_CREAT | O_EXCL, public_mode)};
     if (out.descriptor < 0) return refused(file, errno);
     std::int64_t size = 0;
     if (auto written = append_whole(out.descriptor, text, size); !written) {

@@ -12,7 +12,7 @@
 #include <fmt/core.h>
 
 #include "support/json.hpp"
-#include "support/whole_file.hpp"
+#include "trainer/tensors/whole_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/communicators/communicator.hpp"
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 #include "trainer/checkpoints/checkpoint_writer.hpp"
 #include "trainer/session/session.hpp"
@@ -48,7 +49,7 @@ class Checkpointing {
   void finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = AwakeClock;
 
   /// Returns false, and reports that this checkpoint is skipped, if the one before takes too long.
   bool wait_for_earlier(bool last);

@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include "support/awake_clock.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 #include "trainer/parameters/buffers.hpp"
 #include "trainer/parameters/init_from.hpp"
@@ -57,7 +58,7 @@ Result<Ok> set_aside(const fs::path& folder) {
 /// temporarily away.
 CheckpointSearch search_patiently(const std::function<CheckpointSearch()>& search,
                                   std::chrono::milliseconds patience, const Say& warn) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = AwakeClock;
   constexpr std::chrono::milliseconds pause(200);
   const auto give_up_at = Clock::now() + patience;
   CheckpointSearch result = search();

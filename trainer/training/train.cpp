@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/gradients/gradient_reducer.hpp"
+#include "support/awake_clock.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/data/skipped_images.hpp"
 #include "trainer/graph/dropout.hpp"
@@ -29,7 +30,7 @@
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/daemon/client/client.hpp"
@@ -65,7 +66,9 @@ Result<int> cancel_local(const CancelArguments& options, const RunState& run_sta
     return Error{
         ErrorKind::unavailable,
         fmt::format("the run is on host {}, and this is host {}", owner->host, system.host_name()),
-        fmt::format("ssh {} dllaunch cancel {}", owner->host, run_state.run.dir.path)};
+        // Two shells read it.
+        fmt::format("ssh {} dllaunch cancel {}", owner->host,
+                    shell_quote(shell_quote(run_state.run.dir.path)))};
   for (int i = 0; i < (options.now ? 2 : 1); ++i) {
     if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
@@ -83,7 +86,7 @@ Result<int> cancel_local(const CancelArguments& options, const RunState& run_sta
       return Error{
           ErrorKind::timeout,
           fmt::format("process {} has not ended within {} s", owner->pid, patience.count()),
-          fmt::format("dllaunch cancel --now {}", run_state.run.dir.path)};
+          "dllaunch cancel --now " + shell_quote(run_state.run.dir.path)};
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return exit_code::success;
@@ -165,7 +168,7 @@ Error which_run(System& system) {
   return {ErrorKind::bad_request,
           fmt::format("RUN is missing; queued or running: {}{}", fmt::join(newest, ", "),
                       names.size() > most ? fmt::format(" and {} more", names.size() - most) : ""),
-          "dllaunch cancel " + names.front()};
+          "dllaunch cancel " + shell_quote(names.front())};
 }
 
 Result<int> cancel_run(const CancelArguments& options, System& system) {
@@ -217,7 +220,7 @@ Result<int> cancel_run(const CancelArguments& options, System& system) {
   auto text = fmt::format("{} {}\n", *path, state);
   if (!checkpoint.empty())
     text += fmt::format("  checkpoint  {}\n  next        {}\n", checkpoint,
-                        next_words(command_to_go_on(run_state.run), true, true));
+                        next_words(command_to_go_on(system, run_state.run.dir), true, true));
   answer(options, *path, state, text, system);
   return exit_code::success;
 }

@@ -1,30 +1,40 @@
-// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
+// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD; in a
+// run's rank start it as a child, and record how it ended.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/os/descent_mark.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
+#include "launcher/rank/left_processes.hpp"
 #include "launcher/rank/node_folders.hpp"
 #include "launcher/rank/node_number.hpp"
+#include "launcher/rank/rank_process.hpp"
 #include "launcher/rank/rank_shim.hpp"
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
 #include "runtime/rank/transport.hpp"
@@ -199,6 +209,45 @@ int redirect_to_log(const std::string& run_dir, const std::string& path, System&
   return kept;
 }
 
+/// nullopt: it cannot be written, which the starter's output then says.
+std::optional<RankLifeRecord> begin_record(const std::string& run_dir, const RankEnv& rank,
+                                           const std::string& host, int other_stderr) {
+  const auto token = read_fencing_token(process_environment());
+  auto record = RankLifeRecord::begin(run_dir, host, rank.rank, rank.world_size,
+                                      token ? token->value_or(0) : 0);
+  if (record) return *std::move(record);
+  const auto words = unrecorded_words(rank.rank, host, record.error());
+  const int to = other_stderr >= 0 ? other_stderr : STDERR_FILENO;
+  if (write(to, words.data(), words.size()) < 0) return std::nullopt;
+  return std::nullopt;
+}
+
+/// Returns false if this node does not have the folder, and says so. An NFS client may see a new
+/// folder some seconds late.
+bool is_shared(const std::string& what, const std::string& folder, const RankEnv& rank,
+               const std::string& host, System& system) {
+  for (int looks = 0; looks < 50; ++looks) {
+    if (access(folder.c_str(), F_OK) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  system.log(fmt::format(
+      "dllaunch: rank {} on {}: {} {} does not exist on this node\n"
+      "  try: start the run in a folder that all nodes share, such as home or scratch\n",
+      rank.rank, host, what, folder));
+  // srun may lose what a task writes just before it ends.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return false;
+}
+
+/// The folder that srun was called in. Slurm starts a task in /tmp if its node lacks that folder.
+std::optional<std::string> folder_left(const RankEnv& rank) {
+  std::error_code error;
+  const char* meant = std::getenv("PWD");
+  const bool moved = rank.launcher == "slurm" && meant != nullptr &&
+                     std::filesystem::current_path(error) == "/tmp";
+  return moved ? std::optional<std::string>(meant) : std::nullopt;
+}
+
 /// Returns only on failure.
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
@@ -255,6 +304,19 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   return folder;
 }
 
+/// On each node: no process of an earlier start is left when this one begins, and none of this
+/// one when its step has ended.
+void bound_descendants(const RankEnv& rank, const std::string& run_dir, const std::string& host,
+                       System& system) {
+  const auto mark = start_mark(run_dir, process_environment());
+  if (!mark) return;
+  if (const auto ended = end_earlier_starts(*mark); !ended.empty())
+    system.log(fmt::format("dllaunch: rank {} on {}: {}\n", rank.rank, host, ended));
+  if (rank.local_rank == 0 && name_of(getppid()) == "slurmstepd")
+    end_leftovers_after_step(*mark, host);
+  mark_descent(mark->own);
+}
+
 bool is_trainer(const std::vector<std::string>& command) {
   return std::filesystem::path(command.front()).filename() == "dltrain";
 }
@@ -293,13 +355,23 @@ Result<int> exec(const ExecOptions& options, System& system) {
     for (const auto& [name, value] : numbered->variables) setenv(name.c_str(), value.c_str(), 1);
   }
 
+  if (!options.run_dir.empty() &&
+      !is_shared("the run directory", options.run_dir, *rank, host, system))
+    return exit_code::environment;
   int other_stderr = -1;
   if (!run_dir.empty() && !options.no_log) {
     mkdir((run_dir + "/out").c_str(), 0700);
     other_stderr =
         redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), system);
   }
+  if (const auto left = folder_left(*rank);
+      left && !is_shared("the folder", *left, *rank, host, system))
+    return exit_code::environment;
+  bound_descendants(*rank, run_dir, host, system);
   auto command = options.command;
+  // Only for the rank of a run: what a rank starts by `dllaunch exec` is none.
+  const auto record =
+      options.run_dir.empty() ? std::nullopt : begin_record(run_dir, *rank, host, other_stderr);
   std::string plan_dir = run_dir;
   if (options.staged) {
     const auto folder = use_stage(command, lookup);
@@ -321,10 +393,20 @@ Result<int> exec(const ExecOptions& options, System& system) {
   if (!rendezvous) return std::move(rendezvous).error();
   framework.point = rendezvous->point;
   framework.workers = rendezvous->workers;
-  set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
+  const EnvLookup set_or_left_alone = [&](const std::string& name) -> std::optional<std::string> {
+    const auto& names = planned.left_alone;
+    return std::ranges::find(names, name) != names.end() ? std::string() : lookup(name);
+  };
+  set_environment(framework, rank_variables(*rank, binding, run_dir, set_or_left_alone));
   set_node_folders(planned.site, *rank, lookup, system);
-  allow_autopsy(run_dir, command);
-  return become(command, rank->rank, host, other_stderr);
+  const auto run_program = [&] {
+    allow_autopsy(run_dir, command);
+    return become(command, rank->rank, host, other_stderr);
+  };
+  const auto status = record ? run_as_child(run_program) : std::nullopt;
+  if (!status) return run_program();
+  record->end(*status);
+  end_like(*status);
 }
 
 CommandBody declare_exec(CommandOptions& app) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launcher/base/moment.hpp"
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
@@ -291,9 +292,11 @@ Result<int> show_logs(const LogsArguments& options, System& system) {
                              counted(stored->plan.ranks(), "rank"), *options.rank),
                  ""};
   if (options.rank && !stored->plan.components.empty())
-    return Error{ErrorKind::bad_request, "--rank: each component numbers its ranks from 0",
-                 fmt::format("dllaunch logs {}/components/{} --rank {}", *path,
-                             stored->plan.components.front().name, *options.rank)};
+    return Error{
+        ErrorKind::bad_request, "--rank: each component numbers its ranks from 0",
+        fmt::format("dllaunch logs {} --rank {}",
+                    shell_quote(component_dir(*path, stored->plan.components.front().name)),
+                    *options.rank)};
   auto selection = selection_of(options);
   if (!selection) return std::move(selection).error();
   Output output(*stored, options, *std::move(selection));

@@ -1,11 +1,9 @@
 // The main command: from a job file to a finished run.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -21,6 +19,7 @@
 #include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/launch/unseen_end.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
@@ -31,10 +30,12 @@
 #include "launcher/presubmit/before_queue.hpp"
 #include "launcher/provenance/record_provenance.hpp"
 #include "launcher/queue/soonest.hpp"
+#include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/staging/stage_job.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "support/counted.hpp"
@@ -93,6 +94,8 @@ struct Planned {
   std::optional<JobAllocation> allocation = {};  // that it runs in; nullopt: none that is there
   std::optional<ModularPlan> modular = {};       // of a job with components; `plan` is its whole
   SharedMachine machine = {};                    // that its components share, without Slurm
+  std::string start = {};                        // when Slurm expects to start it
+  bool nothing_left = false;                     // every task of the array has completed
 };
 
 /// The trainer beside this program, else the one on PATH.
@@ -116,46 +119,37 @@ Result<Ok> check_queue(const QueueReport& report, System& system) {
     const auto& hint = finding.problem.hint;
     if (!hint.empty()) system.log(fmt::format("  try: {}\n", hint));
   }
-  if (!report.passed()) return as_error(report);
-  if (const auto words = estimate_words(report); !words.empty())
-    system.log(fmt::format("dllaunch: {}\n", words));
-  return Ok{};
+  return report.passed() ? Result<Ok>(Ok{}) : as_error(report);
 }
 
-/// The run that a word names; nullopt: none, or a file has that name.
-std::optional<StoredRun> run_named(const std::string& word, System& system) {
-  std::error_code ignored;
-  if (word.empty() || std::filesystem::is_regular_file(word, ignored)) return std::nullopt;
-  const auto path = find_run(system, word);
-  auto run = path ? read_stored_run(system, *path) : path.error();
-  if (!run) return std::nullopt;
-  return *std::move(run);
-}
-
-/// Takes job file and directory from a run that is named in the job file's place: the run
-/// continues. bad_request: --run-dir is a run's name, which would become a new directory.
+/// Takes job file and directory from a run that is named in the job file's place. A run continues
+/// in the folder where it was submitted. bad_request: --run-dir is a run's name, which would become
+/// a new directory; or that folder is missing.
 Result<RunOptions> resolve_runs(RunOptions options, System& system) {
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(options.run_dir, ignored);
   if (options.run_dir.find('/') == std::string::npos && !is_there) {
-    if (const auto named = run_named(options.run_dir, system))
+    if (const auto named = run_named(system, options.run_dir))
       return Error{ErrorKind::bad_request,
                    fmt::format("--run-dir {}: there is no such directory, but a run of that name",
                                options.run_dir),
                    fmt::format("dllaunch run {0} continues it; --run-dir ./{0} is a new directory",
                                shell_quote(options.run_dir))};
   }
-  const auto run = run_named(options.job_file, system);
-  if (!run) return options;
-  if (!options.run_dir.empty())
+  const auto run = run_named(system, options.job_file);
+  if (run && !options.run_dir.empty())
     return Error{ErrorKind::bad_request,
                  options.job_file + " is a run, which has its directory already",
                  "leave out --run-dir, or give the path of a job file"};
-  system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
-  options.job_file = run->dir.job_yaml();
-  options.run_dir = run->dir.path;
-  const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
-  options.local = options.local || (!options.allocated && was_local);
+  if (run) {
+    system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
+    options.job_file = run->dir.job_yaml();
+    options.run_dir = run->dir.path;
+    const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
+    options.local = options.local || (!options.allocated && was_local);
+  }
+  auto entered = enter_submit_folder(system, options.run_dir, options.job_file);
+  if (!entered) return std::move(entered).error();
   return options;
 }
 
@@ -202,8 +196,8 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
   for (const auto& warning : made->plan.whole.warnings)
     system.log("dllaunch: warning: " + warning + "\n");
   auto whole = made->plan.whole;
-  return Planned{std::move(made->job), std::move(whole), std::nullopt, std::move(made->plan),
-                 std::move(made->machine)};
+  return Planned{std::move(made->job),  std::move(whole),         std::nullopt,
+                 std::move(made->plan), std::move(made->machine), estimate_words(made->report)};
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
@@ -226,17 +220,20 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   job = divide_gpus(*std::move(job), *facts, variables, options.local);
   if (!job) return std::move(job).error();
   auto effective = effective_job(*job, *facts, variables, options.local);
+  const bool any_left = leave_out_completed(system, options.run_dir, effective.array);
   auto made = plan_avoiding(system, {.local = options.local, .allocated = options.allocated},
                             effective, *facts, *paths, variables);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
+  QueueReport report;
   if (queues && (!made || !options.dry_run)) {
-    const auto report =
-        check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
+    report = check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
     if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
   if (made = with_stage_warnings(system, std::move(made)); !made) return std::move(made).error();
-  Planned planned{*std::move(job), *std::move(made)};
+  Planned planned{
+      .job = *std::move(job), .plan = *std::move(made), .start = estimate_words(report)};
+  planned.nothing_left = !any_left;
   if (options.allocated)
     if (auto fits = fit_into_allocation(options, planned, system); !fits)
       return std::move(fits).error();
@@ -266,22 +263,6 @@ void show_plan(const Planned& planned, System& system) {
     system.print("\n" + render_sbatch(plan));
 }
 
-StopChoice ask_at_terminal() {
-  std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
-  pollfd keyboard{STDIN_FILENO, POLLIN, 0};
-  constexpr int limit_ms = 60'000;
-  // A second Ctrl-C ends the wait.
-  const int ready = poll(&keyboard, 1, limit_ms);
-  if (ready < 0) return StopChoice::cancel;
-  std::string answer;
-  if (ready == 0 || !std::getline(std::cin, answer) || answer.empty()) return StopChoice::go_on;
-  if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
-  if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
-  if (answer[0] != 'g' && answer[0] != 'G')
-    std::cerr << "dllaunch: '" << answer << "' is not d, c or g: the job goes on\n";
-  return StopChoice::go_on;
-}
-
 SlurmSettings slurm_settings(const RunOptions& options, System& system) {
   SlurmSettings settings{.detach = options.detach};
   if (isatty(STDIN_FILENO) != 0 && system.console().terminal_err) settings.ask = ask_at_terminal;
@@ -296,19 +277,9 @@ struct Detached {
 
 void show_detached(const RunOptions& options, const RunDir& run, const Detached& detached,
                    System& system) {
-  if (!options.json) {
-    system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
-    return;
-  }
+  if (!options.json)
+    return system.print(fmt::format("run  {}\n{}  {}\n", run.path, detached.what, detached.number));
   system.print(json_text({{"run_dir", run.path}, {detached.what, detached.number}}));
-}
-
-/// The stored job file includes the changes by --set.
-std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
-  std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
-  if (options.local) argv.emplace_back("--local");
-  if (options.allocated) argv.emplace_back("--allocated");
-  return shell_join(argv);
 }
 
 Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolder& folder,
@@ -317,7 +288,8 @@ Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolde
   if (outcome.taken_over) return outcome.exit_code;
   system.print(render_summary(summary, {.run_dir = run.path,
                                         .checkpoint = newest_checkpoint(run),
-                                        .next = command_to_go_on(options, run)}));
+                                        .next = command_to_go_on(system, run) +
+                                                (options.allocated ? " --allocated" : "")}));
   auto written = folder.check();
   if (written) written = write_file(run.summary(), summary_text(summary));
   // The run's outcome matters more; `status` tries again when the disk has room.
@@ -333,7 +305,7 @@ struct Attached {
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
                     const std::optional<Attached>& attached, const RunLock& lock, System& system) {
-  const auto& [job, plan, allocation, modular, machine] = planned;
+  const auto& [job, plan, allocation, modular, machine, start, nothing_left] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
   bool background = false;
@@ -354,6 +326,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   for (const auto& one : plan.components) settings.components.push_back(one.name);
   settings.max_steps = value_at<std::optional<std::int64_t>>(job.train, "max_steps");
   if (attached) settings.attached_at_s = attached->since_s;
+  // --soonest has said when it starts, and knows of gaps in the queue too.
+  if (slurm && !attached && !options.soonest && !start.empty())
+    system.log(fmt::format("dllaunch: {}\n", start));
   Follower follower(system, run, settings);
   follower.log(fmt::format("{}: {}{}{} {}, {}", plan.name,
                            plan.array ? fmt::format("array {} of ", *plan.array) : "",
@@ -404,6 +379,11 @@ Result<int> run_job(const RunOptions& given, System& system) {
   auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
+  if (planned->nothing_left) {
+    system.log(fmt::format("dllaunch: all tasks of {} have completed; a new run: dllaunch run {}\n",
+                           options.run_dir, shell_quote(options.run_dir + "/job.yaml")));
+    return exit_code::success;
+  }
   if (options.dry_run) {
     show_plan(*planned, system);
     return exit_code::success;
@@ -433,7 +413,8 @@ Result<int> run_job(const RunOptions& given, System& system) {
                    "leave out --allocated to follow it, or dllaunch cancel it first"};
     attached = *std::move(found);
   }
-  if (!attached && run->resumed) close_submission(system, *run);
+  const bool completed = !attached && run->resumed && close_submission(system, *run);
+  if (completed && !options.detach && show_unseen_end(system, *run, planned->job)) return 0;
   if (!attached) good = share_run_dir(*run, plan.share);
   const auto readers = readers_of(options.job_file);
   if (good && !attached)
@@ -446,10 +427,9 @@ Result<int> run_job(const RunOptions& given, System& system) {
                        .sets = options.sets,
                        .variables = process_variables(),
                        .readers = readers});
-  if (given.soonest && !attached) {
+  if (given.soonest && !attached)
     if (auto kept = keep_estimate(*run, *estimate); !kept)
       system.log("dllaunch: warning: " + kept.error().what + "\n");
-  }
   // A component is listed with its whole.
   const bool is_component = system.environment("DLLAUNCH_COMPONENT").has_value();
   if (auto known = is_component ? Result<Ok>(Ok{}) : remember_run(system, *run);

@@ -1,12 +1,14 @@
 // Prints the state of one run: progress, what it waits for, how it ended, what to do next.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
@@ -15,8 +17,11 @@
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/sweep/stored_sweep.hpp"
 #include "support/json.hpp"
@@ -54,11 +59,29 @@ void add_ended_tasks(System& system, RunStatusView& status) {
   status.tasks.insert(status.tasks.end(), outcome.others.begin(), outcome.others.end());
 }
 
+/// srun itself says it only after a minute. Ranks that print are not asked about.
+void add_waiting_step(System& system, RunStatusView& status) {
+  constexpr double quiet_s = 2;
+  const auto& run_state = status.run_state;
+  const bool quiet = std::ranges::any_of(
+      status.logs, [](const LogState& log) { return log.rank >= 0 && log.quiet_s >= quiet_s; });
+  if (run_state.state != "running" || run_state.jobs.size() != 1 || run_state.run.trains ||
+      !quiet || !ranks_go_on(run_state.run.dir))
+    return;
+  const auto host = host_that_waits_for_a_step(system, run_state.run.job_id);
+  const bool told = std::ranges::any_of(
+      status.ranks, [](const auto& words) { return words.ends_with(overlap_words); });
+  if (!host.empty() && !told)
+    status.ranks.push_back(fmt::format("srun on {} {}", host, overlap_words));
+}
+
 Result<RunStatusView> look(const std::string& path, System& system) {
   auto run_state = observe_end(system, path);
   if (!run_state) return std::move(run_state).error();
   auto status = status_of(*std::move(run_state), unix_seconds());
+  status.next = command_to_go_on(system, status.run_state.run.dir);
   add_ended_tasks(system, status);
+  add_waiting_step(system, status);
   status.components = component_states(system, status.run_state, unix_seconds());
   return status;
 }
@@ -80,15 +103,32 @@ Result<int> watch(const std::string& path, System& system) {
   }
 }
 
+/// Where no dllaunch carries out a sweep, what has become of its trials is read from their runs.
+void add_unseen(System& system, const std::string& dir, Sweep& sweep) {
+  for (Trial& trial : sweep.trials) {
+    if (trial.state != TrialState::running) continue;
+    const auto run = observe_end(system, dir + "/" + trial.run);
+    trial.reason = run ? fmt::format("its run: {}", run->state) : "it has not started";
+  }
+}
+
 /// Of a sweep's directory; nullopt: it is none.
 Result<std::optional<int>> show_sweep(const StatusArguments& options, System& system) {
-  const auto sweep = stored_sweep(system, options.run);
+  auto sweep = stored_sweep(system, options.run);
   if (!sweep) return sweep.error();
   if (!*sweep) return std::optional<int>();
+  const auto whole = observe_end(system, options.run + "/allocation");
+  const bool carried_out =
+      owner_of({.path = options.run}).has_value() || (whole && !is_over(*whole));
+  if (!carried_out) add_unseen(system, options.run, **sweep);
   if (options.json) {
     system.print(json_text(to_json(**sweep)));
   } else {
     system.print(render_sweep(**sweep));
+    if (!carried_out && is_unfinished(**sweep))
+      system.print(fmt::format(
+          "no dllaunch carries it out: the same command with --run-dir {} continues it\n",
+          shell_quote(options.run)));
   }
   return std::optional(exit_code::success);
 }

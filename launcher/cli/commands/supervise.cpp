@@ -1,6 +1,7 @@
 // In the batch script: owns the srun step; restarts it, requeues the job, or stops.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "launcher/supervise/lone_ranks.hpp"
 #include "launcher/supervise/own_components.hpp"
 #include "launcher/supervise/rank_states.hpp"
+#include "launcher/supervise/saving/save_request.hpp"
 #include "launcher/supervise/script_watch.hpp"
 #include "launcher/supervise/stage_holder.hpp"
 #include "launcher/supervise/supervisor.hpp"
@@ -33,6 +35,8 @@ struct SuperviseOptions {
   std::string run_id;
   bool states = false;
   std::optional<std::int64_t> kill_ranks;
+  int signal = SIGKILL;
+  std::string ask_ranks;
   bool components = false;
   std::string stage_holder;
   std::string watched;
@@ -45,7 +49,8 @@ Result<int> watch_from_another_node(const SuperviseOptions& options, System& sys
   watch_script(system, {.dir = stored->dir,
                         .requeue_on = stored->plan.recovery.requeue_on,
                         .allocation = read_allocation(system),
-                        .host = options.watched});
+                        .host = options.watched,
+                        .trains = stored->trains});
   return exit_code::success;
 }
 
@@ -64,7 +69,12 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
     return exit_code::success;
   }
   if (options.kill_ranks) {
-    kill_ranks_of_start(options.run_dir, *options.kill_ranks);
+    kill_ranks_of_start(options.run_dir, *options.kill_ranks, options.signal);
+    return exit_code::success;
+  }
+  if (!options.ask_ranks.empty()) {
+    auto asked = ask_ranks_here(system, options.run_dir, options.ask_ranks);
+    if (!asked) return std::move(asked).error();
     return exit_code::success;
   }
   if (options.components) return own_components(system, options.run_dir);
@@ -102,6 +112,14 @@ CommandBody declare_supervise(CommandOptions& app) {
   app.add_option("--kill-ranks", options->kill_ranks,
                  "kill the ranks on this node that the start with this fencing token began")
       ->type_name("N")
+      ->group("");
+  app.add_option("--signal", options->signal, "of --kill-ranks [9]")
+      ->type_name("N")
+      ->range(1, SIGRTMAX)
+      ->group("");
+  app.add_option("--ask-ranks", options->ask_ranks,
+                 "ask the ranks on this node to save: signal, fencing token, patience")
+      ->type_name("N:N:SECONDS")
       ->group("");
   app.add_flag("--components", options->components,
                "own the components of a heterogeneous job: start their scripts, end them together")

@@ -9,13 +9,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 constexpr std::chrono::milliseconds silence(250);
 constexpr std::size_t longest_answer = 4096;
@@ -92,7 +93,7 @@ class Asker {
     std::vector<pollfd> all;
     for (const auto& call : calls_)
       all.push_back({call.socket, static_cast<short>(call.unsaid.empty() ? POLLIN : POLLOUT), 0});
-    if (poll(all.data(), all.size(), milliseconds) <= 0) return;
+    if (poll_awake(all.data(), all.size(), milliseconds) <= 0) return;
     for (std::size_t i = 0; i < calls_.size(); ++i)
       if (all[i].revents != 0 && !attend(calls_[i])) hang_up(calls_[i]);
     std::erase_if(calls_, [](const Call& call) { return call.socket < 0; });

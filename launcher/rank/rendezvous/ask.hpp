@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/rank/rendezvous/messages.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 
@@ -30,6 +31,6 @@ struct Heard {
 /// second of silence, while earlier questions stay open. Returns at the first proven answer, when
 /// all have refused, or at the deadline.
 Heard ask_servers(const std::vector<ServerAddress>& servers, const Inquiry& inquiry,
-                  std::chrono::steady_clock::time_point deadline);
+                  AwakeClock::time_point deadline);
 
 }  // namespace dllaunch

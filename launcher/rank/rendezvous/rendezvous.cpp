@@ -15,12 +15,13 @@
 #include "launcher/rank/rendezvous/reserved_port.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 constexpr const char* not_all_run_this =
@@ -70,7 +71,7 @@ Result<std::optional<T>> attempt_until(
   for (std::size_t i = 0;; ++i) {
     auto outcome = attempt(i);
     if (!outcome || *outcome || Clock::now() + pause > deadline) return outcome;
-    std::this_thread::sleep_for(pause);
+    poll_awake(nullptr, 0, static_cast<int>(pause.count()));
     pause = std::min(pause * 2, longest_pause);
   }
 }

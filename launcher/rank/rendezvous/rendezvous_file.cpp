@@ -10,6 +10,7 @@
 
 #include "launcher/rank/rendezvous/user_key.hpp"
 #include "support/network/sockets.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -84,8 +85,7 @@ Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
                  "the run directory must be writable on every node"};
   };
   if (folder.fd < 0) return cannot();
-  const auto unfinished = fmt::format("{}.{}", start_name, getpid());
-  unlinkat(folder.fd, unfinished.c_str(), 0);
+  const auto unfinished = temporary_beside(start_name).string();
   const Descriptor file(openat(folder.fd, unfinished.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.fd < 0) return cannot();

@@ -16,6 +16,7 @@
 #include "launcher/rank/rendezvous/local_listener.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
 
@@ -49,17 +50,20 @@ struct Visitor {
 class ManyFiles {
  public:
   ManyFiles() {
-    if (getrlimit(RLIMIT_NOFILE, &before_) != 0) return;
-    rlimit more = before_;
+    rlimit more{};
+    if (getrlimit(RLIMIT_NOFILE, &more) != 0) return;
+    before_ = more;
     more.rlim_cur = more.rlim_max;
     setrlimit(RLIMIT_NOFILE, &more);
   }
-  ~ManyFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ~ManyFiles() {
+    if (before_) setrlimit(RLIMIT_NOFILE, &*before_);
+  }
   ManyFiles(const ManyFiles&) = delete;
   ManyFiles& operator=(const ManyFiles&) = delete;
 
  private:
-  rlimit before_{};
+  std::optional<rlimit> before_;  // nullopt: the kernel does not say
 };
 
 /// The server's event loop.
@@ -119,15 +123,15 @@ class Service {
   void wait(int milliseconds) {
     std::vector<pollfd> all;
     // poll() skips negative descriptors.
-    const bool rests = std::chrono::steady_clock::now() < resting_until_;
+    const bool rests = AwakeClock::now() < resting_until_;
     for (const int listener : listeners_) all.push_back({rests ? -1 : listener, POLLIN, 0});
     if (rests) milliseconds = std::min(milliseconds, milliseconds_until(resting_until_));
     for (const auto& visitor : visitors_) {
       const bool sends = !visitor.answer.empty();
       all.push_back({visitor.socket, static_cast<short>(sends ? POLLOUT : POLLIN), 0});
     }
-    const int ready = poll(all.data(), all.size(), milliseconds);
-    const auto now = std::chrono::steady_clock::now();
+    const int ready = poll_awake(all.data(), all.size(), milliseconds);
+    const auto now = AwakeClock::now();
     for (std::size_t i = 0; i < visitors_.size(); ++i) {
       if (ready > 0 && all[listeners_.size() + i].revents != 0) attend(visitors_[i]);
       const bool silent = visitors_[i].rank < 0 && !visitors_[i].done;
@@ -155,12 +159,11 @@ class Service {
       // Usually the process is out of descriptors.
       if (came < 0 && refuse_oldest()) continue;
       if (came < 0) {
-        resting_until_ = std::chrono::steady_clock::now() + rest;
+        resting_until_ = AwakeClock::now() + rest;
         return;
       }
-      visitors_.push_back({.socket = came,
-                           .local = local,
-                           .asks_until = std::chrono::steady_clock::now() + question_patience});
+      visitors_.push_back(
+          {.socket = came, .local = local, .asks_until = AwakeClock::now() + question_patience});
       if (local && !is_ours(came)) refuse(visitors_.back());
       if (unproven() > 2 * (duty_.askers + to_tell_) + spare_visitors) refuse_oldest();
     }

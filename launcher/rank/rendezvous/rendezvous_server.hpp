@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
 
-using Deadline = std::chrono::steady_clock::time_point;
+using Deadline = AwakeClock::time_point;
 
 /// The server's task. It closes when all ranks have been served.
 struct RendezvousDuty {

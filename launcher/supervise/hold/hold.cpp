@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "launcher/supervise/incarnations.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds look(250);

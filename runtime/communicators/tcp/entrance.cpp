@@ -3,14 +3,22 @@
 #include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include <array>
 #include <cerrno>
 #include <utility>
 
+#include "support/awake_clock.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
+namespace {
+
+constexpr std::uint64_t listener_number = 0;
+constexpr std::uint64_t rest_number = ~std::uint64_t{0};
+
+}  // namespace
 
 Result<std::unique_ptr<Entrance>> Entrance::open(int port, Keeper keeper) {
   FileDescriptor listener(listen_on(port));
@@ -25,14 +33,25 @@ Result<std::unique_ptr<Entrance>> Entrance::open(int port, Keeper keeper) {
 Entrance::Entrance(FileDescriptor listener, Keeper keeper)
     : listener_(std::move(listener)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
+      rest_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       keeper_(std::move(keeper)),
       port_(port_of(listener_.get())) {
-  watch(listener_.get(), 0);
+  watch(listener_.get(), listener_number);
+  watch(rest_.get(), rest_number);
 }
 
 void Entrance::watch(int socket, std::uint64_t number) const {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = number}};
   ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket, &event);
+}
+
+/// Without descriptors for connections the listener would be ready all the time.
+void Entrance::listen(bool on) const {
+  constexpr long rest_ns = 100'000'000;
+  const itimerspec rest{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = on ? 0 : rest_ns}};
+  if (::timerfd_settime(rest_.get(), 0, &rest, nullptr) != 0) return;
+  epoll_event event{.events = on ? EPOLLIN : 0u, .data = {.u64 = listener_number}};
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
 }
 
 std::vector<Guest> Entrance::attend() {
@@ -43,9 +62,10 @@ std::vector<Guest> Entrance::attend() {
     const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
     const auto visitor = visitors_.find(number);
     if (visitor != visitors_.end()) hear(visitor);
-    came = came || number == 0;
+    if (number == rest_number) listen(/*on=*/true);
+    came = came || number == listener_number || number == rest_number;
   }
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = AwakeClock::now();
   while (!visitors_.empty() && now > visitors_.begin()->second.until) refuse_oldest();
   for (int i = 0; came && i < most_at_once; ++i) came = accept_one();
   return std::exchange(guests_, {});
@@ -57,11 +77,15 @@ bool Entrance::accept_one() {
   if (socket < 0) {
     if (errno == EINTR || errno == ECONNABORTED) return true;
     // With EMFILE and its like, strangers must not keep ranks out.
-    const bool has_visitor = errno != EAGAIN && !visitors_.empty();
-    if (has_visitor) refuse(visitors_.begin());
+    if (errno == EAGAIN) return false;
+    const bool has_visitor = !visitors_.empty();
+    if (has_visitor)
+      refuse(visitors_.begin());
+    else
+      listen(/*on=*/false);
     return has_visitor;
   }
-  const auto until = std::chrono::steady_clock::now() + hello_patience;
+  const auto until = AwakeClock::now() + hello_patience;
   const auto [at, is_new] = visitors_.emplace(++came_, Visitor{FileDescriptor(socket), until});
   watch(socket, came_);
   hear(at);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/communicators/tcp/hello.hpp"
+#include "support/awake_clock.hpp"
 #include "support/result.hpp"
 #include "support/say.hpp"
 #include "support/shared_memory.hpp"
@@ -53,13 +54,14 @@ class Entrance {
  private:
   struct Visitor {
     FileDescriptor socket;
-    std::chrono::steady_clock::time_point until;
+    AwakeClock::time_point until;
     std::string said = {};
   };
   using Visitors = std::map<std::uint64_t, Visitor>;  // in the order in which they came
   Entrance(FileDescriptor listener, Keeper keeper);
 
   void watch(int socket, std::uint64_t number) const;
+  void listen(bool on) const;
   bool accept_one();
   void hear(Visitors::iterator at);
   void refuse(Visitors::iterator at);
@@ -67,6 +69,7 @@ class Entrance {
 
   FileDescriptor listener_;
   FileDescriptor events_;
+  FileDescriptor rest_;  // a timer: ready when the listener is to be tried again
   Keeper keeper_;
   int port_ = 0;
   std::uint64_t came_ = 0;

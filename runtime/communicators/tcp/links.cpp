@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "support/awake_clock.hpp"
 #include "support/fatal.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
@@ -21,7 +22,7 @@
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 
 // What an event belongs to.
 constexpr std::uint64_t entrance_key = ~std::uint64_t{0};

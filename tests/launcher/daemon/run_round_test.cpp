@@ -53,6 +53,74 @@ TEST_F(RunRoundTest, ARefusalIsTriedAgainAndThenGivenUp) {
   EXPECT_TRUE(fs::exists(dir + "/summary.json"));
 }
 
+/// The store is full, or locked, in the very round in which the run is given up.
+TEST_F(RunRoundTest, ANoticeThatTheStoreRefusedIsSentLater) {
+  watch_.reset();
+  store_.reset();
+  {
+    auto database = Database::open(place_.path_of("store.db"));
+    ASSERT_TRUE(database);
+    const auto until = std::to_string(now_s_ + 25);
+    ASSERT_TRUE(database->script("CREATE TRIGGER full BEFORE INSERT ON notices WHEN NEW.time < " +
+                                 until + " BEGIN SELECT RAISE(ABORT, 'full'); END"));
+  }
+  store_ = *Store::open(place_.path_of("store.db"), 1);
+  watch_ =
+      std::make_unique<RunWatch>(place_.system, *store_, DaemonPaths{.folder = place_.path_of("")},
+                                 DaemonSettings{.notify = "tell"});
+  add("r", "10");
+  look();
+  jobs_["10"].state = "TIMEOUT";
+  look();
+  EXPECT_EQ(ran("sh"), 0);
+  EXPECT_FALSE(run("r").over);
+  look();
+  EXPECT_TRUE(run("r").over);
+  EXPECT_EQ(ran("sh", "gave_up"), 1);
+}
+
+/// It would end at once; a file system that is away may come back.
+TEST_F(RunRoundTest, WhileTheFolderOfItsSubmissionIsMissingARunWaits) {
+  const auto folder = place_.path_of("project");
+  const auto dir = add("r", "10", "cd -- " + folder + " || exit 3");
+  look();
+  save_checkpoint(dir);
+  jobs_["10"].state = "TIMEOUT";
+  look(5);
+  EXPECT_EQ(ran("sbatch"), 0);
+  EXPECT_THAT(run("r").decision, HasSubstr(folder));
+  EXPECT_FALSE(run("r").over);
+  place_.system.folders.insert(folder);
+  look(2);
+  EXPECT_EQ(ran("sbatch", "--chdir=" + folder), 1);
+}
+
+TEST_F(RunRoundTest, AnArrayIsSubmittedAgainWithoutTheTasksThatCompleted) {
+  const auto dir = add("r", "10", "#SBATCH --array=0-4:2");
+  std::ofstream(dir + "/plan.json") << R"({"name": "r", "launcher": "slurm", "nodes": 1,
+      "ranks_per_node": 1, "sbatch": {"--array": "0-4:2"}})";
+  jobs_["10"] = {.state = "FAILED", .exit = "1:0"};
+  look(3);
+  ASSERT_TRUE(run("r").over);
+  const auto complete = [&dir](const std::string& task) {
+    fs::create_directories(dir + "/task-" + task);
+    ASSERT_TRUE(mark_finished({.path = dir + "/task-" + task}, "10"));
+  };
+  complete("0");
+  complete("4");
+  ASSERT_TRUE(store_->wish(run("r").id, "requeue", now_s_));
+  look();
+  EXPECT_EQ(ran("sbatch", "--array=2"), 1);
+  jobs_[run("r").job_id].state = "COMPLETED";
+  complete("2");
+  look(3);
+  ASSERT_TRUE(run("r").over);
+  ASSERT_TRUE(store_->wish(run("r").id, "requeue", now_s_));
+  look();
+  EXPECT_EQ(ran("sbatch"), 1);
+  EXPECT_THAT(run("r").decision, HasSubstr("all its tasks have completed"));
+}
+
 TEST_F(RunRoundTest, WhatWasCancelledAndIsWishedForAgainIsLookedAfterAgain) {
   const auto dir = add("r", "10");
   look();

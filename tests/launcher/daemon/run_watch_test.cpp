@@ -1,11 +1,13 @@
 #include "launcher/daemon/run_watch.hpp"
 
 #include <gmock/gmock.h>
+#include <pwd.h>
 
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
+#include "launcher/run/journal.hpp"
 #include "tests/launcher/daemon/played_slurm.hpp"
 
 namespace dllaunch {
@@ -96,6 +98,53 @@ TEST_F(RunWatchTest, ExitCode93AndAnOwnFailureAreFinal) {
     EXPECT_TRUE(run(name).over);
     EXPECT_EQ(ran("sbatch"), 0) << run(name).decision;
   }
+}
+
+/// More than one round can look at, and the first of them finds nobody to ask.
+TEST_F(RunWatchTest, AfterAnAbsenceOneNotificationCounts) {
+  for (int i = 0; i < 30; ++i) {
+    const auto id = std::to_string(10 + i);
+    add("r" + id, id);
+    jobs_[id].state = i < 4 ? "OUT_OF_MEMORY" : "COMPLETED";
+  }
+  save_checkpoint(add("again", "50"));
+  jobs_["50"].state = "TIMEOUT";
+  silent_ = true;
+  look(2);
+  EXPECT_EQ(ran("sh"), 0);
+  silent_ = false;
+  look(8);
+  ASSERT_EQ(ran("sh"), 1);
+  EXPECT_EQ(ran("sh", "several"), 1);
+  EXPECT_EQ(ran("sh",
+                "31 runs while no daemon ran: 26 completed, 4 out_of_memory, 1 submitted again; "
+                "dllaunch ps lists them"),
+            1);
+  EXPECT_TRUE(store_->notices(1)->empty());
+  jobs_[run("again").job_id].state = "COMPLETED";
+  look(2);
+  EXPECT_EQ(ran("sh", "ended"), 1) << "what it sees itself it tells one by one";
+}
+
+TEST_F(RunWatchTest, AJobThatTheSystemCancelledIsSubmittedOnce) {
+  const auto* system = getpwnam("slurm");
+  if (system == nullptr) GTEST_SKIP() << "no user slurm here; the tests' own user may be root";
+  const auto dir = add("r", "10");
+  look();
+  std::string id = "10";
+  for (int i = 0; i < 2; ++i) {
+    save_checkpoint(dir);
+    // Its supervisor was asked to stop, and wrote that down.
+    const JournalDecision stop{
+        .job = id, .reason = "asked to stop", .status = RunStatus::cancelled};
+    ASSERT_TRUE(append_to_journal({.path = dir}, line_of(stop, std::nullopt)));
+    jobs_[id] = {.state = "CANCELLED", .by = std::to_string(system->pw_uid)};
+    look(2);
+    EXPECT_EQ(ran("sbatch"), 1) << run("r").decision;
+    id = run("r").job_id;
+  }
+  EXPECT_TRUE(run("r").over);
+  EXPECT_THAT(run("r").decision, HasSubstr("the system cancelled it again"));
 }
 
 TEST_F(RunWatchTest, WhoCancelledDecides) {

@@ -51,6 +51,16 @@ TEST(LineChart, AnAxisOfEpochsHasWholeNumbers) {
   EXPECT_THAT(draw(chart), HasSubstr(">2</text>"));
 }
 
+/// A letter is 6.7 wide.
+TEST(LineChart, TheAxisLeavesRoomForItsLabels) {
+  auto chart = loss_chart();
+  for (auto& series : chart.series)
+    for (auto& point : series.points) point.y *= 1e7;
+  const auto drawing = draw(chart);
+  EXPECT_THAT(drawing, HasSubstr("50,000,000</text>"));
+  EXPECT_THAT(drawing, HasSubstr("d=\"M79 ")) << "where the axis of x begins";
+}
+
 TEST(LineChart, ALogarithmicAxisIsLinearWhereANumberIsNot) {
   auto chart = loss_chart();
   chart.series[0].points[1].y = 0;

@@ -16,12 +16,16 @@ TEST(Ticks, AreRoundNumbers) {
   EXPECT_EQ(linear_ticks(0, 10, 6).labels, (Labels{"0", "2", "4", "6", "8", "10"}));
   EXPECT_EQ(linear_ticks(0.13, 0.87, 6).labels, (Labels{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}));
   EXPECT_EQ(linear_ticks(0, 12'900, 6).labels, (Labels{"0", "5,000", "10,000", "15,000"}));
+  EXPECT_EQ(linear_ticks(0, 4e7, 5).labels,
+            (Labels{"0", "10,000,000", "20,000,000", "30,000,000", "40,000,000"}));
+  EXPECT_EQ(logarithmic_ticks(2e6, 5e7, 6).labels,
+            (Labels{"2,000,000", "5,000,000", "10,000,000", "20,000,000", "50,000,000"}));
   EXPECT_EQ(linear_ticks(-3, 3, 5).labels, (Labels{"-4", "-2", "0", "2", "4"}));
   EXPECT_EQ(linear_ticks(7, 7, 5).low, 6.0);
   EXPECT_EQ(logarithmic_ticks(2.1, 4.9, 6).labels, (Labels{"2", "3", "4", "5"}));
   EXPECT_EQ(logarithmic_ticks(0.4, 6.9, 6).labels, (Labels{"0.5", "1", "2", "5"}));
   EXPECT_EQ(logarithmic_ticks(1e-6, 1e6, 7).labels,
-            (Labels{"1e-06", "0.0001", "0.01", "1", "100", "10,000", "1,000,000"}));
+            (Labels{"0.000001", "0.0001", "0.01", "1", "100", "10,000", "1,000,000"}));
 }
 
 TEST(Ticks, ALogarithmicAxisNeedsAFactorOfTwo) {
@@ -39,6 +43,11 @@ TEST(Ticks, ShortNumbers) {
   EXPECT_EQ(short_number(0.012345), "0.01235");
   EXPECT_EQ(short_number(12'912.4), "12,912");
   EXPECT_EQ(short_number(-1'250'000), "-1,250,000");
+  EXPECT_EQ(short_number(12'500'000), "12,500,000");
+  EXPECT_EQ(short_number(0.00005), "0.00005");
+  EXPECT_EQ(short_number(-0.0000123456), "-0.00001235");
+  EXPECT_EQ(short_number(9.9999e-7), "1e-06");
+  EXPECT_EQ(short_number(0.912346, 5), "0.91235");
   EXPECT_EQ(short_number(2.5e12), "2.5e+12");
   EXPECT_EQ(short_number(std::nan("")), "");
 }

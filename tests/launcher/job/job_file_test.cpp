@@ -132,7 +132,7 @@ TEST(JobFile, ResolvesToItself) {
 
 TEST(JobFile, ReadsATextForTheShellAndAListWordByWord) {
   EXPECT_EQ(parse("name: a\nrun: echo $X | cat").job->run_command,
-            (std::vector<std::string>{"bash", "-c", "echo $X | cat"}));
+            (std::vector<std::string>{"bash", "-eo", "pipefail", "-c", "echo $X | cat"}));
   EXPECT_EQ(parse("name: a\nrun: [a b, \"\"]").job->run_command,
             (std::vector<std::string>{"a b", ""}));
 }

@@ -58,6 +58,21 @@ TEST(ShortForms, AreTheirFullForms) {
   }
 }
 
+TEST(ShortForms, ASetNumberOfNodesReplacesAWholeRange) {
+  const std::string range = "run: x\nresources: {nodes: 2-4}";
+  const auto three = read(range, {"resources.nodes=3", "resources.time=2h"});
+  ASSERT_TRUE(three.job) << render(three.problems, false);
+  EXPECT_EQ(three.job->resources.nodes, 3);
+  EXPECT_EQ(three.job->recovery.min_nodes, 0);
+  const auto other = read("run: x\nresources: {nodes: 3}", {"resources.nodes=2-4"});
+  ASSERT_TRUE(other.job) << render(other.problems, false);
+  EXPECT_EQ(other.job->resolved, resolved(range));
+  const auto fewest = read(range, {"recovery.min_nodes=3"});
+  ASSERT_TRUE(fewest.job) << render(fewest.problems, false);
+  EXPECT_EQ(fewest.job->resources.nodes, 4);
+  EXPECT_EQ(fewest.job->recovery.min_nodes, 3);
+}
+
 TEST(ShortForms, TakeOverridesInEitherForm) {
   const auto set = [](const std::string& text, const std::vector<std::string>& sets) {
     const auto parsed = read(text, sets);

@@ -96,9 +96,17 @@ TEST_F(AvoidNodes, NodesThatAreDownAreNoneToChooseFrom) {
 }
 
 TEST_F(AvoidNodes, NodesThatTheUserNames) {
-  job_.recovery.avoid = {"n[1-2]", "x"};
+  job_.recovery.avoid = {"n[1-2]", "m1"};
   avoid_nodes(system_, job_, facts_);
   EXPECT_EQ(excluded(), "n[1-2]");
+}
+
+TEST_F(AvoidNodes, ANodeThatTheClusterLacksIsNamed) {
+  job_.recovery.avoid = {"n3", "n[76-77]"};
+  EXPECT_THAT(avoid_nodes(system_, job_, facts_),
+              ElementsAre(HasSubstr("avoids n3"),
+                          "recovery.avoid: n[76-77]: this cluster has no such node"));
+  EXPECT_EQ(excluded(), "n3");
 }
 
 TEST_F(AvoidNodes, ABookThatCannotBeReadIsNoObstacle) {

@@ -2,13 +2,17 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/job_record.hpp"
 #include "tests/launcher/disk_system.hpp"
@@ -230,6 +234,56 @@ TEST_F(SlurmTest, OnATerminalItAsks) {
   EXPECT_TRUE(outcome->detached);
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, AHangUpDetachesAlsoAfterAnAnsweredSignal) {
+  int asked = 0;
+  settings_.ask = [&] {
+    ++asked;
+    return StopChoice::go_on;
+  };
+  queue_ = {running, "INT", running, "HUP", running};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+  EXPECT_EQ(asked, 1);
+}
+
+/// What the question at a real terminal returns when `keys` are typed once it stands there, and
+/// `early` before that.
+StopChoice answer_at_terminal(const std::string& keys, const std::string& early = "") {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    const StopSignals signals;
+    pollfd keyboard{STDIN_FILENO, POLLIN, 0};
+    if (!early.empty()) poll(&keyboard, 1, -1);
+    _exit(static_cast<int>(ask_at_terminal()));
+  }
+  const auto type = [&](const std::string& text) {
+    EXPECT_EQ(write(terminal, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  };
+  type(early);
+  std::string seen;
+  for (char c = 0; !seen.ends_with("[g]o on? ") && read(terminal, &c, 1) == 1;) seen += c;
+  type(keys);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  close(terminal);
+  EXPECT_TRUE(WIFEXITED(status)) << keys;
+  return static_cast<StopChoice>(WEXITSTATUS(status));
+}
+
+TEST(SlurmQuestion, OnlyAnAnswerCancels) {
+  constexpr const char* ctrl_c = "\x03";
+  constexpr const char* ctrl_d = "\x04";
+  EXPECT_EQ(answer_at_terminal("c\n"), StopChoice::cancel);
+  EXPECT_EQ(answer_at_terminal("d\n"), StopChoice::detach);
+  for (const char* stay : {"\n", "g\n", "what\n"})
+    EXPECT_EQ(answer_at_terminal(stay), StopChoice::go_on) << stay;
+  for (const char* leave : {ctrl_c, ctrl_d})
+    EXPECT_EQ(answer_at_terminal(leave), StopChoice::detach) << leave;
+  EXPECT_EQ(answer_at_terminal("\n", "c\n"), StopChoice::go_on) << "typed before the question";
 }
 
 TEST_F(SlurmTest, AHangUpDetaches) {

@@ -67,10 +67,7 @@ TEST_F(FindRunTest, SlurmKnowsWhereAJobsOutputGoes) {
   EXPECT_EQ(find("99"), old_);
 }
 
-TEST(FindRun, NamesAndTasks) {
-  EXPECT_EQ(name_in_run("a-b-20261121-101500-x1y2"), "a-b");
-  EXPECT_EQ(name_in_run("20261121-101500-x1y2"), "20261121-101500-x1y2");
-  EXPECT_EQ(name_in_run("my-folder-of-many-words-here"), "my-folder-of-many-words-here");
+TEST(FindRun, JobOfTask) {
   EXPECT_EQ(job_of_task("74"), "74");
   EXPECT_EQ(job_of_task("74_12"), "74");
   for (const char* none : {"", "_3", "74_", "74_x", "x", "7 4"}) EXPECT_EQ(job_of_task(none), "");

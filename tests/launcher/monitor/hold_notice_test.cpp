@@ -51,5 +51,17 @@ TEST(HoldNotice, OfWhatIsOverOrNotOursNothingIsSaid) {
   EXPECT_EQ(HoldNotice("17").look(goes_on, run, began + 2), "") << "the ranks run again";
 }
 
+TEST(HoldNotice, TellsOnceWhatTheRunWaitsFor) {
+  HoldNotice notice("17");
+  Journal journal;
+  journal.waits = JournalWait{.time = began, .job = "17", .reason = "node n2 is dark"};
+  EXPECT_THAT(notice.look(journal, run, began), HasSubstr(": node n2 is dark"));
+  EXPECT_EQ(notice.look(journal, run, began + 1), "");
+  journal.waits->reason = "node n3 is dark";
+  EXPECT_THAT(notice.look(journal, run, began + 2), HasSubstr(": node n3 is dark"));
+  journal.waits->job = "18";
+  EXPECT_EQ(notice.look(journal, run, began + 3), "");
+}
+
 }  // namespace
 }  // namespace dllaunch

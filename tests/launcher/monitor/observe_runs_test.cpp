@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tests/launcher/stored_runs.hpp"
 
@@ -47,6 +48,25 @@ TEST_F(ObserveRunsTest, TheClusterIsAskedForOnce) {
   ASSERT_EQ(run_states.size(), 5u);
   for (const auto& run_state : run_states) EXPECT_EQ(run_state.state, "elsewhere");
   EXPECT_EQ(place_.system.ran.size(), 2u);
+}
+
+TEST_F(ObserveRunsTest, ARunningJobWhoseDirectoryIsAwayIsListed) {
+  const auto away =
+      place_.store({.folder = "scratch/runs/train-20261121-101500-x1y2", .job_id = "7"});
+  const auto deleted = place_.store({.folder = "old/runs/r", .job_id = "8"});
+  place_.store({.folder = "local", .status = "completed"});
+  std::filesystem::remove_all(place_.path_of("scratch"));
+  std::filesystem::remove_all(place_.path_of("old"));
+  place_.system.programs = {"squeue"};
+  answer("--me", {0, "7|RUNNING|N/A|0:05|n[1-2]|None|(null)|train|" + away + "/job.sbatch\n", ""});
+  const auto run_states = observe_runs(place_.system, 10);
+  ASSERT_EQ(run_states.size(), 2u);
+  EXPECT_EQ(run_states[0].state, "running");
+  EXPECT_EQ(run_states[0].run.job_id, "7");
+  EXPECT_EQ(run_states[0].where, "n[1-2]");
+  const auto text = render_runs(run_states, 1000);
+  EXPECT_NE(text.find("its directory is away: " + away), std::string::npos) << text;
+  EXPECT_TRUE(to_json(run_states[0])["nodes"].is_null());
 }
 
 TEST_F(ObserveRunsTest, AnotherJobOfTheNumberIsTold) {

@@ -52,6 +52,15 @@ TEST(RenderRuns, OnANarrowTerminalTheProgressIsCut) {
   EXPECT_NE(text.find("cnn-20261121-101500-aaaa"), std::string::npos);
 }
 
+TEST(RenderRuns, WhatARunningRunWaitsForReplacesItsProgress) {
+  auto runs = three();
+  runs[0].waits = "waits since 12:03:04: node n2 does not answer";
+  EXPECT_NE(render_runs(runs, 1000).find("n[1-2]   waits since 12:03:04: node n2"),
+            std::string::npos);
+  EXPECT_EQ(to_json(runs[0])["waits"], runs[0].waits);
+  EXPECT_TRUE(to_json(runs[1])["waits"].is_null());
+}
+
 TEST(RenderRuns, JsonForPrograms) {
   const auto document = to_json(three()[1]);
   EXPECT_EQ(document["state"], "pending");

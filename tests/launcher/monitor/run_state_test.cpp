@@ -134,5 +134,26 @@ TEST_F(RunStateTest, ProgressIsTheLastEventOrTheLastLine) {
   EXPECT_EQ(progress_words(read()), "epoch 2/3 step 12 val_accuracy 0.5000");
 }
 
+TEST_F(RunStateTest, ATrainingThatARankHoldsUpIsStalledUntilItGoesOn) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  RunProgress progress{.epoch = 2, .step = 12};
+  const auto words = [&](const char* state = "running") {
+    return progress_words({.run = {}, .state = state, .progress = progress});
+  };
+  take_event(StallEvent{.time = 100, .state = "late", .late_ranks = {1}, .seconds = 4.2}, progress);
+  EXPECT_EQ(words(), "stalled: rank 1 late since 00:01:35; epoch 2 step 12");
+  EXPECT_EQ(words("failed"), "epoch 2 step 12");
+  take_event(StallEvent{.time = 160, .state = "late", .late_ranks = {1, 3}, .seconds = 64},
+             progress);
+  EXPECT_EQ(words(), "stalled: ranks 1,3 late since 00:01:36; epoch 2 step 12");
+  take_event(StallEvent{.time = 200, .state = "over", .late_ranks = {1}}, progress);
+  EXPECT_EQ(words(), "epoch 2 step 12");
+  take_event(StallEvent{.time = 100, .late_ranks = {}, .seconds = 4}, progress);
+  EXPECT_EQ(words(), "stalled: since 00:01:36; epoch 2 step 12");
+  take_event(StepEvent{.time = 201, .epoch = 2, .step = 13}, progress);
+  EXPECT_EQ(words(), "epoch 2 step 13");
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
@@ -17,9 +18,12 @@ class RunStatusTest : public testing::Test {
   RunStatusView status(const std::string& path, const std::string& queue) {
     auto run = read_stored_run(place_.system, path);
     EXPECT_TRUE(run);
+    const auto next = command_to_go_on(place_.system, run->dir);
     const Queue jobs{.answered = true, .jobs = parse_queue(queue)};
     const auto now = static_cast<double>(std::time(nullptr));
-    return status_of(run_state_of(*std::move(run), jobs, now), now + 100);
+    auto view = status_of(run_state_of(*std::move(run), jobs, now), now + 100);
+    view.next = next;
+    return view;
   }
   std::string shown(const std::string& path, const std::string& queue) {
     std::string text = render_status(status(path, queue));
@@ -43,10 +47,32 @@ TEST_F(RunStatusTest, ARunningRun) {
             "  progress    step 12\n"
             "  logs        out/rank-0001-n1.log  8 B, ");
   EXPECT_NE(text.find("  follow      dllaunch logs -f RUN\n"
-                      "  attach      dllaunch run RUN/job.yaml --run-dir RUN\n"
+                      "  attach      dllaunch run RUN\n"
                       "  cancel      dllaunch cancel RUN\n"),
             std::string::npos)
       << text;
+}
+
+TEST_F(RunStatusTest, RanksThatEndedWhileOthersGoOnAreNamed) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  for (const char* folder : {"/.lease", "/ranks"}) std::filesystem::create_directory(path + folder);
+  place_.append(path, ".lease/3", "");
+  place_.append(path, "ranks/n1.jsonl",
+                R"({"time": 1, "rank": 0, "generation": 3, "ranks": 2})"
+                "\n"
+                R"({"time": 1, "rank": 1, "generation": 3, "ranks": 2})"
+                "\n"
+                R"({"time": 9, "rank": 1, "generation": 3, "exit_code": 0})"
+                "\n");
+  place_.append(path, "out/rank-0000-n1.log",
+                "srun: Job 7 step creation still disabled, retrying (Requested nodes are busy)\n");
+  const auto text = shown(path, "7|RUNNING|N/A|1:05|n[1-2]|None\n");
+  EXPECT_NE(text.find("srun of rank 0 on n1 waits for CPUs that the ranks of the job hold: srun "
+                      "--overlap"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 1 on n1 ended with exit code 0 at "), std::string::npos) << text;
+  EXPECT_NE(text.find("; rank 0 has not ended\n"), std::string::npos) << text;
 }
 
 TEST_F(RunStatusTest, SpareNodesAreSaid) {
@@ -92,8 +118,7 @@ TEST_F(RunStatusTest, AFailedOneSaysWhy) {
             "sleepy: failed, 1:00\n"
             "  first error boom\n"
             "  why         rank 3 died\n");
-  EXPECT_NE(text.find("  next        dllaunch run RUN/job.yaml --run-dir RUN   starts the program "
-                      "again\n"),
+  EXPECT_NE(text.find("  next        dllaunch run RUN   starts the program again\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(to_json(status(path, ""))["reason"], "rank 3 died");
@@ -128,6 +153,16 @@ TEST_F(RunStatusTest, WhatTheSupervisorDidLastHasALine) {
             std::string::npos)
       << text;
   EXPECT_EQ(to_json(status(path, queue))["restarts"], 1);
+}
+
+TEST_F(RunStatusTest, WhatARunningRunWaitsForComesFirst) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  place_.append(path, "supervisor.jsonl",
+                line_of(JournalWait{.time = 2e10, .job = "7", .reason = "node n2 is dark"}));
+  EXPECT_NE(shown(path, "7|RUNNING|N/A|1:05|n[1-2]|None\n").find("  supervisor  waits since "),
+            std::string::npos);
+  EXPECT_EQ(status(path, "7|PENDING|N/A|0:00||Priority\n").supervisor, "")
+      << "it was requeued meanwhile";
 }
 
 constexpr const char* two_lives =

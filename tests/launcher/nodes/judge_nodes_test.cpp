@@ -69,6 +69,13 @@ TEST(JudgeNodes, AJobWhoseRanksAreKilledAgainAndAgainCountsOnce) {
       << "a loss is the node's";
 }
 
+TEST(JudgeNodes, ANodeOnWhichAScriptVanishedThreeTimesIsWatched) {
+  auto vanished = seen_of(SightingKind::failed, "n2", 60, vanished_script_weight);
+  vanished.run = "17";
+  EXPECT_EQ(judgement_of({vanished}, "n2").grade, NodeGrade::good);
+  EXPECT_EQ(judgement_of({vanished, vanished, vanished}, "n2").grade, NodeGrade::watch);
+}
+
 TEST(JudgeNodes, ForgetsWithAHalfLifeOfTwoWeeks) {
   EXPECT_EQ(weight_of_age(0), 1);
   EXPECT_DOUBLE_EQ(weight_of_age(14 * day_s), 0.5);
@@ -115,6 +122,16 @@ TEST(JudgeNodes, ANodeThatOthersWaitForIsAvoidedAtOnce) {
   longer.push_back(used("n[1-2]", 5, 100'000));
   EXPECT_EQ(judgement_of(longer, "n2").grade, NodeGrade::good);
   EXPECT_EQ(judgement_of(seen, "n2", now + 30 * day_s).grade, NodeGrade::watch);
+}
+
+/// The five good seconds that are assumed of it are not told as if they had been seen.
+TEST(JudgeNodes, LatenessInAShortTrainingIsToldAsSeenAndCountsLess) {
+  auto late = seen_of(SightingKind::late, "n2", 10, 1.3);
+  late.of = 2;
+  const auto judged = judgement_of({used("n[1-2]", 10, 2), late}, "n2");
+  EXPECT_EQ(judged.grade, NodeGrade::watch);
+  EXPECT_THAT(judged.why, HasSubstr("others waited for it 65 % of their training of 2 s, last"));
+  EXPECT_NEAR(judged.late_share, 0.65, 1e-9);
 }
 
 TEST(JudgeNodes, WrongNumbersAreEnough) {

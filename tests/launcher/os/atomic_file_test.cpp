@@ -1,6 +1,9 @@
 #include "launcher/os/atomic_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -30,6 +33,47 @@ TEST(AtomicFile, ReplacesWholeOrNotAtAll) {
   fs::create_directory(folder.path() + "/taken/inside");
   EXPECT_FALSE(write_file(folder.path() + "/taken", "x"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);
+}
+
+/// Writes the file a few hundred times in a process with id 1, as two containers or hosts may have
+/// it. False: there are no process namespaces here.
+bool write_as_process_1(const std::string& path, char letter) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool apart = unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
+    const pid_t first = apart ? fork() : -1;
+    if (first == 0) {
+      bool good = getpid() == 1;
+      for (int i = 0; i < 300 && good; ++i)
+        good = static_cast<bool>(write_file(path, std::string(100'000, letter)));
+      _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(first, &status, 0);
+    _exit(first < 0 ? 2 : status == 0 ? 0 : 1);
+  }
+  return child > 0;
+}
+
+/// Shared file systems: a process id is known on its own host only.
+TEST(AtomicFile, ProcessesOfOneIdOnTwoHostsWriteWholeFiles) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x.json";
+  for (const char letter : {'a', 'b'}) ASSERT_TRUE(write_as_process_1(path, letter));
+  int ended = 0;
+  while (ended < 2) {
+    int status = -1;
+    if (waitpid(-1, &status, WNOHANG) > 0) {
+      if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no process namespaces here";
+      EXPECT_EQ(status, 0) << "a write failed";
+      ++ended;
+    }
+    const auto text = text_of(path);
+    const bool whole = text.empty() || (text.size() == 100'000 &&
+                                        text.find_first_not_of(text[0]) == std::string::npos);
+    ASSERT_TRUE(whole) << text.size() << " bytes";
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(AtomicFile, AppendedLinesAreWholeWhateverStoodThere) {

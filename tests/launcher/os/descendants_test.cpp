@@ -57,6 +57,39 @@ TEST(Descendants, AreFoundWithTheirVariablesAndHandlers) {
   EXPECT_NE(kill(shell, 0), 0);
 }
 
+TEST(Descendants, WhatTheyDoWithASignalIsSeen) {
+  const auto start = [](void (*prepare)()) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      prepare();
+      while (true) pause();
+    }
+    return pid;
+  };
+  const pid_t plain = start([] {});
+  const pid_t ignoring = start([] { signal(SIGUSR2, SIG_IGN); });
+  const pid_t waiting = start([] {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+  });
+  const pid_t handling = start([] { signal(SIGUSR2, [](int) {}); });
+  const pid_t passing_on = start([] {
+    signal(SIGUSR2, [](int) {});
+    prctl(PR_SET_NAME, "srun");
+  });
+  for (const pid_t pid : {plain, ignoring, waiting, handling, passing_on}) comes_to_rest(pid);
+  EXPECT_FALSE(acts_on(plain, SIGUSR2));
+  EXPECT_FALSE(acts_on(ignoring, SIGUSR2));
+  EXPECT_TRUE(acts_on(waiting, SIGUSR2));
+  EXPECT_TRUE(acts_on(handling, SIGUSR2));
+  EXPECT_FALSE(acts_on(passing_on, SIGUSR2));
+  EXPECT_TRUE(ignores(ignoring, SIGUSR2));
+  EXPECT_FALSE(ignores(plain, SIGUSR2));
+  EXPECT_FALSE(acts_on(-1, SIGUSR2)) << "none";
+  end_descendants(0ms);
+}
+
 TEST(Descendants, OrphansAndTheStubbornAreEnded) {
   if (under_an_emulator()) GTEST_SKIP() << "what is left is not found under qemu-user";
   adopt_orphans();

@@ -1,10 +1,12 @@
 #include "launcher/os/owned_process.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -110,6 +112,40 @@ TEST_F(OwnedProcessTest, EndsWhenItsOwnerIsKilled) {
     std::getline(std::ifstream("/proc/" + std::to_string(grandchild) + "/stat"), text);
     return text.empty() || text.find(") Z ") != std::string::npos;
   }));
+}
+
+void die_with_our_parent() {
+  const pid_t parent = getppid();
+  kill(parent, SIGKILL);
+  while (getppid() == parent) usleep(1000);
+}
+
+// Its owner dies before the kernel knows that it should end too.
+TEST_F(OwnedProcessTest, DoesNotBeginIfItsOwnerIsKilledBefore) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    pthread_atfork(nullptr, nullptr, die_with_our_parent);
+    auto process = shell("echo begun");
+    _exit(0);
+  }
+  close(ends[1]);
+  waitpid(owner, nullptr, 0);
+  char none = 0;
+  EXPECT_EQ(read(ends[0], &none, 1), 0) << "the last process that inherited the pipe has ended";
+  close(ends[0]);
+  EXPECT_EQ(text_of(log_), "");
+}
+
+TEST_F(OwnedProcessTest, InheritsNoDescriptorButItsInputAndOutput) {
+  const std::string count = "set -- /proc/$$/fd/*; echo $#";
+  // This process may have others from its own starter.
+  ASSERT_EQ(std::system(("exec </dev/null >" + log_ + "-plain; " + count).c_str()), 0);
+  auto process = shell(count);
+  ASSERT_TRUE(process) << process.error().what;
+  ASSERT_TRUE(within_a_minute([&] { return process->poll().has_value(); }));
+  EXPECT_EQ(text_of(log_), text_of(log_ + "-plain"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "launcher/os/scratch_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
+#include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -22,6 +24,20 @@ TEST(ScratchFolder, IsGoneWithItsOwner) {
   std::ofstream(mine / "file") << "x";
   scratch.reset();
   EXPECT_FALSE(fs::exists(mine));
+}
+
+TEST(ScratchFolder, OfAnOwnerThatIsKilledIsRemoved) {
+  const TemporaryFolder base;
+  OtherProcess owner(geteuid(), [&] {
+    static const ScratchFolder scratch(base.path());
+    std::ofstream(scratch.path() + "/file") << "x";
+    return fs::exists(scratch.path());
+  });
+  ASSERT_TRUE(owner.ready());
+  EXPECT_FALSE(fs::is_empty(base.path()));
+  owner.end();
+  for (int i = 0; i < 6000 && !fs::is_empty(base.path()); ++i) usleep(10'000);
+  EXPECT_TRUE(fs::is_empty(base.path()));
 }
 
 TEST(ScratchFolder, WhatAKilledOneLeftIsSweptAndWhatIsHeldStays) {

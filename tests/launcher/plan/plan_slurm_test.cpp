@@ -43,6 +43,20 @@ TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
                   "--config", "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
 }
 
+/// One that has saved and leaves must not end others that still save.
+TEST(PlanSlurm, SrunEndsNoRanksOfACommandThatSaves) {
+  auto job = two_by_two();
+  job.train = Json();
+  job.run_command = {"hostname"};
+  const auto has = [&](const char* option) {
+    const auto made = planned(job, small_cluster());
+    return std::ranges::count(made.start.options, option);
+  };
+  EXPECT_EQ(has("--kill-on-bad-exit=1"), 1);
+  job.recovery.written = true;
+  EXPECT_EQ(has("--kill-on-bad-exit=0"), 1);
+}
+
 TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
   auto job = two_by_two();
   auto facts = lumi_like();

@@ -35,6 +35,39 @@ TEST(ExitClassification, ZeroAloneIsNoSuccess) {
   EXPECT_EQ(classify_exit(command(0, node_failure)).detail, "n3");
 }
 
+/// Slurm 22.05, a folder of --output that a node does not have.
+constexpr const char* launch_failure =
+    "slurmstepd-n2: error: Could not open stdout file\n"
+    "srun: error: task 2 launch failed: Slurmd could not connect IO\n"
+    "srun: error: task 3 launch failed: Slurmd could not connect IO\n";
+
+TEST(ExitClassification, ZeroOfAStarterThatStartedNotAllRanksIsAFailure) {
+  EXPECT_EQ(launch_failure_in(launch_failure),
+            "srun: error: task 2 launch failed: Slurmd could not connect IO");
+  EXPECT_EQ(launch_failure_in("srun: error: n2: task 1: Killed\n"), "");
+  EXPECT_EQ(first_slurm_error(std::string("rank 0: error: mine\n") + launch_failure),
+            "slurmstepd-n2: error: Could not open stdout file");
+  for (auto end : {command(0, launch_failure), command(143, launch_failure), training(0)}) {
+    end.unbegun = "ranks 2-3 did not begin: ...";
+    EXPECT_EQ(cause(end), Cause::failed);
+    EXPECT_EQ(describe(classify_exit(end)), end.unbegun);
+  }
+  auto told = command(0, launch_failure);
+  told.unbegun = "rank 1 did not begin";
+  told.told_to_end = true;
+  EXPECT_EQ(cause(told), Cause::cancelled) << "before they could begin";
+}
+
+TEST(ExitClassification, RanksThatWereLateAreNamedBeforeWhoGaveUpOnThem) {
+  auto end = training(70, "", "srun: error: n1: task 0: Exited with exit code 70\n");
+  end.late = "rank 1 on n2 held up the others for 12 s";
+  const auto attempt = classify_exit(end);
+  EXPECT_EQ(describe(attempt), end.late + "; rank 0 on n1 exited with code 70");
+  EXPECT_EQ(attempt.dead.rank, -1) << "its node is not to blame";
+  end.output = "srun: error: n2: task 1: Killed\n";
+  EXPECT_EQ(classify_exit(end).dead.rank, 1);
+}
+
 /// What was proven before a node went is done.
 TEST(ExitClassification, ATrainingThatIsCompleteIsComplete) {
   EXPECT_EQ(cause(training(0, "completed", node_failure)), Cause::completed);
@@ -180,6 +213,35 @@ TEST(ExitClassification, WhoWasAskedToSaveHasNotFailed) {
   EXPECT_EQ(cause(done), Cause::completed) << "0 means done";
 }
 
+TEST(ExitClassification, ARankThatTheRequestToSaveKilledIsNamed) {
+  auto end = command(140, "srun: error: n1: task 0: User defined signal 2\n");
+  end.save_signal = SIGUSR2;
+  end.time_is_short = true;
+  const std::string named =
+      "rank 0 was killed by USR2, which asks it to save: its program on n1 does not handle it";
+  EXPECT_EQ(describe(classify_exit(end)), named);
+  EXPECT_EQ(classify_exit(end).dead.signal, SIGUSR2);
+  EXPECT_FALSE(classify_exit(end).new_checkpoint);
+  end.wrote_files = true;
+  EXPECT_TRUE(classify_exit(end).new_checkpoint);
+  auto cancelled = end;
+  cancelled.told_to_end = true;
+  EXPECT_EQ(describe(classify_exit(cancelled)), "asked to stop; " + named);
+  auto not_asked = end;
+  not_asked.save_signal = 0;
+  EXPECT_EQ(classify_exit(not_asked).dead.signal, 0);
+  auto by_memory = command(137, "srun: error: n1: task 0: Killed\n");
+  by_memory.save_signal = SIGUSR2;
+  by_memory.time_is_short = true;
+  EXPECT_EQ(describe(classify_exit(by_memory)),
+            "ended before its time limit; rank 0 on n1 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(classify_exit(by_memory).dead.signal, 0);
+  auto has_saved = command(75, "srun: error: n1: task 0: Exited with exit code 75\n");
+  has_saved.save_signal = SIGUSR2;
+  has_saved.time_is_short = true;
+  EXPECT_EQ(describe(classify_exit(has_saved)), "ended before its time limit");
+}
+
 /// Who is well may be silent for hours, but leaves when asked to save, or says something then.
 TEST(ExitClassification, WhoIsSilentAndDoesNotHearHangs) {
   auto hung = command(143);
@@ -215,6 +277,27 @@ TEST(ExitClassification, AStallIsAStall) {
   end.stall = "no progress for 630 s";
   EXPECT_EQ(cause(end), Cause::stalled);
   EXPECT_EQ(describe(classify_exit(end)), "no progress for 630 s");
+}
+
+TEST(ExitClassification, AStartThatSlurmDelaysIsTold) {
+  const std::string delayed =
+      "srun: Job 17 step creation temporarily disabled, retrying (Requested nodes are busy)\n";
+  EXPECT_EQ(delay_of_start(delayed), "Requested nodes are busy");
+  EXPECT_EQ(delay_of_start(delayed + "srun: Step created for StepId=17.1\n"), "");
+  EXPECT_EQ(delay_of_start("srun: Step created for job 17\n" + delayed +
+                           "srun: Job 17 step creation still disabled, retrying (x)\n"),
+            "x");
+  EXPECT_EQ(delay_of_start("srun: Job step creation still disabled, retrying\n"),
+            "no reason given");
+  EXPECT_EQ(delay_of_start("srun: error: n1: task 0: Killed\n"), "");
+}
+
+TEST(ExitClassification, WhatTheSupervisorKilledIsNotTheCause) {
+  auto end = training(137, "", "srun: error: n2: task 1: Killed\n");
+  end.lost_nodes = "n3";
+  EXPECT_EQ(describe(classify_exit(end)), "lost node n3");
+  end.told_to_end = true;
+  EXPECT_EQ(cause(end), Cause::cancelled);
 }
 
 }  // namespace

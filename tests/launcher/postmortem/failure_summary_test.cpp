@@ -61,18 +61,18 @@ TEST_F(FailureSummaryTest, AStallThatEndedTheRunIsItsCause) {
   RunTotals totals;
   totals.take(StallEvent{.time = 1, .state = "late", .late_ranks = {0}, .line = "stall: rank 0"});
   Outcome outcome{.status = RunStatus::failed, .advice = "the kernel did, for memory"};
-  add_stall(totals, outcome);
+  add_stall(run_, totals, outcome);
   EXPECT_EQ(outcome.first_error, "stall: rank 0");
   EXPECT_EQ(outcome.advice, "the kernel did, for memory") << "it may be";
 
   totals.take(StallEvent{.time = 2, .state = "gave up", .line = "stall: rank 0; gave up"});
   outcome.first_error = "rank 0 on n1: error: broken pipe";
-  add_stall(totals, outcome);
+  add_stall(run_, totals, outcome);
   EXPECT_EQ(outcome.first_error, "stall: rank 0; gave up");
   EXPECT_NE(outcome.advice.find("runtime.stall_abort_seconds"), std::string::npos);
 
   Outcome well{.status = RunStatus::completed};
-  add_stall(totals, well);
+  add_stall(run_, totals, well);
   EXPECT_EQ(well.first_error, "");
 }
 
@@ -123,10 +123,10 @@ TEST_F(FailureSummaryTest, ADeathStandsWhereNoLogHasAnError) {
   RunTotals totals;
   totals.take(StallEvent{.time = 1, .state = "died", .line = "rank 1 on n1 died of SIGKILL"});
   Outcome outcome{.status = RunStatus::failed, .first_error = "ValueError: bad"};
-  add_stall(totals, outcome);
+  add_stall(run_, totals, outcome);
   EXPECT_EQ(outcome.first_error, "ValueError: bad");
   outcome.first_error.clear();
-  add_stall(totals, outcome);
+  add_stall(run_, totals, outcome);
   EXPECT_EQ(outcome.first_error, "rank 1 on n1 died of SIGKILL");
 }
 

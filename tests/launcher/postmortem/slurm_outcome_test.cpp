@@ -318,6 +318,23 @@ TEST_F(SlurmOutcomeTest, AnArrayThatCompletedSaysOfHowManyTasks) {
   EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 2}}));
 }
 
+/// scontrol and sacct have one record of them.
+TEST_F(SlurmOutcomeTest, TasksCancelledBeforeTheyStartedAreCountedOneByOne) {
+  plan_.array = "0-12:2";
+  for (const char* waiting : {"2-12:2%2", "[2-12:2]"}) {
+    SlurmJob done;
+    done.state = "COMPLETED";
+    done.array_task = "0";
+    SlurmJob cancelled;
+    cancelled.state = "CANCELLED";
+    cancelled.array_task = waiting;
+    const auto outcome = explain_jobs(plan_, run_, "7", {done, cancelled}, totals_);
+    EXPECT_EQ(outcome.tasks.at(RunStatus::cancelled), 6);
+    EXPECT_EQ(outcome.tasks.at(RunStatus::completed), 1);
+    EXPECT_NE(outcome.reason.find("6 of 7 tasks"), std::string::npos) << outcome.reason;
+  }
+}
+
 TEST_F(SlurmOutcomeTest, ACancelledTaskDoesNotHideOneThatFailed) {
   plan_.array = "0-1";
   SlurmJob cancelled;
@@ -365,6 +382,29 @@ TEST_F(SlurmOutcomeTest, AForgottenJobIsJudgedByItsOwnEnd) {
   EXPECT_EQ(of("").status, RunStatus::failed);
   totals_.take(EndEvent{.time = 1, .status = "completed"});
   EXPECT_EQ(of("").status, RunStatus::completed);
+}
+
+/// A command writes no events.
+TEST_F(SlurmOutcomeTest, AForgottenJobOfACommandIsJudgedByItsSupervisorsLastDecision) {
+  const auto decide = [&](const char* job, Next next, RunStatus status) {
+    const JournalDecision decision{.time = 1,
+                                   .job = job,
+                                   .next = next,
+                                   .reason = "lost node n2",
+                                   .status = status,
+                                   .exit_code = status == RunStatus::completed ? 0 : 1};
+    ASSERT_TRUE(append_to_journal(run_, line_of(decision, std::nullopt)));
+  };
+  decide("6", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::failed) << "another job";
+  decide("7", Next::requeue, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::failed) << "not the end";
+  decide("7", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("").status, RunStatus::completed);
+  EXPECT_EQ(of("").exit_code, 0);
+  decide("7", Next::stop, RunStatus::node_fail);
+  EXPECT_EQ(of("").status, RunStatus::node_fail);
+  EXPECT_EQ(of("").reason, "job 7: lost node n2");
 }
 
 TEST_F(SlurmOutcomeTest, WhoGaveTheJobUpSaysWhy) {

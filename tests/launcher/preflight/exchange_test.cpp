@@ -13,6 +13,7 @@
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
+#include "tests/support/network/no_descriptors.hpp"
 #include "tests/support/other_process.hpp"
 
 namespace dllaunch {
@@ -140,6 +141,21 @@ TEST(Exchange, GuestsProveWhoTheyAre) {
   }
   EXPECT_NE(answer, "");
   for (const int one : silent) close(one);
+}
+
+TEST(Exchange, AProcessWithoutDescriptorsDoesNotSpin) {
+  const auto mark = "test." + std::to_string(getpid());
+  const ExchangePlan plan{
+      .mark = mark, .secret = "secret", .hosts = {"127.0.0.1"}, .patience = 60s};
+  const OtherProcess node(geteuid(), [&] {
+    std::thread([plan] { EXPECT_TRUE(exchange_with_peers(plan)); }).detach();
+    const int port = exchange_ports(mark, "127.0.0.1")[0];
+    int there = -1;
+    while ((there = connect_to("127.0.0.1", port)) < 0) std::this_thread::sleep_for(10ms);
+    close(there);
+    return cpu_seconds_without_descriptors(port) < spinning_s;
+  });
+  EXPECT_TRUE(node.ready());
 }
 
 TEST(Exchange, OccupiedPortsAreGoneAround) {

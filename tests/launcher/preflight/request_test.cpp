@@ -58,9 +58,9 @@ TEST(PreflightRequest, IsOfTheAllocation) {
 
 TEST(PreflightRequest, KnowsWhatTheRunNeeds) {
   const TemporaryFolder run;
-  const auto newest = run.path() + "/checkpoints/step-00000020";
+  const auto newest = run.path() + "/checkpoints/step-100000000";
   std::filesystem::create_directories(newest);
-  std::filesystem::create_directories(run.path() + "/checkpoints/step-00000010");
+  std::filesystem::create_directories(run.path() + "/checkpoints/step-99999999");
   std::filesystem::create_directories(run.path() + "/checkpoints/.step-00000030.tmp");
   std::ofstream(newest + "/model.safetensors") << std::string(3000, 'x');
   std::ofstream(newest + "/state.json") << "{}";

@@ -364,6 +364,7 @@ TEST(RankShim, VariablesOfARank) {
                                                      {"LOCAL_WORLD_SIZE", "2"},
                                                      {"NODE_RANK", "1"},
                                                      {"OMP_NUM_THREADS", "6"},
+                                                     {"PYTHONUNBUFFERED", "1"},
                                                      {"DLLAUNCH_RUN_DIR", "/run"},
                                                      {"DLLAUNCH_GPUS", "0000:c1:00.0,0000:c2:00.0"},
                                                      {"DLLAUNCH_NIC", "hsn1"}}));
@@ -416,6 +417,26 @@ TEST(RankShim, RanksThatShareCpusWaitWithoutSpinning) {
   EXPECT_NE(std::find(variables.begin(), variables.end(),
                       std::pair<std::string, std::string>("OMP_WAIT_POLICY", "passive")),
             variables.end());
+}
+
+TEST(RankShim, PythonWritesEachLineAtOnceUnlessItsVariableIsSet) {
+  const auto set = [](std::optional<std::string> theirs) {
+    const auto all = rank_variables({}, {}, "", [&](const std::string& name) {
+      return name == "PYTHONUNBUFFERED" ? theirs : std::nullopt;
+    });
+    return std::ranges::find(all, std::pair<std::string, std::string>("PYTHONUNBUFFERED", "1")) !=
+           all.end();
+  };
+  EXPECT_TRUE(set(std::nullopt));
+  EXPECT_FALSE(set("")) << "an empty value switches it off";
+  EXPECT_FALSE(set("x"));
+}
+
+TEST(RankShim, ThePlanSaysWhichVariablesAreLeftAlone) {
+  const auto planned = read_planned_binding(
+      R"({"binding": {"policy": "none", "ranks": []}, "left_alone": ["PYTHONUNBUFFERED"]})");
+  ASSERT_TRUE(planned) << planned.error().what;
+  EXPECT_EQ(planned->left_alone, std::vector<std::string>{"PYTHONUNBUFFERED"});
 }
 
 TEST(RankShim, TheUsersThreadsWinAndAnUnknownNodeRankIsLeftOut) {

@@ -207,9 +207,24 @@ TEST(Failure, OnlySomeCodesPass) {
   for (const int code : {1, 4, 7, 126, 127, 137, 139, 255}) EXPECT_EQ(exit_code_of_job(code), 1);
 }
 
+TEST(Failure, RanksThatTheRequestToSaveKilledAreNamed) {
+  EXPECT_EQ(
+      describe_unsaved({.rank = 0, .others = "0", .host = "n1", .signal = SIGUSR2}),
+      "rank 0 was killed by USR2, which asks it to save: its program on n1 does not handle it");
+  EXPECT_EQ(describe_unsaved({.rank = 0, .others = "0-1", .host = "n1", .signal = SIGHUP}),
+            "ranks 0-1 were killed by HUP, which asks them to save: their program on n1 does not "
+            "handle it");
+  EXPECT_EQ(describe_unsaved({.signal = SIGUSR2}),
+            "a rank was killed by USR2, which asks it to save: its program does not handle it");
+}
+
 TEST(Failure, SignalsByNameAndWords) {
   EXPECT_EQ(signal_name(SIGUSR2), "SIGUSR2");
   EXPECT_EQ(signal_name(64), "signal 64");
+  EXPECT_EQ(signal_of_name("USR2"), SIGUSR2);
+  EXPECT_EQ(signal_of_name("SIGUSR1"), SIGUSR1);
+  EXPECT_EQ(signal_of_name("NOPE"), 0);
+  EXPECT_EQ(signal_of_name(""), 0);
   EXPECT_EQ(signal_in_output("Killed"), SIGKILL);
   EXPECT_EQ(signal_in_output("Segmentation fault (core dumped)"), SIGSEGV);
   EXPECT_EQ(signal_in_output("User defined signal 1"), SIGUSR1);

@@ -106,6 +106,20 @@ TEST_F(FirstErrorOfRun, ALogOfANodeHasItsRanks) {
   EXPECT_EQ(first(), "rank 513 on n7: CUDA error: lost");
 }
 
+TEST_F(FirstErrorOfRun, ATracebackAtTheEndOfALogIsToldThoughTheRankExitedWithZero) {
+  const auto last = [this] {
+    const auto found = traceback_at_end(run_, 0);
+    return found ? describe(*found) : "";
+  };
+  const std::string raised = "Traceback (most recent call last):\n  File\nValueError: bad\n";
+  write("rank-0000-n1.log", raised + "training finished\n", 5);
+  write("rank-0001-n1.log", "", 5);
+  EXPECT_EQ(last(), "");
+  write("rank-0002-n2.log", "step 1\n" + raised + "\n", 5);
+  EXPECT_EQ(last(), "rank 2 on n2: ValueError: bad");
+  EXPECT_FALSE(traceback_at_end(run_, static_cast<double>(std::time(nullptr)))) << "an older run's";
+}
+
 TEST(FirstError, AdviceWhereThereIsSome) {
   EXPECT_NE(advice_for("torch.OutOfMemoryError: CUDA out of memory").find("batch size"),
             std::string::npos);

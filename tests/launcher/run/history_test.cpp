@@ -40,6 +40,22 @@ TEST(History, OfALifeAloneEverythingCounts) {
   EXPECT_DOUBLE_EQ(history.span_until(30), 20);
 }
 
+TEST(History, APauseIsNoTime) {
+  History history;
+  history.take(StartEvent{.time = 10});
+  history.take(step(12, 1));
+  history.take(PauseEvent{.time = 40, .seconds = 25});
+  history.take(step(40, 2));
+  EXPECT_DOUBLE_EQ(history.latest_seconds(), 3);
+  EXPECT_DOUBLE_EQ(history.step_seconds(), 5);
+  history.take(PauseEvent{.time = 160, .seconds = 100});
+  history.take(EpochEvent{.time = 160, .epoch = 1});
+  history.take(step(161, 3));
+  EXPECT_DOUBLE_EQ(history.step_seconds(), 6) << "the second pause was before this step";
+  EXPECT_DOUBLE_EQ(history.paused_seconds(), 125);
+  EXPECT_DOUBLE_EQ(history.span_seconds(), 26);
+}
+
 TEST(History, WhatWasTrainedBeyondTheCheckpointIsLost) {
   History history;
   history.take(StartEvent{.time = 100});

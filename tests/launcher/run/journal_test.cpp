@@ -89,6 +89,7 @@ TEST(Journal, LinesAreThoseOfTheTable) {
   const std::string lines[] = {line_of(smaller),
                                line_of(begun, ended, 11),
                                line_of(JournalPreflight{.time = 12, .unfit = "n2", .why = "dark"}),
+                               line_of(JournalWait{.time = 12, .reason = "node n2 is dark"}),
                                line_of(JournalNodes{.time = 12,
                                                     .order = "n[1,3,2]",
                                                     .network = "topology.conf",
@@ -341,6 +342,18 @@ TEST(Journal, AFinishedRunIsRememberedWithItsJob) {
   EXPECT_FALSE(finished_in_job(run));
   ASSERT_TRUE(mark_finished(run, "17"));
   EXPECT_EQ(finished_in_job(run), "17");
+}
+
+TEST(Journal, AWaitLastsUntilTheNextLineOfTheRun) {
+  const auto wait = line_of(JournalWait{.time = 11, .job = "17", .reason = "node n2 is dark"});
+  const auto looked = line_of(JournalPreflight{.time = 12, .unfit = "n2"});
+  const auto journal = parse_journal(line_of(begun) + wait + looked);
+  ASSERT_TRUE(journal.waits);
+  EXPECT_EQ(journal.waits->job, "17");
+  EXPECT_THAT(words_of(*journal.waits), StartsWith("waits since "));
+  EXPECT_FALSE(parse_journal(wait + line_of(JournalWait{.time = 12, .job = "17"})).waits);
+  EXPECT_FALSE(parse_journal(wait + line_of(begun, failed(), 13)).waits);
+  EXPECT_FALSE(parse_journal(wait + line_of(begun)).waits);
 }
 
 }  // namespace

@@ -23,6 +23,14 @@ TEST(LogLine, TheNameOfALogSaysWhoseItIs) {
   }
 }
 
+TEST(LogLine, SrunThatWaitsForTheJobsOwnResources) {
+  for (const char* word : {"temporarily", "still"})
+    EXPECT_TRUE(waits_for_a_step(std::string("srun: Job 12 step creation ") + word +
+                                 " disabled, retrying (Requested nodes are busy)"));
+  EXPECT_FALSE(waits_for_a_step("srun: Step created for StepId=12.1"));
+  EXPECT_FALSE(waits_for_a_step("step creation temporarily disabled, retrying"));
+}
+
 TEST(LogLine, LabelsOfSrunAndMpirun) {
   EXPECT_EQ(split_label("   7: hello: you").rank, 7);
   EXPECT_EQ(split_label("   7: hello: you").text, "hello: you");

@@ -49,6 +49,34 @@ TEST_F(RankLogsTest, TheHostsAreThoseOfEachRanksNewestLog) {
   EXPECT_EQ(hosts_of_ranks(run_), "n[1-3]");
 }
 
+/// It ran on n1, on n2 and on n1 again; n3 has the log of a whole node.
+TEST_F(RankLogsTest, ARanksLinesAreInAllItsLogsTheNewestLast) {
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto lines = [&](const LogSizes& from) {
+    std::vector<std::string> all;
+    for_each_line_of_rank(run_, 0, from, [&](const std::string& line) {
+      if (!line.empty()) all.push_back(line);
+    });
+    return all;
+  };
+  const auto first = log("rank-0000-n1.log", "first\nthird");
+  std::filesystem::last_write_time(log("rank-0000-n2.log", "second\n"),
+                                   now - std::chrono::hours(1));
+  std::filesystem::last_write_time(log("n3.log", "0: of a node\n1: another rank's\n"),
+                                   now - std::chrono::hours(2));
+  log("rank-0001-n1.log", "another rank's\n");
+  log("mpirun.log", "no rank's\n");
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines({}), (Lines{"of a node", "second", "first", "third"}));
+  const auto before = sizes_of_logs(run_);
+  EXPECT_EQ(before.at("rank-0000-n1.log"), 11U);
+  EXPECT_EQ(lines(before), Lines{});
+  std::ofstream(first, std::ios::app) << "\nfourth\n";
+  log("rank-0000-n4.log", "5\n");
+  std::filesystem::last_write_time(first, now - std::chrono::minutes(1));
+  EXPECT_EQ(lines(before), (Lines{"fourth", "5"})) << "a log that was not there counts whole";
+}
+
 TEST_F(RankLogsTest, APipeInALogsPlaceIsNotWaitedFor) {
   const auto pipe = run_.out() + "/rank-0001-n1.log";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -41,6 +43,25 @@ TEST(RunDirFiles, AreFoundByName) {
   EXPECT_EQ(run_dir_file("task-12")->name, "task-*/");
   EXPECT_EQ(run_dir_file(".summary.json.4711.tmp")->name, ".*.tmp");
   EXPECT_EQ(run_dir_file("model.pt"), nullptr);
+}
+
+TEST(RunDirFiles, WhatTheProgramWritesThereIsSeen) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  const auto write = [&](const std::string& name) { std::ofstream(run.path + "/" + name) << name; };
+  fs::create_directories(run.out());
+  const auto before = own_files(run);
+  for (const char* ours : {"out/rank-0000-n1.log", "events.jsonl", ".heartbeat", "slurm-17.out"})
+    write(ours);
+  EXPECT_EQ(own_files(run), before);
+  fs::create_directories(run.path + "/mine/epoch-1");
+  fs::create_directories(run.checkpoints());
+  std::set<std::uint64_t> seen = {before};
+  for (const char* name : {"state.pt", "mine/epoch-1/model.pt", "checkpoints/last.pt"}) {
+    write(name);
+    EXPECT_TRUE(seen.insert(own_files(run)).second) << name;
+  }
+  EXPECT_EQ(own_files({.path = run.path + "/none"}), 0U);
 }
 
 /// What the source names behind the path of a run's directory.

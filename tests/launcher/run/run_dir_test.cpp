@@ -80,6 +80,9 @@ TEST(RunDir, NewestCheckpointIsACompleteOne) {
     fs::create_directories(run.checkpoints() + "/" + name);
   }
   EXPECT_EQ(newest_checkpoint(run), run.checkpoints() + "/step-00000010");
+  for (const char* name : {"step-99999999", "step-100000000"})
+    fs::create_directories(run.checkpoints() + "/" + name);
+  EXPECT_EQ(newest_checkpoint(run), run.checkpoints() + "/step-100000000");
 }
 
 TEST(RunDir, APipeInTheLocksPlaceIsNotWaitedFor) {
@@ -183,7 +186,7 @@ TEST(RunDir, ALinkInTheWayIsNotFollowed) {
   std::ofstream(thesis) << "years of work\n";
   for (const char* name : {".lock", "supervisor.jsonl"})
     fs::create_symlink(thesis, run->path + "/" + name);
-  fs::create_symlink(thesis, fmt::format("{}/.plan.json.{}.tmp", run->path, getpid()));
+  fs::create_symlink(thesis, run->plan_json());
   const auto lock = RunLock::take(*run);
   ASSERT_FALSE(lock);
   EXPECT_NE(lock.error().what.find("/.lock: "), std::string::npos);

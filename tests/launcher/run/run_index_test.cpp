@@ -73,6 +73,24 @@ TEST(RunIndex, ItsSizeIsBounded) {
   EXPECT_EQ(known_runs(place.system), RunDirs({kept}));
 }
 
+TEST(RunIndex, TheShortestWordThatFindsARun) {
+  RunPlace place;
+  const auto dated = place.store({.folder = "a/runs/train-20261121-101500-x1y2"});
+  EXPECT_EQ(word_for_run(place.system, dated), "train-20261121-101500-x1y2");
+  const auto other = place.path_of("b/runs/train-20261121-101500-x1y2");
+  EXPECT_EQ(word_for_run(place.system, other), other) << "it is not in the index";
+  const auto undated = place.store({.folder = "a/train"});
+  EXPECT_EQ(word_for_run(place.system, undated), undated) << "a job may be called that, too";
+  place.system.variables.clear();
+  EXPECT_EQ(word_for_run(place.system, dated), dated);
+}
+
+TEST(RunIndex, NamesOfRuns) {
+  EXPECT_EQ(name_in_run("a-b-20261121-101500-x1y2"), "a-b");
+  EXPECT_EQ(name_in_run("20261121-101500-x1y2"), "20261121-101500-x1y2");
+  EXPECT_EQ(name_in_run("my-folder-of-many-words-here"), "my-folder-of-many-words-here");
+}
+
 TEST(RunIndex, WhereItLies) {
   FakeSystem system;
   EXPECT_FALSE(run_index_folder(system));

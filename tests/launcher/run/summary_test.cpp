@@ -205,6 +205,17 @@ TEST(Summary, WhatARestartLostCountsNeitherAsWorkNorAsEpochs) {
   EXPECT_FALSE(RunTotals().goodput(20));
 }
 
+TEST(Summary, GoodputDoesNotCountPauses) {
+  RunTotals totals;
+  totals.take(StartEvent{.time = 100});
+  totals.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .images_per_s = 64});
+  totals.take(PauseEvent{.time = 1020, .seconds = 900});
+  totals.take(StepEvent{.time = 1020, .epoch = 1, .step = 20, .images_per_s = 64});
+  const auto summary = summarize(totals, RunStatus::completed, /*seconds=*/925, /*ranks=*/2);
+  EXPECT_EQ(summary.goodput, 0.8);
+  EXPECT_EQ(summary.images_per_s, 64);
+}
+
 /// The second incarnation's node has a clock that is 20 years ahead.
 TEST(Summary, GoodputCountsNoMoreThanCanHavePassed) {
   constexpr double twenty_years = 175'200 * 3600.0;

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "support/network/sockets.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -166,18 +168,29 @@ TEST(JobAllocation, WhatItWasQueuedFor) {
 TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   FakeSystem system;
   const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};
-  EXPECT_EQ(node_out_of_order(system, allocation), "") << "no answer";
+  EXPECT_EQ(nodes_out_of_order(system, allocation), std::nullopt) << "no answer";
   const auto states = [&](const std::string& of_n2) {
     system.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 + "\n", ""};
-    return node_out_of_order(system, allocation);
+    return nodes_out_of_order(system, allocation).value_or("unknown");
   };
+  EXPECT_EQ(states("ALLOCATED"), "unknown") << "where its daemon listens";
+  system.answers["scontrol show config"] = {0, "SlurmdPort = 6818\n", ""};
   EXPECT_EQ(states("ALLOCATED"), "");
   EXPECT_EQ(states("DRAINING"), "") << "it runs what it has to the end";
   EXPECT_EQ(states("DOWN+NOT_RESPONDING"), "n2");
   EXPECT_EQ(states("ALLOCATED*"), "n2");
   EXPECT_EQ(states("ALLOCATED*+DRAIN"), "n2");
   EXPECT_EQ(states("ALLOCATED+POWER_DOWN"), "") << "when its jobs are over";
+  // Slurm knows nothing yet, and nobody listens at its port.
+  const std::string nobody = "ALLOCATED NodeAddr=127.0.0.1 Port=1";
+  EXPECT_EQ(states(nobody), "n2");
+  const int listener = listen_on(0);
+  EXPECT_EQ(states("ALLOCATED* NodeAddr=127.0.0.1 Port=" + std::to_string(port_of(listener))), "")
+      << "Slurm's messages to it go through a node that is away";
+  close(listener);
+  EXPECT_EQ(nodes_out_of_order(system, {.job = "17", .nodes = "n[1-2]", .host = "n2"}), "")
+      << "this process runs there";
 }
 
 TEST(JobAllocation, WhatIsLeftOfItsNodes) {
@@ -196,7 +209,16 @@ TEST(JobAllocation, WhatIsLeftOfItsNodes) {
   const auto left = nodes_left(system, ours);
   ASSERT_TRUE(left);
   EXPECT_EQ(left->there, std::vector<std::string>{"n3"});
-  EXPECT_EQ(left->gone, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(left->gone, (std::vector<std::string>{"n2", "n1"}));
+  EXPECT_EQ(left->silent, std::vector<std::string>{"n1"}) << "nothing else is known of it";
+  system.answers["scontrol show node n[1-3]"].out =
+      "NodeName=n1 State=MIXED\n\nNodeName=n2 State=DOWN\n\n"
+      "NodeName=n3 State=MIXED NodeAddr=127.0.0.1 Port=1\n";
+  const auto silent = nodes_left(system, ours);
+  ASSERT_TRUE(silent);
+  EXPECT_EQ(silent->there, std::vector<std::string>{"n1"});
+  EXPECT_EQ(silent->gone, (std::vector<std::string>{"n2", "n3"}));
+  EXPECT_EQ(silent->silent, std::vector<std::string>{"n3"});
   job("COMPLETING", "Restarts=1\n   NodeList=n[1,3]");
   EXPECT_FALSE(nodes_left(system, ours));
   job("RUNNING", "Restarts=2\n   NodeList=n[1,3]");

@@ -33,6 +33,28 @@ TEST(SlurmClient, AsksTheQueue) {
   EXPECT_FALSE(queued_jobs(system, "5"));
 }
 
+TEST(SlurmClient, AsksAgainForAListOfTasksThatSqueueShortened) {
+  FakeSystem system;
+  const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --me";
+  system.answers[squeue] = {0, "5_[1,4,9,...]|PENDING|N/A|0:00||Priority\n", ""};
+  EXPECT_EQ(queued_jobs(system)->front().id, "5_[1,4,9,...]") << "no answer to the second question";
+  system.answers["env SLURM_BITSTR_LEN=0 " + squeue] = {
+      0, "5_[1,4,9,16,25]|PENDING|N/A|0:00||Priority\n", ""};
+  EXPECT_EQ(queued_jobs(system)->front().id, "5_[1,4,9,16,25]");
+  system.answers[squeue] = {0, "5_[0-12:2]|PENDING|N/A|0:00||Priority\n", ""};
+  system.ran.clear();
+  EXPECT_EQ(queued_jobs(system)->front().id, "5_[0-12:2]");
+  EXPECT_EQ(system.ran.size(), 1u);
+
+  const std::string record = "JobId=5 ArrayJobId=5 ArrayTaskId=";
+  system.answers["scontrol show job 5"] = {0, record + "1,4,9,... JobState=CANCELLED\n", ""};
+  system.answers["env SLURM_BITSTR_LEN=0 scontrol show job 5"] = {
+      0, record + "1,4,9,16,25 JobState=CANCELLED\n", ""};
+  const auto ended = jobs_of_controller(system, "5");
+  ASSERT_EQ(ended.jobs.size(), 1u);
+  EXPECT_EQ(ended.jobs[0].array_task, "1,4,9,16,25");
+}
+
 TEST(SlurmClient, SignalsAndCancels) {
   FakeSystem system;
   system.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};

@@ -1,9 +1,12 @@
 #include "launcher/slurm/node_survey.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
+#include "support/network/sockets.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -92,6 +95,52 @@ TEST(SurveyNodes, ALineThatNamesTheHostComesFirst) {
   complaints.clear();
   survey = ask();
   EXPECT_EQ(survey->complaint, "no answer within 3 s");
+}
+
+TEST(SilentNodes, AreThoseWhoseDaemonsAcceptNoConnection) {
+  const int listener = listen_on(0);
+  ASSERT_GE(listener, 0);
+  FakeSystem system;
+  system.answers["scontrol show config"] = {
+      0, "SlurmdPort              = " + std::to_string(port_of(listener)) + "\n", ""};
+  const auto node = [](const char* name, const char* address, int port) {
+    SlurmNode one;
+    one.name = name;
+    one.address = address;
+    one.port = port;
+    return one;
+  };
+  const std::vector<SlurmNode> nodes = {node("n1", "127.0.0.1", 0), node("n2", "127.0.0.1", 1),
+                                        node("n3", "", 0), node("n4", "no-such-host.invalid", 1)};
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+            std::vector<std::string>{"n2"})
+      << "of those without an address nothing is known";
+  close(listener);
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+            (std::vector<std::string>{"n1", "n2"}));
+  system.answers.clear();
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+            std::vector<std::string>{"n2"})
+      << "where the others listen is unknown";
+}
+
+/// As while it is being restarted.
+TEST(SilentNodes, ADaemonThatIsAwayForAMomentAnswers) {
+  const int probe = listen_on(0);
+  SlurmNode node;
+  node.name = "n1";
+  node.address = "127.0.0.1";
+  node.port = port_of(probe);
+  close(probe);
+  int listener = -1;
+  std::thread daemon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    listener = listen_on(node.port);
+  });
+  FakeSystem system;
+  EXPECT_EQ(silent_nodes(system, {node}, std::chrono::seconds(30)), std::vector<std::string>());
+  daemon.join();
+  close(listener);
 }
 
 }  // namespace

@@ -34,6 +34,18 @@ TEST(QueueRows, OfSlurm2205) {
   EXPECT_FALSE(rows[6].start_s);
 }
 
+TEST(QueueRows, TasksOfAnArrayThatMayRunAtOnce) {
+  const auto rows = parse_queue_rows(
+      "7_[0-12:2]|PENDING|a|1|5:00|N/A||Priority\n"
+      "8_[0-12:2%3]|PENDING|a|1|5:00|N/A||Priority\n"
+      "9_[1,3,7,...%3]|PENDING|a|1|5:00|N/A||Priority\n"
+      "10_[1,3,7,...]|PENDING|a|1|5:00|N/A||Priority\n"
+      "11_4|PENDING|a|1|5:00|N/A||Priority\n");
+  std::vector<int> tasks;
+  for (const auto& row : rows) tasks.push_back(row.tasks);
+  EXPECT_THAT(tasks, ElementsAre(7, 3, 3, 3, 1));
+}
+
 TEST(QueueRows, SkipsWhatTakesNoPartOrIsNoJob) {
   EXPECT_THAT(parse_queue_rows("JOBID|STATE|PARTITION|NODES|TIME_LIMIT|START_TIME|NODELIST|REASON\n"
                                "7|PENDING|a|1|5:00|N/A||Dependency\n"

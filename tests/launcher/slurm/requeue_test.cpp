@@ -36,6 +36,7 @@ class RequeueTest : public testing::Test {
     return dllaunch::requeue(system_, {.job = "17", .nodes = "n[1-2]"},
                              {.silent = silent_,
                               .seconds_left = [this] { return left_; },
+                              .waits = [this](const std::string& why) { waits_ = why; },
                               .stopped =
                                   [&](milliseconds) {
                                     ++pauses_;
@@ -50,6 +51,7 @@ class RequeueTest : public testing::Test {
   FakeSystem system_;
   std::vector<std::string> silent_;
   std::optional<double> left_;
+  std::string waits_;
   int pauses_ = 0;
 };
 
@@ -70,6 +72,7 @@ TEST_F(RequeueTest, ANodeThatDidNotAnswerUsIsWaitedFor) {
   }));
   EXPECT_EQ(pauses_, 3);
   EXPECT_EQ(requeued(), 1);
+  EXPECT_EQ(waits_, "node n2 does not answer, and Slurm has not marked it down yet");
 }
 
 TEST_F(RequeueTest, NoAnswerAboutTheNodesIsNoAnswer) {

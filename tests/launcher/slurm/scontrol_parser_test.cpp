@@ -59,6 +59,21 @@ TEST(ScontrolParser, ReadsReservations) {
   EXPECT_THAT(parse_slurm_reservations("No reservations in the system\n"), IsEmpty());
 }
 
+/// Slurm 22.05.
+TEST(ScontrolParser, FindsTheHostOfAStepThatWaitsBesideOneThatRuns) {
+  const std::string script = "StepId=39.batch UserId=60101\n   State=RUNNING NodeList=n1\n\n";
+  const std::string ranks =
+      "StepId=39.0 UserId=60101\n   State=RUNNING NodeList=n[1-2]\n"
+      "   SrunHost:Pid=n1:1336\n\n";
+  const std::string waits =
+      "StepId=39.TDB UserId=60101\n   State=PENDING NodeList=n[1-2]\n"
+      "   SrunHost:Pid=n2:1357\n\n";
+  EXPECT_EQ(host_of_waiting_step(script + ranks + waits), "n2");
+  EXPECT_EQ(host_of_waiting_step(script + ranks), "");
+  EXPECT_EQ(host_of_waiting_step(script + waits), "") << "the ranks' own";
+  EXPECT_EQ(host_of_waiting_step("slurm_load_job_steps error: Invalid job id specified\n"), "");
+}
+
 TEST(ScontrolParser, ReadsAssociations) {
   const auto all = parse_associations("physics||normal,fast\nbio|big|\n\n|x|\nno bars\n");
   ASSERT_EQ(all.size(), 2U);

@@ -59,6 +59,18 @@ TEST_F(StudyValue, OfStepsIsTheirRateWithoutTheFirstTenth) {
   EXPECT_EQ(measured(job).value, 0.5) << "two seconds a step; the first took 50";
 }
 
+/// The log of n1, where it ended, begins before that of n2.
+TEST_F(StudyValue, OfStepsOnTwoNodesIsInTheOrderOfTime) {
+  std::string times[2];
+  for (int i = 1; i < 12; ++i)
+    times[i > 4 && i < 9 ? 1 : 0] +=
+        "2026-11-26 10:01:" + std::to_string(8 + 2 * i) + " step " + std::to_string(i) + "\n";
+  files_ = {{"out/rank-0000-n2.log", times[1]}, {"out/rank-0000-n1.log", times[0]}};
+  auto job = command("x");
+  job.study.step = "step ([0-9]+)";
+  EXPECT_EQ(measured(job).value, 0.5);
+}
+
 TEST_F(StudyValue, OfStepsNeedsTimes) {
   auto job = command("x");
   job.study.step = "step ([0-9]+)";

@@ -47,6 +47,41 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
             std::to_string(ownership_.fencing_token()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
+/// Of two ranks in shims; the script stands for srun.
+SupervisedRun two_ranks(const Supervised& place, const std::string& script) {
+  auto run = place.run(script, {});
+  auto argv = run.start.argv();
+  for (const char* word : {"dllaunch", "exec", "--run-dir", "RUN", "--", "true"})
+    argv.emplace_back(word);
+  run.start = start_command_of(argv);
+  run.nodes = 1;
+  run.ranks_per_node = 2;
+  return run;
+}
+
+std::string begins(int rank) {
+  return "mkdir -p ranks; printf '{\"time\": 1, \"rank\": %d, \"ranks\": 2, \"generation\": "
+         "%d}\\n' " +
+         std::to_string(rank) + " $DLLAUNCH_GENERATION >> ranks/n1.jsonl; ";
+}
+
+TEST_F(Attempting, AStarterThatExitsWithZeroIsAskedForARecordOfEachRank) {
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + begins(1)))->unbegun, "");
+  std::filesystem::remove(place_.dir().path + "/ranks/n1.jsonl");
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + "echo srun: error: odd >&2"))->unbegun,
+            "rank 1 did not begin: srun: error: odd");
+  EXPECT_EQ(watch(two_ranks(place_, begins(0) + "exit 3"))->unbegun, "")
+      << "rank 0 may have failed before the other began";
+}
+
+TEST_F(Attempting, RanksThatWaitForOnesThatSrunCannotStartAreEnded) {
+  const std::string words = "srun: error: task 1 launch failed: Slurmd could not connect IO";
+  const auto end = watch(two_ranks(place_, begins(0) + "echo '" + words + "' >&2; exec sleep 300"));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->unbegun, "rank 1 did not begin: " + words);
+  EXPECT_LT(seconds_since_start(), 60);
+}
+
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
   std::thread other([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -111,9 +146,9 @@ TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
     const SupervisorSignals signals(SIGUSR2);
     AllocationEnd end;
     int turns = 0;
-    AttemptWatch watch(system, run, ownership_, signals, end, [&turns] {
-      if (++turns == 20) kill(getpid(), SIGTERM);
-    });
+    AttemptWatch watch(system, run, ownership_, signals, end, {.each_turn = [&turns] {
+                         if (++turns == 20) kill(getpid(), SIGTERM);
+                       }});
     const auto ended = watch.run();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->told_to_end, gives_up);
@@ -169,10 +204,10 @@ TEST_F(Attempting, RanksOfAComponentAreToldOnceThatAnotherHasEndedTheJob) {
   const SupervisorSignals signals(SIGUSR2);
   AllocationEnd end;
   int turns = 0;
-  AttemptWatch watch(system, run, ownership_, signals, end, [&] {
-    if (++turns <= 2) kill(getpid(), SIGINT);
-    if (turns == 3) place_.file("told", "");
-  });
+  AttemptWatch watch(system, run, ownership_, signals, end, {.each_turn = [&] {
+                       if (++turns <= 2) kill(getpid(), SIGINT);
+                       if (turns == 3) place_.file("told", "");
+                     }});
   const auto ended = watch.run();
   ASSERT_TRUE(ended);
   EXPECT_TRUE(ended->told_to_end);
@@ -338,6 +373,97 @@ TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
   EXPECT_TRUE(end->time_is_short);
   EXPECT_EQ(classify_exit(*end).cause, Cause::time_limit);
   EXPECT_LT(seconds_since_start(), 16);
+}
+
+/// Slurm knows nothing of n2 yet; its daemon, at a port where nobody listens, accepts no
+/// connection.
+class NodesOfSlurm : public PosixSystem {
+ public:
+  NodesOfSlurm() : PosixSystem(Console{}) {}
+  Result<CommandOutput> run(const std::vector<std::string>& argv,
+                            std::chrono::milliseconds) override {
+    const bool of_nodes = std::ranges::find(argv, "node") != argv.end();
+    return CommandOutput{0, of_nodes ? n2_ : "", ""};
+  }
+  void lose_n2() { n2_ = "NodeName=n2 NodeAddr=127.0.0.1 Port=1 State=ALLOCATED\n"; }
+
+ private:
+  std::string n2_ = "NodeName=n2 State=ALLOCATED\n";
+};
+
+class OnSilentNodes : public Attempting {
+ protected:
+  SupervisedRun by_srun(const std::string& script, bool again = true) const {
+    auto run = place_.run(script, {.trains = true});
+    run.start = start_command_of({"srun", "-c", run.start.argv().back()});
+    run.allocation = {.job = "17", .nodes = "n[1-2]", .host = "n1"};
+    run.again = again;
+    return run;
+  }
+  StarterExit ended(const SupervisedRun& run) {
+    const SupervisorSignals signals(SIGUSR2);
+    AllocationEnd end;
+    const AttemptHooks hooks = {
+        .waits = [this](const std::string& what) { waits_.push_back(what); },
+        .patience = {.start = std::chrono::milliseconds(100),
+                     .node = std::chrono::milliseconds(200),
+                     .busy_nodes = std::chrono::milliseconds(500),
+                     .look = std::chrono::milliseconds(50)}};
+    AttemptWatch watch(system_, run, ownership_, signals, end, hooks);
+    const auto end_of_run = watch.run();
+    EXPECT_TRUE(end_of_run);
+    return end_of_run ? *end_of_run : StarterExit{};
+  }
+
+  static constexpr const char* delayed =
+      "echo 'srun: Job 17 step creation temporarily disabled, retrying (Requested nodes are "
+      "busy)' >&2; ";
+  NodesOfSlurm system_;
+  std::vector<std::string> waits_;
+};
+
+TEST_F(OnSilentNodes, AStartThatWaitsForASilentNodeIsEndedAndSaysForWhat) {
+  system_.lose_n2();
+  const auto end = ended(by_srun(std::string(delayed) + "exec sleep 300"));
+  const auto attempt = classify_exit(end);
+  EXPECT_EQ(attempt.cause, Cause::not_started);
+  EXPECT_EQ(describe(attempt), "the ranks cannot be started: node n2 does not answer");
+  ASSERT_FALSE(waits_.empty());
+  EXPECT_EQ(waits_.front(),
+            "Slurm does not start the ranks (Requested nodes are busy); node n2 does not answer");
+}
+
+TEST_F(OnSilentNodes, AStartThatBusyNodesDelayIsEndedOnlyIfTheRanksRanThereBefore) {
+  const auto again = classify_exit(ended(by_srun(std::string(delayed) + "exec sleep 300")));
+  EXPECT_EQ(again.cause, Cause::not_started);
+  EXPECT_TRUE(is_delay(again));
+  EXPECT_THAT(describe(again), HasSubstr("Slurm has delayed them for"));
+  EXPECT_THAT(waits_.front(), HasSubstr("squeue --steps --job=17"));
+  waits_.clear();
+  const auto first = ended(by_srun(std::string(delayed) + "sleep 3; exit 5", /*again=*/false));
+  EXPECT_EQ(first.code, 5);
+  EXPECT_EQ(first.not_started, "");
+  EXPECT_FALSE(waits_.empty());
+}
+
+TEST_F(OnSilentNodes, AStepThatWasCreatedIsNotDelayed) {
+  system_.lose_n2();
+  const auto end = ended(by_srun(std::string(delayed) +
+                                 "echo 'srun: Step created for StepId=17.1' >&2; sleep 2; exit 5"));
+  EXPECT_EQ(end.code, 5);
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OnSilentNodes, ATrainingThatStallsWithASilentNodeHasLostIt) {
+  system_.lose_n2();
+  const auto end = ended(
+      by_srun(R"(echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "late"}' )"
+              R"(>> events.jsonl; exec sleep 300)"));
+  const auto attempt = classify_exit(end);
+  EXPECT_EQ(attempt.cause, Cause::lost_node);
+  EXPECT_EQ(describe(attempt), "lost node n2");
+  ASSERT_FALSE(waits_.empty());
+  EXPECT_EQ(waits_.front(), "node n2 does not answer, and the ranks make no progress");
 }
 
 TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {

@@ -44,6 +44,13 @@ inline Attempt in_allocation(int number, Attempt attempt) {
   attempt.allocation = number;
   return attempt;
 }
+/// By the signal that asked it to save.
+inline Attempt killed_by_request(int rank) {
+  auto attempt = killed(rank, SIGUSR2);
+  attempt.cause = Cause::time_limit;
+  attempt.detail = describe_unsaved(attempt.dead);
+  return attempt;
+}
 /// Through its whole time limit.
 inline Attempt hung(Attempt attempt) {
   attempt.idle = true;

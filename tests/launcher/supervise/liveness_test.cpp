@@ -41,6 +41,16 @@ TEST_F(LivenessTest, OutputIsASign) {
   EXPECT_EQ(liveness.wedged(start_ + seconds(81)), "no progress for 21 s");
 }
 
+/// Other nodes may be resumed later than this one.
+TEST_F(LivenessTest, AfterAPauseOthersMayResumeALittleLater) {
+  Liveness liveness(run_, /*trains=*/false, 20, start_);
+  liveness.look(start_ + seconds(15));
+  liveness.resume(start_ + seconds(15), seconds(600));
+  liveness.look(start_ + seconds(30));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(30)), "");
+  EXPECT_EQ(liveness.wedged(start_ + seconds(31)), "no progress for 21 s");
+}
+
 /// A program that prints while it is stuck says nothing by that, once it has a heart.
 TEST_F(LivenessTest, WhoTouchesTheHeartbeatIsJudgedByItAlone) {
   Liveness liveness(run_, /*trains=*/false, 20, start_);
@@ -164,6 +174,25 @@ TEST_F(LivenessTest, TheEndOfThisAttemptIsTold) {
                         "\n");
   liveness.look(start_ + seconds(1));
   EXPECT_EQ(liveness.training_end(), "cancelled");
+}
+
+TEST_F(LivenessTest, UnusualSilenceIsLongerThanAnyBefore) {
+  Liveness liveness(run_, /*trains=*/true, 0, start_);
+  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(20)));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(21)));
+  step(1);
+  liveness.look(start_ + seconds(25));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(46))) << "the start is no step";
+  step(2);
+  liveness.look(start_ + seconds(50));
+  EXPECT_FALSE(liveness.unusually_silent(start_ + seconds(100))) << "steps take 25 s";
+  write("events.jsonl", R"({"time": 1, "event": "stall", "state": "late"})"
+                        "\n");
+  write("out/rank-0000-n1.log", "stall\n");
+  liveness.look(start_ + seconds(101));
+  EXPECT_TRUE(liveness.unusually_silent(start_ + seconds(101))) << "a stall is no progress";
+  Liveness command(run_, /*trains=*/false, 0, start_);
+  EXPECT_FALSE(command.unusually_silent(start_ + seconds(1000)));
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ TEST(LoneRanks, AStepKillsThoseOnOtherNodes) {
     words += word + " ";
   EXPECT_THAT(words, testing::StartsWith("env -u DLLAUNCH_RUN_DIR "));
   EXPECT_THAT(words, HasSubstr(" --overlap --nodelist=n[2-3] --nodes=2 --ntasks=2 "));
-  EXPECT_THAT(words, testing::EndsWith(" /bin/dllaunch supervise --kill-ranks 3 --run-dir /r "));
+  EXPECT_THAT(
+      words, testing::EndsWith(" /bin/dllaunch supervise --kill-ranks 3 --signal 9 --run-dir /r "));
 }
 
 TEST(LoneRanks, WithoutOtherNodesThereIsNoStep) {

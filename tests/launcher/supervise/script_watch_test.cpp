@@ -64,6 +64,9 @@ class Watching : public testing::Test {
         over_ = over_ || answer_.exit_code == 0;
         return answer_;
       }
+      if (std::ranges::find(argv, "config") != argv.end()) return std::nullopt;
+      if (std::ranges::find(argv, "node") != argv.end())
+        return CommandOutput{0, "NodeName=n1 NodeAddr=127.0.0.1 Port=1 State=ALLOCATED\n", ""};
       ++looks_;
       const bool lost = looks_ > lost_after_;
       if (lost && faster_) over_ = true;
@@ -77,8 +80,11 @@ class Watching : public testing::Test {
                  {.dir = {.path = folder_.path()},
                   .requeue_on = requeue_on,
                   .allocation = {.job = "17"},
-                  .host = "n1"},
-                 {.look = std::chrono::milliseconds(1), .longest = std::chrono::milliseconds(4)});
+                  .host = "n1",
+                  .trains = trains_},
+                 {.look = std::chrono::milliseconds(1),
+                  .longest = std::chrono::milliseconds(4),
+                  .silence_s = 0});
   }
   std::optional<JournalDecision> written() const {
     return read_journal({.path = folder_.path()}).last;
@@ -95,6 +101,7 @@ class Watching : public testing::Test {
   int lost_after_ = 3;                  // looks
   bool faster_ = false;                 // another process requeues first
   bool over_ = false;
+  bool trains_ = false;
   int looks_ = 0;
   int requeues_ = 0;
 };
@@ -141,6 +148,17 @@ TEST_F(Watching, LeavesAJobAloneThatAnotherProcessRequeued) {
   EXPECT_EQ(requeues_, 0);
   EXPECT_FALSE(cancelled());
   EXPECT_FALSE(written());
+}
+
+TEST_F(Watching, TellsThatTheNodeOfASilentTrainingsScriptDoesNotAnswer) {
+  trains_ = true;
+  faster_ = true;  // the job ends before anything else is written
+  watch();
+  const auto waits = read_journal({.path = folder_.path()}).waits;
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(waits->job, "17");
+  EXPECT_THAT(waits->reason, HasSubstr("node n1, where the job's script runs, does not answer; "
+                                       "the job is requeued when Slurm has marked it down"));
 }
 
 }  // namespace

@@ -29,12 +29,5 @@ TEST(SupervisorSignals, TheMaskIsPutBack) {
   EXPECT_EQ(sigismember(&after, SIGTERM), 0);
 }
 
-TEST(SupervisorSignals, NamesAreAsJobFilesHaveThem) {
-  EXPECT_EQ(signal_of_name("USR2"), SIGUSR2);
-  EXPECT_EQ(signal_of_name("SIGUSR1"), SIGUSR1);
-  EXPECT_EQ(signal_of_name("NOPE"), 0);
-  EXPECT_EQ(signal_of_name(""), 0);
-}
-
 }  // namespace
 }  // namespace dllaunch

@@ -105,6 +105,7 @@ class Allocated : public testing::Test {
   }
 
   FakeSystem system_;
+  std::vector<std::string> silent_;
 };
 
 TEST_F(Allocated, WhomSlurmHasTakenOutGetsNoRanks) {
@@ -120,6 +121,17 @@ TEST_F(Allocated, NorWhoIsSilent) {
   EXPECT_EQ(choose_start_nodes(system_, run(0), false, true).list, "n[1,3]");
   EXPECT_TRUE(choose_start_nodes(system_, run(0, "mpirun"), false, true).too_few)
       << "it cannot leave a node out";
+}
+
+TEST_F(Allocated, NorWhoAcceptsNoConnectionAlthoughSlurmHasNotNoticed) {
+  slurm_says("RUNNING", "n[1-3]", "ALLOCATED NodeAddr=127.0.0.1 Port=1");
+  const auto nodes = choose_start_nodes(system_, run(1), false, true);
+  EXPECT_EQ(nodes.list, "n[1,3]");
+  EXPECT_EQ(nodes.fitness.why, "n2: does not answer");
+  EXPECT_THAT(nodes.fitness.silent, ElementsAre("n2"));
+  EXPECT_TRUE(nodes.overlap) << "its step keeps the CPUs of the others";
+  EXPECT_TRUE(has_enough_nodes(system_, run(1), silent_));
+  EXPECT_THAT(silent_, ElementsAre("n2"));
 }
 
 TEST_F(Allocated, AFirstStartAsksOnlyWhereThereAreSpareNodes) {
@@ -158,10 +170,10 @@ TEST_F(Allocated, ElasticRanksGoOnWithFewerNodes) {
   EXPECT_EQ(choose_start_nodes(system_, elastic, false, false).list, "n[1-3]")
       << "Slurm gave three, and does not answer";
   slurm_says("RUNNING", "n[1,3]", "DOWN");
-  EXPECT_TRUE(has_enough_nodes(system_, elastic));
+  EXPECT_TRUE(has_enough_nodes(system_, elastic, silent_));
   EXPECT_EQ(choose_start_nodes(system_, elastic, false, true).list, "n[1,3]");
   elastic.recovery.plan.min_nodes = 3;
-  EXPECT_FALSE(has_enough_nodes(system_, elastic));
+  EXPECT_FALSE(has_enough_nodes(system_, elastic, silent_));
   EXPECT_TRUE(choose_start_nodes(system_, elastic, false, true).too_few);
 }
 
@@ -171,26 +183,26 @@ TEST_F(Allocated, ThisNodeIsThereWhileSlurmOnlyMissesItsAnswer) {
   auto from_n2 = run(0);
   from_n2.allocation.host = "n2";
   EXPECT_EQ(nodes_left(system_, from_n2.allocation)->gone, std::vector<std::string>());
-  EXPECT_TRUE(has_enough_nodes(system_, from_n2));
+  EXPECT_TRUE(has_enough_nodes(system_, from_n2, silent_));
   slurm_says("RUNNING", "n[1-3]", "DOWN*");
   EXPECT_THAT(nodes_left(system_, from_n2.allocation)->gone, ElementsAre("n2"));
 }
 
 TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {
   slurm_says("RUNNING", "n[1,3]", "DOWN");
-  EXPECT_TRUE(has_enough_nodes(system_, run(1)));
+  EXPECT_TRUE(has_enough_nodes(system_, run(1), silent_));
   auto larger = run(1);
   larger.nodes = 3;
-  EXPECT_FALSE(has_enough_nodes(system_, larger));
+  EXPECT_FALSE(has_enough_nodes(system_, larger, silent_));
   auto from_n2 = run(1);
   from_n2.allocation.host = "n2";
-  EXPECT_FALSE(has_enough_nodes(system_, from_n2)) << "this very node is lost";
-  EXPECT_FALSE(has_enough_nodes(system_, run(1, "mpirun")));
+  EXPECT_FALSE(has_enough_nodes(system_, from_n2, silent_)) << "this very node is lost";
+  EXPECT_FALSE(has_enough_nodes(system_, run(1, "mpirun"), silent_));
   auto unprepared = run(1);
   unprepared.recovery.asks_ranks = false;
-  EXPECT_FALSE(has_enough_nodes(system_, unprepared));
+  EXPECT_FALSE(has_enough_nodes(system_, unprepared, silent_));
   slurm_says("COMPLETING", "n[1,3]", "DOWN");
-  EXPECT_FALSE(has_enough_nodes(system_, run(1))) << "Slurm ends the job";
+  EXPECT_FALSE(has_enough_nodes(system_, run(1), silent_)) << "Slurm ends the job";
 }
 
 TEST(StartNodes, TheStartCountsAloneFromThen) {
@@ -202,7 +214,7 @@ TEST(StartNodes, TheStartCountsAloneFromThen) {
   EXPECT_THAT(run.start.argv(), ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "app"));
   EXPECT_EQ(run.allocation.nodes, "n[1,3]");
   run = before;
-  start_on({.list = "n[1,3]", .lost = true}, run);
+  start_on({.list = "n[1,3]", .overlap = true}, run);
   EXPECT_THAT(run.start.argv(),
               ElementsAre("srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "app"));
 }

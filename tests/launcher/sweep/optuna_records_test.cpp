@@ -34,6 +34,8 @@ std::vector<std::string> history() {
   first.state = TrialState::completed;
   first.values = {{1, 0.5}, {3, 0.75}};
   first.gpu_seconds = 2.5;
+  first.log_from = {{"rank-0000-n1.log", 12}};
+  first.judged = "job 7";
   lines.push_back(own_record(0, first).dump());
   lines.push_back(end_record(0, first, 1e9).dump());
   return lines;
@@ -49,6 +51,8 @@ TEST(OptunaRecords, AreWhatTheyWere) {
   EXPECT_EQ(first.state, TrialState::completed);
   EXPECT_THAT(first.values, ElementsAre(Pair(1, 0.5), Pair(3, 0.75)));
   EXPECT_EQ(first.gpu_seconds, 2.5);
+  EXPECT_THAT(first.log_from, ElementsAre(Pair("rank-0000-n1.log", 12)));
+  EXPECT_EQ(first.judged, "job 7");
   EXPECT_EQ(replay.trials()[1].state, TrialState::running);
   EXPECT_EQ(replay.trials()[1].target, 3);
   EXPECT_TRUE(replay.ended(0));

@@ -47,8 +47,12 @@ TEST_F(TrialMetric, OfACommandIsTheLastMatch) {
   const std::string log = "out/rank-0000-n1.log";
   EXPECT_THAT(read(job, log, "acc=0.1\nacc=0.25 done\n"), ElementsAre(Pair(1, 0.25)));
   EXPECT_THAT(read(job, log, "acc=0.5", {.target = 9}), ElementsAre(Pair(9, 0.5)));
-  EXPECT_THAT(read(job, log, "\nx\n", {.target = 27, .log_from = 31}), IsEmpty())
+  const std::map<std::string, std::uint64_t> before = {{"rank-0000-n1.log", 31}};
+  EXPECT_THAT(read(job, log, "\nx\n", {.target = 27, .log_from = before}), IsEmpty())
       << "what an earlier execution printed does not count";
+  EXPECT_THAT(read(job, "out/rank-0000-n2.log", "acc=1\n", {.target = 27, .log_from = before}),
+              ElementsAre(Pair(27, 1)))
+      << "on another node, whose log is shorter";
   EXPECT_THAT(read(job, log, "acc=nan\n"), IsEmpty());
 }
 

@@ -58,6 +58,24 @@ class NodeOfThree : public testing::Test {
   Acquaintance met_;
 };
 
+TEST_F(NodeOfThree, AWaitAgesOnlyWhileTheNodeRuns) {
+  constexpr std::int64_t s = 1'000'000'000;
+  NodeWatch watch(met_.roster, met_.board);
+  met_.board.records()[1]->beacon.waiting_since_ns = 100 * s;
+  watch.add_pause(50 * s, 90 * s);
+  watch.add_pause(110 * s, 140 * s);
+  const auto age_s = [&](std::int64_t now_s) {
+    return watch.states(now_s * s)[1].waiting_age_ns / s;
+  };
+  EXPECT_EQ(age_s(145), 15);
+  watch.add_pause(150 * s, 950 * s);
+  EXPECT_EQ(age_s(960), 30);
+  met_.board.records()[1]->beacon.waiting_since_ns = 149 * s;
+  EXPECT_EQ(age_s(960), 11);
+  met_.board.records()[1]->beacon.waiting_since_ns = 900 * s;
+  EXPECT_EQ(age_s(960), 10) << "began on a rank that was stopped later, or resumed earlier";
+}
+
 TEST_F(NodeOfThree, ADeathIsNoticedAtOnceAndItsCauseNamed) {
   NodeWatch watch(met_.roster, met_.board);
   watch.notice_ends();

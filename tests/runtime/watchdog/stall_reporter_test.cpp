@@ -30,6 +30,15 @@ TEST(StallReporter, RepeatsAfterTwiceTheTimeAndReportsTheEndOnce) {
   EXPECT_EQ(story.next(std::nullopt, 342 * s), Turn::nothing);
 }
 
+TEST(StallReporter, APauseIsNoPartOfTheStall) {
+  StallReporter story;
+  story.told(late_since(60 * s), 160 * s);
+  story.add_pause(1000 * s);
+  EXPECT_EQ(story.next(late_since(119 * s), 1219 * s), Turn::nothing);
+  EXPECT_EQ(story.next(late_since(120 * s), 1220 * s), Turn::tell);
+  EXPECT_EQ(story.last(1220 * s).waited_ns, 120 * s);
+}
+
 TEST(StallReporter, AMomentWithoutAVerdictIsNotTheEnd) {
   StallReporter story;
   story.told(late_since(60 * s), 160 * s);

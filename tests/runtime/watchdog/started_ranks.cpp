@@ -39,6 +39,7 @@ StartedRanks::StartedRanks(int ranks, const std::vector<std::string>& argv)
   starter_ = fork();
   if (starter_ == 0) {
     setpgid(0, 0);
+    setenv("TMPDIR", session_.path().c_str(), 1);
     dup2(ends[1], STDOUT_FILENO);
     dup2(ends[1], STDERR_FILENO);
     execvp(arguments[0], arguments.data());

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace dllaunch {
 
 class StartedRanks {
@@ -49,6 +51,7 @@ class StartedRanks {
   void read(std::chrono::milliseconds patience);
   void take(const std::string& line);
 
+  TemporaryFolder session_;  // TMPDIR: an mpirun that is killed leaves its session there
   std::vector<pid_t> processes_;
   pid_t starter_ = -1;
   int output_ = -1;

@@ -158,6 +158,20 @@ TEST_F(Stalls, NothingIsReportedWhileAllGoesWell) {
   EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("died"))) << job.text();
 }
 
+/// As in a job that Slurm suspends, whose nodes are resumed one after another.
+TEST_F(Stalls, AfterAPauseARankThatIsResumedFirstAccusesNoOther) {
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "12"}));
+  ASSERT_TRUE(job.are_up()) << job.text();
+  job.listen(500ms);
+  for (int rank = 0; rank < ranks; ++rank) kill(job.process_of(rank), SIGSTOP);
+  job.listen(6s);
+  kill(job.process_of(0), SIGCONT);
+  job.listen(2s);
+  for (int rank = 1; rank < ranks; ++rank) kill(job.process_of(rank), SIGCONT);
+  EXPECT_EQ(job.wait(60s), 0) << job.text();
+  EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("stall"))) << job.text();
+}
+
 TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
   for (const int victim : {0, 2}) {
     if (victim != 0 && !full_tier()) break;

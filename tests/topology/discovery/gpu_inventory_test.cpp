@@ -171,7 +171,7 @@ TEST(ObserveGpus, DoesNotWaitForOneThatHangs) {
   const auto start = std::chrono::steady_clock::now();
   const auto libraries =
       observe_gpus({.nvml = fake_nvml, .rocm_smi = fake_rocm_smi, .deadline = milliseconds(100)});
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   for (const auto& library : libraries)
     EXPECT_NE(library.why.find("no answer after 100 ms"), std::string::npos) << library.why;
 }

@@ -80,6 +80,7 @@ TEST(Events, AreThoseOfTheTable) {
   log->checkpoint_refused("checkpoints/step-00000003", "its checksum is wrong");
   log->restart("resume", "checkpoints/step-00000003", 3);
   log->stall({});
+  log->pause(25);
   log->corrupted({});
   log->end("completed", 12.5);
   const auto lines = lines_of(folder / "events.jsonl");

@@ -1,56 +1,38 @@
 // The trainer on two real ranks, one slowed down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "support/json.hpp"
-#include "tests/trainer/training/process_of_rank.hpp"
+#include "tests/support/sanitizer.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 Json job_of(int epochs) {
   auto job = Json::parse(R"({
     "model": "lenet", "batch_size": 16, "validate_every": 0, "checkpoint": {"every_epochs": null},
-    "dataset": {"kind": "synthetic", "images": 9600, "workers": 1}})");
+    "dataset": {"kind": "synthetic", "images": 4800, "workers": 1}})");
   job["epochs"] = epochs;
   return job;
 }
 
 TEST(LateRanksOfDltrain, NamesADelayedRank) {
-  if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  if (under_a_sanitizer()) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   const ScratchFolder folder;
   const auto config = (folder / "train.json").string();
   write_text(config, job_of(3).dump());
-  RunningProgram ranks(
-      on_ranks(2, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
-                   "--config", config}));
-  // Rank 1 is stopped three quarters of the time: more than other programs on the machine take from
-  // rank 0.
-  std::atomic<bool> over{false};
-  std::thread holding([&] {
-    pid_t held = 0;
-    while (!over) {
-      if (held == 0) held = process_of_rank(config, "1");
-      if (held != 0) kill(held, SIGSTOP);
-      std::this_thread::sleep_for(15ms);
-      if (held != 0) kill(held, SIGCONT);
-      std::this_thread::sleep_for(5ms);
-    }
-  });
-  const auto ended = ranks.wait();
-  over = true;
-  holding.join();
+  const auto ended = run_program(
+      on_ranks(2, {"sh", "-c",
+                   "[ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=\"$2\"; "
+                   "OMP_NUM_THREADS=1 exec \"$0\" --config \"$1\"",
+                   std::string(DLLAUNCH_BIN_DIR) + "/dltrain", config, DLLAUNCH_SLOW_COMPUTE}));
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   EXPECT_THAT(ended.output, testing::ContainsRegex("rank 1 on .*: computes [0-9.]+ x the median"));
   EXPECT_THAT(ended.output, testing::Not(HasSubstr("rank 0 on")));

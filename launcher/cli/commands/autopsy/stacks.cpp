@@ -13,12 +13,14 @@
 
 #include "launcher/autopsy/gather_stacks.hpp"
 #include "launcher/autopsy/stored_stacks.hpp"
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "support/json.hpp"
@@ -56,8 +58,8 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
   const auto& run = run_state.run;
   if (!run.plan.components.empty())
     return Error{ErrorKind::bad_request, "this run has several components",
-                 fmt::format("dllaunch stacks {}/components/{}", run.dir.path,
-                             run.plan.components.front().name)};
+                 "dllaunch stacks " +
+                     shell_quote(component_dir(run.dir.path, run.plan.components.front().name))};
   if (is_over(run_state) || run_state.state == "pending") return not_running(run_state);
   RunningRanks ranks{.run_dir = run.dir.path};
   if (run_state.jobs.empty()) {
@@ -125,8 +127,13 @@ Result<int> show_stacks(const StacksArguments& options, System& system) {
     auto report = look(system, *path, first);
     if (!report) return std::move(report).error();
     if (!*report) return exit_code::success;
-    system.print(options.json ? json_text(to_json(**report))
-                              : (first ? "" : "\n") + shown(**report));
+    // Who has ended has no stack, and may be whom the others wait for.
+    const auto left = words_of_who_left(RunDir{.path = *path});
+    auto document = options.json ? to_json(**report) : Json();
+    if (options.json && !left.empty()) document["ended"] = left;
+    system.print(options.json
+                     ? json_text(document)
+                     : (first ? "" : "\n") + shown(**report) + (left.empty() ? "" : left + "\n"));
     if (!options.watch) return exit_code::success;
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::seconds(10));

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/split.hpp"
 #include "launcher/base/table.hpp"
 #include "launcher/cli/command.hpp"
@@ -16,6 +17,7 @@
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 #include "launcher/study/run_study.hpp"
 #include "support/counted.hpp"
@@ -158,6 +160,8 @@ Result<int> study(const StudyArguments& options, System& system) {
     request->dir = new_run_path(job->name + "-study");
   } else {
     request->dir = std::filesystem::absolute(options.dir).lexically_normal().string();
+    auto entered = enter_submit_folder(system, request->dir, request->job_file);
+    if (!entered) return std::move(entered).error();
   }
   auto prepared = prepare_study(system, *request);
   if (!prepared) return std::move(prepared).error();
@@ -184,7 +188,7 @@ Result<int> study(const StudyArguments& options, System& system) {
   }
   if (*stopped != 0) {
     system.log(fmt::format("dllaunch: stopped; the same command with --run-dir {} continues\n",
-                           request->dir));
+                           shell_quote(request->dir)));
     return 128 + *stopped;
   }
   const bool whole =

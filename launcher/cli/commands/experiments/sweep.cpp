@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/sweep/run_sweep.hpp"
 #include "launcher/sweep/sweep_in_one_job.hpp"
 #include "support/counted.hpp"
@@ -45,6 +47,8 @@ Result<int> sweep(const SweepArguments& options, System& system) {
     request.dir = new_run_path(job->name + "-sweep");
   } else {
     request.dir = std::filesystem::absolute(options.dir).lexically_normal().string();
+    auto entered = enter_submit_folder(system, request.dir, request.job_file);
+    if (!entered) return std::move(entered).error();
   }
   auto prepared = prepare_sweep(system, request);
   if (!prepared) return std::move(prepared).error();
@@ -66,7 +70,7 @@ Result<int> sweep(const SweepArguments& options, System& system) {
   }
   if (*stopped != 0) {
     system.log(fmt::format("dllaunch: stopped; the same command with --run-dir {} continues\n",
-                           request.dir));
+                           shell_quote(request.dir)));
     return 128 + *stopped;
   }
   return best_of(prepared->sweep) != nullptr ? exit_code::success : exit_code::job_failed;

@@ -83,6 +83,8 @@ constexpr EnvironmentVariable variable_table[] = {
      "a secret that the ranks of this start share, by which they can prove themselves"},
     {SetBy::dllaunch, "OMP_NUM_THREADS", "dllaunch exec, unless it is set", "dltrain, your program",
      "the number of the rank's cores"},
+    {SetBy::dllaunch, "PYTHONUNBUFFERED", "dllaunch exec, unless it is set", "your program",
+     "1: Python writes each line at once"},
 
     {SetBy::dllaunch_for_itself, "DLLAUNCH_DAEMON_SETTINGS", "dllaunch daemon start",
      "dllaunch-daemon", "the options of the daemon"},

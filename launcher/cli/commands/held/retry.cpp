@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_changes.hpp"
@@ -21,6 +22,7 @@
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
+#include "launcher/run/submit_folder.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "support/json.hpp"
@@ -40,7 +42,7 @@ struct RetryArguments {
 };
 
 /// Why there is nothing to retry, and what to do instead.
-Error not_held(const RunState& run_state) {
+Error not_held(System& system, const RunState& run_state) {
   const auto& run = run_state.run;
   if (run_state.state == "unknown")
     return {ErrorKind::unavailable, "Slurm does not answer", "try again"};
@@ -48,7 +50,7 @@ Error not_held(const RunState& run_state) {
     return {ErrorKind::bad_request,
             fmt::format("{} has no allocation any more: it has ended ({})", run.dir.path,
                         run_state.state),
-            command_to_go_on(run)};
+            command_to_go_on(system, run.dir)};
   if (run_state.state == "pending")
     return {ErrorKind::bad_request, run.dir.path + " is not held: it waits in the queue",
             "dllaunch cancel, then dllaunch run with the changes"};
@@ -58,20 +60,21 @@ Error not_held(const RunState& run_state) {
 }
 
 /// The fencing token of the start that is held.
-Result<std::int64_t> held_start(const RunState& run_state) {
+Result<std::int64_t> held_start(System& system, const RunState& run_state) {
   const auto journal = read_journal(run_state.run.dir);
   const bool held = journal.decided && journal.last->next == Next::hold &&
                     run_state.state == "running" && journal.last->job == run_state.run.job_id;
-  if (!held) return not_held(run_state);
+  if (!held) return not_held(system, run_state);
   const auto owner = run_owner(run_state.run.dir.path);
   if (!owner) return owner.error();
-  if (!*owner) return not_held(run_state);
+  if (!*owner) return not_held(system, run_state);
   return (*owner)->first;
 }
 
 Error beyond(const std::vector<std::string>& changes, std::string_view why, const StoredRun& run) {
   return {ErrorKind::bad_request, fmt::format("{}: {}", fmt::join(changes, "; "), why),
-          fmt::format("dllaunch cancel {0}, then dllaunch run {0} with them", run.dir.path)};
+          fmt::format("dllaunch cancel {0}, then dllaunch run {0} with them",
+                      shell_quote(run.dir.path))};
 }
 
 /// The run's job file, with the changes.
@@ -117,8 +120,10 @@ Result<RetryOrder> make_order(const RetryArguments& options, const StoredRun& ru
   if (!job) return job.error();
   auto facts = find_facts(system, {}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
-  const auto paths = program_paths(run.dir.path);
+  auto paths = program_paths(run.dir.path);
   if (!paths) return paths.error();
+  // The ranks start where the job's script is, not where this command was typed.
+  paths->work_dir = submit_folder(system, run.dir.path).value_or(paths->work_dir);
   const auto planned = plan_loaded(system, {.allocated = true}, *job, *paths, *std::move(facts));
   if (!planned) return planned.error();
   if (!planned->plan) return planned->plan.error();
@@ -153,7 +158,7 @@ Result<Ok> wait_for_start(const RunDir& run, std::int64_t token) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return Error{ErrorKind::timeout, "the job's supervisor has not answered within 60 s",
-               "dllaunch status " + run.path};
+               "dllaunch status " + shell_quote(run.path)};
 }
 
 Result<int> retry(const RetryArguments& options, System& system) {
@@ -163,7 +168,7 @@ Result<int> retry(const RetryArguments& options, System& system) {
   if (!stored) return std::move(stored).error();
   const auto run_state = observe_run(system, *std::move(stored));
   const auto& run = run_state.run;
-  const auto token = held_start(run_state);
+  const auto token = held_start(system, run_state);
   if (!token) return token.error();
   const auto order = make_order(options, run, *token, system);
   if (!order) return order.error();
@@ -171,9 +176,10 @@ Result<int> retry(const RetryArguments& options, System& system) {
     if (asked.error().kind != ErrorKind::unsatisfiable) return std::move(asked).error();
     const auto end = end_of_hold(run.dir, *token);
     if (!end || end->over)
-      return Error{ErrorKind::bad_request, "the hold has ended meanwhile", command_to_go_on(run)};
+      return Error{ErrorKind::bad_request, "the hold has ended meanwhile",
+                   command_to_go_on(system, run.dir)};
     return Error{ErrorKind::bad_request, end->by + " has started the ranks again already",
-                 "dllaunch status " + run.dir.path};
+                 "dllaunch status " + shell_quote(run.dir.path)};
   }
   if (auto started = wait_for_start(run.dir, *token); !started) return std::move(started).error();
   system.print(fmt::format("{}: the ranks start again in job {}{}\n", run.dir.path, run.job_id,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <iostream>
 #include <thread>
@@ -19,6 +20,20 @@
 #include "launcher/rank/rendezvous/messages.hpp"
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
+
+namespace {
+
+bool limits_are_hidden = false;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" int getrlimit(__rlimit_resource_t resource, rlimit* limit) noexcept {
+  if (!limits_are_hidden)
+    return prlimit(0, static_cast<__rlimit_resource>(resource), nullptr, limit);
+  errno = EPERM;
+  return -1;
+}
 
 namespace dllaunch {
 namespace {
@@ -248,6 +263,25 @@ TEST_F(RendezvousServerTest, WhereDescriptorsAreGoneForOtherThingsItRests) {
   EXPECT_EQ(status, 0);
   EXPECT_LT(used.ru_utime.tv_sec + used.ru_stime.tv_sec, 1);
   close(waiting);
+}
+
+// A sandbox may refuse the call. The rank's program is started with what the server leaves.
+TEST_F(RendezvousServerTest, AnUnknownLimitOfOpenFilesIsLeftAsItIs) {
+  const auto server = RendezvousServer::open(name_, 0, {});
+  ASSERT_TRUE(server) << server.error().what;
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit before{};
+    rlimit after_it{};
+    prlimit(0, RLIMIT_NOFILE, nullptr, &before);
+    limits_are_hidden = true;
+    const auto served = server->serve(duty(1), after(1ms));
+    prlimit(0, RLIMIT_NOFILE, nullptr, &after_it);
+    _exit(!served && before.rlim_cur == after_it.rlim_cur ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 // Not a rank twice, not a stranger, not a silent client.

@@ -5,10 +5,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include "support/network/proof.hpp"
 #include "support/network/sockets.hpp"
+#include "tests/support/network/no_descriptors.hpp"
 
 namespace dllaunch {
 namespace {
@@ -116,6 +119,18 @@ TEST_F(EntranceOfRank1, TenThousandConnectionsEndNothing) {
   guests += attend_until_refused(10'000).size();
   EXPECT_EQ(guests, 10u);
   EXPECT_EQ(entrance->refused(), 10'000);
+}
+
+TEST_F(EntranceOfRank1, WithoutDescriptorsItRestsAndGoesOnWithThem) {
+  std::atomic<bool> over = false;
+  std::vector<Guest> guests;
+  std::thread rank1(
+      [&] { guests = attend_until([&](std::size_t count) { return over && count == 1; }); });
+  EXPECT_LT(cpu_seconds_without_descriptors(entrance->port()), spinning_s);
+  over = true;
+  const auto rank = caller_that_says(to_line(hello, secret));
+  rank1.join();
+  EXPECT_EQ(guests[0].hello.rank, 2);
 }
 
 TEST(Entrance, SaysThatAPortIsTaken) {

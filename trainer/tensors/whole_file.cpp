@@ -1,4 +1,4 @@
-#include "support/whole_file.hpp"
+#include "trainer/tensors/whole_file.hpp"
 
 #include <fmt/core.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "support/whole_file.hpp"
+#include "trainer/tensors/whole_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
