@@ -36,9 +36,12 @@ bool is_overdue(Duration due, Duration now) {
 }  // namespace
 
 AwakeClock::time_point AwakeClock::now() {
-  const auto now = steady_now();
+  auto now = steady_now();
   if (const auto due = due_at.load(); is_overdue(due, now)) count_pause(due, now);
-  last_seen.store(now, std::memory_order_relaxed);
+  // Another thread may have counted a pause since: the clock does not go back behind it.
+  auto seen = last_seen.load();
+  while (seen < now && !last_seen.compare_exchange_weak(seen, now)) continue;
+  now = std::max(now, seen);
   return time_point(now - paused_so_far.load());
 }
 

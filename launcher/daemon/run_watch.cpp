@@ -82,7 +82,9 @@ void RunWatch::look(double now_s) {
     return entry.second.record.over && entry.second.record.wish.empty();
   });
   const bool all_known = (queue_.answered || !slurm_.asked) && ends_left_ >= 0;
-  if (catching_up_ && all_known) tell_of_absence();
+  // Slurm may be away for long.
+  constexpr std::uint64_t most_rounds = 20;
+  if (catching_up_ && (all_known || rounds_ > most_rounds)) tell_of_absence();
   if (!catching_up_) tell();
   const bool asks = std::any_of(live_.begin(), live_.end(),
                                 [](const auto& entry) { return entry.second.asks(); });

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "launcher/base/shell_quote.hpp"
+#include "launcher/job/job.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -102,10 +103,24 @@ std::string shown(const std::string& path, const Json& value) {
   return shell_join(value.get<std::vector<std::string>>());
 }
 
+/// Whether bash runs the same text, with -eo pipefail or, as dllaunch before it stored it, without.
+bool is_same_text(const Json& before, const Json& now) {
+  const auto text_of = [](const Json& run) -> std::string {
+    if (!run.is_array()) return "";
+    for (const Json& word : run)
+      if (!word.is_string()) return "";
+    const auto argv = run.get<std::vector<std::string>>();
+    const auto at = shell_text_at(argv);
+    return at < argv.size() ? argv[at] : "";
+  };
+  const auto text = text_of(now);
+  return !text.empty() && text_of(before) == text;
+}
+
 /// `skips`: whether differences at a path and below do not count.
 void compare(const std::string& path, const Json& before, const Json& now,
              bool (*skips)(const std::string& path), std::vector<std::string>& changes) {
-  if (skips(path) || before == now) return;
+  if (skips(path) || before == now || (path == "run" && is_same_text(before, now))) return;
   if (!before.is_object() || !now.is_object()) {
     changes.push_back(path + ": " + shown(path, before) + " -> " + shown(path, now));
     return;

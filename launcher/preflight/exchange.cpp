@@ -227,11 +227,17 @@ Result<std::vector<PeerCall>> exchange_with_peers(const ExchangePlan& plan) {
     std::thread([shared, i, host = plan.hosts[peers[i]]] { call_peer(shared, i, host); }).detach();
 
   std::unique_lock lock(shared->mutex);
-  shared->changed.wait_until(lock, shared->deadline, [&] {
+  const auto all_have_called = [&] {
     return std::ranges::find(shared->called, false) == shared->called.end() &&
            std::includes(shared->guests.begin(), shared->guests.end(), guests.begin(),
                          guests.end());
-  });
+  };
+  while (!all_have_called() && Clock::now() < shared->deadline) {
+    const auto limit =
+        std::min<Clock::duration>(std::chrono::seconds(1), shared->deadline - Clock::now());
+    const AwakeClock::Wait wait(limit);
+    shared->changed.wait_for(lock, limit, all_have_called);
+  }
   return shared->calls;
 }
 

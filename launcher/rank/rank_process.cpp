@@ -4,28 +4,49 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
+#include "launcher/base/split.hpp"
+#include "launcher/os/descendants.hpp"
 #include "launcher/os/shown_process.hpp"
+#include "support/file_text.hpp"
 
 namespace dllaunch {
 namespace {
 
-/// Passes on the signal by which the starter wants its children to learn of its death.
+/// Whether what the starter sends reaches its own children alone.
+bool signals_only_children(pid_t starter) {
+  const auto cgroups = read_file_text("/proc/self/cgroup");
+  return name_of(starter) == "slurmstepd" && cgroups && is_tracked_by_cgroup(*cgroups);
+}
+
+/// Passes on the signal by which the starter wants its children to learn of its death, and what it
+/// sends to its children alone.
 int wait_for(pid_t child, const sigset_t& all, pid_t parent) {
   int at_parents_death = 0;
   prctl(PR_GET_PDEATHSIG, &at_parents_death);
+  const bool alone = signals_only_children(parent);
   int status = 0;
   while (waitpid(child, &status, WNOHANG) != child) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&all, &info);
-    if (signal > 0 && signal == at_parents_death && getppid() != parent) kill(child, signal);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    const bool orphaned = signal == at_parents_death && getppid() != parent;
+    if (orphaned || (alone && info.si_pid == parent)) kill(child, signal);
   }
   return status;
 }
 
 }  // namespace
+
+bool is_tracked_by_cgroup(std::string_view cgroups) {
+  return std::ranges::any_of(split_lines(cgroups), [](std::string_view line) {
+    const bool of_processes = line.starts_with("0::") || line.find(":freezer:") != line.npos;
+    return of_processes && line.find("/step_") != line.npos;
+  });
+}
 
 std::optional<int> run_as_child(const std::function<int()>& become) {
   const pid_t parent = getppid();

@@ -6,7 +6,6 @@
 
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_index.hpp"
-#include "support/counted.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,17 +26,12 @@ ArrayTasks tasks_left(const RunDir& run, ArrayTasks tasks) {
   return tasks;
 }
 
-bool leave_out_completed(System& system, const std::string& run_dir,
-                         std::optional<std::string>& array) {
+bool leave_out_completed(const std::string& run_dir, std::optional<std::string>& array) {
   const auto all = array ? parse_array_tasks(*array) : std::nullopt;
   if (!all || !holds_a_run(run_dir)) return true;
   const auto left = tasks_left({.path = run_dir}, *all);
   if (left.numbers.empty()) return false;
-  const auto done = std::ssize(all->numbers) - std::ssize(left.numbers);
-  if (done == 0) return true;
-  array = to_string(left);
-  system.log(fmt::format("dllaunch: {} of {} have completed and are left out: array {}\n", done,
-                         counted(std::ssize(all->numbers), "task"), *array));
+  if (left.numbers.size() < all->numbers.size()) array = to_string(left);
   return true;
 }
 

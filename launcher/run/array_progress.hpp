@@ -13,9 +13,8 @@ namespace dllaunch {
 /// Returns those of `tasks` whose last start did not complete, or that never started.
 ArrayTasks tasks_left(const RunDir& run, ArrayTasks tasks);
 
-/// Leaves those out of `array`, "0-9%2", of a job that continues in `run_dir`, and logs it. false:
-/// none is left; `array` then stays as it is.
-bool leave_out_completed(System& system, const std::string& run_dir,
-                         std::optional<std::string>& array);
+/// Leaves the others out of `array`, "0-9%2", of a job that continues in `run_dir`. false: none is
+/// left; `array` then stays as it is.
+bool leave_out_completed(const std::string& run_dir, std::optional<std::string>& array);
 
 }  // namespace dllaunch

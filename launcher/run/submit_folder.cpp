@@ -70,6 +70,7 @@ std::optional<std::string> folder_of_run(System& system, const std::string& dir)
 std::string absolute_path(const std::string& path) {
   std::error_code error;
   auto absolute = fs::absolute(path, error).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
   return error || path.empty() ? path : absolute;
 }
 
@@ -78,6 +79,9 @@ std::string absolute_path(const std::string& path) {
 std::optional<std::string> submit_folder(System& system, const std::string& dir) {
   if (auto folder = folder_of_run(system, dir)) return folder;
   std::error_code error;
+  // Elsewhere the folder holds runs of their own, perhaps of another project.
+  if (!fs::exists(dir + "/sweep.json", error) && !fs::exists(dir + "/study.json", error))
+    return std::nullopt;
   for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error))
     if (auto folder = folder_of_run(system, at->path().string())) return folder;
   return std::nullopt;

@@ -280,7 +280,10 @@ std::string deciding(const std::vector<std::string>& options, const Variable& va
 
 /// GPUs are the plan's to count.
 bool may_adopt(const Variable& variable, const std::string& value) {
-  return variable.fate == adopted &&
+  // A line break would be the end of the script's comment.
+  const bool is_line = std::ranges::none_of(
+      value, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+  return variable.fate == adopted && is_line &&
          (variable.option != "--gres" || value.find("gpu") == std::string::npos);
 }
 

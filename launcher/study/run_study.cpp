@@ -335,9 +335,9 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
     if (choose_directory(system, request, prepared.job, run)) {
       const auto dir = request.dir + "/" + run.run;
       bool overdue = false;
-      bool goes_on = true;
+      bool goes_on = false;
       // A dllaunch that ends before its job is replaced by another, which follows that job.
-      while (goes_on && signals.count() == 0) {
+      for (bool first = true; (first || goes_on) && signals.count() == 0; first = false) {
         auto process = start(request, *size, run);
         if (!process) return std::move(process).error();
         const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);

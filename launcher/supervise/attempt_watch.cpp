@@ -192,10 +192,12 @@ void AttemptWatch::look_for_ranks(std::string_view output) {
     const auto missing = never_began(start, planned, output);
     if (missing.empty() && refused.empty()) return;
     const bool last = !refused.empty() || Clock::now() >= until;
-    if (last || ::poll(&signal, 1, static_cast<int>(brief.count())) > 0) {
-      end_.unbegun = words_of_unbegun(missing, why);
-      return;
-    }
+    if (!last && poll_awake(&signal, 1, static_cast<int>(brief.count())) <= 0) continue;
+    for (const int each : last ? std::vector<int>() : signals_.take())
+      end_.told_to_end |= !is_warning(each, run_, allocation_end_);
+    if (!last && !end_.told_to_end) continue;
+    if (last) end_.unbegun = words_of_unbegun(missing, why);
+    return;
   }
 }
 
@@ -384,7 +386,9 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
 void AttemptWatch::end_others(Time now) {
   const auto& options = run_.start.options;
   const bool srun_does = std::ranges::find(options, "--kill-on-bad-exit=0") == options.end();
-  if (srun_does || request_.made() || std::exchange(others_end_, true)) return;
+  // Without `recovery:`, such an option is the user's.
+  if (!run_.recovery.asks_ranks || srun_does || request_.made() || std::exchange(others_end_, true))
+    return;
   kill_ranks_of_start(run_.dir.path, ownership_.fencing_token(), SIGTERM);
   if (auto step = kill_ranks_elsewhere(system_, run_, ownership_.fencing_token(), SIGTERM))
     killer_.emplace(*std::move(step));
@@ -413,7 +417,8 @@ void AttemptWatch::look_at_nodes(Time now) {
   if (now < next_node_look_) return;
   auto found = nodes_out_of_order(system_, run_.allocation, node_query_limit);
   // A busy controller says nothing of the nodes, neither good nor bad.
-  auto nodes = found ? *std::move(found) : silent_nodes_;
+  const bool answered = found.has_value();
+  auto nodes = answered ? *std::move(found) : silent_nodes_;
   if (nodes.empty() || nodes != silent_nodes_) silent_since_.reset();
   if (!nodes.empty() && !silent_since_) silent_since_ = now;
   silent_nodes_ = std::move(nodes);
@@ -421,10 +426,10 @@ void AttemptWatch::look_at_nodes(Time now) {
   if (silent_nodes_.empty())
     node_look_pause_ = std::min<milliseconds>(2 * node_look_pause_, longest_node_look_pause);
   next_node_look_ = Clock::now() + (silent_since_ ? hooks_.patience.look : node_look_pause_);
-  if (delayed) return look_at_start(now);
+  if (delayed) return look_at_start(now, answered);
   if (!silent_since_) return wait_for("");
   wait_for(fmt::format("node {} does not answer, and the ranks make no progress", silent_nodes_));
-  if (now - *silent_since_ < hooks_.patience.node) return;
+  if (!answered || now - *silent_since_ < hooks_.patience.node) return;
   end_.lost_nodes = silent_nodes_;
   rank_is_gone_ = true;
   end_by(now);
@@ -432,11 +437,11 @@ void AttemptWatch::look_at_nodes(Time now) {
 
 /// The step of an earlier start holds its CPUs until its last node has answered, and a new one
 /// waits for them, without end.
-void AttemptWatch::look_at_start(Time now) {
+void AttemptWatch::look_at_start(Time now, bool answered) {
   if (silent_since_) {
     wait_for(fmt::format("Slurm does not start the ranks ({}); node {} does not answer", delay_,
                          silent_nodes_));
-    if (now - *silent_since_ < hooks_.patience.node) return;
+    if (!answered || now - *silent_since_ < hooks_.patience.node) return;
     end_.not_started = silent_nodes_;
   } else {
     const auto waited = std::chrono::duration_cast<seconds>(now - *delayed_since_);

@@ -101,7 +101,7 @@ class AttemptWatch {
   void look_at_output(Time now, const StarterProcess& starter);
   void end_others(Time now);
   void look_at_nodes(Time now);
-  void look_at_start(Time now);
+  void look_at_start(Time now, bool answered);
   void wait_for(const std::string& what);
   void look_at_stacks(Time now);
   void look_before_ranks_give_up(Time now);

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds script_query_limit(10);  // per query to Slurm
 class ScriptWatch {
  public:
   ScriptWatch(System& system, const WatchedScript& script) : system_(system), script_(script) {
-    if (script.trains) liveness_.emplace(script.dir, true, 0, std::chrono::steady_clock::now());
+    if (script.trains) liveness_.emplace(script.dir, true, 0, AwakeClock::now());
   }
 
   ScriptNode look() const {
@@ -34,7 +34,7 @@ class ScriptWatch {
 
   /// The job goes on if the node comes back: only Slurm ends it.
   void look_at_node(double silence_s) {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = AwakeClock::now();
     if (!liveness_) return;
     liveness_->look(now);
     auto node = script_.allocation;

@@ -367,11 +367,10 @@ Result<int> exec(const ExecOptions& options, System& system) {
   if (const auto left = folder_left(*rank);
       left && !is_shared("the folder", *left, *rank, host, system))
     return exit_code::environment;
-  bound_descendants(*rank, run_dir, host, system);
+  // What a rank starts by `dllaunch exec` is no rank of the run, though it inherits its variables.
+  const bool is_rank_of_run = !options.run_dir.empty();
+  if (is_rank_of_run) bound_descendants(*rank, run_dir, host, system);
   auto command = options.command;
-  // Only for the rank of a run: what a rank starts by `dllaunch exec` is none.
-  const auto record =
-      options.run_dir.empty() ? std::nullopt : begin_record(run_dir, *rank, host, other_stderr);
   std::string plan_dir = run_dir;
   if (options.staged) {
     const auto folder = use_stage(command, lookup);
@@ -403,6 +402,8 @@ Result<int> exec(const ExecOptions& options, System& system) {
     allow_autopsy(run_dir, command);
     return become(command, rank->rank, host, other_stderr);
   };
+  const auto record = is_rank_of_run ? begin_record(run_dir, *rank, host, other_stderr)
+                                     : std::optional<RankLifeRecord>();
   const auto status = record ? run_as_child(run_program) : std::nullopt;
   if (!status) return run_program();
   record->end(*status);

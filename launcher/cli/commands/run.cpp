@@ -220,7 +220,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   job = divide_gpus(*std::move(job), *facts, variables, options.local);
   if (!job) return std::move(job).error();
   auto effective = effective_job(*job, *facts, variables, options.local);
-  const bool any_left = leave_out_completed(system, options.run_dir, effective.array);
+  const bool any_left = leave_out_completed(options.run_dir, effective.array);
   auto made = plan_avoiding(system, {.local = options.local, .allocated = options.allocated},
                             effective, *facts, *paths, variables);
   if (made && !options.dry_run)
@@ -330,13 +330,14 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   if (slurm && !attached && !options.soonest && !start.empty())
     system.log(fmt::format("dllaunch: {}\n", start));
   Follower follower(system, run, settings);
-  follower.log(fmt::format("{}: {}{}{} {}, {}", plan.name,
-                           plan.array ? fmt::format("array {} of ", *plan.array) : "",
-                           counted(plan.ranks(), "rank"), plan.array ? " per task" : "",
-                           slurm        ? "on " + node_words(plan)
-                           : allocation ? "on " + allocation->nodes
-                                        : "on this machine",
-                           run.path));
+  follower.log(fmt::format(
+      "{}: {}{}{} {}, {}", plan.name,
+      plan.array ? fmt::format("array {} of ", attached ? *job.array : *plan.array) : "",
+      counted(plan.ranks(), "rank"), plan.array ? " per task" : "",
+      slurm        ? "on " + node_words(plan)
+      : allocation ? "on " + allocation->nodes
+                   : "on this machine",
+      run.path));
   // Its ranks may outlive a dllaunch that is killed, for a moment.
   if (allocation) lock.pass_on();
   const auto watch = slurm_settings(options, system);
@@ -379,11 +380,6 @@ Result<int> run_job(const RunOptions& given, System& system) {
   auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
-  if (planned->nothing_left) {
-    system.log(fmt::format("dllaunch: all tasks of {} have completed; a new run: dllaunch run {}\n",
-                           options.run_dir, shell_quote(options.run_dir + "/job.yaml")));
-    return exit_code::success;
-  }
   if (options.dry_run) {
     show_plan(*planned, system);
     return exit_code::success;
@@ -415,6 +411,15 @@ Result<int> run_job(const RunOptions& given, System& system) {
   }
   const bool completed = !attached && run->resumed && close_submission(system, *run);
   if (completed && !options.detach && show_unseen_end(system, *run, planned->job)) return 0;
+  if (planned->nothing_left && !attached) {
+    system.log(fmt::format("dllaunch: all tasks of {} have completed; a new run: dllaunch run {}\n",
+                           run->path, shell_quote(run->job_yaml())));
+    if (options.json) system.print(json_text({{"run_dir", run->path}, {"job", nullptr}}));
+    return exit_code::success;
+  }
+  if (!attached && plan.array != planned->job.array)
+    system.log(fmt::format("dllaunch: tasks that have completed are left out: array {}\n",
+                           plan.array.value_or("")));
   if (!attached) good = share_run_dir(*run, plan.share);
   const auto readers = readers_of(options.job_file);
   if (good && !attached)

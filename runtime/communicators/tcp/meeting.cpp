@@ -32,7 +32,7 @@ constexpr std::size_t longest_table = std::size_t{16} << 20;
 
 bool wait_for(int socket, short what, Clock::time_point deadline) {
   pollfd one{socket, what, 0};
-  return ::poll(&one, 1, milliseconds_until(deadline)) > 0;
+  return poll_awake(&one, 1, milliseconds_until(deadline)) > 0;
 }
 
 bool send_line(int socket, std::string_view line, Clock::time_point deadline) {

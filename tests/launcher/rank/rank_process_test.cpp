@@ -105,5 +105,14 @@ TEST(RankProcess, WhoLooksForARankFindsTheProgramAlone) {
   shim.wait();
 }
 
+TEST(RankProcess, KnowsTheCgroupsByWhichSlurmTracksSteps) {
+  EXPECT_TRUE(is_tracked_by_cgroup("0::/system.slice/slurmstepd.scope/job_5/step_0/user/task_0\n"));
+  EXPECT_TRUE(is_tracked_by_cgroup("9:memory:/\n6:freezer:/slurm/uid_7/job_5/step_0\n0::/\n"));
+  EXPECT_FALSE(is_tracked_by_cgroup("9:memory:/slurm/uid_7/job_5/step_0\n6:freezer:/\n0::/\n"))
+      << "task/cgroup, beside another proctrack plug-in";
+  EXPECT_FALSE(is_tracked_by_cgroup("0::/user.slice\n"));
+  EXPECT_FALSE(is_tracked_by_cgroup(""));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -43,7 +43,7 @@ TEST_F(ArrayProgressTest, TasksWhoseLastStartCompletedAreLeftOut) {
   ended(4, "78", Cause::completed);
   ended(4, "81", Cause::failed);
   std::optional<std::string> array = "0-5%2";
-  EXPECT_TRUE(leave_out_completed(place_.system, run_, array));
+  EXPECT_TRUE(leave_out_completed(run_, array));
   EXPECT_EQ(array, "1-2,4-5%2");
   EXPECT_THAT(place_.system.logged, HasSubstr("2 of 6 tasks"));
 }
@@ -51,18 +51,18 @@ TEST_F(ArrayProgressTest, TasksWhoseLastStartCompletedAreLeftOut) {
 TEST_F(ArrayProgressTest, OfAllThatCompletedNoneIsLeft) {
   for (int number : {1, 3}) ended(number, "7", Cause::completed);
   std::optional<std::string> array = "1-3:2";
-  EXPECT_FALSE(leave_out_completed(place_.system, run_, array));
+  EXPECT_FALSE(leave_out_completed(run_, array));
   EXPECT_EQ(array, "1-3:2");
 }
 
 TEST_F(ArrayProgressTest, ANewRunHasAllTasks) {
   std::optional<std::string> array = "0-5";
-  EXPECT_TRUE(leave_out_completed(place_.system, run_, array)) << "none has begun";
-  EXPECT_TRUE(leave_out_completed(place_.system, "", array));
-  EXPECT_TRUE(leave_out_completed(place_.system, place_.path_of("new"), array));
+  EXPECT_TRUE(leave_out_completed(run_, array)) << "none has begun";
+  EXPECT_TRUE(leave_out_completed("", array));
+  EXPECT_TRUE(leave_out_completed(place_.path_of("new"), array));
   EXPECT_EQ(array, "0-5");
   array.reset();
-  EXPECT_TRUE(leave_out_completed(place_.system, run_, array));
+  EXPECT_TRUE(leave_out_completed(run_, array));
   EXPECT_EQ(place_.system.logged, "");
 }
 

@@ -64,8 +64,10 @@ TEST_F(SubmitFolderTest, OfAProjectThatWasCopiedWithItsRunsIsTheCopy) {
 }
 
 TEST_F(SubmitFolderTest, OfASweepIsThatOfItsTrials) {
-  const auto dir = run_of_project();
-  EXPECT_EQ(submit_folder(place_.system, fs::path(dir).parent_path()), project_);
+  const auto folder = fs::path(run_of_project()).parent_path();
+  EXPECT_EQ(submit_folder(place_.system, folder), std::nullopt) << "runs of their own";
+  std::ofstream(folder / "sweep.json") << "{}";
+  EXPECT_EQ(submit_folder(place_.system, folder), project_);
   EXPECT_EQ(submit_folder(place_.system, place_.path_of("nowhere")), std::nullopt);
 }
 

@@ -160,6 +160,8 @@ Result<int> study(const StudyArguments& options, System& system) {
     request->dir = new_run_path(job->name + "-study");
   } else {
     request->dir = std::filesystem::absolute(options.dir).lexically_normal().string();
+    if (!request->allreduce.empty())
+      request->allreduce = std::filesystem::absolute(request->allreduce).string();
     auto entered = enter_submit_folder(system, request->dir, request->job_file);
     if (!entered) return std::move(entered).error();
   }
