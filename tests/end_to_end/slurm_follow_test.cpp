@@ -174,6 +174,9 @@ TEST_F(SlurmFollow, TheBooksCoverAJobThatNobodyFollowed) {
       if (one.value("run_dir", "") == dir) return one.value("state", "") == "ended";
     return false;
   })) << run({"ps", "--json"}).out;
+  const auto seen = run(argv);
+  EXPECT_EQ(seen.exit_code, 0) << seen.err;
+  EXPECT_EQ(work_->text_of("books/summary.before.json"), "") << "the end is shown first";
   const auto ended = run(argv);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   const auto before = Json::parse(work_->text_of("books/summary.before.json"), nullptr, false);
