@@ -23,6 +23,10 @@ constexpr Explanation table[] = {
     {"4", "A check found a problem.",
      "`lint` found an error in a script, or `doctor` a failure. Warnings alone exit with 0.",
      "Each finding says what to write instead. `dllaunch explain ID` explains its id."},
+    {"75", "A command has saved, and wants to go on in another start.",
+     "Its program was asked to save (recovery.signal), did so, and says it by this code.",
+     "Nothing: with recovery.requeue_on the job is requeued; else `dllaunch run RUN` continues "
+     "it."},
     {"93", "Do not start the job again.",
      "A later start of the same run owns its directory, or a program asked never to be restarted. "
      "The earlier start stops and writes nothing more.",

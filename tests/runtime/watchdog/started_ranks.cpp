@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -59,6 +60,13 @@ StartedRanks::~StartedRanks() {
     waitpid(starter_, nullptr, 0);
   }
   close(output_);
+  // An mpirun that ends a moment later makes its session, and all folders above it, again.
+  std::error_code ignored;
+  for (const auto until = Clock::now() + std::chrono::seconds(10); Clock::now() < until;) {
+    std::filesystem::remove_all(session_.path(), ignored);
+    std::this_thread::sleep_for(milliseconds(200));
+    if (!std::filesystem::exists(session_.path(), ignored)) break;
+  }
 }
 
 void StartedRanks::take(const std::string& line) {

@@ -53,7 +53,7 @@ TEST(Explain, SaysWhatWhyAndWhatToDo) {
   EXPECT_THAT(explain({"Priority"}), HasSubstr("Jobs with higher priority are ahead"));
   EXPECT_THAT(explain({"memory"}), StartsWith("memory (check of a node"));
   EXPECT_EQ(explain({"mask-overlop"}), "no id 'mask-overlop'; did you mean 'mask-overlap'?");
-  EXPECT_EQ(explain({"77"}), "no id '77'");
+  EXPECT_EQ(explain({"66"}), "no id '66'");
   EXPECT_EQ(explain({"999999999999999999999"}), "no id '999999999999999999999'");
 }
 
