@@ -20,6 +20,7 @@
 #include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/exit_code.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/os/descendants.hpp"
@@ -340,6 +341,57 @@ void allow_autopsy(const std::string& run_dir, const std::vector<std::string>& c
   setenv("PYTHONPATH", (some ? folder + ":" + before : folder).c_str(), 1);
 }
 
+struct StartedRank {
+  const RankEnv& rank;
+  std::string run_dir;
+  std::string host;
+  int other_stderr = -1;
+  std::optional<RankLifeRecord> record = {};  // nullopt: it is no rank of the run
+};
+
+/// Prepares a rank and starts its program. Returns only on failure, as does what becomes the
+/// program of what is no rank of the run.
+Result<int> start_program(const ExecOptions& options, const StartedRank& of,
+                          const EnvLookup& lookup, System& system) {
+  auto command = options.command;
+  std::string plan_dir = of.run_dir;
+  if (options.staged) {
+    const auto folder = use_stage(command, lookup);
+    if (!folder) return folder.error();
+    plan_dir = *folder + "/.dllaunch";
+  }
+  const auto planned = read_plan(plan_dir, of.rank, system);
+  RankContext context{
+      .rank = of.rank, .host = of.host, .bound_by_slurm = bound_by_slurm(lookup, of.rank)};
+  const auto binding = bind_rank(planned, context, system);
+
+  FrameworkContext framework{
+      .framework = options.framework.empty() ? planned.framework : options.framework,
+      .rank = of.rank,
+      .host = of.host,
+      .start_name = start_name(of.rank, lookup, parent_identity()),
+      .visible_gpus = context.gpu_count};
+  if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
+  auto rendezvous = join_others(options, framework, planned.site, of.run_dir, system);
+  if (!rendezvous) return std::move(rendezvous).error();
+  framework.point = rendezvous->point;
+  framework.workers = rendezvous->workers;
+  const EnvLookup set_or_left_alone = [&](const std::string& name) -> std::optional<std::string> {
+    const auto& names = planned.left_alone;
+    return std::ranges::find(names, name) != names.end() ? std::string() : lookup(name);
+  };
+  set_environment(framework, rank_variables(of.rank, binding, of.run_dir, set_or_left_alone));
+  set_node_folders(planned.site, of.rank, lookup, system);
+  const auto run_program = [&] {
+    allow_autopsy(of.run_dir, command);
+    return become(command, of.rank.rank, of.host, of.other_stderr);
+  };
+  const auto status = of.record ? run_as_child(run_program) : std::nullopt;
+  if (!status) return run_program();
+  of.record->end(*status);
+  end_like(*status);
+}
+
 Result<int> exec(const ExecOptions& options, System& system) {
   survive_the_timeline_signal(options.command);
   forget_inherited();
@@ -370,44 +422,18 @@ Result<int> exec(const ExecOptions& options, System& system) {
   // What a rank starts by `dllaunch exec` is no rank of the run, though it inherits its variables.
   const bool is_rank_of_run = !options.run_dir.empty();
   if (is_rank_of_run) bound_descendants(*rank, run_dir, host, system);
-  auto command = options.command;
-  std::string plan_dir = run_dir;
-  if (options.staged) {
-    const auto folder = use_stage(command, lookup);
-    if (!folder) return folder.error();
-    plan_dir = *folder + "/.dllaunch";
-  }
-  const auto planned = read_plan(plan_dir, *rank, system);
-  RankContext context{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
-  const auto binding = bind_rank(planned, context, system);
-
-  FrameworkContext framework{
-      .framework = options.framework.empty() ? planned.framework : options.framework,
-      .rank = *rank,
-      .host = host,
-      .start_name = start_name(*rank, lookup, parent_identity()),
-      .visible_gpus = context.gpu_count};
-  if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
-  auto rendezvous = join_others(options, framework, planned.site, run_dir, system);
-  if (!rendezvous) return std::move(rendezvous).error();
-  framework.point = rendezvous->point;
-  framework.workers = rendezvous->workers;
-  const EnvLookup set_or_left_alone = [&](const std::string& name) -> std::optional<std::string> {
-    const auto& names = planned.left_alone;
-    return std::ranges::find(names, name) != names.end() ? std::string() : lookup(name);
-  };
-  set_environment(framework, rank_variables(*rank, binding, run_dir, set_or_left_alone));
-  set_node_folders(planned.site, *rank, lookup, system);
-  const auto run_program = [&] {
-    allow_autopsy(run_dir, command);
-    return become(command, rank->rank, host, other_stderr);
-  };
-  const auto record = is_rank_of_run ? begin_record(run_dir, *rank, host, other_stderr)
-                                     : std::optional<RankLifeRecord>();
-  const auto status = record ? run_as_child(run_program) : std::nullopt;
-  if (!status) return run_program();
-  record->end(*status);
-  end_like(*status);
+  const StartedRank started{.rank = *rank,
+                            .run_dir = run_dir,
+                            .host = host,
+                            .other_stderr = other_stderr,
+                            .record = is_rank_of_run
+                                          ? begin_record(run_dir, *rank, host, other_stderr)
+                                          : std::optional<RankLifeRecord>()};
+  auto code = start_program(options, started, lookup, system);
+  constexpr int code_bits = 8;  // of a wait status
+  if (started.record)
+    started.record->end((code ? *code : exit_code_of(code.error().kind)) << code_bits);
+  return code;
 }
 
 CommandBody declare_exec(CommandOptions& app) {
