@@ -1,6 +1,5 @@
 #include "launcher/run/array_progress.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +12,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 class ArrayProgressTest : public testing::Test {
  protected:
@@ -45,7 +43,6 @@ TEST_F(ArrayProgressTest, TasksWhoseLastStartCompletedAreLeftOut) {
   std::optional<std::string> array = "0-5%2";
   EXPECT_TRUE(leave_out_completed(run_, array));
   EXPECT_EQ(array, "1-2,4-5%2");
-  EXPECT_THAT(place_.system.logged, HasSubstr("2 of 6 tasks"));
 }
 
 TEST_F(ArrayProgressTest, OfAllThatCompletedNoneIsLeft) {
@@ -63,7 +60,6 @@ TEST_F(ArrayProgressTest, ANewRunHasAllTasks) {
   EXPECT_EQ(array, "0-5");
   array.reset();
   EXPECT_TRUE(leave_out_completed(run_, array));
-  EXPECT_EQ(place_.system.logged, "");
 }
 
 }  // namespace
