@@ -49,7 +49,7 @@ bool same_description(const NodeType& a, const NodeType& b) {
   return same_hardware(a, b) && features_a == features_b;
 }
 
-std::string difference_words(const Topology& topology, const NodeType& type) {
+std::string describe_difference(const Topology& topology, const NodeType& type) {
   const auto threads = std::int64_t{type.sockets} * type.cores_per_socket * type.threads_per_core;
   const auto cpus = topology.cpus();
   if (cpus.last() >= threads)
@@ -63,7 +63,7 @@ std::string difference_words(const Topology& topology, const NodeType& type) {
 }
 
 bool describes(const Topology& topology, const NodeType& type) {
-  return difference_words(topology, type).empty();
+  return describe_difference(topology, type).empty();
 }
 
 std::string shape_words(const NodeType& type) {

@@ -27,7 +27,7 @@ bool same_description(const NodeType& a, const NodeType& b);
 
 /// In what a topology does not fit a node type, "it has 2 GPUs, Slurm counts 4"; empty: it fits. It
 /// may lack CPUs that Slurm reserves.
-std::string difference_words(const Topology& topology, const NodeType& type);
+std::string describe_difference(const Topology& topology, const NodeType& type);
 bool describes(const Topology& topology, const NodeType& type);
 
 /// "64 CPUs (2 x 16 x 2), 4 GPUs (a100)": sockets x cores x threads.

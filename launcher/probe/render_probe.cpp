@@ -54,7 +54,7 @@ std::string render_probes(const ProbeOutcome& outcome) {
                         compress_hosts(node.type.hosts), shape_words(node.type));
     text += fmt::format("  {} has {}{}\n  {}\n", node.host, shape_words(node.topology),
                         software_words(node), files.json);
-    if (const auto what = difference_words(node.topology, node.type); !what.empty())
+    if (const auto what = describe_difference(node.topology, node.type); !what.empty())
       text +=
           fmt::format("  warning: {} differs from what Slurm reports: {}; no plan will use it\n",
                       node.host, what);

@@ -16,7 +16,7 @@ struct RequeueOptions {
   Exclusion exclude = {};                // from the next start; nothing without `fresh`
   std::vector<std::string> silent = {};  // nodes that did not answer dllaunch
   std::function<std::optional<double>()> seconds_left =
-      {};  // of the allocation; nullopt: unlimited
+      {};                                              // of the allocation; nullopt: unlimited
   std::function<void(const std::string&)> waits = {};  // why it cannot be done yet; may be empty
   /// Waits this long, or until a stop is requested; returns true on a stop request.
   std::function<bool(std::chrono::milliseconds)> stopped = {};
