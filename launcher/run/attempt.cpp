@@ -22,7 +22,9 @@ std::string describe(const Attempt& attempt) {
     case Cause::preempted:
       return "was preempted by another job";
     case Cause::requeued:
-      return "requeued by scontrol";
+      return attempt.detail.empty()
+                 ? "requeued by scontrol"
+                 : fmt::format("lost node {}; Slurm requeued the job", attempt.detail);
     case Cause::lost_node:
       return attempt.detail.empty() ? "lost a node" : "lost node " + attempt.detail;
     case Cause::stalled:

@@ -347,10 +347,13 @@ class Supervisor {
     }
     look_at_own_job(system_, run_.allocation, attempt);
     if (attempt.cause == Cause::cancelled) look_who_cancelled(system_, run_.allocation, attempt);
-    // Peers of a lost node fail before Slurm reports it, or wait for it.
-    const auto lost = died && look ? nodes_out_of_order(system_, where) : std::nullopt;
+    // Peers of a lost node fail before Slurm reports it, or wait for it; Slurm itself requeues.
+    const bool requeued = attempt.cause == Cause::requeued;
+    const auto lost = requeued       ? nodes_out_of_order(system_, where, std::chrono::seconds(2))
+                      : died && look ? nodes_out_of_order(system_, where)
+                                     : std::nullopt;
     if (lost && !lost->empty()) {
-      attempt.cause = Cause::lost_node;
+      if (!requeued) attempt.cause = Cause::lost_node;
       attempt.detail = *lost;
     }
     if (attempt.cause == Cause::lost_node)

@@ -59,6 +59,8 @@ inline bool runs_here(const std::string& cell, int round) {
                                                   "AUserRequeuesAScript",
                                                   "ANodeOfAScriptIsPoweredOff",
                                                   "ARequeuedJobHasAllNodesAgain",
+                                                  // Eight minutes, most of them Slurm's.
+                                                  "TheRanksGoOnBeforeSlurmMissesTheNode",
                                                   "ARankOfAStageIsStopped",
                                                   "ARankOfAStageIsSlow",
                                                   "ARankOfAStageIsStoppedInAGather",
