@@ -36,7 +36,7 @@ void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& pro
 /// The last words of its own messages.
 std::string last_error_of_child(const std::string& dir);
 
-/// What has become of a run that nobody may have followed.
+/// What has become of a run that perhaps no dllaunch followed.
 enum class RunFate {
   absent,   // it was never prepared
   there,    // it waits, runs, or is about to end

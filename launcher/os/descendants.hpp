@@ -21,7 +21,7 @@ struct Descendant {
 /// The ids of all processes of this machine.
 std::vector<pid_t> pids_here();
 
-/// Whether it has ended, and nobody has asked how.
+/// Whether it has ended, and its parent has not waited for it.
 bool is_zombie(pid_t pid);
 
 /// The name of its program, at most 15 characters; empty: it is gone.

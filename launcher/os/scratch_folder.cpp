@@ -50,7 +50,7 @@ bool is_older(int folder, std::chrono::seconds age) {
   return fstat(folder, &info) == 0 && std::time(nullptr) - info.st_mtime >= age.count();
 }
 
-/// Reads until nobody holds the other end. Processes that are ending may still write.
+/// Reads until the other end is closed everywhere. Processes that are ending may still write.
 constexpr const char* remove_at_the_end = "read -r _; rm -rf -- \"$1\"; sleep 1; rm -rf -- \"$1\"";
 
 }  // namespace

@@ -146,7 +146,7 @@ data stage_lines(const LaunchPlan& plan) {
 std::vector<std::string> unset_lines(const LaunchPlan& plan) {
   auto options = plan.sbatch_extra;
   for (const auto& option : plan.sbatch) options.push_back(option.first);
-  constexpr std::size_t width = 170;  // few long lines: nobody reads each name
+  constexpr std::size_t width = 170;  // a long list in few lines
   constexpr std::string_view prefix = "SLURM_";
   std::vector<std::string> lines;
   for (auto name : contradicting_variables(options)) {

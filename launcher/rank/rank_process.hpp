@@ -1,4 +1,4 @@
-// The program of a rank as a child of its shim. The shim stays, so that somebody can tell when the
+// The program of a rank as a child of its shim. The shim stays, because it alone can tell when the
 // rank ended, and with what: srun tells of no rank that ends with 0, and mpirun of few.
 #pragma once
 

@@ -127,7 +127,7 @@ Result<int> show_stacks(const StacksArguments& options, System& system) {
     auto report = look(system, *path, first);
     if (!report) return std::move(report).error();
     if (!*report) return exit_code::success;
-    // Who has ended has no stack, and may be whom the others wait for.
+    // A rank that has ended has no stack, and the others may wait for it.
     const auto left = words_of_who_left(RunDir{.path = *path});
     auto document = options.json ? to_json(**report) : Json();
     if (options.json && !left.empty()) document["ended"] = left;
