@@ -130,9 +130,11 @@ show_shares() {  # as mounts of their own in the /tmp of the login node: dllaunc
 
 # --- network: all of it inside the spaces, the machine's own sees nothing ------------------------
 
+# The MAC address is fixed: a bridge's own is the lowest of its ports', and when that port went with its node, the
+# others did not reach the head for 20 s.
 plug_in_head() {
   enter head ip -batch - << 'END'
-link add br0 type bridge
+link add br0 address 02:00:0a:4d:ff:fe type bridge
 addr add 10.77.0.254/16 dev br0
 link set br0 up
 END
