@@ -91,7 +91,7 @@ Result<Facts> observe(System& system) {
     facts.why_no_slurm = "Slurm is installed, but this machine belongs to no cluster";
   }
   facts.no_mpirun = !system.find_program("mpirun");
-  auto topology = system.topology();
+  auto topology = system.topology(DeviceNames::read);
   if (!topology) return std::move(topology).error();
   facts.topology = *std::move(topology);
   return facts;
@@ -111,7 +111,7 @@ void observe_user(System& system, SlurmFacts& slurm) {
 }
 
 Result<Facts> observe_local(System& system) {
-  auto topology = system.topology();
+  auto topology = system.topology(DeviceNames::read);
   if (!topology) return std::move(topology).error();
   return Facts{.host = system.host_name(),
                .slurm = {},

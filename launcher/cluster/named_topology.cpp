@@ -71,7 +71,7 @@ Result<Topology> profile_topology(System& system, const std::string& name) {
 Result<Topology> named_topology(System& system, const std::string& name) {
   if (name.starts_with(probed)) return probed_topology(system, name.substr(probed.size()));
   if (names_profile(system, name)) return profile_topology(system, name);
-  return name.empty() ? system.topology() : load_topology(name);
+  return name.empty() ? system.topology(DeviceNames::read) : load_topology(name);
 }
 
 Result<Topology> observed_topology(System& system, const std::string& name) {

@@ -154,8 +154,8 @@ PathState PosixSystem::look_at(const std::string& path) {
               known && (file_system.f_type == TMPFS_MAGIC || file_system.f_type == RAMFS_MAGIC)};
 }
 
-Result<Topology> PosixSystem::topology() {
-  return discover_topology();
+Result<Topology> PosixSystem::topology(DeviceNames names) {
+  return discover_topology(names);
 }
 
 std::vector<VendorLibrary> PosixSystem::gpu_libraries() {

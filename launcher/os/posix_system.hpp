@@ -24,7 +24,7 @@ class PosixSystem : public System {
   Result<std::string> read_file(const std::string& path) override;
   bool is_folder(const std::string& path) override;
   PathState look_at(const std::string& path) override;
-  Result<Topology> topology() override;
+  Result<Topology> topology(DeviceNames names) override;
   std::vector<VendorLibrary> gpu_libraries() override;
   std::string host_name() override;
 

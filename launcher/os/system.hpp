@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/result.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
 #include "topology/discovery/gpu_inventory.hpp"
 #include "topology/node/topology.hpp"
 
@@ -59,7 +60,7 @@ class System {
   virtual bool is_folder(const std::string& path) = 0;
   virtual PathState look_at(const std::string& path) = 0;
   /// The node this process runs on.
-  virtual Result<Topology> topology() = 0;
+  virtual Result<Topology> topology(DeviceNames names) = 0;
   /// What the GPU vendors' libraries report here; may take seconds. `exec` never calls it.
   virtual std::vector<VendorLibrary> gpu_libraries() = 0;
   virtual std::string host_name() = 0;

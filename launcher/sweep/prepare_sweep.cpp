@@ -75,7 +75,7 @@ std::string why_shared(System& system, const Job& job, const Topology& node) {
   for (const char* name : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
     if (system.environment(name) && std::ranges::any_of(node.gpus, is_amd))
       return fmt::format("{} is set; ROCR_VISIBLE_DEVICES may be", name);
-  const auto whole = system.topology();
+  const auto whole = system.topology(DeviceNames::read);
   if (!whole || !with_own_gpus(system, *whole))
     return "it cannot be told which of the machine's GPUs this process may use";
   return "";
@@ -131,7 +131,7 @@ Result<std::vector<Slot>> slots_of_allocation(System& system, const Job& job,
   std::vector<Slot> parts;
   // salloc's shell may be on a login node, outside the allocation.
   if (plan.nodes == 1 && !allocation->host.empty()) {
-    auto here = system.topology();
+    auto here = system.topology(DeviceNames::read);
     if (!here) return std::move(here).error();
     prepared.node = with_own_gpus(system, *here).value_or(*here);
     const auto each = parts_of_each(job, plan, prepared.node, count);

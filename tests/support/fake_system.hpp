@@ -43,7 +43,7 @@ class FakeSystem : public System {
   bool is_folder(const std::string& path) override { return folders.contains(path); }
   /// Files are neither executable nor writable; folders are both.
   PathState look_at(const std::string& path) override;
-  Result<Topology> topology() override { return node; }
+  Result<Topology> topology(DeviceNames /*names*/) override { return node; }
   std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }
   std::string host_name() override { return host; }
   void print(std::string_view text) override { printed += text; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -356,6 +357,29 @@ Result<HwlocTopology> new_topology() {
   return loaded;
 }
 
+constexpr const char* slow_plugins = "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,hwloc_nvml.so";
+constexpr const char* slow_plugins_and_pci =
+    "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_pci.so";
+
+/// Until it ends, hwloc does not load these plugins, whose components are off: to load them and
+/// their libraries, such as X11, takes a third of the time of `dllaunch exec`.
+class PluginsLeftOut {
+ public:
+  explicit PluginsLeftOut(const char* plugins) {
+    set_ = std::getenv(variable) == nullptr;
+    if (set_) setenv(variable, plugins, 1);
+  }
+  PluginsLeftOut(const PluginsLeftOut&) = delete;
+  PluginsLeftOut& operator=(const PluginsLeftOut&) = delete;
+  ~PluginsLeftOut() {
+    if (set_) unsetenv(variable);
+  }
+
+ private:
+  static constexpr const char* variable = "HWLOC_PLUGINS_BLACKLIST";
+  bool set_ = false;
+};
+
 Topology read_topology(hwloc_topology_t from) {
   Topology topology;
   topology.packages = std::max(1, hwloc_get_nbobjs_by_type(from, HWLOC_OBJ_PACKAGE));
@@ -408,7 +432,9 @@ Result<std::string> json_of_xml(const std::string& path) {
 
 }  // namespace
 
-Result<Topology> discover_topology() {
+Result<Topology> discover_topology(DeviceNames names) {
+  const bool named = names == DeviceNames::read;
+  const PluginsLeftOut unread(named ? slow_plugins : slow_plugins_and_pci);
   auto loaded = new_topology();
   if (!loaded) return std::move(loaded).error();
   // Every rank runs this, so slow components are off: gl queries all X servers, opencl and cuda
@@ -416,6 +442,9 @@ Result<Topology> discover_topology() {
   // numbers GPUs as PCI does.
   for (const auto* slow : {"gl", "opencl", "cuda", "nvml", "x86"})
     hwloc_topology_set_components(loaded->get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow);
+  // Linux tells of the same devices; pci adds their names, from a file of 1.3 MB, read twice.
+  if (!named)
+    hwloc_topology_set_components(loaded->get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
   if (hwloc_topology_load(loaded->get()) != 0)
     return hwloc_unavailable(
         fmt::format("hwloc cannot read this machine: {}", std::strerror(errno)));

@@ -8,9 +8,12 @@
 
 namespace dllaunch {
 
+/// Models of GPUs, for people. A rank needs none, and reading them doubles the time.
+enum class DeviceNames { read, left_out };
+
 /// Returns the machine of this process, with I/O devices. allowed_cpus is the process's binding
 /// intersected with its cgroup. unavailable: hwloc cannot read this machine.
-Result<Topology> discover_topology();
+Result<Topology> discover_topology(DeviceNames names);
 
 /// Loads hwloc XML from a file or pipe (v2, or v1 as hwloc 2 imports it). Runs in a short-lived
 /// child, since hwloc 2.9 crashes on some damaged files; a crash or more than 10 s is an error.

@@ -104,7 +104,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankContext& context, Syste
     system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", context.rank.rank, error.what));
     return RankBinding{};
   };
-  auto node = system.topology();
+  auto node = system.topology(DeviceNames::left_out);
   if (!node) return complain(node.error());
   auto current = current_binding();
   if (!current) return complain(current.error());

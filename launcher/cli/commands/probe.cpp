@@ -46,7 +46,7 @@ std::string first_line(System& system, const std::string& path) {
 
 /// Inside the job: prints this node's description for the waiting `dllaunch probe`.
 Result<int> capture_here(System& system) {
-  auto topology = system.topology();
+  auto topology = system.topology(DeviceNames::read);
   if (!topology) return std::move(topology).error();
   auto xml = machine_xml();
   if (!xml) return std::move(xml).error();

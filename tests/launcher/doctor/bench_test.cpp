@@ -9,7 +9,7 @@ namespace dllaunch {
 namespace {
 
 TEST(Bench, MeasuresThisMachine) {
-  const auto node = discover_topology();
+  const auto node = discover_topology(DeviceNames::read);
   ASSERT_TRUE(node);
   const auto answer = bench_node(*node, {}, "here");
   EXPECT_EQ(answer["host"], "here");
@@ -27,7 +27,7 @@ TEST(Bench, MeasuresThisMachine) {
 }
 
 TEST(Bench, MeasuresFromTheRanksCpusEachSetOnce) {
-  const auto node = discover_topology();
+  const auto node = discover_topology(DeviceNames::read);
   ASSERT_TRUE(node);
   const IdSet one = {node->allowed_cpus.first()};
   const auto answer = bench_node(*node, {one, one, one}, "here");

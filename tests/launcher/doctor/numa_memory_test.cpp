@@ -19,7 +19,7 @@ TEST(NumaMemory, IsThereAndZero) {
 
 TEST(NumaMemory, LiesOnTheNodeAskedFor) {
   if (under_an_emulator()) GTEST_SKIP() << "qemu-user binds no memory to NUMA nodes";
-  const auto node = discover_topology();
+  const auto node = discover_topology(DeviceNames::read);
   ASSERT_TRUE(node);
   for (const auto& numa : node->numa) {
     if (numa.memory_bytes == 0 || !node->allowed_numa.contains(numa.index)) continue;

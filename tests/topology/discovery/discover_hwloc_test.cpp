@@ -47,7 +47,7 @@ Topology capture(const std::string& id) {
 // ---- this machine ---------------------------------------------------------------------------
 
 TEST(Discover, ReadsThisMachine) {
-  const auto node = discover_topology();
+  const auto node = discover_topology(DeviceNames::read);
   ASSERT_TRUE(node) << node.error().what;
   EXPECT_GE(node->packages, 1);
   EXPECT_FALSE(node->cores.empty());
@@ -65,11 +65,21 @@ TEST(Discover, FollowsTheBindingOfTheProcess) {
     CPU_ZERO(&one);
     CPU_SET(static_cast<std::size_t>(last), &one);
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-    const auto node = discover_topology();
+    const auto node = discover_topology(DeviceNames::read);
     ASSERT_TRUE(node);
     EXPECT_EQ(node->allowed_cpus, IdSet{last});
     EXPECT_EQ(own_affinity(), IdSet{last}) << "discovery moved the thread";
   }).join();
+}
+
+TEST(Discover, WithoutDeviceNamesAllElseIsTheSame) {
+  auto named = discover_topology(DeviceNames::read);
+  auto nameless = discover_topology(DeviceNames::left_out);
+  ASSERT_TRUE(named && nameless);
+  for (auto* node : {&*named, &*nameless})
+    for (auto& gpu : node->gpus) gpu.name.clear();
+  EXPECT_EQ(to_json(*nameless), to_json(*named));
+  EXPECT_EQ(std::getenv("HWLOC_PLUGINS_BLACKLIST"), nullptr) << "a rank would inherit it";
 }
 
 TEST(Discover, IsFastEnoughForEveryRank) {
@@ -77,7 +87,7 @@ TEST(Discover, IsFastEnoughForEveryRank) {
   auto best = Clock::duration::max();
   for (int i = 0; i < 5; ++i) {
     const auto start = Clock::now();
-    ASSERT_TRUE(discover_topology());
+    ASSERT_TRUE(discover_topology(DeviceNames::left_out));
     best = std::min(best, Clock::now() - start);
   }
   const auto ms = std::chrono::duration<double, std::milli>(best).count();

@@ -27,7 +27,7 @@ Json read_back(const std::string& xml) {
 }
 
 Json live() {
-  auto topology = discover_topology();
+  auto topology = discover_topology(DeviceNames::read);
   EXPECT_TRUE(topology);
   topology->source = "";
   return to_json(*topology);
