@@ -75,13 +75,13 @@ bool is_down(const SlurmNode& node) {
 }
 
 /// Of the nodes that are not down, but for this one: this process runs.
-std::optional<std::vector<std::string>> others_silent(System& system, std::vector<SlurmNode> nodes,
-                                                      const JobAllocation& allocation,
-                                                      std::chrono::milliseconds limit) {
+std::optional<SilentNodes> others_silent(System& system, std::vector<SlurmNode> nodes,
+                                         const JobAllocation& allocation,
+                                         std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds most(2000);
   std::erase_if(
       nodes, [&](const SlurmNode& node) { return node.name == allocation.host || is_down(node); });
-  if (nodes.empty()) return std::vector<std::string>();
+  if (nodes.empty()) return SilentNodes{};
   return silent_nodes(system, nodes, std::min(limit, most));
 }
 
@@ -237,8 +237,8 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   std::erase_if(*states, [&left](const SlurmNode& node) {
     return std::ranges::find(left.there, node.name) == left.there.end();
   });
-  left.silent = others_silent(system, *std::move(states), allocation, limit)
-                    .value_or(std::vector<std::string>());
+  left.silent =
+      others_silent(system, *std::move(states), allocation, limit).value_or(SilentNodes{}).names;
   for (const auto& name : left.silent) {
     std::erase(left.there, name);
     left.gone.push_back(name);
@@ -246,17 +246,34 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
   return left;
 }
 
-std::optional<std::string> nodes_out_of_order(System& system, const JobAllocation& allocation,
-                                              std::chrono::seconds limit) {
-  const auto states = nodes_of_controller(system, allocation.nodes, limit);
-  if (!states) return std::nullopt;
+std::optional<NodesOutOfOrder> nodes_out_of_order(System& system, const JobAllocation& allocation,
+                                                  std::chrono::seconds limit,
+                                                  const std::vector<SlurmNode>& daemons) {
+  const auto answer = nodes_of_controller(system, allocation.nodes, limit);
+  if (!answer && daemons.empty()) return std::nullopt;
+  const auto& states = answer ? *answer : daemons;
   std::vector<std::string> out;
-  for (const auto& node : *states)
+  for (const auto& node : states)
     if (is_down(node)) out.push_back(node.name);
-  if (!out.empty()) return compress_host_set(std::move(out));
-  auto silent = others_silent(system, *states, allocation, limit);
+  if (!out.empty()) return NodesOutOfOrder{.names = compress_host_set(std::move(out))};
+  auto silent = others_silent(system, states, allocation, limit);
   if (!silent) return std::nullopt;
-  return compress_host_set(*std::move(silent));
+  return NodesOutOfOrder{.names = compress_host_set(std::move(silent->names)),
+                         .refuse = silent->refuse};
+}
+
+std::vector<SlurmNode> daemons_of(System& system, const JobAllocation& allocation,
+                                  std::chrono::seconds limit) {
+  auto nodes = nodes_of_controller(system, allocation.nodes, limit);
+  if (!nodes) return {};
+  const bool asks = std::ranges::any_of(*nodes, [](const auto& node) { return node.port == 0; });
+  const int port = asks ? slurmd_port(system, limit) : 0;
+  if (asks && port == 0) return {};
+  for (auto& node : *nodes) {
+    if (node.port == 0) node.port = port;
+    node.state.clear();  // it will be old
+  }
+  return *std::move(nodes);
 }
 
 }  // namespace dllaunch

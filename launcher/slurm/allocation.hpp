@@ -78,10 +78,20 @@ struct NodesLeft {
 std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
                                     std::chrono::seconds limit = std::chrono::seconds(20));
 
-/// Those of the job's nodes that Slurm counts as down, else those that do not answer, as a host
-/// list; empty if there are none. nullopt: Slurm does not answer in time, so nothing is known.
-std::optional<std::string> nodes_out_of_order(
+struct NodesOutOfOrder {
+  std::string names = {};  // a host list; empty: there are none
+  bool refuse = false;     // they are up, but their slurmd is not, or is being restarted
+};
+/// Those of the job's nodes that Slurm counts as down, else those that do not answer. nullopt:
+/// Slurm does not answer in time, so nothing is known but of the `daemons`.
+std::optional<NodesOutOfOrder> nodes_out_of_order(
     System& system, const JobAllocation& allocation,
-    std::chrono::seconds limit = std::chrono::seconds(20));
+    std::chrono::seconds limit = std::chrono::seconds(20),
+    const std::vector<SlurmNode>& daemons = {});
+
+/// The job's nodes with the ports of their daemons, for when Slurm does not answer; empty: it does
+/// not.
+std::vector<SlurmNode> daemons_of(System& system, const JobAllocation& allocation,
+                                  std::chrono::seconds limit);
 
 }  // namespace dllaunch

@@ -77,10 +77,10 @@ bool is_of_peer(int error) {
   return std::ranges::find(signs, error) != signs.end();
 }
 
-/// Tries to connect to all at once; leaves those that do not accept. `unknown`: gets those of which
-/// a connection can say nothing.
-void keep_silent(std::vector<const SlurmNode*>& nodes, int default_port, milliseconds limit,
-                 std::vector<const SlurmNode*>& unknown) {
+/// Tries to connect to all at once; leaves those that do not accept, and returns how many of them
+/// refuse. `unknown`: gets those of which a connection can say nothing.
+std::ptrdiff_t keep_silent(std::vector<const SlurmNode*>& nodes, int default_port,
+                           milliseconds limit, std::vector<const SlurmNode*>& unknown) {
   const auto until = Clock::now() + limit;
   std::vector<int> sockets;
   std::vector<int> errors;
@@ -105,6 +105,7 @@ void keep_silent(std::vector<const SlurmNode*>& nodes, int default_port, millise
       (is_of_peer(errors[i]) ? silent : unknown).push_back(nodes[i]);
   }
   nodes = std::move(silent);
+  return std::ranges::count(errors, ECONNREFUSED);
 }
 
 }  // namespace
@@ -171,36 +172,44 @@ Result<Survey> survey_nodes(System& system, const std::vector<std::string>& host
   return survey;
 }
 
-std::optional<std::vector<std::string>> silent_nodes(System& system,
-                                                     const std::vector<SlurmNode>& nodes,
-                                                     milliseconds limit) {
+int slurmd_port(System& system, milliseconds limit) {
+  const auto text = system.run(plain_query(system, {"scontrol", "show", "config"}), limit);
+  return text ? parse_slurm_config(text->out).slurmd_port : 0;
+}
+
+std::optional<SilentNodes> silent_nodes(System& system, const std::vector<SlurmNode>& nodes,
+                                        milliseconds limit) {
   constexpr std::size_t most_at_once = 64;  // descriptors
   constexpr milliseconds one_try(1000);
   constexpr milliseconds pause(250);
   const auto until = Clock::now() + limit;
-  const auto text = system.run(plain_query(system, {"scontrol", "show", "config"}), limit);
-  const int port = text ? parse_slurm_config(text->out).slurmd_port : 0;
+  const bool asks = std::ranges::any_of(nodes, [](const auto& node) { return node.port == 0; });
+  const int port = asks ? slurmd_port(system, limit) : 0;
   std::vector<const SlurmNode*> silent;
   std::vector<const SlurmNode*> unknown;
+  std::ptrdiff_t refusing = 0;
   for (std::size_t first = 0; first < nodes.size(); first += most_at_once) {
     std::vector<const SlurmNode*> left;
     for (std::size_t i = first; i < std::min(nodes.size(), first + most_at_once); ++i)
       left.push_back(&nodes[i]);
     // A daemon that is being restarted refuses connections for a moment.
     while (true) {
-      keep_silent(left, port, one_try, unknown);
-      if (left.empty() || Clock::now() >= until) break;
+      const auto refuse = keep_silent(left, port, one_try, unknown);
+      if (left.empty() || Clock::now() >= until) {
+        refusing += refuse;
+        break;
+      }
       std::this_thread::sleep_for(pause);
     }
     std::ranges::copy(left, std::back_inserter(silent));
   }
   std::ranges::copy_if(unknown, std::back_inserter(silent),
                        [](const SlurmNode* node) { return is_in_doubt(node->state); });
-  std::vector<std::string> names;
+  SilentNodes found{.names = {}, .refuse = refusing == std::ssize(silent)};
   for (const auto& node : nodes)
-    if (std::ranges::find(silent, &node) != silent.end()) names.push_back(node.name);
-  if (names.empty() && !text && !unknown.empty()) return std::nullopt;
-  return names;
+    if (std::ranges::find(silent, &node) != silent.end()) found.names.push_back(node.name);
+  if (found.names.empty() && asks && port == 0 && !unknown.empty()) return std::nullopt;
+  return found;
 }
 
 }  // namespace dllaunch

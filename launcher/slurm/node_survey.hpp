@@ -48,13 +48,20 @@ Result<Survey> survey_nodes(System& system, const std::vector<std::string>& host
                             const OverlapStep& step, const std::vector<std::string>& command,
                             std::chrono::seconds patience);
 
+/// Where slurmd listens, unless a node says otherwise; 0: Slurm does not say within `limit`.
+int slurmd_port(System& system, std::chrono::milliseconds limit);
+
+struct SilentNodes {
+  std::vector<std::string> names;
+  bool refuse = false;  // all of them: they are up, but their daemons are not, or just restarted
+};
+
 /// Those whose daemon, slurmd, accepts no connection within `limit`: down, cut off, or without a
 /// daemon, so that srun cannot start anything there. Slurm itself takes SlurmdTimeout to mark them
 /// down, and meanwhile says of nodes that are well that they do not respond: its messages to them
 /// go through others. Its word counts only where a connection says nothing. nullopt: Slurm does not
 /// say where the daemons listen, nor of any node that it does not respond.
-std::optional<std::vector<std::string>> silent_nodes(System& system,
-                                                     const std::vector<SlurmNode>& nodes,
-                                                     std::chrono::milliseconds limit);
+std::optional<SilentNodes> silent_nodes(System& system, const std::vector<SlurmNode>& nodes,
+                                        std::chrono::milliseconds limit);
 
 }  // namespace dllaunch

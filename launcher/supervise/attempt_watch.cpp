@@ -406,33 +406,46 @@ void AttemptWatch::wait_for(const std::string& what) {
 void AttemptWatch::look_at_nodes(Time now) {
   if (run_.allocation.job.empty() || !run_.start.starts_by_srun() || end_at_) return;
   const bool delayed = delayed_since_ && now - *delayed_since_ >= hooks_.patience.start;
-  const bool silent =
-      liveness_.training_end().empty() && (liveness_.stalled() || liveness_.unusually_silent(now));
+  const bool silent = liveness_.training_end() != "completed" &&
+                      (liveness_.stalled() || liveness_.unusually_silent(now));
   if (!delayed && !silent) {
     node_look_pause_ = hooks_.patience.look;
     next_node_look_ = now;
     silent_since_.reset();
+    look_for_daemons(now);
     return wait_for("");
   }
   if (now < next_node_look_) return;
-  auto found = nodes_out_of_order(system_, run_.allocation, node_query_limit);
+  auto found = nodes_out_of_order(system_, run_.allocation, node_query_limit, daemons_);
   // A busy controller says nothing of the nodes, neither good nor bad.
   const bool answered = found.has_value();
-  auto nodes = answered ? *std::move(found) : silent_nodes_;
+  auto nodes = answered ? std::move(found->names) : silent_nodes_;
   if (nodes.empty() || nodes != silent_nodes_) silent_since_.reset();
   if (!nodes.empty() && !silent_since_) silent_since_ = now;
   silent_nodes_ = std::move(nodes);
   // As long as all answer, the controller is asked less and less often.
-  if (silent_nodes_.empty())
+  if (answered && silent_nodes_.empty())
     node_look_pause_ = std::min<milliseconds>(2 * node_look_pause_, longest_node_look_pause);
   next_node_look_ = Clock::now() + (silent_since_ ? hooks_.patience.look : node_look_pause_);
   if (delayed) return look_at_start(now, answered);
   if (!silent_since_) return wait_for("");
   wait_for(fmt::format("node {} does not answer, and the ranks make no progress", silent_nodes_));
-  if (!answered || now - *silent_since_ < hooks_.patience.node) return;
+  // Ranks that validate or load are silent too, and go on while their slurmd is restarted.
+  const bool restarts = answered && found->refuse && !liveness_.stalled();
+  const auto patience = restarts ? hooks_.patience.daemon : hooks_.patience.node;
+  if (!answered || now - *silent_since_ < patience) return;
   end_.lost_nodes = silent_nodes_;
   rank_is_gone_ = true;
   end_by(now);
+}
+
+/// While all is well: a controller that misses a node may be slow to answer.
+void AttemptWatch::look_for_daemons(Time now) {
+  constexpr seconds limit(2);
+  constexpr seconds pause(60);
+  if (!daemons_.empty() || now < next_daemon_look_) return;
+  daemons_ = daemons_of(system_, run_.allocation, limit);
+  next_daemon_look_ = now + pause;
 }
 
 /// The step of an earlier start holds its CPUs until its last node has answered, and a new one

@@ -53,8 +53,9 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end);
 
 /// How long an attempt bears what is not its ranks' doing.
 struct AttemptPatience {
-  std::chrono::milliseconds start{10'000};  // with Slurm, before its nodes are asked
-  std::chrono::milliseconds node{7'000};    // that does not answer
+  std::chrono::milliseconds start{10'000};   // with Slurm, before its nodes are asked
+  std::chrono::milliseconds node{7'000};     // that does not answer
+  std::chrono::milliseconds daemon{30'000};  // slurmd, of a node that answers
   std::chrono::milliseconds busy_nodes{120'000};
   std::chrono::milliseconds look{5'000};  // from one look at silent nodes to the next
 };
@@ -101,6 +102,7 @@ class AttemptWatch {
   void look_at_output(Time now, const StarterProcess& starter);
   void end_others(Time now);
   void look_at_nodes(Time now);
+  void look_for_daemons(Time now);
   void look_at_start(Time now, bool answered);
   void wait_for(const std::string& what);
   void look_at_stacks(Time now);
@@ -135,6 +137,8 @@ class AttemptWatch {
   Time next_node_look_;
   std::chrono::milliseconds node_look_pause_{0};
   std::string silent_nodes_ = {};  // at the last look
+  std::vector<SlurmNode> daemons_ = {};
+  Time next_daemon_look_ = {};
   std::optional<Time> silent_since_;
   std::string delay_ = {};  // why Slurm does not start the step yet, as srun says
   std::optional<Time> delayed_since_;

@@ -40,11 +40,13 @@ class ScriptWatch {
     auto node = script_.allocation;
     node.nodes = script_.host;
     node.host.clear();
-    std::optional<std::string> found = "";
+    std::optional<NodesOutOfOrder> found = NodesOutOfOrder{};
     if (liveness_->unusually_silent(now, silence_s))
-      found = nodes_out_of_order(system_, node, script_query_limit);
+      found = nodes_out_of_order(system_, node, script_query_limit, daemons_);
+    else if (daemons_.empty())
+      daemons_ = daemons_of(system_, node, script_query_limit);
     if (!found) return;
-    const bool away = !found->empty();
+    const bool away = !found->names.empty();
     away_looks_ = away ? away_looks_ + 1 : 0;
     const bool waits = away_looks_ >= most_away_looks;
     if (std::exchange(waits_, waits) == waits) return;
@@ -56,6 +58,9 @@ class ScriptWatch {
                                waits ? why : ""}));
     system_.log(fmt::format("dllaunch: {}\n", waits ? why : script_.host + " answers again"));
   }
+
+  /// Whether the node did not answer when last asked, which is not said yet.
+  bool is_in_doubt() const { return !waits_ && away_looks_ > 0; }
 
   /// Returns true when done.
   bool end_job() {
@@ -109,6 +114,7 @@ class ScriptWatch {
   const RunStorage storage_{script_.dir};
   static constexpr int most_away_looks = 2;  // then it counts
   std::optional<Liveness> liveness_;         // of a training
+  std::vector<SlurmNode> daemons_;
   int away_looks_ = 0;
   bool waits_ = false;
   bool said_ = false;
@@ -142,9 +148,13 @@ void watch_script(System& system, const WatchedScript& script, WatchIntervals in
     }
     const auto node = watch.look();
     if (node == ScriptNode::settled) return;
-    if (node == ScriptNode::there) watch.look_at_node(intervals.silence_s);
+    if (node != ScriptNode::gone) watch.look_at_node(intervals.silence_s);
     if (node == ScriptNode::gone && watch.end_job()) return;
-    pause = node == ScriptNode::there ? intervals.look : std::min(2 * pause, intervals.longest);
+    // A second look decides, and a user waits for it.
+    if (watch.is_in_doubt())
+      pause = intervals.look / 2;
+    else
+      pause = node == ScriptNode::there ? intervals.look : std::min(2 * pause, intervals.longest);
   }
 }
 

@@ -352,9 +352,9 @@ class Supervisor {
     const auto lost = requeued       ? nodes_out_of_order(system_, where, std::chrono::seconds(2))
                       : died && look ? nodes_out_of_order(system_, where)
                                      : std::nullopt;
-    if (lost && !lost->empty()) {
+    if (lost && !lost->names.empty()) {
       if (!requeued) attempt.cause = Cause::lost_node;
-      attempt.detail = *lost;
+      attempt.detail = lost->names;
     }
     if (attempt.cause == Cause::lost_node)
       attempt.enough_nodes = has_enough_nodes(system_, run_, silent_);

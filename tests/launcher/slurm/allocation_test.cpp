@@ -168,11 +168,11 @@ TEST(JobAllocation, WhatItWasQueuedFor) {
 TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   FakeSystem system;
   const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};
-  EXPECT_EQ(nodes_out_of_order(system, allocation), std::nullopt) << "no answer";
+  EXPECT_FALSE(nodes_out_of_order(system, allocation)) << "no answer";
   const auto states = [&](const std::string& of_n2) {
     system.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 + "\n", ""};
-    return nodes_out_of_order(system, allocation).value_or("unknown");
+    return nodes_out_of_order(system, allocation).value_or(NodesOutOfOrder{"unknown"}).names;
   };
   EXPECT_EQ(states("ALLOCATED"), "unknown") << "where its daemon listens";
   system.answers["scontrol show config"] = {0, "SlurmdPort = 6818\n", ""};
@@ -185,11 +185,12 @@ TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   // Slurm knows nothing yet, and nobody listens at its port.
   const std::string nobody = "ALLOCATED NodeAddr=127.0.0.1 Port=1";
   EXPECT_EQ(states(nobody), "n2");
+  EXPECT_TRUE(nodes_out_of_order(system, allocation)->refuse) << "that node is up";
   const int listener = listen_on(0);
   EXPECT_EQ(states("ALLOCATED* NodeAddr=127.0.0.1 Port=" + std::to_string(port_of(listener))), "")
       << "Slurm's messages to it go through a node that is away";
   close(listener);
-  EXPECT_EQ(nodes_out_of_order(system, {.job = "17", .nodes = "n[1-2]", .host = "n2"}), "")
+  EXPECT_EQ(nodes_out_of_order(system, {.job = "17", .nodes = "n[1-2]", .host = "n2"})->names, "")
       << "this process runs there";
 }
 

@@ -112,14 +112,14 @@ TEST(SilentNodes, AreThoseWhoseDaemonsAcceptNoConnection) {
   };
   const std::vector<SlurmNode> nodes = {node("n1", "127.0.0.1", 0), node("n2", "127.0.0.1", 1),
                                         node("n3", "", 0), node("n4", "no-such-host.invalid", 1)};
-  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10))->names,
             std::vector<std::string>{"n2"})
       << "of those without an address nothing is known";
   close(listener);
-  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10))->names,
             (std::vector<std::string>{"n1", "n2"}));
   system.answers.clear();
-  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10)),
+  EXPECT_EQ(silent_nodes(system, nodes, std::chrono::milliseconds(10))->names,
             std::vector<std::string>{"n2"})
       << "where the others listen is unknown";
 }
@@ -138,7 +138,8 @@ TEST(SilentNodes, ADaemonThatIsAwayForAMomentAnswers) {
     listener = listen_on(node.port);
   });
   FakeSystem system;
-  EXPECT_EQ(silent_nodes(system, {node}, std::chrono::seconds(30)), std::vector<std::string>());
+  EXPECT_EQ(silent_nodes(system, {node}, std::chrono::seconds(30))->names,
+            std::vector<std::string>());
   daemon.join();
   close(listener);
 }

@@ -383,12 +383,15 @@ class NodesOfSlurm : public PosixSystem {
   Result<CommandOutput> run(const std::vector<std::string>& argv,
                             std::chrono::milliseconds) override {
     const bool of_nodes = std::ranges::find(argv, "node") != argv.end();
+    if (of_nodes && answers_-- <= 0) return Error{ErrorKind::timeout, "no answer", ""};
     return CommandOutput{0, of_nodes ? n2_ : "", ""};
   }
+  void answer_once() { answers_ = 1; }
   void lose_n2() { n2_ = "NodeName=n2 NodeAddr=127.0.0.1 Port=1 State=ALLOCATED\n"; }
 
  private:
   std::string n2_ = "NodeName=n2 State=ALLOCATED\n";
+  int answers_ = std::numeric_limits<int>::max();
 };
 
 class OnSilentNodes : public Attempting {
@@ -464,6 +467,25 @@ TEST_F(OnSilentNodes, ATrainingThatStallsWithASilentNodeHasLostIt) {
   EXPECT_EQ(describe(attempt), "lost node n2");
   ASSERT_FALSE(waits_.empty());
   EXPECT_EQ(waits_.front(), "node n2 does not answer, and the ranks make no progress");
+}
+
+/// Ranks that were asked to stop wait in their last barrier for the node's.
+TEST_F(OnSilentNodes, ATrainingThatWasStoppedAndDoesNotLeaveHasLostItsSilentNode) {
+  system_.lose_n2();
+  const auto end = ended(
+      by_srun(R"(echo '{"time": 1, "event": "end", "status": "cancelled"}' >> events.jsonl; )"
+              R"(echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "late"}' )"
+              R"(>> events.jsonl; exec sleep 300)"));
+  EXPECT_EQ(describe(classify_exit(end)), "lost node n2");
+}
+
+TEST_F(OnSilentNodes, ANodeThatIsLostWhileTheControllerIsSilentIsFoundByItsAddress) {
+  system_.lose_n2();
+  system_.answer_once();  // of where its daemon listens, before the stall
+  const auto end = ended(by_srun(
+      R"(sleep 2; echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "late"}' )"
+      R"(>> events.jsonl; exec sleep 300)"));
+  EXPECT_EQ(describe(classify_exit(end)), "lost node n2");
 }
 
 TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
