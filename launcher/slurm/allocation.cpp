@@ -257,7 +257,8 @@ std::optional<NodesOutOfOrder> nodes_out_of_order(System& system, const JobAlloc
     if (is_down(node)) out.push_back(node.name);
   if (!out.empty()) return NodesOutOfOrder{.names = compress_host_set(std::move(out))};
   auto silent = others_silent(system, states, allocation, limit);
-  if (!silent) return std::nullopt;
+  // If neither the controller nor any other node answers, it is this one that is cut off.
+  if (!silent || (!answer && silent->names.size() + 1 >= states.size())) return std::nullopt;
   return NodesOutOfOrder{.names = compress_host_set(std::move(silent->names)),
                          .refuse = silent->refuse};
 }

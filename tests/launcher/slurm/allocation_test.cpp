@@ -194,6 +194,28 @@ TEST(JobAllocation, ANodeThatIsDownIsNamed) {
       << "this process runs there";
 }
 
+TEST(JobAllocation, WhileTheControllerIsSilentANodeIsFoundByItsAddressUnlessAllAreAway) {
+  FakeSystem system;
+  const int listener = listen_on(0);
+  const auto node = [](int i, int port) {
+    return fmt::format("NodeName=n{} State=ALLOCATED NodeAddr=127.0.0.1 Port={}\n\n", i, port);
+  };
+  const JobAllocation allocation{.job = "17", .nodes = "n[1-3]", .host = "n1"};
+  const auto found = [&](int port_of_n3) {
+    system.answers["scontrol show node n[1-3]"] = {
+        0, node(1, 1) + node(2, 1) + node(3, port_of_n3), ""};
+    const auto daemons = daemons_of(system, allocation, std::chrono::seconds(1));
+    EXPECT_EQ(daemons.size(), 3U);
+    system.answers.clear();
+    return nodes_out_of_order(system, allocation, std::chrono::seconds(1), daemons)
+        .value_or(NodesOutOfOrder{"unknown"})
+        .names;
+  };
+  EXPECT_EQ(found(port_of(listener)), "n2");
+  close(listener);
+  EXPECT_EQ(found(1), "unknown") << "this node may be the one that is cut off";
+}
+
 TEST(JobAllocation, WhatIsLeftOfItsNodes) {
   FakeSystem system;
   const JobAllocation ours{.job = "17", .restarts = 1, .nodes = "n[1-3]"};
