@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154  # dir is set by the file that sources this one
 
 # Node i is called n<i>; index 0 of the arrays stays unused.
-nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner=''
+nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner='' cgroups=''
 node_cpus=() node_sockets=() node_gpus=() node_type=() node_feature=()
 odd_nodes=() partitions=() conf_lines=() topology_lines=() users=() shares=()
 
@@ -214,6 +214,18 @@ StorageLoc=slurm_acct_db
 END
 }
 
+# With proctrack/cgroup, whose folders are called after nodes: each node has its own part of the freezer.
+cgroup_lines() {
+  if [[ -n $cgroups ]]; then
+    mkdir -p "$dir/slurm/cgroup/freezer"
+    echo "$cgroups" > "$dir/slurm/cgroups"
+    printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/etc/slurm/cgroup\n'
+  else
+    echo '# no cgroups'
+    (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled'
+  fi
+}
+
 hosts_file() {
   local i
   printf '127.0.0.1 localhost\n10.77.0.254 head\n'
@@ -248,8 +260,7 @@ write_config() {
   slurm_conf > "$slurm/slurm.conf"
   (( ${#topology_lines[@]} == 0 )) || printf '%s\n' "${topology_lines[@]}" > "$slurm/topology.conf"
   gres_lines > "$slurm/gres.conf"
-  echo '# no cgroups' > "$slurm/cgroup.conf"
-  (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled' >> "$slurm/cgroup.conf"
+  cgroup_lines > "$slurm/cgroup.conf"
   : > "$slurm/log/jobcomp.log"
   chown -R slurm: "$slurm/state" "$slurm/log"
   if [[ $accounting == yes ]]; then
