@@ -65,7 +65,7 @@ keep_space() {
 
 boot_space() {
   local stage=$dir/slurm/stage file
-  hostname "$1"
+  hostname "$(name_of "$1")"
   ip link set lo up
   mount -t tmpfs -o mode=755 stage "$stage"
   new_sys "$stage"
