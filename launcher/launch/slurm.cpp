@@ -117,6 +117,7 @@ class JobWatch {
       return is_final_state(job.state) || !is_same_job(job_, job.origin);
     });
     if (!queued->empty()) {
+      if (has_ended(*queued)) return Ok{};
       plan_.array ? show_tasks(*queued) : show(as_one(*queued));
       tell_of_waiting_step();
       return Ok{};
@@ -126,6 +127,30 @@ class JobWatch {
     over_ =
         std::ranges::all_of(end_, [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
+  }
+
+  /// Slurm completes a job when each of its nodes has ended its processes, or is down: one that
+  /// lost its power is down after SlurmdTimeout, 300 s by default. The supervisor's last decision
+  /// tells how the run ended; the job's record does not, until then.
+  bool has_ended(const std::vector<QueuedJob>& jobs) {
+    const bool completing = !plan_.array && std::ranges::all_of(jobs, [](const QueuedJob& job) {
+      return job.state == "COMPLETING";
+    });
+    const auto last = completing ? read_journal(run_).last : std::nullopt;
+    if (!last || last->next != Next::stop || last->job != id_) {
+      completing_since_.reset();
+      return false;
+    }
+    const auto now = Clock::now();
+    if (!completing_since_) completing_since_ = now;
+    if (now - *completing_since_ < settings_.completing_patience) return false;
+    follower_.say(
+        fmt::format("job {}: has ended; Slurm still waits for {}", id_, as_one(jobs).nodes));
+    end_ = finished_jobs(system_, job_);
+    for (auto& job : end_)
+      if (!is_final_state(job.state))
+        job.state = last->status == RunStatus::completed ? "COMPLETED" : "FAILED";
+    return over_ = true;
   }
 
   /// srun itself says it only after a minute, in the rank's log.
@@ -279,6 +304,7 @@ class JobWatch {
   bool running_ = false;
   int restarts_ = 0;
   std::string seen_state_;
+  std::optional<Clock::time_point> completing_since_;  // of a run that has ended
   bool over_ = false;
   bool detached_ = false;
   int seen_ = 0;

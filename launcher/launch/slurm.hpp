@@ -34,6 +34,8 @@ struct SlurmSettings {
   std::chrono::milliseconds longest_look = std::chrono::seconds(5);
   std::chrono::milliseconds longest_wait = std::chrono::seconds(30);
   std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
+  // For a run that has ended, how long to wait until its job has left the queue.
+  std::chrono::milliseconds completing_patience = std::chrono::seconds(10);
   // Pause between two searches for a job when sbatch did not report whether it was accepted.
   std::chrono::milliseconds settle = std::chrono::seconds(10);
 };

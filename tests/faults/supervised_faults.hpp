@@ -51,8 +51,7 @@ recovery: {grace_seconds: 20}
 inline constexpr int rounds = 5;
 inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
 
-/// Each fault once in CI; what shows it again in another light has five rounds with --full, as has
-/// TheRanksGoOnBeforeSlurmMissesTheNode, which takes eight minutes.
+/// Each fault once in CI; what shows it again in another light has five rounds with --full.
 inline bool runs_here(const std::string& cell, int round) {
   static const std::set<std::string> only_full = {"OneRunAndItsGoodput",
                                                   "ARankOfAScriptIsStopped",
@@ -60,7 +59,6 @@ inline bool runs_here(const std::string& cell, int round) {
                                                   "AUserRequeuesAScript",
                                                   "ANodeOfAScriptIsPoweredOff",
                                                   "ARequeuedJobHasAllNodesAgain",
-                                                  "TheRanksGoOnBeforeSlurmMissesTheNode",
                                                   "ARankOfAStageIsStopped",
                                                   "ARankOfAStageIsSlow",
                                                   "ARankOfAStageIsStoppedInAGather",

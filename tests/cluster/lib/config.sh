@@ -2,15 +2,15 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # dir is set by the file that sources this one
 
-# Node i is called n<i>; index 0 of the arrays stays unused.
-nodes=2 cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner=''
+# Node i is called n<i>, or as `names` says by Slurm and in it; index 0 of the arrays stays unused.
+nodes=2 names=n%d cpus=2 sockets=1 gpus=0 gpu_type='' task_plugin='' accounting=no owner='' cgroups=''
 node_cpus=() node_sockets=() node_gpus=() node_type=() node_feature=()
 odd_nodes=() partitions=() conf_lines=() topology_lines=() users=() shares=()
 
 # What a later verb has to know again, e.g. how many GPUs a revived node has.
 save_settings() {
   # With -g, because functions read it: what they declare would be their own.
-  declare -p nodes node_gpus shares accounting users | sed 's/^declare /declare -g /' > "$dir/slurm/settings"
+  declare -p nodes names node_gpus shares accounting users | sed 's/^declare /declare -g /' > "$dir/slurm/settings"
 }
 
 # --odd-node n3:cpus=8,gpus=4  ->  the arrays of node 3
@@ -89,6 +89,11 @@ gres_of() {
   done < <(gpu_kinds "$1")
 }
 
+name_of() {  # SPACE: what Slurm calls it, and its host name
+  # shellcheck disable=SC2059
+  if [[ $1 == head ]]; then echo head; else printf "$names\n" "${1#n}"; fi
+}
+
 address_of() {  # of node I
   echo "10.77.$((($1 - 1) / 250)).$((($1 - 1) % 250 + 1))"
 }
@@ -97,8 +102,8 @@ node_lines() {
   local i memory
   memory=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
   for (( i = 1; i <= nodes; i++ )); do
-    printf 'NodeName=n%d NodeAddr=%s CPUs=%d Sockets=%d CoresPerSocket=%d' \
-      "$i" "$(address_of "$i")" "${node_cpus[i]}" "${node_sockets[i]}" "$((node_cpus[i] / node_sockets[i]))"
+    printf 'NodeName=%s NodeAddr=%s CPUs=%d Sockets=%d CoresPerSocket=%d' \
+      "$(name_of "n$i")" "$(address_of "$i")" "${node_cpus[i]}" "${node_sockets[i]}" "$((node_cpus[i] / node_sockets[i]))"
     printf ' ThreadsPerCore=1 RealMemory=%d' "$memory"
     (( node_gpus[i] == 0 )) || printf ' Gres=%s' "$(gres_of "$i")"
     [[ -z ${node_feature[i]} ]] || printf ' Features=%s' "${node_feature[i]}"
@@ -113,7 +118,7 @@ gres_lines() {
     (( node_gpus[i] > 0 )) || continue
     while read -r count first type; do
       last=$((first + count - 1))
-      printf 'NodeName=n%d Name=gpu%s File=/dev/nvidia%s\n' "$i" "${type:+ Type=$type}" \
+      printf 'NodeName=%s Name=gpu%s File=/dev/nvidia%s\n' "$(name_of "n$i")" "${type:+ Type=$type}" \
         "$( ((last == first)) && echo "$first" || echo "[$first-$last]")"
     done < <(gpu_kinds "$i")
   done
@@ -214,10 +219,22 @@ StorageLoc=slurm_acct_db
 END
 }
 
+# With proctrack/cgroup, whose folders are called after nodes: each node has its own part of the freezer.
+cgroup_lines() {
+  if [[ -n $cgroups ]]; then
+    mkdir -p "$dir/slurm/cgroup/freezer"
+    echo "$cgroups" > "$dir/slurm/cgroups"
+    printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/etc/slurm/cgroup\n'
+  else
+    echo '# no cgroups'
+    (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled'
+  fi
+}
+
 hosts_file() {
   local i
   printf '127.0.0.1 localhost\n10.77.0.254 head\n'
-  for (( i = 1; i <= nodes; i++ )); do printf '%s n%d\n' "$(address_of "$i")" "$i"; done
+  for (( i = 1; i <= nodes; i++ )); do echo "$(address_of "$i") $(name_of "n$i")"; done
 }
 
 # Users that exist only in here: ids from 60101, home DIR/home/NAME (shared by all nodes).
@@ -241,15 +258,14 @@ write_config() {
   local slurm=$dir/slurm i
   mkdir -p "$slurm"/{etc,munge,state,spool,log,pids,ready,stage}
   chmod 755 "$slurm" "$slurm"/*
-  for (( i = 1; i <= nodes; i++ )); do mkdir -p "$slurm/spool/n$i"; done
+  for (( i = 1; i <= nodes; i++ )); do mkdir -p "$slurm/spool/$(name_of "n$i")"; done
   hosts_file > "$slurm/etc/hosts"
   : > "$slurm/etc/resolv.conf"  # empty: an unreachable name server would stall every look-up
   add_users
   slurm_conf > "$slurm/slurm.conf"
   (( ${#topology_lines[@]} == 0 )) || printf '%s\n' "${topology_lines[@]}" > "$slurm/topology.conf"
   gres_lines > "$slurm/gres.conf"
-  echo '# no cgroups' > "$slurm/cgroup.conf"
-  (( $(slurm_release) < 2311 )) || echo 'CgroupPlugin=disabled' >> "$slurm/cgroup.conf"
+  cgroup_lines > "$slurm/cgroup.conf"
   : > "$slurm/log/jobcomp.log"
   chown -R slurm: "$slurm/state" "$slurm/log"
   if [[ $accounting == yes ]]; then

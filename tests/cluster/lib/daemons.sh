@@ -50,7 +50,8 @@ stop_slurmctld() {
 }
 
 start_node() {
-  local log=$dir/slurm/log/slurmd-$1.log
+  local log
+  log=$dir/slurm/log/slurmd-$(name_of "$1").log
   start_space "$1"
   plug_in "$1"
   enter "$1" timeout 60 slurmd 2> "$log.start" || die "slurmd of $1 did not start" "$log.start" "$log"
@@ -66,7 +67,7 @@ start_nodes() {
   (( ! failed )) || die 'not all nodes started'
 }
 
-node_state() { enter head timeout 5 sinfo -h -N -n "$1" -o %t 2> /dev/null | head -n 1; }
+node_state() { enter head timeout 5 sinfo -h -N -n "$(name_of "$1")" -o %t 2> /dev/null | head -n 1; }
 
 all_idle() {
   local states

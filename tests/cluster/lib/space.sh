@@ -65,7 +65,7 @@ keep_space() {
 
 boot_space() {
   local stage=$dir/slurm/stage file
-  hostname "$1"
+  hostname "$(name_of "$1")"
   ip link set lo up
   mount -t tmpfs -o mode=755 stage "$stage"
   new_sys "$stage"
@@ -80,6 +80,7 @@ boot_space() {
       mount --bind "$dir/slurm/etc/$file" "/etc/$file"
   done
   mount --bind "$dir/slurm" /etc/slurm
+  [[ $1 == head || ! -e /etc/slurm/cgroups ]] || new_cgroups "$1"
   cd /
   : > "/etc/slurm/ready/$1"
   # Pid 1 has one duty, to reap orphans; bash does so while it waits.
@@ -91,6 +92,15 @@ new_sys() {  # so that /sys/class/net shows this space's interfaces
   mount -t sysfs sysfs "$1/sys"
   [[ ! -d /sys/fs/cgroup ]] || mount --rbind /sys/fs/cgroup "$1/sys/fs/cgroup"
   mount --rbind "$1/sys" /sys
+}
+
+new_cgroups() {  # the node's own part of the machine's freezer, for proctrack/cgroup
+  local own
+  own=/mnt/$(< /etc/slurm/cgroups)/$1
+  mount -t cgroup -o freezer freezer /mnt
+  mkdir -p "$own"
+  mount --bind "$own" /etc/slurm/cgroup/freezer
+  umount /mnt
 }
 
 new_dev() {  # a /dev with its own shared memory and $2 GPUs that exist in name only
@@ -159,6 +169,23 @@ END
 
 gone() { ! start_time "$1" > /dev/null; }
 
+in_freezer() {  # CMD...: in the root of the machine's freezer, which no other process sees mounted there
+  # shellcheck disable=SC2016
+  unshare --mount sh -c 'mount -t cgroup -o freezer freezer /mnt && cd /mnt && exec "$@"' sh "$@"
+}
+
+thaw() {  # a process of a suspended job dies of KILL only then
+  # shellcheck disable=SC2016
+  [[ ! -e $dir/slurm/cgroups ]] ||
+    in_freezer find "$(< "$dir/slurm/cgroups")/$1" -name freezer.state -exec sh -c 'echo THAWED > "$0"' {} \; \
+      2> /dev/null || true
+}
+
+remove_cgroups() {  # of a node; without a name, of the cluster
+  [[ ! -e $dir/slurm/cgroups ]] ||
+    in_freezer find "$(< "$dir/slurm/cgroups")/${1-}" -type d -delete 2> /dev/null || true
+}
+
 kill_space() {
   local pid init
   if pid=$(keeper_of "$1"); then
@@ -166,8 +193,10 @@ kill_space() {
     init=$(cat "/proc/$pid/task/$pid/children" 2> /dev/null) || true
     init=${init%% *}
     kill -KILL "$pid" 2> /dev/null || true
+    thaw "$1"
     wait_until "$1 to die" '' gone "$pid"
     wait_until "processes of $1 to die" '' gone "${init:-$pid}"
   fi
+  remove_cgroups "$1"
   rm -f "$dir/slurm/$pid_folder/$1" "$dir/slurm/ready/$1"
 }

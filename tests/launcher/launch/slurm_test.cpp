@@ -1,6 +1,7 @@
 #include "launcher/launch/slurm.hpp"
 
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
@@ -15,6 +16,7 @@
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/journal.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -184,6 +186,40 @@ TEST_F(SlurmTest, FollowsFromTheQueueToTheEnd) {
             "job 5: running on n[1-2]\n");
   EXPECT_TRUE(system_.files.empty());
   EXPECT_TRUE(std::filesystem::exists(run_.job_id()));
+}
+
+constexpr const char* completing = "5|COMPLETING|2026-11-20T20:07:21|0:05|n2|None\n";
+
+/// Until Slurm misses a node that lost its power.
+TEST_F(SlurmTest, ARunThatHasEndedDoesNotWaitForTheNodesOfItsJob) {
+  settings_.completing_patience = 1ms;
+  queue_ = {running, completing};  // for ever
+  end_ = "JobId=5 JobName=x\n   JobState=COMPLETING Reason=None\n   ExitCode=0:0\n";
+  JournalDecision last{.time = 1, .job = "5", .status = RunStatus::completed, .exit_code = 0};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_THAT(system_.logged, testing::HasSubstr("job 5: has ended; Slurm still waits for n2\n"));
+
+  looks_ = 0;
+  end_ = "JobId=5 JobName=x\n   JobState=COMPLETING Reason=None\n   ExitCode=3:0\n";
+  last = {.time = 2, .job = "5", .reason = "rank 1 exited with code 3", .exit_code = 3};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::failed);
+  EXPECT_EQ(outcome->exit_code, 3);
+  EXPECT_EQ(outcome->reason, "job 5: rank 1 exited with code 3");
+}
+
+TEST_F(SlurmTest, ACompletingJobWhoseSupervisorDecidedNothingIsFollowed) {
+  settings_.completing_patience = 0ms;
+  queue_ = {running, completing, completing, completing, ""};
+  JournalDecision last{.time = 1, .job = "5", .next = Next::requeue};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(looks_, queue_.size());
 }
 
 TEST_F(SlurmTest, ASilentControllerIsWaitedForAndSaidOnce) {
