@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "launcher/accounting/rapl.hpp"
 #include "launcher/base/exit_code.hpp"
@@ -196,7 +197,7 @@ int wait_for_end(OwnedProcess& starter, const StopSignals& signals, Stop& stop, 
     stop.look(signals, starter);
     follower.poll();
     meter.look();
-    signals.wait(milliseconds(50));
+    signals.wait(milliseconds(50), starter.end_fd());
   }
 }
 
@@ -303,7 +304,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   Stop stop(plan, follower, ownership->fencing_token());
   RaplMeter meter;
   const int code = wait_for_end(*starter, signals, stop, follower, meter);
-  end_descendants(milliseconds(500));
+  end_descendants(milliseconds(500), scratch ? scratch->removers() : std::set<pid_t>());
   follower.finish();
 
   const auto output = file_end(

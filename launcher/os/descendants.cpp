@@ -165,7 +165,7 @@ void adopt_orphans() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-int end_descendants(std::chrono::milliseconds patience, pid_t but) {
+int end_descendants(std::chrono::milliseconds patience, const std::set<pid_t>& but) {
   const auto kill_at = Clock::now() + patience;
   const auto give_up_at = kill_at + std::chrono::seconds(2);
   std::set<pid_t> asked;
@@ -174,9 +174,9 @@ int end_descendants(std::chrono::milliseconds patience, pid_t but) {
     reap_orphans();
     auto left = descendants_of(getpid());
     // Parents come before children.
-    std::set<pid_t> spared = {but};
+    auto spared = but;
     std::erase_if(left, [&](const Descendant& process) {
-      const bool spare = process.pid == but || (but != 0 && spared.contains(process.parent));
+      const bool spare = but.contains(process.pid) || spared.contains(process.parent);
       if (spare) spared.insert(process.pid);
       return spare || process.zombie;
     });

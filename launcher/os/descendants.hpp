@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,7 +61,7 @@ void adopt_orphans();
 
 /// Ends and reaps every descendant: TERM, then KILL after `patience`. Returns how many were
 /// signalled. Gives up after another 2 s (a process blocked in a dead file system). Spares `but`
-/// (0: none) and its descendants.
-int end_descendants(std::chrono::milliseconds patience, pid_t but = 0);
+/// and their descendants.
+int end_descendants(std::chrono::milliseconds patience, const std::set<pid_t>& but = {});
 
 }  // namespace dllaunch

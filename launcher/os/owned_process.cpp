@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,15 +14,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 namespace dllaunch {
 namespace {
-
-void sleep_ms(long milliseconds) {
-  const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
-  nanosleep(&pause, nullptr);
-}
 
 /// Our environment, with the request's variables replaced.
 std::vector<std::string> merged_environment(const ProcessRequest& request) {
@@ -123,6 +119,9 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   return OwnedProcess(pid);
 }
 
+OwnedProcess::OwnedProcess(pid_t pid)
+    : pid_(pid), end_fd_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+
 std::optional<int> OwnedProcess::poll() {
   if (status_) return status_;
   int status = 0;
@@ -142,10 +141,12 @@ void OwnedProcess::send(int signal) const {
 }
 
 OwnedProcess::~OwnedProcess() {
-  if (pid_ < 0 || poll()) return;
-  kill(-pid_, SIGKILL);
+  const bool runs = pid_ >= 0 && !poll();
+  if (runs) kill(-pid_, SIGKILL);
+  pollfd ended = {.fd = end_fd_, .events = POLLIN, .revents = 0};
   // A process blocked in a dead file system cannot be waited for.
-  for (int i = 0; i < 200 && !poll(); ++i) sleep_ms(10);
+  for (int i = 0; runs && i < 200 && !poll(); ++i) ::poll(&ended, 1, 10);
+  if (end_fd_ >= 0) close(end_fd_);
 }
 
 }  // namespace dllaunch

@@ -37,6 +37,7 @@ class OwnedProcess {
 
   OwnedProcess(OwnedProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)),
+        end_fd_(std::exchange(other.end_fd_, -1)),
         status_(other.status_),
         peak_memory_bytes_(other.peak_memory_bytes_) {}
   OwnedProcess& operator=(OwnedProcess&&) = delete;
@@ -44,6 +45,8 @@ class OwnedProcess {
   ~OwnedProcess();
 
   pid_t pid() const { return pid_; }
+  /// A descriptor that is readable once it has ended; -1: the kernel has none (before 5.3).
+  int end_fd() const { return end_fd_; }
 
   /// The exit code, 128+n after signal n; nullopt while it runs.
   std::optional<int> poll();
@@ -54,9 +57,10 @@ class OwnedProcess {
   std::int64_t peak_memory_bytes() const { return peak_memory_bytes_; }
 
  private:
-  explicit OwnedProcess(pid_t pid) : pid_(pid) {}
+  explicit OwnedProcess(pid_t pid);
 
   pid_t pid_ = -1;
+  int end_fd_ = -1;
   std::optional<int> status_;
   std::int64_t peak_memory_bytes_ = 0;
 };

@@ -20,6 +20,8 @@ class ScratchFolder {
 
   /// Empty if the folder could not be created.
   const std::string& path() const { return path_; }
+  /// 0: there is none.
+  pid_t remover() const { return remover_ ? remover_->pid() : 0; }
 
  private:
   std::string path_;

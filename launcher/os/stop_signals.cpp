@@ -55,8 +55,9 @@ int StopSignals::latest() const {
   return latest_signal;
 }
 
-void StopSignals::wait(std::chrono::milliseconds limit) const {
-  poll(nullptr, 0, static_cast<int>(limit.count()));
+void StopSignals::wait(std::chrono::milliseconds limit, int fd) const {
+  pollfd awaited = {.fd = fd, .events = POLLIN, .revents = 0};
+  poll(&awaited, 1, static_cast<int>(limit.count()));
 }
 
 }  // namespace dllaunch

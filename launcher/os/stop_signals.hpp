@@ -24,8 +24,8 @@ class StopSignals {
   /// The latest signal; 0: none.
   int latest() const;
 
-  /// Sleeps for `limit`, or until the next signal.
-  void wait(std::chrono::milliseconds limit) const;
+  /// Sleeps for `limit`, or until the next signal, or until `fd` is readable (-1: none).
+  void wait(std::chrono::milliseconds limit, int fd = -1) const;
 
  private:
   std::array<struct sigaction, 3> before_{};

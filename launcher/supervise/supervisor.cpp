@@ -304,7 +304,7 @@ class Supervisor {
                         .waits = [this](const std::string& why) { write_wait(why); }});
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
-    end_descendants(milliseconds(500), watchdog_step_.pid());
+    end_descendants(milliseconds(500), {watchdog_step_.pid()});
     judge(*end, here.allocation, begun, logs, attempt);
     for (const auto& found :
          look_for_corruptions(run_.dir, here.allocation, begun.fencing_token, attempt)) {

@@ -114,7 +114,7 @@ TEST(Descendants, OneIsLeftAloneWithWhatIsBelowIt) {
   ASSERT_TRUE(within_a_minute(
       [&] { return descendants_of(kept).size() == 1 && descendants_of(other).size() == 1; }));
   const pid_t below = descendants_of(kept)[0].pid;
-  EXPECT_EQ(end_descendants(200ms, kept), 2);
+  EXPECT_EQ(end_descendants(200ms, {kept}), 2);
   EXPECT_EQ(kill(kept, 0), 0);
   EXPECT_EQ(kill(below, 0), 0);
   EXPECT_NE(kill(other, 0), 0);
