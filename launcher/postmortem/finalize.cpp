@@ -81,8 +81,7 @@ Summary summary_of_unknown(System& system, const StoredRun& run) {
 std::optional<Outcome> end_of_killed(const StoredRun& run) {
   // Each start adds a name, here and under a supervisor. Its output may stay empty.
   if (changed_at_s(run.dir.path + "/.lease") < run.began_at_s) return std::nullopt;
-  return Outcome{.status = RunStatus::failed,
-                 .reason = "the dllaunch that ran it was killed before it could write a summary"};
+  return Outcome{.status = RunStatus::failed, .reason = killed_unseen};
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 
 namespace dllaunch {
 
+/// The reason of a local run whose dllaunch was killed: nothing is known of its ranks' end.
+inline constexpr const char* killed_unseen =
+    "the dllaunch that ran it was killed before it could write a summary";
+
 struct Outcome {
   RunStatus status = RunStatus::completed;
   int exit_code = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launcher/launch/child_run.hpp"
+#include "launcher/run/outcome.hpp"
 #include "launcher/sweep/trial_metric.hpp"
 #include "support/json_fields.hpp"
 
@@ -33,10 +34,13 @@ void finish(const Sweep& sweep, Trial& trial) {
 }
 
 /// Why it starts again; empty: it does not.
-std::string ended_by(const std::string& status, const Execution& execution) {
+std::string ended_by(const StoredRun& run, const Execution& execution) {
+  const auto status = stored_status(run);
+  // A start of the run writes that of the start before, and may be killed in turn.
+  const bool unseen = value_at<std::string>(run.summary, "reason") == killed_unseen;
   if (execution.overdue || status == "timeout") return took_too_long;
   const bool unsaid = status.empty() || status == "cancelled";
-  if (unsaid && execution.code.value_or(0) >= 128) return "its dllaunch was killed";
+  if (unseen || (unsaid && execution.code.value_or(0) >= 128)) return "its dllaunch was killed";
   return status == "preempted" || status == "node_fail" ? status : "";
 }
 
@@ -70,7 +74,7 @@ void judge(const Sweep& sweep, const Job& job, const StoredRun& run, const Execu
   if (measure(job, run, trial)) return finish(sweep, trial);
   const bool cancelled_unseen = !execution.code && status == "cancelled";
   if (status != "completed" && (execution.stopping || cancelled_unseen)) return;
-  const auto again = status == "completed" ? "" : ended_by(status, execution);
+  const auto again = status == "completed" ? "" : ended_by(run, execution);
   if (!again.empty()) {
     const bool got_on = !job.train.is_null() && trial.epochs() > execution.epochs_before;
     return ended_from_outside(trial, again, got_on);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "launcher/run/outcome.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
@@ -21,7 +22,7 @@ class TrialEnd : public testing::Test {
   Trial judged(const std::string& status, const Execution& execution) {
     StoredRun run = unjudged_run(place_.system, dir_, trial_);
     if (!status.empty())
-      run.summary = {{"status", status}, {"submission", "job 7"}, {"reason", "so"}};
+      run.summary = {{"status", status}, {"submission", "job 7"}, {"reason", reason_}};
     Trial trial = trial_;
     judge({.metric = "acc"}, job_, run, execution, trial);
     return trial;
@@ -31,6 +32,7 @@ class TrialEnd : public testing::Test {
   Job job_ = run_job();
   std::string dir_;
   Trial trial_;
+  std::string reason_ = "so";
 };
 
 TEST_F(TrialEnd, OfACompletedRunHasItsNumberWhoeverSawIt) {
@@ -62,6 +64,9 @@ TEST_F(TrialEnd, FromOutsideStartsItAgainAndCounts) {
     }
   }
   EXPECT_EQ(judged("", {.code = 137}).reason, "its dllaunch was killed");
+  reason_ = killed_unseen;
+  for (const Execution& seen : {Execution{.code = 137}, Execution{}})
+    EXPECT_EQ(judged("failed", seen).reason, "its dllaunch was killed") << "in two starts";
   EXPECT_EQ(judged("cancelled", {.overdue = true, .code = 143}).reason, took_too_long);
 }
 
