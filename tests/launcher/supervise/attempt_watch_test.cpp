@@ -126,22 +126,28 @@ class HangingAutopsy : public PosixSystem {
   std::string program_;
 };
 
+std::string hanging_autopsy(const Supervised& place) {
+  const std::string dir = place.dir().path;
+  place.file("hangs", "#!/bin/sh\n: > '" + dir + "/hanging'; exec sleep 300\n");
+  std::filesystem::permissions(dir + "/hangs", std::filesystem::perms::owner_all);
+  return dir + "/hangs";
+}
+
+/// Goes on when an autopsy hangs.
+constexpr const char* stall_with_stacks =
+    R"(say() { echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "'$1'"}' )"
+    R"(>> events.jsonl; echo $1 >&2; }; say late; until [ -e hanging ]; do sleep 0.02; done; )";
+
 /// 10 s and more would be waited for it: a hundred turns.
 TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
-  place_.file("hangs", "#!/bin/sh\n: > '" + place_.dir().path + "/hanging'; exec sleep 300\n");
-  const std::string program = place_.dir().path + "/hangs";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  HangingAutopsy system(program);
+  HangingAutopsy system(hanging_autopsy(place_));
   const RecoverySettings recovery = {.plan = {.stall_abort_seconds = 2, .autopsy = true},
                                      .trains = true,
                                      .asks_ranks = true,
                                      .grace_seconds = 5};
-  const std::string stall =
-      R"(say() { echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "'$1'"}' )"
-      R"(>> events.jsonl; echo $1 >&2; }; say late; )"
-      R"(until [ -e hanging ]; do sleep 0.02; done; )";
   for (const bool gives_up : {true, false}) {
-    const auto run = place_.run(stall + (gives_up ? "say 'gave up'; " : "") + "exit 1", recovery);
+    const auto run = place_.run(
+        std::string(stall_with_stacks) + (gives_up ? "say 'gave up'; " : "") + "exit 1", recovery);
     std::filesystem::remove(place_.dir().path + "/hanging");
     const SupervisorSignals signals(SIGUSR2);
     AllocationEnd end;
@@ -377,9 +383,9 @@ TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
 
 /// Slurm knows nothing of n2 yet; its daemon, at a port where nobody listens, accepts no
 /// connection.
-class NodesOfSlurm : public PosixSystem {
+class NodesOfSlurm : public HangingAutopsy {
  public:
-  NodesOfSlurm() : PosixSystem(Console{}) {}
+  explicit NodesOfSlurm(const std::string& autopsy) : HangingAutopsy(autopsy) {}
   Result<CommandOutput> run(const std::vector<std::string>& argv,
                             std::chrono::milliseconds) override {
     const bool of_nodes = std::ranges::find(argv, "node") != argv.end();
@@ -404,6 +410,14 @@ class OnSilentNodes : public Attempting {
     const SupervisorSignals signals(SIGUSR2);
     AllocationEnd end;
     const AttemptHooks hooks = {
+        .each_turn =
+            [this] {
+              const auto dir = place_.dir().path;
+              if (std::filesystem::exists(dir + "/hanging")) system_.lose_n2();
+              const auto starter = read_file_text(dir + "/starter");
+              if (starter && !starter->empty() && kill(std::stoi(*starter), 0) != 0)
+                ++turns_after_the_end_;
+            },
         .waits = [this](const std::string& what) { waits_.push_back(what); },
         .patience = {.start = std::chrono::milliseconds(100),
                      .node = std::chrono::milliseconds(200),
@@ -418,8 +432,9 @@ class OnSilentNodes : public Attempting {
   static constexpr const char* delayed =
       "echo 'srun: Job 17 step creation temporarily disabled, retrying (Requested nodes are "
       "busy)' >&2; ";
-  NodesOfSlurm system_;
+  NodesOfSlurm system_ = NodesOfSlurm(place_.dir().path + "/hangs");
   std::vector<std::string> waits_;
+  int turns_after_the_end_ = 0;  // of a script that wrote its number
 };
 
 TEST_F(OnSilentNodes, AStartThatWaitsForASilentNodeIsEndedAndSaysForWhat) {
@@ -464,6 +479,16 @@ TEST_F(OnSilentNodes, ATrainingThatStallsWithASilentNodeHasLostIt) {
   EXPECT_EQ(describe(attempt), "lost node n2");
   ASSERT_FALSE(waits_.empty());
   EXPECT_EQ(waits_.front(), "node n2 does not answer, and the ranks make no progress");
+}
+
+/// They do not come: 10 s would be waited for them, a hundred turns.
+TEST_F(OnSilentNodes, StacksAreNotWaitedFor) {
+  hanging_autopsy(place_);
+  auto run =
+      by_srun(stall_with_stacks + std::string("say 'gave up'; echo $$ > starter; exec sleep 300"));
+  run.recovery.plan = {.stall_abort_seconds = 2, .autopsy = true};
+  EXPECT_EQ(describe(classify_exit(ended(run))), "lost node n2");
+  EXPECT_EQ(turns_after_the_end_, 0);
 }
 
 TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
