@@ -258,7 +258,9 @@ std::optional<NodesOutOfOrder> nodes_out_of_order(System& system, const JobAlloc
   if (!out.empty()) return NodesOutOfOrder{.names = compress_host_set(std::move(out))};
   auto silent = others_silent(system, states, allocation, limit);
   // If neither the controller nor any other node answers, it is this one that is cut off.
-  if (!silent || (!answer && silent->names.size() + 1 >= states.size())) return std::nullopt;
+  const auto others = std::ranges::count_if(
+      states, [&](const SlurmNode& node) { return node.name != allocation.host; });
+  if (!silent || (!answer && std::ssize(silent->names) == others)) return std::nullopt;
   return NodesOutOfOrder{.names = compress_host_set(std::move(silent->names)),
                          .refuse = silent->refuse};
 }

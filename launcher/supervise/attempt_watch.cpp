@@ -202,12 +202,13 @@ void AttemptWatch::look_for_ranks(std::string_view output) {
 }
 
 /// Ranks that gave up may have ended before their stacks were merged. Whatever else is to be done
-/// comes first.
+/// comes first. Of a node that does not answer no stacks come, and the cause is known.
 void AttemptWatch::wait_for_stacks(const StarterProcess& starter) {
   const auto until = Clock::now() + patience_with_stacks;
   pollfd signal = {.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-  while (liveness_.gave_up() && !end_.told_to_end && !end_.time_is_short && !end_.superseded &&
-         Clock::now() < until && autopsy_.runs(Clock::now())) {
+  while (liveness_.gave_up() && end_.lost_nodes.empty() && !end_.told_to_end &&
+         !end_.time_is_short && !end_.superseded && Clock::now() < until &&
+         autopsy_.runs(Clock::now())) {
     const auto left = allocation_end_.seconds_left();
     if (left && *left < least_left_s) return;
     poll_awake(&signal, 1, static_cast<int>(brief.count()));

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "support/file_text.hpp"
+#include "support/network/sockets.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 #include "tests/support/fake_system.hpp"
 
@@ -126,22 +127,28 @@ class HangingAutopsy : public PosixSystem {
   std::string program_;
 };
 
+std::string hanging_autopsy(const Supervised& place) {
+  const std::string dir = place.dir().path;
+  place.file("hangs", "#!/bin/sh\n: > '" + dir + "/hanging'; exec sleep 300\n");
+  std::filesystem::permissions(dir + "/hangs", std::filesystem::perms::owner_all);
+  return dir + "/hangs";
+}
+
+/// Goes on when an autopsy hangs.
+constexpr const char* stall_with_stacks =
+    R"(say() { echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "'$1'"}' )"
+    R"(>> events.jsonl; echo $1 >&2; }; say late; until [ -e hanging ]; do sleep 0.02; done; )";
+
 /// 10 s and more would be waited for it: a hundred turns.
 TEST_F(Attempting, OnlyWhereRanksGaveUpItsStacksAreWaitedForUntilASignal) {
-  place_.file("hangs", "#!/bin/sh\n: > '" + place_.dir().path + "/hanging'; exec sleep 300\n");
-  const std::string program = place_.dir().path + "/hangs";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  HangingAutopsy system(program);
+  HangingAutopsy system(hanging_autopsy(place_));
   const RecoverySettings recovery = {.plan = {.stall_abort_seconds = 2, .autopsy = true},
                                      .trains = true,
                                      .asks_ranks = true,
                                      .grace_seconds = 5};
-  const std::string stall =
-      R"(say() { echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "'$1'"}' )"
-      R"(>> events.jsonl; echo $1 >&2; }; say late; )"
-      R"(until [ -e hanging ]; do sleep 0.02; done; )";
   for (const bool gives_up : {true, false}) {
-    const auto run = place_.run(stall + (gives_up ? "say 'gave up'; " : "") + "exit 1", recovery);
+    const auto run = place_.run(
+        std::string(stall_with_stacks) + (gives_up ? "say 'gave up'; " : "") + "exit 1", recovery);
     std::filesystem::remove(place_.dir().path + "/hanging");
     const SupervisorSignals signals(SIGUSR2);
     AllocationEnd end;
@@ -377,16 +384,19 @@ TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
 
 /// Slurm knows nothing of n2 yet; its daemon, at a port where nobody listens, accepts no
 /// connection.
-class NodesOfSlurm : public PosixSystem {
+class NodesOfSlurm : public HangingAutopsy {
  public:
-  NodesOfSlurm() : PosixSystem(Console{}) {}
+  explicit NodesOfSlurm(const std::string& autopsy) : HangingAutopsy(autopsy) {}
   Result<CommandOutput> run(const std::vector<std::string>& argv,
                             std::chrono::milliseconds) override {
     const bool of_nodes = std::ranges::find(argv, "node") != argv.end();
     if (of_nodes && answers_-- <= 0) return Error{ErrorKind::timeout, "no answer", ""};
     return CommandOutput{0, of_nodes ? n2_ : "", ""};
   }
-  void answer_once() { answers_ = 1; }
+  void answer_once(int port_of_n3) {
+    n2_ += fmt::format("\nNodeName=n3 NodeAddr=127.0.0.1 Port={} State=ALLOCATED\n", port_of_n3);
+    answers_ = 1;
+  }
   void lose_n2() { n2_ = "NodeName=n2 NodeAddr=127.0.0.1 Port=1 State=ALLOCATED\n"; }
 
  private:
@@ -407,6 +417,14 @@ class OnSilentNodes : public Attempting {
     const SupervisorSignals signals(SIGUSR2);
     AllocationEnd end;
     const AttemptHooks hooks = {
+        .each_turn =
+            [this] {
+              const auto dir = place_.dir().path;
+              if (std::filesystem::exists(dir + "/hanging")) system_.lose_n2();
+              const auto starter = read_file_text(dir + "/starter");
+              if (starter && !starter->empty() && kill(std::stoi(*starter), 0) != 0)
+                ++turns_after_the_end_;
+            },
         .waits = [this](const std::string& what) { waits_.push_back(what); },
         .patience = {.start = std::chrono::milliseconds(100),
                      .node = std::chrono::milliseconds(200),
@@ -421,8 +439,9 @@ class OnSilentNodes : public Attempting {
   static constexpr const char* delayed =
       "echo 'srun: Job 17 step creation temporarily disabled, retrying (Requested nodes are "
       "busy)' >&2; ";
-  NodesOfSlurm system_;
+  NodesOfSlurm system_ = NodesOfSlurm(place_.dir().path + "/hangs");
   std::vector<std::string> waits_;
+  int turns_after_the_end_ = 0;  // of a script that wrote its number
 };
 
 TEST_F(OnSilentNodes, AStartThatWaitsForASilentNodeIsEndedAndSaysForWhat) {
@@ -480,12 +499,24 @@ TEST_F(OnSilentNodes, ATrainingThatWasStoppedAndDoesNotLeaveHasLostItsSilentNode
 }
 
 TEST_F(OnSilentNodes, ANodeThatIsLostWhileTheControllerIsSilentIsFoundByItsAddress) {
+  const int n3 = listen_on(0);
   system_.lose_n2();
-  system_.answer_once();  // of where its daemon listens, before the stall
+  system_.answer_once(port_of(n3));  // of where the daemons listen, before the stall
   const auto end = ended(by_srun(
       R"(sleep 2; echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "late"}' )"
       R"(>> events.jsonl; exec sleep 300)"));
+  close(n3);
   EXPECT_EQ(describe(classify_exit(end)), "lost node n2");
+}
+
+/// They do not come: 10 s would be waited for them, a hundred turns.
+TEST_F(OnSilentNodes, StacksAreNotWaitedFor) {
+  hanging_autopsy(place_);
+  auto run =
+      by_srun(stall_with_stacks + std::string("say 'gave up'; echo $$ > starter; exec sleep 300"));
+  run.recovery.plan = {.stall_abort_seconds = 2, .autopsy = true};
+  EXPECT_EQ(describe(classify_exit(ended(run))), "lost node n2");
+  EXPECT_EQ(turns_after_the_end_, 0);
 }
 
 TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
