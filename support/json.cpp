@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <cassert>
 
+#include "support/json_text.hpp"
+
 namespace dllaunch {
+namespace {
+
+JsonMembers& members_in(std::vector<JsonMember>* object) {
+  return *static_cast<JsonMembers*>(object);
+}
+
+}  // namespace
 
 JsonError::JsonError(std::string_view kind, int id, std::string_view what) {
   what_ = "[json.exception." + std::string(kind) + "." + std::to_string(id) + "] ";
@@ -55,7 +64,7 @@ Json Json::object(std::initializer_list<JsonPart> parts) {
 Json::Json(const Json& other) : data_(other.data_) {
   if (other.is_string()) data_.text = new std::string(*other.data_.text);
   if (other.is_array()) data_.array = new std::vector<Json>(*other.data_.array);
-  if (other.is_object()) data_.object = new std::vector<JsonMember>(*other.data_.object);
+  if (other.is_object()) data_.object = new JsonMembers(members_in(other.data_.object));
   kind_ = other.kind_;
 }
 
@@ -81,7 +90,7 @@ void Json::destroy() noexcept {
   }
   if (is_string()) delete data_.text;
   if (is_array()) delete data_.array;
-  if (is_object()) delete data_.object;
+  if (is_object()) delete &members_in(data_.object);
 }
 
 void Json::become_array() {
@@ -90,7 +99,7 @@ void Json::become_array() {
 }
 
 void Json::become_object() {
-  data_.object = new std::vector<JsonMember>();
+  data_.object = new JsonMembers();
   kind_ = Kind::object;
 }
 
@@ -133,9 +142,8 @@ std::size_t Json::size() const noexcept {
 }
 
 Json* Json::member(std::string_view key) const noexcept {
-  for (JsonMember& member : *data_.object)
-    if (member.key == key) return &member.value;
-  return nullptr;
+  JsonMember* found = members_in(data_.object).find(key);
+  return found == nullptr ? nullptr : &found->value;
 }
 
 const Json* Json::member_for_value(std::string_view key) const {
@@ -151,7 +159,7 @@ Json& Json::operator[](std::string_view key) {
   if (is_null()) become_object();
   if (!is_object()) refuse_use(305, "operator[]", " with a string argument");
   if (Json* found = member(key)) return *found;
-  return data_.object->emplace_back(JsonMember{std::string(key), Json()}).value;
+  return members_in(data_.object).add(std::string(key));
 }
 
 const Json& Json::operator[](std::string_view key) const {
@@ -224,8 +232,7 @@ Json::const_iterator Json::end() const noexcept {
 
 Json::iterator Json::find(std::string_view key) {
   if (is_object())
-    for (JsonMember& member : *data_.object)
-      if (member.key == key) return iterator(&member);
+    if (JsonMember* found = members_in(data_.object).find(key)) return iterator(found);
   return end();
 }
 
@@ -250,6 +257,7 @@ const Json& Json::back() const {
 }
 
 std::vector<JsonMember>& Json::items() {
+  if (is_object()) members_in(data_.object).by_key.clear();  // keys may change
   return const_cast<std::vector<JsonMember>&>(static_cast<const Json&>(*this).items());
 }
 
@@ -284,7 +292,7 @@ void Json::push_back(Json value) {
 void Json::emplace(std::string_view key, Json value) {
   if (is_null()) become_object();
   if (!is_object()) refuse_use(311, "emplace()");
-  if (member(key) == nullptr) data_.object->push_back({std::string(key), std::move(value)});
+  if (member(key) == nullptr) members_in(data_.object).add(std::string(key)) = std::move(value);
 }
 
 void Json::update(const Json& other) {
@@ -296,6 +304,7 @@ void Json::update(const Json& other) {
 
 std::size_t Json::erase(std::string_view key) {
   if (!is_object()) refuse_use(307, "erase()");
+  members_in(data_.object).by_key.clear();
   return std::erase_if(*data_.object, [&](const JsonMember& member) { return member.key == key; });
 }
 
@@ -310,7 +319,7 @@ void Json::erase(std::size_t index) {
 void Json::clear() noexcept {
   if (is_string()) data_.text->clear();
   if (is_array()) data_.array->clear();
-  if (is_object()) data_.object->clear();
+  if (is_object()) items().clear();
   if (!on_heap() && !is_null()) data_ = {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -10,12 +11,23 @@
 #include <sstream>
 
 #include "support/json.hpp"
+#include "support/json_text.hpp"
 
 namespace dllaunch {
+
+/// Copying, comparing and writing a value recurse. dllaunch writes nothing so deep.
+constexpr std::size_t deepest = 64;
+/// A value takes up to 150 bytes of memory. A larger text may have one for every 16 of its bytes,
+/// which is denser than any program's output.
+constexpr std::size_t always_allowed_values = 500'000;
+constexpr std::size_t bytes_for_a_value = 16;
 
 /// Builds the tree while nlohmann parses the text.
 class JsonReader {
  public:
+  explicit JsonReader(std::string_view text)
+      : most_values_(std::max(always_allowed_values, text.size() / bytes_for_a_value)) {}
+
   using number_integer_t = nlohmann::json::number_integer_t;
   using number_unsigned_t = nlohmann::json::number_unsigned_t;
   using number_float_t = nlohmann::json::number_float_t;
@@ -32,15 +44,22 @@ class JsonReader {
 
   bool start_object(std::size_t) { return open(Json::object()); }
   bool key(string_t& name) {
-    Json& object = *open_.back();
-    Json* found = object.member(name);
-    if (found != nullptr) twice_ = name;
-    next_ = found != nullptr
-                ? found
-                : &object.data_.object->emplace_back(JsonMember{std::move(name), {}}).value;
+    JsonMembers& object = innermost();
+    // Beyond a few, end_object() finds repeats.
+    JsonMember* found = object.size() > JsonMembers::few ? nullptr : object.find(name);
+    if (found != nullptr)
+      twice_ = name;
+    else
+      found = &object.emplace_back(JsonMember{std::move(name), {}});
+    next_ = &found->value;
     return true;
   }
-  bool end_object() { return close(); }
+  bool end_object() {
+    JsonMembers& object = innermost();
+    if (object.size() > JsonMembers::few)
+      if (auto twice = object.index()) twice_ = std::move(twice);
+    return close();
+  }
   bool start_array(std::size_t) { return open(Json::array()); }
   bool end_array() { return close(); }
 
@@ -56,10 +75,16 @@ class JsonReader {
   }
   Json take_root() { return std::move(root_); }
   const std::string& problem() const { return problem_; }
+  const std::string& limit() const { return limit_; }
   const std::optional<std::string>& twice() const { return twice_; }
 
  private:
+  /// nullptr: one too many.
   Json* place(Json&& value) {
+    if (++values_ > most_values_) {
+      refuse("more than " + std::to_string(most_values_) + " values");
+      return nullptr;
+    }
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -68,24 +93,32 @@ class JsonReader {
     *next_ = std::move(value);
     return next_;
   }
-  bool add(Json value) {
-    place(std::move(value));
-    return true;
-  }
+  bool add(Json value) { return place(std::move(value)) != nullptr; }
   // Open containers do not move: only the innermost grows.
   bool open(Json&& value) {
+    if (open_.size() == deepest)
+      return refuse("nested deeper than " + std::to_string(deepest) + " levels");
     open_.push_back(place(std::move(value)));
-    return true;
+    return open_.back() != nullptr;
   }
+  bool refuse(std::string what) {
+    problem_ = JsonError("other_error", 501, what).what();
+    limit_ = std::move(what);
+    return false;
+  }
+  JsonMembers& innermost() { return static_cast<JsonMembers&>(*open_.back()->data_.object); }
   bool close() {
     open_.pop_back();
     return true;
   }
 
+  std::size_t most_values_;
+  std::size_t values_ = 0;
   Json root_;
   std::vector<Json*> open_;
   Json* next_ = nullptr;  // where the value of the last key goes
   std::string problem_;
+  std::string limit_;
   std::optional<std::string> twice_;
 };
 
@@ -201,22 +234,28 @@ class JsonWriter {
 };
 
 Json Json::parse(std::string_view text, std::nullptr_t, bool allow_exceptions) {
-  JsonReader reader;
+  JsonReader reader(text);
   if (nlohmann::json::sax_parse(text, &reader)) return reader.take_root();
   if (allow_exceptions) throw JsonError(reader.problem());
   return JsonReader::discarded();
 }
 
 Json Json::parse_noting_repeats(std::string_view text, std::string& twice) {
-  JsonReader reader;
+  JsonReader reader(text);
   const bool good = nlohmann::json::sax_parse(text, &reader);
   if (reader.twice()) twice = *reader.twice();
   return good ? reader.take_root() : JsonReader::discarded();
 }
 
+std::string exceeded_json_limit(std::string_view text) {
+  JsonReader reader(text);
+  nlohmann::json::sax_parse(text, &reader);
+  return reader.limit();
+}
+
 Json Json::parse_first(std::string_view text, std::size_t& length) {
   std::istringstream stream{std::string(text)};
-  JsonReader reader;
+  JsonReader reader(text);
   constexpr auto format = nlohmann::json::input_format_t::json;
   if (!nlohmann::json::sax_parse(stream, &reader, format, /*strict=*/false))
     throw JsonError(reader.problem());

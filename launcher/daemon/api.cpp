@@ -281,7 +281,6 @@ ApiAnswer Api::one_run(const RunRecord& run, bool away) {
   auto files = away ? Error{ErrorKind::timeout, "the run's directory does not answer", ""}
                     : read_stored_run(system_, run.dir);
   document["files"] = files ? Json() : Json(files.error().what);
-  if (files && is_too_deep(files->summary)) files->summary = Json();
   if (files) {
     const double now_s = hooks_.now_s();
     document["binding"] = binding_of(system_, files->dir);

@@ -40,26 +40,35 @@ bool may_be_failure(const NodeSighting& one) {
   return one.kind == SightingKind::failed || one.kind == SightingKind::corrupted;
 }
 
-/// Those that ranks had, within the time that the book remembers.
-std::vector<std::string> used_nodes(const NodeSighting& one, double now) {
-  const bool counts = one.kind == SightingKind::used && one.value > 0 &&
-                      one.time >= now - forgotten_after_days * day_s;
-  auto hosts = counts ? expand_hosts(one.nodes) : Result(std::vector<std::string>());
+/// That ranks had nodes, within the time that the book remembers.
+bool is_use(const NodeSighting& one, double now) {
+  return one.kind == SightingKind::used && one.value > 0 && is_remembered(one.time, now);
+}
+
+std::vector<std::string> used_nodes(const NodeSighting& one) {
+  auto hosts = expand_hosts(one.nodes);
   return hosts ? *std::move(hosts) : std::vector<std::string>();
 }
 
 Observed observe(const std::vector<NodeSighting>& seen, const std::string& cluster, double now) {
   Observed all;
+  std::map<std::string_view, std::size_t> nodes_of_list;
   for (const auto& one : seen) {
-    const auto hosts = one.cluster == cluster ? used_nodes(one, now) : std::vector<std::string>();
-    if (hosts.empty()) continue;
-    all.node_s += one.value * static_cast<double>(hosts.size());
-    all.widths[start_of(one)] += hosts.size();
-    all.nodes.insert(hosts.begin(), hosts.end());
+    if (one.cluster != cluster || !is_use(one, now)) continue;
+    const auto [list, is_new] = nodes_of_list.try_emplace(one.nodes, 0);
+    if (is_new) {
+      const auto hosts = used_nodes(one);
+      list->second = hosts.size();
+      all.nodes.insert(hosts.begin(), hosts.end());
+    }
+    if (list->second == 0) continue;
+    all.node_s += one.value * static_cast<double>(list->second);
+    all.widths[start_of(one)] += list->second;
     all.from_s = std::min(all.from_s, std::floor(one.time / day_s) * day_s);
   }
   for (const auto& one : seen) {
     if (!may_be_failure(one) || one.cluster != cluster || one.time < all.from_s) continue;
+    if (!is_remembered(one.time, now)) continue;
     if (one.value >= 1)
       all.failures[one.run].emplace(one.time, one.nodes);
     else
@@ -99,7 +108,7 @@ Result<std::string> only_cluster(const std::vector<NodeSighting>& seen, const st
                                  double now) {
   std::set<std::string> clusters;
   for (const auto& one : seen)
-    if (!clusters.contains(one.cluster) && !used_nodes(one, now).empty())
+    if (!clusters.contains(one.cluster) && is_use(one, now) && !used_nodes(one).empty())
       clusters.insert(one.cluster);
   if (clusters.empty())
     return Error{ErrorKind::unsatisfiable,

@@ -186,6 +186,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};
   append(converted.dropped, body.dropped);
   append(converted.reasons, body.reasons);
+  if (!script.tree.unread.empty()) converted.reasons.push_back("it is " + script.tree.unread);
   if (!converted.reasons.empty()) return converted;
 
   const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);

@@ -19,6 +19,7 @@
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "support/json.hpp"
+#include "support/json_text.hpp"
 
 namespace dllaunch {
 namespace {
@@ -36,6 +37,9 @@ Result<Facts> observe_with_probes(System& system) {
 /// Parses a dllaunch record, or output of Slurm's commands.
 Result<Facts> facts_from_text(std::string_view text) {
   const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto limit = document.is_discarded() ? exceeded_json_limit(text) : "";
+  if (!limit.empty())
+    return Error{ErrorKind::bad_request, "too large for a record of facts: " + limit, ""};
   const bool ours =
       !document.is_discarded() &&
       (!document.is_object() || document.contains("slurm") || document.contains("host"));

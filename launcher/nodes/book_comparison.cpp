@@ -17,12 +17,13 @@ namespace {
 using Series = std::map<std::string, std::vector<std::pair<double, double>>>;  // time, value
 using BookFigures = std::map<std::pair<std::string, std::string>, Series>;     // what, like
 
-BookFigures book_figures(const std::vector<NodeSighting>& seen, const std::string& cluster) {
+BookFigures book_figures(const std::vector<NodeSighting>& seen, const std::string& cluster,
+                         double now) {
   BookFigures figures;
   for (const auto& one : seen) {
     const bool figure =
         one.kind == SightingKind::measured || one.kind == SightingKind::memory_error;
-    if (figure && one.cluster == cluster)
+    if (figure && one.cluster == cluster && is_remembered(one.time, now))
       figures[{one.what, one.like}][one.nodes].emplace_back(one.time, one.value);
   }
   for (auto& [key, series] : figures)
@@ -85,7 +86,7 @@ PreflightResult speed_history(const NodeFigure& figure, const std::string& node,
 
 void compare_with_book(const std::vector<NodeSighting>& seen, const std::string& cluster,
                        double now, PreflightReport& report) {
-  const auto figures = book_figures(seen, cluster);
+  const auto figures = book_figures(seen, cluster, now);
   for (auto& verdict : report.nodes) {
     for (const auto& figure : verdict.measured) {
       const auto known = figures.find({figure.what, figure.like});

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "launcher/nodes/judge_nodes.hpp"
+#include "launcher/preflight/outliers.hpp"
 
 namespace dllaunch {
 namespace {
@@ -59,8 +60,15 @@ std::vector<NodeSighting> limited(std::vector<NodeSighting> newest_first) {
 
 std::vector<NodeSighting> compact_sightings(std::vector<NodeSighting> all, double now,
                                             std::size_t most_bytes) {
-  std::erase_if(all,
-                [now](const auto& one) { return one.time < now - forgotten_after_days * day_s; });
+  if (all.empty()) return all;
+  std::vector<double> times;
+  for (const auto& one : all) times.push_back(one.time);
+  const double usual = median_of(std::move(times));
+  constexpr double long_s = forgotten_after_days * day_s;
+  const double clock = now <= usual + long_s ? now : usual;
+  std::erase_if(all, [&](const auto& one) {
+    return one.time < clock - long_s || one.time > std::max(now, usual + long_s);
+  });
   auto kept = summed(all);
   // Newest first; what speaks against a node before uses, so that uses are dropped first.
   std::ranges::stable_sort(kept, [](const auto& a, const auto& b) {

@@ -74,34 +74,53 @@ void take(const NodeSighting& one, double now, NodeRecord& record) {
   }
 }
 
+void add(const NodeRecord& uses, NodeRecord& record) {
+  record.seen_s = std::max(record.seen_s, uses.seen_s);
+  record.used_s += uses.used_s;
+  record.trained += uses.trained;
+  record.trained_s += uses.trained_s;
+}
+
 Records records_of(const std::vector<NodeSighting>& seen, double now) {
   Records records;
+  std::map<std::pair<std::string_view, std::string_view>, NodeRecord> uses;  // of lists
   for (const auto& one : seen) {
-    if (one.time < now - forgotten_after_days * day_s) continue;
-    const auto hosts = expand_hosts(one.nodes);
+    if (!is_remembered(one.time, now)) continue;
+    if (one.kind == SightingKind::used)
+      take(one, now, uses[{one.cluster, one.nodes}]);
+    else if (one.nodes.find_first_of("[,") == std::string::npos)
+      take(one, now, records[{one.cluster, one.nodes}]);
+  }
+  for (const auto& [key, sum] : uses) {
+    const auto hosts = expand_hosts(key.second);
     if (!hosts) continue;
-    for (const auto& host : *hosts) take(one, now, records[{one.cluster, host}]);
+    for (const auto& host : *hosts) add(sum, records[{std::string(key.first), host}]);
   }
   return records;
 }
 
-/// When which node of a cluster had trouble.
-using Troubles = std::map<std::string, std::multimap<double, std::string>>;
+/// How much of a failure at that time is the node's own.
+using OwnShares = std::map<double, double>;
 
-Troubles troubles_of(const Records& records) {
-  Troubles troubles;
+std::map<std::string, OwnShares> own_shares(const Records& records) {
+  std::map<std::string, std::vector<std::pair<double, const std::string*>>> troubles;
   for (const auto& [key, record] : records)
-    for (const auto* one : record.troubles) troubles[key.first].emplace(one->time, key.second);
-  return troubles;
-}
-
-/// How much of a failure is the node's own.
-double own_share(const std::multimap<double, std::string>& troubles, double time) {
-  std::set<std::string> nodes;
-  const auto end = troubles.upper_bound(time + together_s);
-  for (auto at = troubles.lower_bound(time - together_s); at != end && nodes.size() < 3; ++at)
-    nodes.insert(at->second);
-  return nodes.size() >= 3 ? 0 : nodes.size() == 2 ? 0.5 : 1;
+    for (const auto* one : record.troubles)
+      troubles[key.first].emplace_back(one->time, &key.second);
+  std::map<std::string, OwnShares> shares;
+  for (auto& [cluster, all] : troubles) {
+    std::ranges::sort(all, {}, [](const auto& one) { return one.first; });
+    std::map<const std::string*, int> together;  // the nodes from `first` to before `end`
+    auto first = all.begin();
+    auto end = all.begin();
+    for (const auto& [time, node] : all) {
+      for (; end != all.end() && end->first <= time + together_s; ++end) ++together[end->second];
+      for (; first->first < time - together_s; ++first)
+        if (--together[first->second] == 0) together.erase(first->second);
+      shares[cluster][time] = together.size() >= 3 ? 0 : together.size() == 2 ? 0.5 : 1;
+    }
+  }
+  return shares;
 }
 
 /// Of a rank that a signal ended, which its program may cause at each start. What is lost or broken
@@ -111,8 +130,8 @@ bool may_be_the_programs(const NodeSighting& seen) {
          seen.value > vanished_script_weight && !seen.run.empty();
 }
 
-Charge failures_of(const NodeRecord& record, const std::multimap<double, std::string>& troubles,
-                   double now, double& failures) {
+Charge failures_of(const NodeRecord& record, const OwnShares& shares, double now,
+                   double& failures) {
   const NodeSighting* last = nullptr;
   int count = 0;
   std::set<std::string_view> runs;
@@ -120,7 +139,7 @@ Charge failures_of(const NodeRecord& record, const std::multimap<double, std::st
   for (const auto* one : std::views::reverse(record.troubles)) {
     if (may_be_the_programs(*one) && !runs.insert(one->run).second) continue;
     const double most = one->kind == SightingKind::gpu_error ? 1 : std::clamp(one->value, 0.0, 1.0);
-    const double share = own_share(troubles, one->time);
+    const double share = shares.at(one->time);
     failures += weight_of_age(now - one->time) * most * share;
     if (share == 0) continue;
     ++count;
@@ -195,6 +214,10 @@ double weight_of_age(double age_s) {
   return age_s <= 0 ? 1 : std::exp2(-age_s / (half_life_days * day_s));
 }
 
+bool is_remembered(double time, double now) {
+  return time >= now - forgotten_after_days * day_s && time <= now + day_s;
+}
+
 std::string age_words(double age_s) {
   constexpr double minute_s = 60;
   constexpr double hour_s = 3600;
@@ -207,14 +230,15 @@ std::string age_words(double age_s) {
 
 std::vector<NodeJudgement> judge_nodes(const std::vector<NodeSighting>& seen, double now) {
   auto records = records_of(seen, now);
-  const auto troubles = troubles_of(records);
+  const auto shares = own_shares(records);
   const auto slow = slow_figures(seen, now);
   std::vector<NodeJudgement> all;
+  all.reserve(records.size());
   for (auto& [key, record] : records) {
     NodeJudgement found;
     std::vector<Charge> charges;
-    if (const auto of_cluster = troubles.find(key.first); of_cluster != troubles.end())
-      charges.push_back(failures_of(record, of_cluster->second, now, found.failures));
+    if (!record.troubles.empty())
+      charges.push_back(failures_of(record, shares.at(key.first), now, found.failures));
     charges.push_back(lateness_of(record, now, found.late_share));
     if (const auto figure = slow.find(key); figure != slow.end())
       charges.push_back(slowness_of(figure->second, now, found.speed_share));

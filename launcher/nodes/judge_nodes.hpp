@@ -55,6 +55,9 @@ std::vector<NodeJudgement> judge_nodes(const std::vector<NodeSighting>& seen, do
 /// 2^(-age / half-life); 1 for what is to come.
 double weight_of_age(double age_s);
 
+/// Neither forgotten nor more than a day ahead: of a clock that is wrong, it would never age.
+bool is_remembered(double time, double now);
+
 /// "40 s", "3 h", "2 days".
 std::string age_words(double age_s);
 

@@ -17,7 +17,6 @@
 #include "launcher/run/run_index.hpp"
 #include "support/isolated_call.hpp"
 #include "support/network_disk.hpp"
-#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,13 +26,26 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds patience(2000);
 constexpr off_t most_bytes = off_t{64} << 20;  // a book that cannot be compacted grows no further
+constexpr off_t most_read = 2 * off_t{compact_node_book_at};  // the newest of it
 
 constexpr const char* elsewhere =
     "set DLLAUNCH_NODE_BOOK to another file, or to nothing for no book";
 
 Error refused(const std::string& path) {
+  if (errno == ELOOP)
+    return {ErrorKind::unavailable, fmt::format("node book {}: it is a symbolic link", path),
+            "set DLLAUNCH_NODE_BOOK to the file it leads to"};
   return {ErrorKind::unavailable, fmt::format("node book {}: {}", path, std::strerror(errno)),
           elsewhere};
+}
+
+Error grown(const std::string& path, off_t size) {
+  return {
+      ErrorKind::unavailable,
+      fmt::format("node book {}: it has grown to {} MiB and cannot be compacted, and only its "
+                  "newest {} MiB are read",
+                  path, size >> 20, most_read >> 20),
+      "let those who write it write its folder too, where files can be locked, or move it away"};
 }
 
 class BookFile {
@@ -92,6 +104,20 @@ void look_anew(const fs::path& folder) {
     entry.increment(error);
 }
 
+/// Refuses what is no file: it may block forever.
+BookFile regular(BookFile file) {
+  struct stat what {};
+  if (!file.is_open() || (fstat(file.fd(), &what) == 0 && S_ISREG(what.st_mode))) return file;
+  errno = EINVAL;
+  return {};
+}
+
+/// Nor does anyone read a link, to which nobody writes.
+BookFile open_to_read(const std::string& path) {
+  return regular(
+      BookFile(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)));
+}
+
 /// A link or a device that someone put there is not followed.
 BookFile open_book(const NodeBook& book) {
   const fs::path path(book.path);
@@ -111,12 +137,7 @@ BookFile open_book(const NodeBook& book) {
     if (file.is_open() && !book.own) share_with_group(file.fd(), path.parent_path());
     if (!file.is_open() && errno == EEXIST) file = BookFile(open(path.c_str(), flags));
   }
-  struct stat what {};
-  if (file.is_open() && (fstat(file.fd(), &what) != 0 || !S_ISREG(what.st_mode))) {
-    errno = EINVAL;
-    return {};
-  }
-  return file;
+  return regular(std::move(file));
 }
 
 /// False: there is no lock to be had that other machines see.
@@ -137,7 +158,7 @@ bool lock_book(int fd) {
 /// The file of that name now. What other machines did to it is seen: NFS looks when it opens.
 BookFile open_anew(const std::string& path) {
   look_anew(fs::path(path).parent_path());
-  return BookFile(open_regular_file(path));
+  return open_to_read(path);
 }
 
 /// Whether the name still is that file's.
@@ -206,33 +227,35 @@ BookFile make_next(const fs::path& path, int old, const std::string& lines) {
   return {};
 }
 
-/// Of a file that is locked. A failure leaves the old one, which is as good, or the next one for a
-/// writer to find.
-void compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
+/// Of a file that is locked. False: it is as it was, which is as good, or the next one is there for
+/// a writer to find.
+bool compact_book(const NodeBook& book, int fd, double now, std::size_t most) {
   const fs::path path(book.path);
-  const auto text = text_from(fd, 0);
+  const auto end = size_of(fd);
+  const auto text = text_from(fd, std::max<off_t>(0, end - most_read));
   const auto read = sightings_in(text);
   auto lines = newest_within(read.newer, most / 2);
   for (const auto& one : compact_sightings(read.all, now, most - lines.size()))
     lines += line_of(one);
   const auto file = make_next(path, fd, lines);
-  if (!file.is_open()) return;
+  if (!file.is_open()) return false;
   const auto next = next_of(path);
   if (rename(next.c_str(), path.c_str()) != 0) {
     if (has_its_name(fd, path)) {
       unlink(next.c_str());
-      return;
+      return false;
     }
     // NFS had taken the name from the old file.
     [[maybe_unused]] const int linked = link(next.c_str(), path.c_str());
   }
   // Of writers without a lock.
-  const auto late = text_from(fd, static_cast<off_t>(text.size()));
+  const auto late = text_from(fd, end);
   if (!late.empty()) write_lines(file.fd(), late);
-  if (!has_its_name(file.fd(), path)) return;
+  if (!has_its_name(file.fd(), path)) return false;
   unlink(next.c_str());  // rename() does nothing where a writer has linked it to the book's name
   write_lines(fd, std::string(left_behind));
   [[maybe_unused]] const auto durable = sync_folder(path.parent_path());
+  return true;
 }
 
 }  // namespace
@@ -274,15 +297,20 @@ Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSight
       return refused(book.path);
     }
     if (!write_lines(file.fd(), lines)) return refused(book.path);
+    const auto size = size_of(file.fd());
+    const auto done = [&]() -> Result<Ok> {
+      if (size > most_read) return grown(book.path, size);
+      return Ok{};
+    };
     if (!locked || old) {
       const auto there = text_from(open_anew(book.path).fd(), std::max<off_t>(0, before - 1));
       const bool found = there.find(lines) != std::string::npos;
-      if (found && has_its_name(file.fd(), book.path)) return Ok{};
+      if (found && has_its_name(file.fd(), book.path)) return done();
       continue;
     }
-    if (static_cast<std::size_t>(size_of(file.fd())) > compact_at)
-      compact_book(book, file.fd(), now, compact_at / 2);
-    return Ok{};
+    const bool large = static_cast<std::size_t>(size) > compact_at;
+    if (large && compact_book(book, file.fd(), now, compact_at / 2)) return Ok{};
+    return done();
   }
   errno = EBUSY;
   return refused(book.path);
@@ -307,13 +335,13 @@ Error of_book(const NodeBook& book, Error error) {
 }
 
 Result<ReadSightings> read_node_book(const NodeBook& book) {
-  BookFile file(open_regular_file(book.path));
+  BookFile file = open_to_read(book.path);
   // A book without a name is under the next one's, unless it has just got its own.
   for (const auto& name : {book.path, next_of(book.path), book.path})
     if (!file.is_open() && errno == ENOENT) file = open_anew(name);
   if (!file.is_open() && errno == ENOENT) return ReadSightings{};
   if (!file.is_open()) return refused(book.path);
-  return sightings_in(text_from(file.fd(), std::max<off_t>(0, size_of(file.fd()) - most_bytes)));
+  return sightings_in(text_from(file.fd(), std::max<off_t>(0, size_of(file.fd()) - most_read)));
 }
 
 }  // namespace dllaunch

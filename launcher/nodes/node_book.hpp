@@ -42,7 +42,8 @@ std::optional<NodeBook> find_node_book(System& system, const std::string& of_sit
 inline constexpr std::size_t compact_node_book_at = std::size_t{2} << 20;  // bytes
 
 /// Appends the observations; durable when it returns. Compacts a book that is larger than
-/// `compact_at`. unavailable: the file system refuses; some lines may be there.
+/// `compact_at`. unavailable: the file system refuses, and some lines may be there; or they are,
+/// but the book cannot be compacted and only the newest part of it is read.
 Result<Ok> append_to_node_book(const NodeBook& book, const std::vector<NodeSighting>& seen,
                                double now, std::size_t compact_at = compact_node_book_at);
 
@@ -54,7 +55,7 @@ Result<Ok> write_into_node_book(const NodeBook& book, const std::vector<NodeSigh
 /// Names the book in a message that says only that nothing answered.
 Error of_book(const NodeBook& book, Error error);
 
-/// Empty where there is no file yet. unavailable: the file system refuses.
+/// The newest 4 MiB. Empty where there is no file yet. unavailable: the file system refuses.
 Result<ReadSightings> read_node_book(const NodeBook& book);
 
 }  // namespace dllaunch

@@ -42,7 +42,7 @@ Figures figures_in(const std::vector<NodeSighting>& seen, double now) {
   std::map<FigureKey, std::map<std::string, std::vector<const NodeSighting*>>> all;
   for (const auto& one : seen) {
     if (one.kind != SightingKind::measured || one.value <= 0) continue;
-    if (one.time < now - forgotten_after_days * day_s) continue;
+    if (!is_remembered(one.time, now)) continue;
     all[{one.cluster, one.what, one.like}][one.nodes].push_back(&one);
   }
   Figures figures;

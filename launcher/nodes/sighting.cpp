@@ -2,11 +2,16 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "support/json_fields.hpp"
 #include "support/random.hpp"
 
@@ -14,6 +19,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::size_t most_words = 300;
+constexpr std::size_t longest_line = 65536;
 constexpr std::string_view sum_key = R"(,"sum":")";
 constexpr std::size_t sum_digits = 16;
 
@@ -29,7 +35,7 @@ auto as_words(std::string& text) {
 /// Whether the line is as it was written, whoever wrote it.
 bool is_whole(std::string_view line) {
   const std::size_t tail = sum_key.size() + sum_digits + 2;
-  if (line.size() <= tail || !line.ends_with("\"}")) return false;
+  if (line.size() <= tail || line.size() > longest_line || !line.ends_with("\"}")) return false;
   const auto body = line.substr(0, line.size() - tail);
   return line.substr(body.size()) == fmt::format("{}{:016x}\"}}", sum_key, stable_hash(body));
 }
@@ -39,6 +45,47 @@ bool is_finite(const NodeSighting& seen) {
   constexpr double most = 1e18;
   return seen.time > 0 && seen.time < latest && std::abs(seen.value) < most &&
          std::abs(seen.of) < most;
+}
+
+/// Which lists of used nodes count. A short line can name 131,072 nodes.
+class UsesWithinBounds {
+ public:
+  bool take(const NodeSighting& seen) {
+    const auto [at, is_new] = lists_.try_emplace({seen.cluster, seen.nodes}, true);
+    if (is_new) at->second = is_within(seen);
+    return at->second;
+  }
+
+ private:
+  bool is_within(const NodeSighting& seen) {
+    if (listed_ >= most_listed_nodes) return false;
+    const auto hosts = expand_hosts(seen.nodes);
+    if (!hosts) return true;  // it names none
+    listed_ += hosts->size();
+    if (listed_ > most_listed_nodes ||
+        nodes_.size() + hosts->size() > most_used_nodes + known(*hosts))
+      return false;
+    nodes_.insert(hosts->begin(), hosts->end());
+    return true;
+  }
+  std::size_t known(const std::vector<std::string>& hosts) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(hosts, [this](const auto& host) { return nodes_.contains(host); }));
+  }
+
+  std::map<std::pair<std::string, std::string>, bool> lists_;
+  std::unordered_set<std::string> nodes_;
+  std::size_t listed_ = 0;
+};
+
+void leave_out_uses(ReadSightings& read) {
+  UsesWithinBounds uses;
+  std::vector<bool> is_left_out(read.all.size());
+  for (std::size_t i = read.all.size(); i-- > 0;)
+    is_left_out[i] = read.all[i].kind == SightingKind::used && !uses.take(read.all[i]);
+  read.left_out = std::erase_if(read.all, [&](const NodeSighting& one) {
+    return is_left_out[static_cast<std::size_t>(&one - read.all.data())];
+  });
 }
 
 }  // namespace
@@ -92,6 +139,7 @@ ReadSightings sightings_in(std::string_view text) {
         read.newer.push_back(std::string(line) + "\n");
     }
   }
+  leave_out_uses(read);
   return read;
 }
 

@@ -44,6 +44,9 @@ struct NodeSighting {
 
 /// Of `nodes`. A longer list is no observation: split it.
 inline constexpr std::size_t most_nodes_text = 16384;
+/// Of what `used` lists name, each list once: the newest count, further ones are left out.
+inline constexpr std::size_t most_listed_nodes = 400'000;
+inline constexpr std::size_t most_used_nodes = 65536;  // different ones
 
 /// The line, with its newline. Long texts are shortened.
 std::string line_of(const NodeSighting& seen);
@@ -55,7 +58,8 @@ std::optional<NodeSighting> sighting_in(std::string_view line);
 struct ReadSightings {
   std::vector<NodeSighting> all = {};   // in the order of the text
   std::vector<std::string> newer = {};  // whole lines that a newer dllaunch wrote, with newlines
-  std::size_t damaged = 0;              // lines that are none
+  std::size_t damaged = 0;              // lines that are none, or longer than 64 KiB
+  std::size_t left_out = 0;             // uses of too many nodes
 };
 
 /// Every line of a text. One that occurs twice counts once: a writer that could not be sure wrote

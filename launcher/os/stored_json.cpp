@@ -7,26 +7,13 @@
 
 namespace dllaunch {
 
-bool is_too_deep(const Json& document) {
-  constexpr std::size_t deepest = 64;
-  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
-  while (!left.empty()) {
-    const auto [part, depth] = left.back();
-    left.pop_back();
-    if (depth > deepest) return true;
-    if (!part->is_structured()) continue;
-    for (const auto& inner : *part) left.emplace_back(&inner, depth + 1);
-  }
-  return false;
-}
-
 std::string json_text(const Json& document) {
   return document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
 Json json_object_in(std::string_view text) {
   auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || is_too_deep(document)) return {};
+  if (!document.is_object()) return {};
   return document;
 }
 

@@ -13,6 +13,7 @@ namespace dllaunch {
 namespace {
 
 constexpr std::size_t max_digits = 18;  // fits 64 bits with room to increment
+constexpr std::size_t longest_name = 255;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -62,6 +63,8 @@ class Expansion {
     while (at_ < text_.size() && text_[at_] != ',' && !is_blank(text_[at_])) {
       if (text_[at_] == ']') return error("a bracket closes that was not opened");
       if (text_[at_] != '[') {
+        if (names.front().size() >= longest_name)
+          return error(fmt::format("a name longer than {} characters", longest_name));
         for (auto& name : names) name += text_[at_];
         ++at_;
         continue;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
-#include "launcher/os/stored_json.hpp"
 #include "support/counted.hpp"
 #include "support/json_fields.hpp"
 
@@ -51,7 +50,7 @@ JobShape shape_at(int ranks, int ranks_of_node) {
 Result<MeasuredAllReduce> read_allreduce(const Json& document) {
   MeasuredAllReduce measured;
   AllReduceModel& model = measured.model;
-  const bool is_list = document.is_array() && !is_too_deep(document);
+  const bool is_list = document.is_array();
   for (std::size_t i = 0; is_list && i < document.size(); ++i) {
     const Json& row = document[i];
     const auto bytes = value_at<double>(row, "bytes");

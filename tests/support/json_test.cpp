@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -227,6 +228,47 @@ TEST(Json, FindsWhatLiesAtAPath) {
   EXPECT_EQ(json.at_path({"a", "z"}), nullptr);
   EXPECT_EQ(json.at_path({"a", "b", "c", "d"}), nullptr);
   EXPECT_EQ(json.at_path({"list", "0"}), nullptr);
+}
+
+TEST(Json, FindsEachOfManyKeysWhateverHappensToThem) {
+  std::mt19937 random(1);
+  Json json = Json::object();
+  std::map<std::string, int> expected;
+  const auto expect_same = [&] {
+    ASSERT_EQ(json.size(), expected.size());
+    for (const auto& [key, value] : expected) ASSERT_EQ(json.value(key, -1), value) << key;
+    EXPECT_FALSE(json.contains("none"));
+  };
+  for (int round = 0; round < 400; ++round) {
+    const auto key = std::to_string(random() % 300);
+    switch (random() % 20) {
+      case 0:
+        expected.erase(key);
+        json.erase(key);
+        break;
+      case 1:
+        if (!expected.empty() && !expected.contains("renamed" + key)) {
+          auto& first = json.items().front();
+          auto node = expected.extract(first.key);
+          node.key() = first.key = "renamed" + key;
+          expected.insert(std::move(node));
+        }
+        break;
+      case 2:
+        if (!expected.contains(key)) json.items().push_back({key, round});
+        expected.emplace(key, round);
+        break;
+      case 3:
+        json = Json(json);
+        break;
+      default:
+        json[key] = expected[key] = round;
+    }
+    expect_same();
+  }
+  json.clear();
+  json["again"] = 1;
+  EXPECT_EQ(json.size(), 1u);
 }
 
 TEST(Json, IsCopiedDeeplyAndMovedToNull) {

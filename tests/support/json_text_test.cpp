@@ -235,10 +235,45 @@ TEST(JsonText, OneValueAfterTheOtherIsRead) {
   }
 }
 
-TEST(JsonText, NestingHasNoLimit) {
-  const std::string deep(200000, '[');
-  EXPECT_TRUE(Json::parse(deep, nullptr, false).is_discarded());
-  EXPECT_TRUE(Json::parse(deep + std::string(deep.size(), ']'), nullptr, false).is_array());
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+TEST(JsonText, RefusesDeepNestingByItsLimit) {
+  EXPECT_TRUE(Json::parse(nested(64), nullptr, false).is_array());
+  for (const std::size_t depth : {65, 200'000}) {
+    EXPECT_TRUE(Json::parse(nested(depth), nullptr, false).is_discarded());
+    EXPECT_EQ(outcome([&] { return Json::parse(nested(depth)).dump(); }),
+              "throws [json.exception.other_error.501] nested deeper than 64 levels");
+  }
+}
+
+TEST(JsonText, RefusesMoreValuesThanItsLimitUnlessTheTextIsLonger) {
+  const auto zeros = [](std::size_t count, const std::string& blanks) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < count; ++i) text += "," + blanks + "0";
+    return text + "]";
+  };
+  EXPECT_EQ(Json::parse(zeros(499'999, "")).size(), 499'999u);
+  EXPECT_EQ(outcome([&] { return Json::parse(zeros(500'000, "")).dump(); }),
+            "throws [json.exception.other_error.501] more than 500000 values");
+  EXPECT_EQ(Json::parse(zeros(600'000, std::string(20, ' '))).size(), 600'000u);
+}
+
+TEST(JsonText, OfManyKeysThatRepeatTheLastValueCounts) {
+  Random random(3);
+  for (const int keys : {5, 31, 32, 33, 34, 100, 1000}) {
+    std::string text = "{";
+    for (int i = 0; i < 2 * keys; ++i)
+      text += (i > 0 ? ",\"k" : "\"k") + std::to_string(random.below(keys)) + "\":[" +
+              std::to_string(i) + "]";
+    text += "}";
+    expect_read_alike(text);
+    std::string twice;
+    const Json once = Json::parse_noting_repeats(text, twice);
+    EXPECT_TRUE(once.contains(twice));
+    for (const auto& [key, value] : once.items()) EXPECT_EQ(&once.at(key), &value);
+  }
 }
 
 TEST(JsonText, AStreamGetsOneLine) {

@@ -6,6 +6,7 @@
 
 #include "support/file_text.hpp"
 #include "support/json_fields.hpp"
+#include "support/json_text.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/discovery/gpu_inventory.hpp"
 #include "topology/node/synthetic.hpp"
@@ -162,6 +163,9 @@ Result<Topology> load_topology(const std::string& spec) {
   const auto text = read_file_text(spec);
   if (!text) return text.error();
   const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (const auto limit = document.is_discarded() ? exceeded_json_limit(*text) : ""; !limit.empty())
+    return Error{ErrorKind::bad_request, fmt::format("{} is too large: {}", spec, limit),
+                 "write it with dllaunch topo --json"};
   if (document.is_discarded())
     return Error{ErrorKind::bad_request, fmt::format("{} is not JSON", spec),
                  "write it with dllaunch topo --json"};

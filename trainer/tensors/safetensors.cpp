@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "support/json.hpp"
+#include "support/json_text.hpp"
 #include "trainer/tensors/whole_file.hpp"
 
 namespace dllaunch {
@@ -45,6 +46,8 @@ Error broken(std::string what) {
 Result<Json> parse_without_duplicates(std::string_view text) {
   std::string twice;
   Json header = Json::parse_noting_repeats(text, twice);
+  if (const auto limit = header.is_discarded() ? exceeded_json_limit(text) : ""; !limit.empty())
+    return broken("the header is too large: " + limit);
   if (header.is_discarded() || !header.is_object())
     return broken("the header is not a JSON object");
   if (!twice.empty())

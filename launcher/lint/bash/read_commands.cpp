@@ -21,6 +21,7 @@ ShellTree read_shell(std::string_view text) {
 
 ShellTree ShellReader::read() {
   tree_.root.kind = NodeKind::sequence;
+  if (end_ > most_bytes) leave_out("longer than " + std::to_string(most_bytes >> 10) + " KiB");
   while (!done()) {
     Node list = read_list();
     for (Node& child : list.children) tree_.root.children.push_back(std::move(child));
@@ -33,8 +34,16 @@ ShellTree ShellReader::read() {
 }
 
 void ShellReader::unclosed(std::size_t begin, std::string what) {
-  if (tree_.too_deep) return;
+  if (!tree_.unread.empty()) return;
   tree_.unclosed.push_back({std::min(begin, text_.size()), std::move(what)});
+}
+
+void ShellReader::leave_out(std::string why) {
+  if (tree_.unread.empty()) {
+    tree_.unread = std::move(why);
+    tree_.unread_from = pos_;
+  }
+  pos_ = end_;
 }
 
 bool ShellReader::skips(std::string_view word) {

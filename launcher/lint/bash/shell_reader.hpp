@@ -71,14 +71,14 @@ class ShellReader {
   bool take_reserved(std::string_view word);
   bool ends_list() const;
   void unclosed(std::size_t begin, std::string what);
+  /// Parses nothing more.
+  void leave_out(std::string why);
 
   /// Tracks the nesting depth; beyond the limit, skips to the end of the text.
   class Level {
    public:
     explicit Level(ShellReader& reader) : reader_(reader) {
-      if (++reader_.depth_ <= most_levels) return;
-      reader_.tree_.too_deep = true;
-      reader_.pos_ = reader_.end_;
+      if (++reader_.depth_ > most_levels) reader_.leave_out("nested too deeply");
     }
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
@@ -89,6 +89,7 @@ class ShellReader {
   };
 
   static constexpr int most_levels = 150;
+  static constexpr std::size_t most_bytes = 512 << 10;
 
   std::string_view text_;
   std::size_t end_ = 0;

@@ -100,10 +100,12 @@ struct Unclosed {
 struct ShellTree {
   Node root = {};
   std::vector<Unclosed> unclosed = {};  // in the order found
-  bool too_deep = false;                // the rest of the script was not parsed
+  std::string unread = {};              // why the rest was not parsed: "longer than 512 KiB"
+  std::size_t unread_from = 0;
 };
 
-/// Parses a script in linear time. Never fails: skips what it cannot parse.
+/// Parses a script in linear time. Never fails: skips what it cannot parse. A tree takes up to 200
+/// times the memory of its text; no script that a person writes is longer than the limit.
 ShellTree read_shell(std::string_view text);
 
 /// [A-Za-z_][A-Za-z0-9_]*

@@ -64,6 +64,15 @@ void check_unclosed(const Subject& subject, Report& report) {
                       : "close it; `bash -n` shows where bash stops");
 }
 
+void check_unread(const Subject& subject, Report& report) {
+  const ShellTree& tree = subject.script.tree;
+  if (tree.unread.empty()) return;
+  report.add(
+      tree.unread_from,
+      fmt::format("the script is {}: from here on its commands are not checked", tree.unread),
+      "move what it generates or embeds into files of its own");
+}
+
 constexpr Rule script_table[] = {
     {"not-a-script", Severity::error, "The script is empty or has no `#!` line: sbatch refuses it.",
      check_interpreter},
@@ -73,6 +82,10 @@ constexpr Rule script_table[] = {
      check_line_ends},
     {"unclosed", Severity::error,
      "An unterminated quote, `$(`, `if` or here-document: bash stops there.", check_unclosed},
+    {"not-read", Severity::warning,
+     "The script is longer than 512 KiB, or nested deeper than 50 levels: its commands are not "
+     "checked.",
+     check_unread},
 };
 
 }  // namespace

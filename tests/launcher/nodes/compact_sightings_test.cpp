@@ -77,7 +77,34 @@ TEST(CompactSightings, IsBoundedAndKeepsTheNewest) {
 TEST(CompactSightings, ForgetsWhatTheJudgeForgot) {
   const NodeSighting old{
       .time = now - 141 * day_s, .kind = SightingKind::failed, .nodes = "n1", .value = 1};
-  EXPECT_TRUE(compact_sightings({old}, now, large).empty());
+  auto recent = old;
+  recent.time = now;
+  EXPECT_THAT(compact_sightings({old, recent, recent}, now, large), testing::Each(recent));
+}
+
+TEST(CompactSightings, AClockThatIsWrongByAYearDropsNothing) {
+  std::mt19937 random(6);
+  std::vector<NodeSighting> all;
+  for (int i = 0; i < 1000; ++i)
+    all.push_back({.time = now - static_cast<double>(random() % (100 * 86400)),
+                   .kind = SightingKind::failed,
+                   .nodes = fmt::format("n{}", i),
+                   .value = 1});
+  std::ranges::sort(all, {}, &NodeSighting::time);
+  for (const double clock : {now + 365 * day_s, now - 365 * day_s}) {
+    EXPECT_EQ(compact_sightings(all, clock, large), all);
+    auto and_its_own = all;
+    and_its_own.push_back({.time = clock, .kind = SightingKind::failed, .nodes = "x", .value = 1});
+    EXPECT_GE(compact_sightings(and_its_own, clock, large).size(), all.size());
+  }
+}
+
+TEST(CompactSightings, WhatAClockThatIsAYearAheadWroteIsDroppedByOthers) {
+  const NodeSighting recent{
+      .time = now - day_s, .kind = SightingKind::failed, .nodes = "n1", .value = 1};
+  auto ahead = recent;
+  ahead.time = now + 365 * day_s;
+  EXPECT_THAT(compact_sightings({recent, recent, ahead}, now, large), testing::Each(recent));
 }
 
 TEST(CompactSightings, OfOneNodeAndKindTheNewestAreKept) {

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+#include <set>
+#include <string>
+
 namespace dllaunch {
 namespace {
 
@@ -99,6 +104,41 @@ TEST(JudgeNodes, WhatHitsManyNodesAtOnceIsTheClusters) {
   EXPECT_EQ(judgement_of(switched_off, "n4").grade, NodeGrade::avoid);
   const std::vector pair = {lost("n1", hour), lost("n2", hour + 30)};
   EXPECT_NEAR(judgement_of(pair, "n1").failures, 0.5, 0.01);
+}
+
+/// What own failures are, by their definition, one pair of them after the other.
+double failures_of(const std::vector<NodeSighting>& seen, const std::string& node) {
+  double failures = 0;
+  for (const auto& one : seen) {
+    std::set<std::string> together;
+    for (const auto& other : seen)
+      if (std::abs(other.time - one.time) <= 600) together.insert(other.nodes);
+    const double own = together.size() >= 3 ? 0 : together.size() == 2 ? 0.5 : 1;
+    if (one.nodes == node) failures += own * weight_of_age(now - one.time);
+  }
+  return failures;
+}
+
+TEST(JudgeNodes, FailuresTogetherAreCountedAsDefined) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<NodeSighting> seen;
+    for (int i = 0; i < 20; ++i)
+      seen.push_back(
+          lost("n" + std::to_string(random() % 5), 300.0 * static_cast<double>(random() % 40)));
+    for (const auto& one : judge_nodes(seen, now))
+      EXPECT_NEAR(one.failures, failures_of(seen, one.node), 1e-9);
+  }
+}
+
+TEST(JudgeNodes, WhatAClockThatIsAheadWroteDoesNotCount) {
+  EXPECT_EQ(judgement_of({lost("n2", -hour), lost("n2", -hour)}, "n2").grade, NodeGrade::avoid);
+  EXPECT_TRUE(judge_nodes({lost("n2", -2 * day_s), lost("n2", -365 * day_s)}, now).empty());
+}
+
+TEST(JudgeNodes, OnlyUsesNameSeveralNodes) {
+  EXPECT_EQ(judge_nodes({used("n[1-2],n3", 0, 1)}, now).size(), 3u);
+  EXPECT_TRUE(judge_nodes({lost("n[1-2]", 0), lost("n1,n2", 0)}, now).empty());
 }
 
 TEST(JudgeNodes, ClustersAreApart) {

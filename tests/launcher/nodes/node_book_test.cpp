@@ -142,6 +142,19 @@ TEST(NodeBook, FollowsNoLinkAndWaitsForNoPipe) {
   EXPECT_THAT(refused.error().what, HasSubstr(nowhere.path + ": No such file"));
 }
 
+TEST(NodeBook, ALinkIsNeitherReadNorWritten) {
+  const Place place;
+  ASSERT_TRUE(append_to_node_book(place.book, {failure_of("n1")}, now));
+  const NodeBook link{place.folder.path() + "/link", /*own=*/false};
+  ASSERT_EQ(symlink(place.book.path.c_str(), link.path.c_str()), 0);
+  const auto read = read_node_book(link);
+  const auto written = append_to_node_book(link, {failure_of("n2")}, now);
+  ASSERT_FALSE(read);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(read.error().what, "node book " + link.path + ": it is a symbolic link");
+  EXPECT_EQ(read.error().what, written.error().what);
+}
+
 /// The file may grow by so many bytes and no further: one write is cut there, as on a full disk.
 TEST(NodeBook, AFullDiskLeavesAWholeLineOrOneThatIsSkipped) {
   const Place place;
@@ -317,6 +330,26 @@ TEST(NodeBook, IsTheOldOneWhereARenameFails) {
   place.compact();
   place.expect_the_book_alone();
   EXPECT_THAT(text_of(place.book.path), testing::Not(HasSubstr("left behind")));
+}
+
+TEST(NodeBook, ThatCannotBeCompactedSaysSoOnceItIsNotReadWhole) {
+  const CompactedPlace place;
+  const Renaming full([](const char* from, const char* to) {
+    if (!names_the_book(to)) return rename_at_once(from, to);
+    errno = EPERM;
+    return -1;
+  });
+  std::vector<NodeSighting> many;
+  for (int i = 0; i < 20'000; ++i) many.push_back(failure_of(fmt::format("m{}", i)));
+  ASSERT_TRUE(append_to_node_book(place.book, many, now));
+  const auto written = append_to_node_book(place.book, many, now);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(
+      written.error().what,
+      "node book " + place.book.path +
+          ": it has grown to 4 MiB and cannot be compacted, and only its newest 4 MiB are read");
+  ASSERT_FALSE(append_to_node_book(place.book, {failure_of("n3")}, now));
+  EXPECT_EQ(all_in(place.book).back(), failure_of("n3"));
 }
 
 /// The rename then finds two names of one file, and does nothing.

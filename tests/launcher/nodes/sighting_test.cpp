@@ -1,10 +1,12 @@
 #include "launcher/nodes/sighting.hpp"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "support/random.hpp"
 #include "tests/support/tier.hpp"
 
 namespace dllaunch {
@@ -89,6 +91,40 @@ TEST(NodeSighting, OthersAreReadBesideDamagedOnesAndOnce) {
       sightings_in(line + line.substr(0, 20) + "\n\n{}\nhello\n" + line_of(other) + line);
   EXPECT_THAT(read.all, ElementsAre(failure(), other));
   EXPECT_EQ(read.damaged, 3u);
+}
+
+TEST(NodeSighting, AReadLineIsBounded) {
+  const auto of_a_newer = [](std::size_t length) {
+    auto text = std::string(R"({"time":1,"kind":"later","x":")") + std::string(length, 'x') + '"';
+    return fmt::format("{},\"sum\":\"{:016x}\"}}\n", text, stable_hash(text));
+  };
+  EXPECT_EQ(sightings_in(of_a_newer(60'000)).newer.size(), 1u);
+  const auto read = sightings_in(of_a_newer(66'000));
+  EXPECT_TRUE(read.newer.empty());
+  EXPECT_EQ(read.damaged, 1u);
+}
+
+TEST(NodeSighting, OfUsesOfTooManyNodesTheNewestCount) {
+  const auto used = [](const std::string& nodes, double time) {
+    return NodeSighting{.time = time, .kind = SightingKind::used, .nodes = nodes, .value = 1};
+  };
+  const auto left_of = [](const std::vector<NodeSighting>& all) {
+    std::string text;
+    for (const auto& one : all) text += line_of(one);
+    const auto read = sightings_in(text);
+    EXPECT_EQ(read.left_out, all.size() - read.all.size());
+    return read.all;
+  };
+  const auto lost = failure();
+  const auto old = used("x[1-60000]", 1);
+  const auto newer = used("y[1-60000]", 2);
+  EXPECT_THAT(left_of({old, lost, newer}), ElementsAre(lost, newer));
+  const auto again = used("y[1-60000]", 3);
+  EXPECT_THAT(left_of({newer, again}), ElementsAre(newer, again)) << "the same nodes";
+  EXPECT_THAT(left_of({used("x[1-131072]", 1)}), testing::IsEmpty());
+  std::vector<NodeSighting> lists;  // other lists of the same nodes
+  for (int i = 0; i < 10; ++i) lists.push_back(used(fmt::format("y[1-{}]", 60'000 + i), 10.0 + i));
+  EXPECT_EQ(left_of(lists).size(), 6u);
 }
 
 TEST(NodeSighting, ALineIsBounded) {

@@ -74,6 +74,10 @@ TEST(HostList, IsBounded) {
   for (const auto* text :
        {"n[0-131072]", "n[1-1000]x[1-1000]", "n[0-999999999999999999]", "n[1-100000],m[1-100000]"})
     EXPECT_NE(problem(text).find("more than 131072 hosts"), std::string::npos) << text;
+  const std::string longest(255, 'n');
+  EXPECT_EQ(expanded(longest).size(), 1u);
+  for (const auto& text : {longest + "n", "n[1-131072]" + longest, longest + "[1]n"})
+    EXPECT_NE(problem(text).find("a name longer than 255 characters"), std::string::npos) << text;
 }
 
 TEST(HostList, CompressesAsPeopleWrite) {

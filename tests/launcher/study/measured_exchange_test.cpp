@@ -125,17 +125,6 @@ TEST(ReadAllReduce, TakesTheModelAndRefusesTheRest) {
   EXPECT_THAT(read_allreduce(Json()).error().hint, HasSubstr("bench allreduce --json"));
 }
 
-/// Nested so deeply that a recursive copy of it would leave the stack.
-TEST(ReadAllReduce, RefusesWhatIsNestedDeeply) {
-  constexpr std::size_t depth = 1'000'000;
-  const std::string text = R"([{"bytes": 4, "us": 3, "backend": "ring", "ranks": 2, "nodes": 1,)"
-                           R"( "models": )" +
-                           std::string(depth, '[') + std::string(depth, ']') + "}]";
-  const auto measured = read_allreduce(Json::parse(text));
-  ASSERT_FALSE(measured);
-  EXPECT_THAT(measured.error().what, HasSubstr("no model of an all-reduce"));
-}
-
 TEST(ReadAllReduce, RefusesNumbersThatNoMachineHas) {
   const auto reads = [](const char* key, const Json& value) {
     auto bench = output("hierarchical", 1);

@@ -144,6 +144,22 @@ TEST(Safetensors, RejectsOtherLayouts) {
   }
 }
 
+TEST(Safetensors, ManyTensorsAreReadOrRefusedByTheLimit) {
+  const auto with_tensors = [](int count) {
+    std::string header = "{";
+    for (int i = 0; i < count; ++i)
+      header += (i > 0 ? "," : "") +
+                entry(fmt::format("t{}", i), "[1]", fmt::format("[{},{}]", 4 * i, 4 * i + 4));
+    return with_header(header + "}", 4 * static_cast<std::size_t>(count));
+  };
+  const auto file = parse(with_tensors(60'000));
+  ASSERT_TRUE(file) << file.error().what;
+  EXPECT_EQ(file->tensors.size(), 60'000u);
+  const auto refused = parse(with_tensors(300'000));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("the header is too large: more than"));
+}
+
 TEST(Safetensors, ReadsEveryTypeThatWeightsHave) {
   auto file = parse(render(every_type()));
   ASSERT_TRUE(file) << file.error().what;

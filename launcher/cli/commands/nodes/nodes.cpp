@@ -1,6 +1,8 @@
 // Lists the nodes that runs have seen, and judges each.
-#include <algorithm>
+#include <fmt/core.h>
+
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "launcher/nodes/render_nodes.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/counted.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -47,24 +50,28 @@ Result<int> show_nodes(System& system, const NodesArguments& options) {
   const double now = unix_seconds();
   auto judged = judge_nodes(read->all, now);
   if (!options.nodes.empty()) {
-    std::vector<std::string> wanted;
+    std::set<std::string> wanted;
     for (const auto& list : options.nodes) {
       auto hosts = expand_hosts(list);
       if (!hosts) return std::move(hosts).error();
-      wanted.insert(wanted.end(), hosts->begin(), hosts->end());
+      wanted.insert(hosts->begin(), hosts->end());
     }
-    std::erase_if(judged, [&](const auto& one) {
-      return std::ranges::find(wanted, one.node) == wanted.end();
-    });
+    std::erase_if(judged, [&](const auto& one) { return !wanted.contains(one.node); });
   }
   if (options.json) {
     const Json document = {{"book", book->path},
                            {"time", now},
                            {"damaged", read->damaged},
+                           {"left_out", read->left_out},
                            {"nodes", to_json(judged)}};
     system.print(json_text(document));
     return exit_code::success;
   }
+  if (read->left_out > 0)
+    system.log(fmt::format(
+        "dllaunch: warning: {} of runs are left out: the book names more than {} "
+        "nodes, or {} in all lists\n",
+        counted(static_cast<int>(read->left_out), "use"), most_used_nodes, most_listed_nodes));
   if (judged.empty()) {
     system.log("no run has seen a node yet, by " + book->path + "\n");
     return exit_code::success;

@@ -105,7 +105,16 @@ TEST(ReadShell, KnowsWhereThingsStand) {
 TEST(ReadShell, StopsWhereItGetsTooDeep) {
   std::string script;
   for (int i = 0; i < 10000; ++i) script += "$(";
-  EXPECT_TRUE(read_shell(script).too_deep);
+  EXPECT_EQ(read_shell(script).unread, "nested too deeply");
+  EXPECT_LE(read_shell(script).unread_from, 2 * 151u);
+}
+
+TEST(ReadShell, ReadsNothingOfWhatIsTooLong) {
+  const std::string longest((512 << 10) - 2, ' ');
+  EXPECT_EQ(read_shell(longest + ":;").root.children.size(), 1u);
+  const auto tree = read_shell(longest + ":; ");
+  EXPECT_EQ(tree.unread, "longer than 512 KiB");
+  EXPECT_TRUE(tree.root.children.empty());
 }
 
 }  // namespace
