@@ -21,7 +21,9 @@ echo "$WORD" > "${0%/*}/done-$RANK"
 
 class SlurmHold : public OnTestCluster {
  protected:
-  static void SetUpTestSuite() { start_cluster({"--nodes", "2", "--cpus", "2"}); }
+  static void SetUpTestSuite() {
+    start_cluster({"--nodes", "2", "--names", "nid%03d", "--cpus", "2"});
+  }
   void TearDown() override {
     if (!work_) return;
     cluster_->on_head({"scancel", "--user=root"});

@@ -1,6 +1,6 @@
-// Processes that ranks leave behind, on a real Slurm that does not end them: a data loader's worker
-// with its own session, no environment and no parent ignores TERM and holds a lock, which stands
-// for the memory of a GPU.
+// Processes that ranks leave behind, on a real Slurm that does not end them, or does: a data
+// loader's worker with its own session, no environment and no parent ignores TERM and holds a lock,
+// which stands for the memory of a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,11 +19,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-class SlurmLeftovers : public OnTestCluster {
+class SlurmLeftovers : public OnTestCluster, public UnderBothTrackers {
  protected:
   static void SetUpTestSuite() {
-    start_cluster({"--nodes", "2", "--cpus", "2", "--user", "alice", "--conf",
-                   "ProctrackType=proctrack/linuxproc"});
+    start_cluster({"--nodes", "2", "--cpus", "2", "--user", "alice"});
   }
   void arrange() override {
     std::filesystem::permissions(work_->path(), std::filesystem::perms::all);
@@ -66,7 +65,7 @@ until [ -e ready-$RANK ]; do sleep 0.05; done
   }
 };
 
-TEST_F(SlurmLeftovers, AreGoneOnEveryNodeWhenTheRanksStartAgainAndAfterTheEnd) {
+TEST_P(SlurmLeftovers, AreGoneOnEveryNodeWhenTheRanksStartAgainAndAfterTheEnd) {
   start_ranks("if [ $RANK = 1 ]; then kill -9 $$; fi; sleep 600");
   const auto ended = work_->wait(60s);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
@@ -75,7 +74,7 @@ TEST_F(SlurmLeftovers, AreGoneOnEveryNodeWhenTheRanksStartAgainAndAfterTheEnd) {
   EXPECT_TRUE(happens_within(10s, [] { return workers().empty(); }));
 }
 
-TEST_F(SlurmLeftovers, AreGoneOnEveryNodeAfterACancel) {
+TEST_P(SlurmLeftovers, AreGoneOnEveryNodeAfterACancel) {
   start_ranks("sleep 600");
   ASSERT_TRUE(happens_within(60s, [] { return workers().size() == 2; }));
   Workplace other(cluster_->share() + "/cancel");
@@ -83,6 +82,9 @@ TEST_F(SlurmLeftovers, AreGoneOnEveryNodeAfterACancel) {
   EXPECT_EQ(other.run({"cancel", work_->run_dir()}).exit_code, 0);
   EXPECT_TRUE(happens_within(20s, [] { return workers().empty(); }));
 }
+
+INSTANTIATE_TEST_SUITE_P(Linuxproc, SlurmLeftovers, testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(Cgroup, SlurmLeftovers, testing::Values(0));
 
 }  // namespace
 }  // namespace dllaunch

@@ -42,9 +42,11 @@ open("saved-" + rank, "w").close()
 sys.exit(75)
 )";
 
-class SlurmSave : public OnTestCluster {
+class SlurmSave : public OnTestCluster, public UnderBothTrackers {
  protected:
-  static void SetUpTestSuite() { start_cluster({"--nodes", "2", "--cpus", "2"}); }
+  static void SetUpTestSuite() {
+    start_cluster({"--nodes", "2", "--names", "gpu-a%02d", "--cpus", "2"});
+  }
   void TearDown() override {
     if (!work_) return;
     cluster_->on_head({"scancel", "--user=root"});
@@ -71,7 +73,7 @@ class SlurmSave : public OnTestCluster {
   std::string journal() const { return work_->text_of("run/supervisor.jsonl"); }
 };
 
-TEST_F(SlurmSave, AProgramBehindAPipeIsAskedAndItsSurroundingsAreNot) {
+TEST_P(SlurmSave, AProgramBehindAPipeIsAskedAndItsSurroundingsAreNot) {
   work_->file("save.py", saving_program);
   start("set -o pipefail; python3 save.py 2>&1 | tee -a log-$RANK; code=$?; exit $code", "2", "30");
   for (const char* name : {"ready-0", "ready-1"}) ASSERT_TRUE(comes(name)) << name;
@@ -84,7 +86,7 @@ TEST_F(SlurmSave, AProgramBehindAPipeIsAskedAndItsSurroundingsAreNot) {
   EXPECT_THAT(journal(), Not(HasSubstr("first_error")));
 }
 
-TEST_F(SlurmSave, ACommandWithoutAHandlerIsNamedAndRequeuedOnce) {
+TEST_P(SlurmSave, ACommandWithoutAHandlerIsNamedAndRequeuedOnce) {
   start("[bash, -c, ': > ready-${SLURM_RESTART_COUNT:-0}; exec sleep 600']", "1", "4");
   for (const char* name : {"ready-0", "ready-1"}) {
     ASSERT_TRUE(comes(name)) << name;
@@ -97,6 +99,9 @@ TEST_F(SlurmSave, ACommandWithoutAHandlerIsNamedAndRequeuedOnce) {
   EXPECT_THAT(ended.err, HasSubstr("2 times in a row without a new checkpoint"));
   EXPECT_FALSE(exists("ready-2"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Linuxproc, SlurmSave, testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(Cgroup, SlurmSave, testing::Values(0));
 
 }  // namespace
 }  // namespace dllaunch

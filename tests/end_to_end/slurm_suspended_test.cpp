@@ -19,7 +19,7 @@ using testing::Not;
 /// Ranks that give up after 8 s without progress are suspended for this time.
 constexpr std::chrono::seconds suspended_for = 12s;
 
-class SlurmSuspended : public OnTestCluster {
+class SlurmSuspended : public OnTestCluster, public UnderBothTrackers {
  protected:
   static void SetUpTestSuite() { start_cluster({"--nodes", "2", "--cpus", "2"}); }
   void arrange() override { training_.before = work_->before = cluster_->login(); }
@@ -48,7 +48,7 @@ class SlurmSuspended : public OnTestCluster {
   Workplace training_ = Workplace(cluster_ ? cluster_->share() + "/training" : "/nonexistent");
 };
 
-TEST_F(SlurmSuspended, GoOnAndCountThePauseNowhere) {
+TEST_P(SlurmSuspended, GoOnAndCountThePauseNowhere) {
   start(*work_, R"(run:
   - bash
   - -c
@@ -95,6 +95,9 @@ TEST_F(SlurmSuspended, GoOnAndCountThePauseNowhere) {
   EXPECT_EQ(other.run({"cancel", training_.run_dir()}).exit_code, 0);
   training_.wait(60s);
 }
+
+INSTANTIATE_TEST_SUITE_P(Linuxproc, SlurmSuspended, testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(Cgroup, SlurmSuspended, testing::Values(0));
 
 }  // namespace
 }  // namespace dllaunch

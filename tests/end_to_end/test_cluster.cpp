@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 
 namespace dllaunch {
 
@@ -15,6 +16,27 @@ namespace {
 /// More than `cluster` itself waits.
 constexpr auto longest = patience * 90s;
 
+/// What sites set otherwise than tests/cluster does: no test may depend on it. By suite, each with
+/// some of them, as another cluster for each would take longer. Contain: a step of Slurm's own,
+/// JOB.extern, is on each node of a job.
+const std::map<std::string, std::vector<std::string>> settings_of_sites = {
+    {"Cgroup/SlurmLeftovers", {"ProctrackType=proctrack/cgroup", "PrologFlags=Contain"}},
+    {"Cgroup/SlurmSave",
+     {"ProctrackType=proctrack/cgroup", "PrologFlags=Contain", "JobRequeue=0", "KillWait=30"}},
+    {"Cgroup/SlurmSuspended", {"ProctrackType=proctrack/cgroup", "SlurmdTimeout=300"}},
+    {"DoctorOnSlurm", {"SelectType=select/linear", "SelectTypeParameters=CR_Memory"}},
+    {"PreflightOnSlurm", {"SelectTypeParameters=CR_CPU_Memory", "DefMemPerCPU=512"}},
+    {"SlurmEnded", {"KillOnBadExit=1", "JobRequeue=0"}},
+    {"SlurmFaults", {"SlurmdTimeout=300", "UnkillableStepTimeout=120"}},
+    {"SlurmHold", {"KillOnBadExit=1", "JobAcctGatherType=jobacct_gather/none"}},
+    {"SlurmNodes", {"SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=512", "JobRequeue=0"}},
+    {"SlurmProbe", {"SelectType=select/linear", "SelectTypeParameters=CR_Memory"}},
+    {"SlurmRun", {"SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=512", "KillOnBadExit=1"}},
+    {"SlurmStacks", {"PrologFlags=Alloc", "SlurmdTimeout=300"}},
+    {"SlurmStage", {"TaskPlugin=task/none", "ReturnToService=0", "SlurmdTimeout=300"}},
+    {"SlurmStrangers", {"PrologFlags=Alloc", "JobAcctGatherType=jobacct_gather/none"}},
+};
+
 }  // namespace
 
 TestCluster::TestCluster(std::vector<std::string> options) {
@@ -22,6 +44,10 @@ TestCluster::TestCluster(std::vector<std::string> options) {
   chmod(folder_.path().c_str(), 0755);
   options.insert(options.begin(), {"up", folder_.path(), "--share", DLLAUNCH_BIN_DIR, "--owner",
                                    std::to_string(getpid())});
+  const auto* suite = testing::UnitTest::GetInstance()->current_test_suite();
+  const auto settings = settings_of_sites.find(suite == nullptr ? "" : suite->name());
+  if (settings != settings_of_sites.end())
+    for (const auto& line : settings->second) options.insert(options.end(), {"--conf", line});
   const auto started = cluster(options);
   if (!started) {
     why_not_ = started.error().what;

@@ -17,7 +17,8 @@ namespace dllaunch {
 
 class TestCluster {
  public:
-  /// `cluster up` with these options; sees the folder of the built programs, and share().
+  /// `cluster up` with these options, and what test_cluster.cpp sets for the suite that runs; sees
+  /// the folder of the built programs, and share().
   explicit TestCluster(std::vector<std::string> options);
   TestCluster(const TestCluster&) = delete;
   TestCluster& operator=(const TestCluster&) = delete;
@@ -46,6 +47,10 @@ class TestCluster {
   std::string why_not_;
   bool cannot_run_here_ = false;
 };
+
+/// A suite that has its processes signalled or ended by Slurm is instantiated twice, as Linuxproc
+/// and as Cgroup: Slurm finds them by their parents there, and by cgroups here.
+using UnderBothTrackers = testing::WithParamInterface<int>;
 
 /// A suite on one cluster, which its SetUpTestSuite() starts. Each test has a folder of its own on
 /// the share, and calls dllaunch from the login node.

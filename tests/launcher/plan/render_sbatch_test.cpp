@@ -215,6 +215,18 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
   EXPECT_EQ(read(root_ / "run/train.json"), "mine") << "what `dllaunch run` wrote stays";
 }
 
+/// Who reads it meanwhile, `after:` of another job, finds the former number or the new one.
+TEST_F(RenderSbatch, TheJobsNumberIsReplacedAsAWhole) {
+  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  const auto number = write("run/job.id", "5\n");
+  fs::create_hard_link(number, root_ / "former");
+  EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);
+  EXPECT_EQ(read(root_ / "former"), "5\n");
+  EXPECT_NE(read(number), "5\n");
+  EXPECT_FALSE(fs::exists(root_ / "run/.job.id"));
+}
+
 TEST_F(RenderSbatch, InAnotherRunsDirectoryItDoesNothing) {
   const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
