@@ -1,6 +1,7 @@
 #include "launcher/launch/child_run.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -111,7 +112,7 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
 void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& process, int signal) {
   const bool behind_srun = run.local && !run.nodelist.empty();
   const auto owner = behind_srun ? owner_of({.path = run.dir}) : std::nullopt;
-  if (owner && owner->pid > 0) {
+  if (owner && owner->pid > 0 && owner->user == geteuid()) {
     const auto told = system.run(argv_of({.nodes = run.nodelist, .light = true},
                                          {"kill", "-TERM", std::to_string(owner->pid)}),
                                  20s);

@@ -237,14 +237,14 @@ Result<Ok> Driver::check_trials() {
     if (one.values.empty() || one.run.empty()) continue;
     const auto jobs = jobs_of(one);
     if (!jobs) return jobs.error();
-    const auto anothers = why_anothers(one, *jobs);
-    if (!anothers) return anothers.error();
+    const auto other = why_anothers(one, *jobs);
+    if (!other) return other.error();
     std::error_code ignored;
     const bool tells = std::filesystem::exists(dir_of(one) + "/job.yaml", ignored);
-    if (tells && anothers->empty()) continue;
+    if (tells && other->empty()) continue;
     return Error{ErrorKind::bad_request,
                  fmt::format("{}/sweep.json is lost, and {}", request_.dir,
-                             tells ? *anothers : one.run + " has no run"),
+                             tells ? *other : one.run + " has no run"),
                  "choose another --run-dir"};
   }
   return Ok{};
@@ -266,10 +266,10 @@ Result<bool> Driver::take_up(Trial& one) {
   }
   auto jobs = jobs_of(one);
   if (!jobs) return std::move(jobs).error();
-  auto anothers = why_anothers(one, *jobs);
-  if (!anothers) return set_aside(one, anothers.error().what, 30s), false;
-  if (!anothers->empty()) {
-    one.reason = *std::move(anothers);
+  auto other = why_anothers(one, *jobs);
+  if (!other) return set_aside(one, other.error().what, 30s), false;
+  if (!other->empty()) {
+    one.reason = *std::move(other);
     return fail(one);
   }
   if (const auto holder = owner_of({.path = dir_of(one)})) {
@@ -419,15 +419,15 @@ Result<Ok> Driver::settle(Running& running) {
 }
 
 Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
-  auto anothers = why_anothers(one, jobs);
-  if (!anothers) return set_aside(one, anothers.error().what, 30s), Ok{};
+  auto other = why_anothers(one, jobs);
+  if (!other) return set_aside(one, other.error().what, 30s), Ok{};
   const auto run = run_of(one);
   if (!execution.code) count_gpu_time(one);
-  if (anothers->empty()) {
+  if (other->empty()) {
     judge(sweep_, prepared_.job, run, execution, one);
   } else {
     one.state = TrialState::failed;
-    one.reason = *std::move(anothers);
+    one.reason = *std::move(other);
   }
   if (auto written = record(one); !written) return written;
   const auto value = one.value();
