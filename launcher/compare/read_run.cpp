@@ -171,7 +171,11 @@ Result<ComparedRun> read_sweep(System& system, const std::string& dir, const Jso
   if (!run) return run;
   const auto trials = value_at<Json>(document, "trials");
   run->kind = ComparedKind::sweep;
-  run->label += fmt::format(", trial {}", value_at<std::int64_t>(best, "number"));
+  const auto number = value_at<std::int64_t>(best, "number");
+  run->label += fmt::format(", trial {}", number);
+  const auto own = fmt::format("{}-{}", value_at<std::string>(document, "name"), number);
+  if (!run->job.is_null() && value_at<std::string>(run->job, "name") != own)
+    run->notes.push_back(name + " holds another run than the trial's");
   run->state +=
       fmt::format(", best of {}", counted(trials.is_array() ? std::ssize(trials) : 0, "trial"));
   return run;

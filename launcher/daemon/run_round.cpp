@@ -450,12 +450,18 @@ void RunWatch::cancel(LiveRun& run, const RunState& run_state, double now_s) {
   record.cancelled = true;
   const auto& plan = run.files.plan;
   if (plan.launcher != Launcher::slurm) {
-    const bool here =
-        run_state.owner && run_state.owner->host == system_.host_name() && run_state.owner->pid > 0;
+    const bool here = run_state.owner && run_state.owner->host == system_.host_name() &&
+                      run_state.owner->pid > 0 &&
+                      holds_lock(run_state.run.dir, run_state.owner->pid);
     if (here) kill(run_state.owner->pid, SIGTERM);
     record.decision = here ? "asked to save and stop: you cancelled it"
                            : "not cancelled: it runs on another machine";
     record.wish.clear();
+    return;
+  }
+  if (const auto own = check_own_job(system_, plan, run.files.dir, record.job_id); !own) {
+    record.decision = "not cancelled: " + own.error().what;
+    if (own.error().kind == ErrorKind::bad_request) record.wish.clear();
     return;
   }
   const bool asks = run_state.state == "running" && plan.asks_ranks;

@@ -1,17 +1,23 @@
 #include "launcher/launch/child_run.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/split.hpp"
+#include "launcher/job/job_changes.hpp"
+#include "launcher/job/job_file.hpp"
+#include "launcher/job/load_job.hpp"
 #include "launcher/os/own_executable.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -59,6 +65,30 @@ Result<OwnedProcess> start_on_node(const std::string& program, std::vector<std::
                               .output_path = run.dir + ".log"});
 }
 
+/// A job with these keys alike.
+Json without(Json resolved, const std::vector<std::string>& left_out) {
+  for (const auto& key : left_out) {
+    const auto dot = key.find('.');
+    if (dot == std::string::npos) {
+      resolved[key] = nullptr;
+    } else if (resolved[key.substr(0, dot)].is_object()) {
+      resolved[key.substr(0, dot)][key.substr(dot + 1)] = nullptr;
+    }
+  }
+  return resolved;
+}
+
+/// `run` stores the nodes on which it lays resources.gpus.
+Json with_gpus_divided(Json job, const Json& stored) {
+  Json& own = job["resources"];
+  const auto laid = value_at<Json>(stored, "resources");
+  const auto gpus = value_at<std::optional<std::int64_t>>(own, "gpus");
+  const auto nodes = value_at<std::int64_t>(laid, "nodes");
+  if (!gpus || nodes * value_at<std::int64_t>(laid, "gpus_per_node") != *gpus) return job;
+  for (const char* key : {"gpus", "nodes", "gpus_per_node"}) own[key] = value_at<Json>(laid, key);
+  return job;
+}
+
 }  // namespace
 
 Result<OwnedProcess> start_child_run(const ChildRun& run) {
@@ -82,7 +112,7 @@ Result<OwnedProcess> start_child_run(const ChildRun& run) {
 void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& process, int signal) {
   const bool behind_srun = run.local && !run.nodelist.empty();
   const auto owner = behind_srun ? owner_of({.path = run.dir}) : std::nullopt;
-  if (owner && owner->pid > 0) {
+  if (owner && owner->pid > 0 && owner->user == geteuid()) {
     const auto told = system.run(argv_of({.nodes = run.nodelist, .light = true},
                                          {"kill", "-TERM", std::to_string(owner->pid)}),
                                  20s);
@@ -115,16 +145,41 @@ RunFate fate_of_run(System& system, const std::string& dir) {
   return std::ranges::find(unknown, state) != unknown.end() ? RunFate::unknown : RunFate::over;
 }
 
-std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out) {
-  for (const auto& key : left_out) {
-    const auto dot = key.find('.');
-    if (dot == std::string::npos) {
-      resolved[key] = nullptr;
-    } else if (resolved[key.substr(0, dot)].is_object()) {
-      resolved[key.substr(0, dot)][key.substr(dot + 1)] = nullptr;
-    }
+Result<std::vector<std::string>> keys_of_other_job(System& system, const std::string& dir,
+                                                   const std::vector<Json>& wanted,
+                                                   const std::vector<std::string>& left_out) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
+  const RunDir run{.path = dir};
+  const auto text = read_run_file(system, run.job_yaml(), most_bytes);
+  if (!text) return text.error();
+  std::vector<std::string> keys;
+  if (text->empty()) return keys;
+  const auto stored = parse_job(*text, run.job_yaml(), {}).job;
+  if (!stored) return std::vector<std::string>{"job.yaml"};
+  for (const Json& job : wanted) {
+    const auto changes = all_changes(without(stored->resolved, left_out),
+                                     without(with_gpus_divided(job, stored->resolved), left_out));
+    if (changes.empty()) return std::vector<std::string>();
+    // Their values may be secrets.
+    for (const auto& change : changes)
+      if (&job == &wanted.front()) keys.push_back(change.substr(0, change.find(": ")));
   }
-  const auto text = resolved.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return keys;
+}
+
+Result<Ok> check_unchanged(System& system, const std::string& job_file,
+                           const std::vector<std::string>& sets, const std::string& digest,
+                           const std::vector<std::string>& left_out) {
+  const auto job = load_job(system, job_file, sets);
+  if (!job) return job.error();
+  if (digest_of_job(job->resolved, left_out) == digest) return Ok{};
+  return Error{ErrorKind::bad_request, job_file + " has changed since its runs began",
+               "restore it, or choose another --run-dir"};
+}
+
+std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out) {
+  const auto text =
+      without(std::move(resolved), left_out).dump(-1, ' ', false, Json::error_handler_t::replace);
   return fmt::format("{:016x}", stable_hash(text));
 }
 

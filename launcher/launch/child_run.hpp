@@ -47,6 +47,18 @@ enum class RunFate {
 /// Asks `dllaunch status`, which also records how the run's job ended.
 RunFate fate_of_run(System& system, const std::string& dir);
 
+/// Whether a run's directory is another job's, whose results are not those of `wanted`, resolved:
+/// the keys by which it differs from the first of them. None: it is one of them, or there is no run
+/// yet. unavailable: the file system does not give its job.yaml.
+Result<std::vector<std::string>> keys_of_other_job(System& system, const std::string& dir,
+                                                   const std::vector<Json>& wanted,
+                                                   const std::vector<std::string>& left_out = {});
+
+/// bad_request: the job file is no longer that of a digest: children read it when they start.
+Result<Ok> check_unchanged(System& system, const std::string& job_file,
+                           const std::vector<std::string>& sets, const std::string& digest,
+                           const std::vector<std::string>& left_out = {});
+
 /// Tells jobs apart without their secrets. `left_out`: blocks and keys of one that may differ.
 std::string digest_of_job(Json resolved, const std::vector<std::string>& left_out = {});
 

@@ -79,6 +79,7 @@ Result<std::optional<std::string>> earlier_job(System& system, const LaunchPlan&
   auto job = job_of_run(plan, run, system);
   if (!job) return std::move(job).error();
   if (!*job) return std::optional<std::string>();
+  if (auto own = check_own_job(system, plan, run, (*job)->id); !own) return std::move(own).error();
   system.log(fmt::format("dllaunch: job {} is {}: following it\n", (*job)->id, (*job)->state));
   return std::optional((*job)->id);
 }

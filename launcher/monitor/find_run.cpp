@@ -1,6 +1,8 @@
 #include "launcher/monitor/find_run.hpp"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -35,6 +37,17 @@ std::optional<std::string> as_directory(const std::string& query) {
   for (const auto& one : {path, path + "/allocation"})
     if (holds_a_run(one)) return one;
   return std::nullopt;
+}
+
+/// Whether a path is a link that neither its target's owner, nor this user, nor root has made: in a
+/// folder that others write, it may have replaced the run that is meant.
+bool is_anothers_link(const std::string& query) {
+  struct stat link {};
+  struct stat target {};
+  const auto path = query.substr(0, query.find_last_not_of('/') + 1);
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) &&
+         stat(path.c_str(), &target) == 0 && link.st_uid != target.st_uid && link.st_uid != 0 &&
+         link.st_uid != geteuid();
 }
 
 /// Finds runs of another user, or older than this machine's index: Slurm knows their output path.
@@ -111,6 +124,9 @@ std::optional<std::string> component_in(System& system, const std::string& query
 }
 
 Result<std::string> find_run(System& system, const std::string& query) {
+  if (is_anothers_link(query))
+    return Error{ErrorKind::bad_request, query + " is a link that another user has made",
+                 "name the run's own directory"};
   if (auto path = as_directory(query)) return *std::move(path);
   if (auto path = component_in(system, query)) return *std::move(path);
   const auto runs = known_runs(system);

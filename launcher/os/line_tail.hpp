@@ -21,6 +21,8 @@ class LineTail {
   explicit LineTail(std::string path, std::uint64_t from = 0);
 
   const std::string& path() const { return path_; }
+  /// Bytes that were skipped or read, also those of an unfinished line.
+  std::uint64_t offset() const { return offset_; }
 
   static constexpr std::size_t most_per_read = 1 << 20;
 

@@ -25,8 +25,9 @@ struct CodeState {
 /// What `git status --porcelain=v2 --branch` printed. Pure.
 CodeState code_state_in(std::string_view status);
 
-/// Asks git, which changes nothing and gets 2 s. nullopt: no git, or the folder is in no
-/// repository that git trusts.
+/// Asks git, which changes nothing, starts no program that the repository names, and gets 2 s for
+/// each question. A file with a filter that was written again counts as different; what is changed
+/// within a submodule does not. nullopt: no git, or the folder is in no repository that git trusts.
 std::optional<CodeState> read_code_state(System& system, const std::string& folder);
 
 /// What differs from the revision, whole lines up to most_diff_bytes, within 2 s. Sets `diff_bytes`

@@ -1,14 +1,23 @@
 #include "launcher/run/job_record.hpp"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_index.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/run/submit_folder.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json_fields.hpp"
 
@@ -38,7 +47,80 @@ void keep(System& system, const RunDir& run, const Json& record) {
   if (!written) system.log("dllaunch: " + written.error().what + "\n");
 }
 
+/// Of the run's directory and its files that say which job is the run's, the first that is neither
+/// the user's nor root's; "" : none.
+std::string not_of(uid_t user, const RunDir& run, uid_t& owner) {
+  const auto is_not = [&](const struct stat& info) {
+    owner = info.st_uid;
+    return info.st_uid != user && info.st_uid != 0;
+  };
+  struct stat info {};
+  if (stat(run.path.c_str(), &info) == 0 && is_not(info)) return run.path;
+  for (const auto& path :
+       {run.path, run.plan_json(), run.job_id(), run.job_json(), run.sbatch_script()})
+    if (lstat(path.c_str(), &info) == 0 && is_not(info)) return path;
+  return "";
+}
+
+/// Whether a path is another run's directory, or a copy of this one's. Two mounts may show the same
+/// directory as different devices.
+bool is_another(const std::string& path, const RunDir& run) {
+  struct stat own {};
+  struct stat other {};
+  if (stat(run.path.c_str(), &own) != 0 || stat(path.c_str(), &other) != 0) return false;
+  if (own.st_dev == other.st_dev) return own.st_ino != other.st_ino;
+  return read_run_id(path) != read_run_id(run.path);
+}
+
+/// What Slurm tells of a job that dllaunch did not submit for this run; "": nothing.
+std::string why_not_own(System& system, const RunOutline& plan, const RunDir& run,
+                        const SlurmJob& job) {
+  uid_t owner = 0;
+  const auto path = job.user ? not_of(*job.user, run, owner) : "";
+  if (!path.empty())
+    return fmt::format("it is a job of {}, and {} belongs to {}", user_name(*job.user), path,
+                       user_name(owner));
+  constexpr std::string_view script_name = "/job.sbatch";
+  const auto script = script_of(job.origin);
+  const auto dir = script.substr(0, script.size() - std::min(script.size(), script_name.size()));
+  if (script.ends_with(script_name) && is_another(dir, run)) return "it is that of " + dir;
+  const auto ours = identity_of(plan, run, job.id);
+  if (ours.token.empty()) return "";  // a script of the user's own may be named and lie anywhere
+  if (!job.name.empty() && job.name != ours.name)
+    return fmt::format("it is named {}, and the run's {}", shown_line(job.name),
+                       shown_line(ours.name));
+  const auto text = system.read_file(run.sbatch_script());
+  const auto options = options_of_script(text ? *text : "");
+  const bool moves = std::ranges::any_of(options, [](const std::string& option) {
+    return option.starts_with("--chdir") || option.starts_with("-D");
+  });
+  const auto folder = submit_folder(system, run.path);
+  std::error_code missing;
+  const bool elsewhere = folder && !moves && !job.work_dir.empty() &&
+                         !std::filesystem::equivalent(*folder, job.work_dir, missing) && !missing;
+  return elsewhere ? "it was submitted in " + job.work_dir : "";
+}
+
 }  // namespace
+
+Result<Ok> check_own_job(System& system, const RunOutline& plan, const RunDir& run,
+                         const std::string& id) {
+  if (const auto path = whole_of(run.path); !path.empty()) {
+    const auto whole = read_stored_run(system, path);
+    if (!whole) return whole.error();
+    return check_own_job(system, whole->plan, whole->dir, whole->job_id);
+  }
+  const auto records = jobs_of_controller(system, id);
+  if (records.silent)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("Slurm does not tell whose job {} is: nothing was done", id),
+                 "try again"};
+  const auto why = records.jobs.empty() ? "" : why_not_own(system, plan, run, records.jobs.front());
+  if (why.empty()) return Ok{};
+  return Error{ErrorKind::bad_request,
+               fmt::format("job {} is not that of {}: {}; nothing was done", id, run.path, why),
+               "scontrol show job " + id};
+}
 
 JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::string& id) {
   auto record = record_of(run, id);

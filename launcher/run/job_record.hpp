@@ -29,6 +29,14 @@ void remember_own_script(System& system, const RunDir& run, const SlurmJob& job)
 Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& here);
 Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& id);
 
+/// Before a command acts on the job that a run's directory names: whether it is the run's as Slurm
+/// tells it, whatever stands in a directory that was forged, replaced or copied. The job's user or
+/// root owns the directory and the files that name the job, and the job's script lies in no other
+/// directory; of a job that dllaunch submitted, name and folder are the run's too. A component
+/// stands for its whole. bad_request: it is not the run's; unavailable: Slurm does not answer.
+Result<Ok> check_own_job(System& system, const RunOutline& plan, const RunDir& run,
+                         const std::string& id);
+
 /// Returns the run's job (RUN/job.id) while it is in the queue; for an array, one task with the
 /// array's id. unavailable, timeout: Slurm does not respond. unavailable: another cluster has it.
 Result<std::optional<QueuedJob>> job_of_run(const RunOutline& plan, const RunDir& run,

@@ -196,7 +196,29 @@ std::optional<RunLockHolder> owner_of(const RunDir& run) {
   if (blank != std::string_view::npos)
     owner.host = content.substr(blank + 1, content.find('\n') - blank - 1);
   owner.since_s = static_cast<double>(info.st_mtime);
+  owner.user = info.st_uid;
   return owner;
+}
+
+bool holds_lock(const RunDir& run, pid_t pid) {
+  struct stat lock {};
+  struct stat dir {};
+  struct stat process {};
+  const auto proc = fmt::format("/proc/{}", pid);
+  if (stat((run.path + "/.lock").c_str(), &lock) != 0 || stat(run.path.c_str(), &dir) != 0 ||
+      stat(proc.c_str(), &process) != 0)
+    return false;
+  const auto trusted = [&](uid_t owner) { return owner == process.st_uid || owner == 0; };
+  if (!trusted(lock.st_uid) || !trusted(dir.st_uid)) return false;
+  std::error_code ended;
+  for (fs::directory_iterator at(proc + "/fd", ended), end; !ended && at != end;
+       at.increment(ended)) {
+    struct stat file {};
+    if (stat(at->path().c_str(), &file) == 0 && file.st_dev == lock.st_dev &&
+        file.st_ino == lock.st_ino)
+      return true;
+  }
+  return false;
 }
 
 RunLock::~RunLock() {

@@ -81,10 +81,15 @@ struct RunLockHolder {
   pid_t pid = 0;          // 0: an older version that did not record it
   std::string host = {};  // host the pid belongs to
   double since_s = 0;     // Unix seconds
+  uid_t user = 0;         // who owns the lock's file
 };
 
 /// Returns the lock's holder; nullopt if there is none.
 std::optional<RunLockHolder> owner_of(const RunDir& run);
+
+/// Whether a process of this machine has the lock's file open, and its user or root owns file and
+/// directory. The holder is told by the file's text, which may name any process.
+bool holds_lock(const RunDir& run, pid_t pid);
 
 /// Returns the path of the newest complete checkpoint; empty: none.
 std::string newest_checkpoint(const RunDir& run);

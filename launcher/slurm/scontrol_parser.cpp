@@ -237,6 +237,11 @@ SlurmJob job_of(const Record& record) {
   job.output = text_or_empty(record.get("StdOut"));
   job.array_job = text_or_empty(record.get("ArrayJobId"));
   job.array_task = text_or_empty(record.get("ArrayTaskId"));
+  job.name = text_or_empty(record.get("JobName"));
+  job.work_dir = text_or_empty(record.get("WorkDir"));
+  const auto user = record.get("UserId");  // "alice(1001)"
+  if (const auto at = user.rfind('('); at != std::string_view::npos)
+    job.user = leading_number<std::uint32_t>(user.substr(at + 1));
   const std::string command = text_or_empty(record.get("Command"));
   if (!command.empty()) job.origin.words = "|" + std::string(record.get("JobName")) + "|" + command;
   job.origin.token = token_in(record.get("Comment"));

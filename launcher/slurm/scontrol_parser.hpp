@@ -100,8 +100,11 @@ struct SlurmJob {
   std::string batch_host;   // empty while pending
   std::string start;        // as QueuedJob::start
   std::string submit;
-  std::string end;         // the time limit, while the job runs
-  std::string output;      // StdOut
+  std::string end;       // the time limit, while the job runs
+  std::string output;    // StdOut
+  std::string name;      // only from scontrol, as the next two
+  std::string work_dir;  // in which it was submitted, or --chdir
+  std::optional<std::uint32_t> user = {};
   std::string array_job;   // the id of the array that a task belongs to
   std::string array_task;  // task index, "3"; tasks that are pending together: "2-9%2"
   JobOrigin origin = {};

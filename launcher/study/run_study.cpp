@@ -134,11 +134,44 @@ std::optional<double> longest_s(const StudyRequest& request, const Job& job) {
   return limit ? std::optional(static_cast<double>(*limit)) : std::nullopt;
 }
 
+/// Measures what is the run's own job.
+void take_value(System& system, const std::string& dir, const Job& job, const Json& own,
+                StudyRun& run) {
+  const auto other = keys_of_other_job(system, dir, {own});
+  if (other && other->empty()) return measure(system, dir, job, run);
+  run.reason =
+      other ? fmt::format("its job was changed: {}", fmt::join(*other, ", ")) : other.error().what;
+}
+
+/// Whether a directory is that of another run that counts: linked to it, or copied.
+bool is_anothers(const StudyRequest& request, const Study& study, const StudyRun& run) {
+  const auto id_in = [&](const StudyRun& one) { return read_run_id(request.dir + "/" + one.run); };
+  const auto id = id_in(run);
+  return !id.empty() && std::ranges::any_of(study.runs, [&](const StudyRun& other) {
+    return other.value && other.run != run.run && id_in(other) == id;
+  });
+}
+
 /// A run that has ended without a value is not continued: what it resumed would not be measured
-/// whole. Its successor has a directory of its own. A job that is still there is followed; one of
-/// which Slurm does not tell is left alone, with a reason. Returns whether to start the run.
-bool choose_directory(System& system, const StudyRequest& request, const Job& job, StudyRun& run) {
+/// whole. Its successor has a directory of its own, and so has a run in whose place is another job
+/// or another run's directory. A job that is still there is followed; one of which Slurm does not
+/// tell is left alone, with a reason. Returns whether to start the run.
+bool choose_directory(System& system, const StudyRequest& request, const PreparedStudy& prepared,
+                      const Json& own, StudyRun& run) {
   const auto path = [&] { return request.dir + "/" + run.run; };
+  const auto to_another = [&] {
+    const std::string name = run_name(run.ranks, run.repeat);
+    std::error_code ignored;
+    for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
+      run.run = fmt::format("{}-attempt-{:02}", name, attempt);
+    return true;
+  };
+  const auto other = keys_of_other_job(system, path(), {own});
+  if (!other) {
+    run.reason = other.error().what;
+    return false;
+  }
+  if (!other->empty() || is_anothers(request, prepared.study, run)) return to_another();
   const auto fate = fate_of_run(system, path());
   if (fate == RunFate::absent) return true;
   if (fate == RunFate::there && request.allocated) {
@@ -150,22 +183,8 @@ bool choose_directory(System& system, const StudyRequest& request, const Job& jo
     run.reason = "it cannot be told whether its job is still there";
     return false;
   }
-  if (run.state.empty()) measure(system, path(), job, run);
-  if (run.value) return false;
-  const std::string name = run_name(run.ranks, run.repeat);
-  std::error_code ignored;
-  for (int attempt = 2; std::filesystem::exists(path(), ignored); ++attempt)
-    run.run = fmt::format("{}-attempt-{:02}", name, attempt);
-  return true;
-}
-
-/// A study may wait in a queue for hours, and each run reads the job file.
-Result<Ok> check_unchanged(System& system, const StudyRequest& request, const Study& study) {
-  const auto job = load_job(system, request.job_file, request.sets);
-  if (!job) return job.error();
-  if (digest_of_job(job->resolved) == study.job) return Ok{};
-  return Error{ErrorKind::bad_request, request.job_file + " has changed since the study began",
-               "restore it, or begin another study"};
+  if (run.state.empty()) measure(system, path(), prepared.job, run);
+  return !run.value && to_another();
 }
 
 std::string line_of(const Study& study, const StudyRun& run, double seconds) {
@@ -331,8 +350,11 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
       return std::move(written).error();
     if (signals.count() > 0) return signals.first();
     const auto began = std::chrono::steady_clock::now();
-    if (auto same = check_unchanged(system, request, study); !same) return std::move(same).error();
-    if (choose_directory(system, request, prepared.job, run)) {
+    if (auto same = check_unchanged(system, request.job_file, request.sets, study.job); !same)
+      return std::move(same).error();
+    const auto own = load_job(system, request.job_file, sets_of(request, *size));
+    if (!own) return own.error();
+    if (choose_directory(system, request, prepared, own->resolved, run)) {
       const auto dir = request.dir + "/" + run.run;
       bool overdue = false;
       bool goes_on = false;
@@ -341,7 +363,7 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
         auto process = start(request, *size, run);
         if (!process) return std::move(process).error();
         const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
-        measure(system, dir, prepared.job, run);
+        take_value(system, dir, prepared.job, own->resolved, run);
         if (code != 0 && run.state.empty()) run.reason = last_error_of_child(dir);
         goes_on = own_jobs && run.state.empty() && fate_of_run(system, dir) == RunFate::there;
         if (goes_on) signals.wait(5s);

@@ -134,7 +134,7 @@ Result<OptunaJournal> OptunaJournal::open(const std::string& path, const std::st
                                           std::function<void(const std::string&)> say) {
   remove_own_lock(path);
   OptunaJournal journal(path, study, std::move(say));
-  journal.read();
+  if (auto taken = journal.read(); !taken) return std::move(taken).error();
   if (!journal.replay_.has_study()) {
     const Json record = study_record(study, minimize);
     if (auto written = journal.append({&record, 1}); !written) return std::move(written).error();
@@ -142,15 +142,27 @@ Result<OptunaJournal> OptunaJournal::open(const std::string& path, const std::st
   return journal;
 }
 
-void OptunaJournal::read() {
+/// Of a journal that others cut or replaced, what was read of it is no longer true.
+Result<Ok> OptunaJournal::check_whole() const {
+  struct stat now {};
+  const auto bytes = ::stat(path_.c_str(), &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+  if (bytes >= tail_.offset()) return Ok{};
+  return Error{ErrorKind::unavailable, path_ + " has become shorter: another program changed it",
+               "put it back as it was: the same command then continues"};
+}
+
+Result<Ok> OptunaJournal::read() {
+  if (auto whole = check_whole(); !whole) return whole;
   do {
     for (const auto& line : tail_.read()) replay_.take(line);
   } while (tail_.behind());
+  return Ok{};
 }
 
 Result<Ok> OptunaJournal::append(std::span<const Json> records) {
   const auto lock = SymlinkLock::take(path_, say_);
   if (!lock) return lock.error();
+  if (auto whole = check_whole(); !whole) return whole;
   const FileDescriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (file.get() < 0) return refusal("open", path_);
   const off_t end = end_of_lines(file.get());
@@ -165,8 +177,7 @@ Result<Ok> OptunaJournal::append(std::span<const Json> records) {
   for (const Json& record : records)
     text += record.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
   if (!write_all(file.get(), text) || ::fsync(file.get()) != 0) return refusal("write", path_);
-  read();
-  return Ok{};
+  return read();
 }
 
 }  // namespace dllaunch

@@ -30,8 +30,9 @@ class OptunaJournal {
                                     bool minimize,
                                     std::function<void(const std::string&)> say = {});
 
-  /// Takes what others have appended.
-  void read();
+  /// Takes what others have appended. unavailable: the file is shorter than what was read of it;
+  /// append() says the same.
+  Result<Ok> read();
   const OptunaReplay& replay() const { return replay_; }
 
   /// Appends all or, after a power loss, the first of them; durable when this returns. A torn last
@@ -45,6 +46,7 @@ class OptunaJournal {
         say_(std::move(say)),
         tail_(path_),
         replay_(study_) {}
+  Result<Ok> check_whole() const;
 
   std::string path_;
   std::string study_;

@@ -30,10 +30,6 @@ namespace {
 constexpr int default_trials = 32;
 constexpr int concurrent_jobs = 4;
 
-/// What a sweep may be continued with: more trials, another budget.
-const std::vector<std::string> budget_keys = {"sweep.trials", "sweep.concurrent", "sweep.gpu_hours",
-                                              "sweep.until",  "sweep.nodes",      "sweep.time"};
-
 /// Each check reads the job file again.
 constexpr std::size_t most_checked = 20;
 
@@ -172,9 +168,10 @@ std::optional<std::int64_t> minutes_of_all(const Job& job, int trials, int nodes
 
 /// Whether an earlier execution has left nothing to do.
 Result<bool> is_over(System& system, const SweepRequest& request, const Sweep& wanted) {
+  const auto known = check_same_sweep(system, request.dir, wanted);
+  if (!known || !*known) return known;
   auto stored = stored_sweep(system, request.dir);
-  if (!stored) return std::move(stored).error();
-  if (!*stored || (*stored)->job != wanted.job) return false;
+  if (!stored || !*stored) return false;
   Sweep sweep = wanted;
   sweep.trials = std::move((*stored)->trials);
   const bool any = std::ranges::any_of(
@@ -272,6 +269,9 @@ Result<Ok> set_budget(const Job& job, const std::vector<Parameter>& space,
 }
 
 }  // namespace
+
+const std::vector<std::string> budget_keys = {"sweep.trials", "sweep.concurrent", "sweep.gpu_hours",
+                                              "sweep.until",  "sweep.nodes",      "sweep.time"};
 
 Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request) {
   auto job = load_job(system, request.job_file, request.sets);

@@ -39,8 +39,11 @@ struct PreparedSweep {
   std::optional<LaunchPlan> shared = {};
 };
 
+/// What a sweep may be continued with: more trials, another budget.
+extern const std::vector<std::string> budget_keys;
+
 /// Checks the space, the metric, the budget and a plan with either end of each range. bad_request,
-/// unsatisfiable: names the key.
+/// unsatisfiable: names the key. bad_request: check_same_sweep().
 Result<PreparedSweep> prepare_sweep(System& system, const SweepRequest& request);
 
 }  // namespace dllaunch

@@ -15,6 +15,7 @@
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/drawing/ticks.hpp"
+#include "launcher/job/load_job.hpp"
 #include "launcher/launch/child_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
@@ -46,7 +47,8 @@ struct Running : Execution {
   OwnedProcess process;
   ChildRun child = {};
   Clock::time_point began = Clock::now();
-  int told = 0;  // signals
+  int told = 0;                 // signals
+  std::vector<Json> jobs = {};  // Driver::jobs_of()
 };
 
 /// A trial that is neither started nor judged for now.
@@ -70,7 +72,8 @@ class Driver {
         journal_(std::move(journal)),
         signals_(signals) {}
 
-  Result<Ok> work();
+  /// `known`: sweep.json tells that the journal is of this job file.
+  Result<Ok> work(bool known);
 
  private:
   Trial& trial(int number) { return sweep_.trials[static_cast<std::size_t>(number)]; }
@@ -79,14 +82,19 @@ class Driver {
   void take_journal();
   Result<bool> take_up_next();
   Result<bool> take_up(Trial& trial);
+  Result<bool> fail(Trial& trial);
   Result<bool> start_next();
-  Result<Ok> start(Trial& trial);
+  Result<Ok> start(Trial& trial, std::vector<Json> jobs);
   Result<Ok> create(const NextStep& step);
   Result<Ok> hear_sampler();
   Result<Ok> take_new_trial();
   Result<Ok> watch();
   Result<Ok> settle(Running& running);
-  Result<Ok> close(Trial& trial, const Execution& execution);
+  Result<Ok> close(Trial& trial, const Execution& execution, const std::vector<Json>& jobs);
+  Result<std::vector<std::string>> sets_of(const Trial& trial, std::int64_t target);
+  Result<std::vector<Json>> jobs_of(const Trial& trial);
+  Result<std::string> why_anothers(const Trial& trial, const std::vector<Json>& jobs);
+  Result<Ok> check_trials();
   StoredRun run_of(const Trial& one) const { return unjudged_run(system_, dir_of(one), one); }
   void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
   Result<Ok> record(const Trial& trial);
@@ -183,15 +191,86 @@ Result<Ok> Driver::finish_records() {
   return Ok{};
 }
 
+/// The trial's options at some target.
+Result<std::vector<std::string>> Driver::sets_of(const Trial& one, std::int64_t target) {
+  auto sets = sets_of_trial(prepared_.job, one.parameters, target, prepared_.all_epochs);
+  if (!sets) return sets;
+  sets->insert(sets->begin(), request_.sets.begin(), request_.sets.end());
+  sets->push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, one.number)).dump());
+  return sets;
+}
+
+/// The trial's resolved job at its target, and at the rungs before: a dllaunch that was killed when
+/// it began leaves such a one.
+Result<std::vector<Json>> Driver::jobs_of(const Trial& one) {
+  if (auto same =
+          check_unchanged(system_, request_.job_file, request_.sets, sweep_.job, budget_keys);
+      !same)
+    return std::move(same).error();
+  std::vector<Json> jobs;
+  const auto add = [&](std::int64_t target) -> Result<Ok> {
+    const auto sets = sets_of(one, target);
+    if (!sets) return sets.error();
+    auto job = load_job(system_, request_.job_file, *sets);
+    if (!job) return std::move(job).error();
+    jobs.push_back(std::move(job->resolved));
+    return Ok{};
+  };
+  auto added = add(one.target);
+  for (const auto rung : sweep_.rungs)
+    if (added && rung < one.target) added = add(rung);
+  if (!added) return std::move(added).error();
+  return jobs;
+}
+
+/// Empty: the trial's directory has its own job, or none.
+Result<std::string> Driver::why_anothers(const Trial& one, const std::vector<Json>& jobs) {
+  const auto keys = keys_of_other_job(system_, dir_of(one), jobs, budget_keys);
+  if (!keys) return keys.error();
+  if (keys->empty()) return std::string();
+  return fmt::format("{} has another job's run: other {}", one.run, fmt::join(*keys, ", "));
+}
+
+/// Whether the journal's trials are this job file's, where sweep.json does not tell.
+Result<Ok> Driver::check_trials() {
+  for (const Trial& one : journal_.replay().trials()) {
+    if (one.values.empty() || one.run.empty()) continue;
+    const auto jobs = jobs_of(one);
+    if (!jobs) return jobs.error();
+    const auto other = why_anothers(one, *jobs);
+    if (!other) return other.error();
+    std::error_code ignored;
+    const bool tells = std::filesystem::exists(dir_of(one) + "/job.yaml", ignored);
+    if (tells && other->empty()) continue;
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{}/sweep.json is lost, and {}", request_.dir,
+                             tells ? *other : one.run + " has no run"),
+                 "choose another --run-dir"};
+  }
+  return Ok{};
+}
+
+Result<bool> Driver::fail(Trial& one) {
+  one.state = TrialState::failed;
+  if (auto written = record(one); !written) return std::move(written).error();
+  return true;
+}
+
 /// Continues a trial that is to run: new, or of an earlier driver, which may not have seen how its
 /// run ended. Whether anything changed.
 Result<bool> Driver::take_up(Trial& one) {
   for (const Parameter& parameter : prepared_.space) {
     if (one.parameters.contains(parameter.name)) continue;
-    one.state = TrialState::failed;
     one.reason = fmt::format("it has no {}: its sampler was interrupted", parameter.name);
-    if (auto written = record(one); !written) return std::move(written).error();
-    return true;
+    return fail(one);
+  }
+  auto jobs = jobs_of(one);
+  if (!jobs) return std::move(jobs).error();
+  auto other = why_anothers(one, *jobs);
+  if (!other) return set_aside(one, other.error().what, 30s), false;
+  if (!other->empty()) {
+    one.reason = *std::move(other);
+    return fail(one);
   }
   if (const auto holder = owner_of({.path = dir_of(one)})) {
     const auto who =
@@ -202,7 +281,7 @@ Result<bool> Driver::take_up(Trial& one) {
   if (fate == RunFate::unknown)
     return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
   if (fate == RunFate::over && !stored_status(run_of(one)).empty()) {
-    if (auto done = close(one, {.epochs_before = one.epochs()}); !done)
+    if (auto done = close(one, {.epochs_before = one.epochs()}, *jobs); !done)
       return std::move(done).error();
     return true;
   }
@@ -211,21 +290,18 @@ Result<bool> Driver::take_up(Trial& one) {
     one.log_from = sizes_of_logs({.path = dir_of(one)});
     if (auto written = record(one); !written) return std::move(written).error();
   }
-  if (auto started = start(one); !started) return std::move(started).error();
+  if (auto started = start(one, *std::move(jobs)); !started) return std::move(started).error();
   return true;
 }
 
-Result<Ok> Driver::start(Trial& one) {
-  auto sets = sets_of_trial(prepared_.job, one.parameters, one.target, prepared_.all_epochs);
+Result<Ok> Driver::start(Trial& one, std::vector<Json> jobs) {
+  auto sets = sets_of(one, one.target);
   if (!sets) return std::move(sets).error();
-  std::vector<std::string> all = request_.sets;
-  all.insert(all.end(), sets->begin(), sets->end());
-  all.push_back("name=" + Json(fmt::format("{}-{}", sweep_.name, one.number)).dump());
   const std::size_t slot = free_slot();
   const Slot& part = prepared_.slots[slot];
   const bool whole_nodes = request_.allocated && part.cpus.empty();
   const ChildRun child{.job_file = request_.job_file,
-                       .sets = std::move(all),
+                       .sets = *std::move(sets),
                        .dir = dir_of(one),
                        .local = request_.local || (request_.allocated && !whole_nodes),
                        .allocated = whole_nodes,
@@ -236,6 +312,7 @@ Result<Ok> Driver::start(Trial& one) {
   if (!process) return std::move(process).error();
   running_.push_back(
       {{.epochs_before = one.epochs()}, one.number, slot, *std::move(process), child});
+  running_.back().jobs = std::move(jobs);
   return Ok{};
 }
 
@@ -267,7 +344,7 @@ Result<Ok> Driver::hear_sampler() {
   if (!answer) return Ok{};
   asking_.reset();
   if (!*answer) return *answer;
-  journal_.read();
+  if (auto taken = journal_.read(); !taken) return taken;
   return take_new_trial();
 }
 
@@ -338,13 +415,20 @@ Result<Ok> Driver::settle(Running& running) {
   }
   running.stopping = signals_.count() > 0;
   count_gpu_time(one, took.count());
-  return close(one, running);
+  return close(one, running, running.jobs);
 }
 
-Result<Ok> Driver::close(Trial& one, const Execution& execution) {
+Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
+  auto other = why_anothers(one, jobs);
+  if (!other) return set_aside(one, other.error().what, 30s), Ok{};
   const auto run = run_of(one);
   if (!execution.code) count_gpu_time(one);
-  judge(sweep_, prepared_.job, run, execution, one);
+  if (other->empty()) {
+    judge(sweep_, prepared_.job, run, execution, one);
+  } else {
+    one.state = TrialState::failed;
+    one.reason = *std::move(other);
+  }
   if (auto written = record(one); !written) return written;
   const auto value = one.value();
   const auto epochs =
@@ -396,7 +480,6 @@ Result<Ok> Driver::stop_the_paused() {
 }
 
 Result<Ok> Driver::carry_out() {
-  take_journal();
   if (auto done = finish_records(); !done) return done;
   // sweep.json tells another job file's sweep from this one: before anything starts.
   if (auto done = write(true); !done) return done;
@@ -432,7 +515,10 @@ void Driver::drain() {
   (void)write(true);
 }
 
-Result<Ok> Driver::work() {
+Result<Ok> Driver::work(bool known) {
+  take_journal();
+  if (!known)
+    if (auto good = check_trials(); !good) return good;
   auto done = carry_out();
   if (!done) drain();
   return done;
@@ -446,15 +532,15 @@ Result<int> run_sweep(System& system, const SweepRequest& request, PreparedSweep
                  fmt::format("cannot make {}: {}", request.dir, std::strerror(failed)), ""};
   const auto lock = RunLock::take({.path = request.dir});
   if (!lock) return lock.error();
-  if (auto same = check_same_sweep(system, request.dir, prepared.sweep); !same)
-    return std::move(same).error();
+  const auto known = check_same_sweep(system, request.dir, prepared.sweep);
+  if (!known) return known.error();
   auto journal =
       OptunaJournal::open(request.dir + "/optuna.journal", prepared.sweep.name,
                           prepared.sweep.minimize, [&](const auto& words) { system.log(words); });
   if (!journal) return std::move(journal).error();
   const StopSignals signals;
   Driver driver(system, request, prepared, *std::move(journal), signals);
-  if (auto done = driver.work(); !done) return std::move(done).error();
+  if (auto done = driver.work(*known); !done) return std::move(done).error();
   return signals.first();
 }
 

@@ -131,6 +131,31 @@ TEST_F(StudyHere, ASizeThatFailsHasItsReasonAndTheOthersTheirValues) {
   EXPECT_EQ(work_.run({"study", file, "--ranks", "1,x"}).exit_code, 2);
 }
 
+/// Of a job file that has changed, of another repeat, or of `dllaunch retry --set`.
+TEST_F(StudyHere, ARunThatIsAnotherJobsOrAnotherRunsIsNotMeasured) {
+  const auto of = [&](const std::string& value) {
+    return work_.file("command.yaml",
+                      "name: items\nresources: {ranks_per_node: 1, device: cpu}\n"
+                      "run: [bash, -c, 'echo done " +
+                          value + " items']\nstudy: {value: 'done ([0-9]+)', unit: items}\n");
+  };
+  const std::vector<std::string> sizes = {"--ranks", "1", "--repeats", "2"};
+  ASSERT_EQ(work_.run(study(of("6"), sizes)).exit_code, 0);
+  fs::remove(dir() + "/study.json");
+  ASSERT_EQ(work_.run(study(of("60"), sizes)).exit_code, 0);
+  EXPECT_EQ(result()["points"][0]["value"], 60);
+  EXPECT_EQ(result()["runs"][1]["run"], "ranks-00001-repeat-02-attempt-02");
+
+  fs::remove_all(dir());
+  ASSERT_EQ(work_.run(study(of("6"), sizes)).exit_code, 0);
+  fs::remove(dir() + "/study.json");
+  fs::remove_all(dir() + "/ranks-00001-repeat-02");
+  fs::create_directory_symlink("ranks-00001-repeat-01", dir() + "/ranks-00001-repeat-02");
+  ASSERT_EQ(work_.run(study(of("6"), sizes)).exit_code, 0);
+  EXPECT_EQ(result()["points"][0]["repeats"], 2);
+  EXPECT_EQ(result()["runs"][1]["run"], "ranks-00001-repeat-02-attempt-02") << "measured twice";
+}
+
 /// A workload with a planted serial part, divisible work and latency: what 1, 2 and 4 ranks say of
 /// eight is what eight do.
 class SlurmStudy : public testing::Test {

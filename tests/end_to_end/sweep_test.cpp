@@ -7,10 +7,13 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
+#include "launcher/base/split.hpp"
 #include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
 #include "tests/support/tier.hpp"
@@ -404,6 +407,177 @@ sleep 600
   }));
   EXPECT_EQ(work_.wait().exit_code, 130);
   EXPECT_FALSE(fs::is_symlink(dir() + "/optuna.journal.lock"));
+}
+
+/// What another sweep, a copy, a link or a lost file leaves in a sweep's directory.
+class SweepBeside : public SweepHere {
+ protected:
+  SweepBeside() { set_choices("6, 7"); }
+  /// `printed`: a text of the command; `variable`: of its only variable.
+  void set_choices(const std::string& choices, const std::string& printed = "{x}",
+                   const std::string& variable = "") {
+    file_ = work_.file(
+        "toy.yaml",
+        "name: toy\nresources: {ranks_per_node: 1, device: cpu}\nrun: \"touch begun; echo acc=" +
+            printed + "\"\nenvironment: {variables: {OF: '" + variable +
+            "'}}\nsweep: {parameters: {x: {choice: [" + choices +
+            "]}}, sampler: grid, value: 'acc=([0-9]+)', metric: acc}\n");
+  }
+  Ended run() {
+    fs::remove(work_.path() + "/begun");
+    return work_.run(sweep(file_));
+  }
+  bool any_began() const { return fs::exists(work_.path() + "/begun"); }
+  std::string text_of(const char* file) { return work_.text_of("sweep/" + std::string(file)); }
+  /// A journal of this sweep's name whose trials are to run.
+  void forget_ends() {
+    const auto text = text_of("optuna.journal");
+    std::string kept;
+    for (const auto line : split_lines(text)) {
+      const Json record = Json::parse(line);
+      const int operation = record["op_code"];
+      if (operation == 0 || operation == 4) kept += std::string(line) + "\n";
+    }
+    std::ofstream(dir() + "/optuna.journal") << kept;
+  }
+  std::string file_;
+};
+
+TEST_F(SweepBeside, TrialsWithoutAJournalAreRefused) {
+  ASSERT_EQ(run().exit_code, 0);
+  for (const bool empty : {false, true}) {
+    for (const char* file : {"optuna.journal", "sweep.json"}) {
+      fs::remove(dir() + "/" + file);
+      if (empty) std::ofstream(dir() + "/" + file) << "";
+    }
+    set_choices("60, 70");
+    const auto refused = run();
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("has trials, and no optuna.journal that tells their"));
+    EXPECT_FALSE(any_began());
+  }
+}
+
+TEST_F(SweepBeside, AJournalWithoutSweepJsonCountsIfItsRunsAreOfThisJobFile) {
+  ASSERT_EQ(run().exit_code, 0);
+  const auto before = result();
+  for (const char* text : {"", "{\"name\":"}) {
+    std::ofstream(dir() + "/sweep.json") << text;
+    const auto same = run();
+    ASSERT_EQ(same.exit_code, 0) << same.err;
+    EXPECT_EQ(result(), before);
+    EXPECT_FALSE(any_began());
+  }
+  fs::remove(dir() + "/sweep.json");
+  set_choices("6, 7", "1{x}");
+  for (int i = 0; i < 2; ++i) {
+    const auto other = run();
+    EXPECT_EQ(other.exit_code, 2) << other.err;
+    EXPECT_THAT(other.err, HasSubstr("/sweep.json is lost, and trial-00000 has another job's run: "
+                                     "other run"));
+  }
+  set_choices("6, 7");
+  fs::remove_all(dir() + "/trial-00000");
+  EXPECT_THAT(run().err, HasSubstr("/sweep.json is lost, and trial-00000 has no run"));
+}
+
+/// The first sweep's runs lie where the second's trials are to run. What a run's directory lets
+/// change between its executions, such as a variable, is another trial all the same.
+TEST_F(SweepBeside, ATrialDoesNotTakeTheResultOfAnotherJob) {
+  for (const auto& [printed, variable, keys] :
+       {std::tuple{"{x}", "", "other run"}, {"6", "{x}", "other environment.variables.OF"}}) {
+    set_choices("6, 7", printed, variable);
+    ASSERT_EQ(run().exit_code, 0);
+    forget_ends();
+    fs::rename(dir(), dir() + "-before");
+    set_choices("60, 70", printed, variable);
+    ASSERT_EQ(run().exit_code, 0);
+    forget_ends();
+    for (const char* trial : {"/trial-00000", "/trial-00001"}) {
+      fs::remove_all(dir() + trial);
+      fs::rename(dir() + "-before" + trial, dir() + trial);
+    }
+    const auto ended = run();
+    EXPECT_FALSE(any_began());
+    for (const auto& trial : result()["trials"]) {
+      EXPECT_EQ(trial["state"], "failed") << ended.err;
+      EXPECT_THAT(trial["reason"].get<std::string>(),
+                  HasSubstr(std::string(trial["run"]) + " has another job's run: " + keys));
+    }
+    fs::remove_all(dir());
+    fs::remove_all(dir() + "-before");
+  }
+}
+
+TEST_F(SweepBeside, TwoTrialsInOneFolderHaveOneResult) {
+  set_choices("6, 60");
+  ASSERT_EQ(run().exit_code, 0);
+  forget_ends();
+  fs::remove_all(dir() + "/trial-00001");
+  fs::create_directory_symlink("trial-00000", dir() + "/trial-00001");
+  EXPECT_EQ(run().exit_code, 0);
+  const auto trials = result()["trials"];
+  EXPECT_EQ(trials[0]["value"], 6);
+  EXPECT_EQ(trials[1]["state"], "failed");
+  EXPECT_THAT(trials[1]["reason"].get<std::string>(), HasSubstr("has another job's run"));
+}
+
+/// Of a training, whose events count also when its run was killed.
+TEST_F(SweepBeside, ATrainingOfOtherParametersDoesNotCount) {
+  const auto training = [&](const char* rates) {
+    file_ = work_.file("train.yaml", std::string(tiny_local_job) +
+                                         "sweep: {parameters: {train.optimizer.lr: "
+                                         "{choice: [" +
+                                         rates + "]}}, sampler: grid}\n");
+  };
+  training("0.001");
+  ASSERT_EQ(run().exit_code, 0);
+  fs::rename(dir() + "/trial-00000", work_.path() + "/other");
+  fs::remove_all(dir());
+  training("0.002");
+  ASSERT_EQ(run().exit_code, 0);
+  forget_ends();
+  fs::remove_all(dir() + "/trial-00000");
+  fs::rename(work_.path() + "/other", dir() + "/trial-00000");
+  run();
+  const auto trial = result()["trials"][0];
+  EXPECT_EQ(trial["state"], "failed");
+  EXPECT_TRUE(trial["value"].is_null());
+  EXPECT_THAT(trial["reason"].get<std::string>(), HasSubstr("other train.optimizer.lr"));
+}
+
+/// Emptied, or replaced by an older one.
+TEST_F(SweepBeside, AJournalThatIsCutStopsItsSweepAndAJobFileThatChanges) {
+  const auto wait = [&](const std::string& then) {
+    file_ = work_.file("toy.yaml",
+                       "name: toy\nresources: {ranks_per_node: 1, device: cpu}\n"
+                       "run: \"touch begun; until [ -e go ]; do sleep 0.1; done; echo acc={x}\"\n"
+                       "sweep: {parameters: {x: {choice: [6, 7]}}, sampler: grid,\n"
+                       "        value: 'acc=([0-9]+)', metric: acc, concurrent: 1}\n" +
+                           then);
+  };
+  wait("");
+  work_.start(sweep(file_));
+  ASSERT_TRUE(happens_within(60s, [&] { return any_began(); }));
+  const auto journal = text_of("optuna.journal");
+  std::ofstream(dir() + "/optuna.journal") << journal.substr(0, journal.find('\n') + 1);
+  std::ofstream(work_.path() + "/go") << "";
+  const auto cut = work_.wait(60s);
+  EXPECT_EQ(cut.exit_code, 3) << cut.err;
+  EXPECT_THAT(cut.err, HasSubstr("optuna.journal has become shorter: another program changed it"));
+  std::ofstream(dir() + "/optuna.journal") << journal;
+
+  fs::remove(work_.path() + "/go");
+  fs::remove_all(dir());
+  fs::remove(work_.path() + "/begun");
+  work_.start(sweep(file_));
+  ASSERT_TRUE(happens_within(60s, [&] { return any_began(); }));
+  wait("recovery: {max_restarts: 1}\n");
+  std::ofstream(work_.path() + "/go") << "";
+  const auto changed = work_.wait(60s);
+  EXPECT_EQ(changed.exit_code, 2) << changed.err;
+  EXPECT_THAT(changed.err, HasSubstr("toy.yaml has changed since its runs began"));
+  EXPECT_EQ(result()["trials"][0]["value"], 6) << "of a run that began before";
 }
 
 TEST_F(SweepHere, StopsAndContinues) {

@@ -173,10 +173,10 @@ int cpus_here() {
 }
 
 /// Only of the first start of a run: what is computed again must not be flipped again.
-Result<std::optional<Drill>> drill_asked_for(std::optional<std::int64_t> fencing_token) {
+Result<std::optional<Drill>> drill_asked_for(std::optional<std::int64_t> fencing_token, int ranks) {
   const auto text = process_environment()(drill_variable);
   if (!text || text->empty() || fencing_token.value_or(1) > 1) return std::optional<Drill>();
-  auto drill = parse_drill(*text);
+  auto drill = parse_drill(*text, ranks);
   return drill ? Result(std::optional(*drill)) : std::move(drill).error();
 }
 
@@ -348,7 +348,7 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   const auto fence = *fencing_token
                          ? std::make_shared<Fence>(RunOwnership::told(directory, **fencing_token))
                          : std::make_shared<Fence>();
-  auto drill = drill_asked_for(*fencing_token);
+  auto drill = drill_asked_for(*fencing_token, env->world_size);
   if (!drill) return report_early(drill.error(), *env, true);
   return train_as_rank(*config, directory, *env, fence, *drill);
 }

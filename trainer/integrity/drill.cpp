@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "support/counted.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -14,7 +15,7 @@ constexpr std::array<std::string_view, 3> part_names{"weights", "states", "gradi
 
 }  // namespace
 
-Result<Drill> parse_drill(std::string_view text) {
+Result<Drill> parse_drill(std::string_view text, int ranks) {
   std::array<std::string_view, 4> words;
   std::size_t count = 0;
   for (std::size_t from = 0; from <= text.size() && count < words.size(); ++count) {
@@ -33,6 +34,11 @@ Result<Drill> parse_drill(std::string_view text) {
                              drill_variable, text),
                  fmt::format("{}=1:40:weights:12345", drill_variable)};
   }
+  if (*rank >= ranks)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{}: there is no rank {}: the job has {}", drill_variable, *rank,
+                             counted(ranks, "rank")),
+                 fmt::format("a rank from 0 to {}", ranks - 1)};
   return Drill{.rank = *rank,
                .step = *step,
                .part = static_cast<ReplicaPart>(name - part_names.begin()),

@@ -21,7 +21,8 @@ struct Drill {
   std::uint64_t bit = 0;  // modulo the size of the part
 };
 
-/// Parses "RANK:STEP:PART:BIT", such as "1:40:weights:12345". bad_request says what is expected.
-Result<Drill> parse_drill(std::string_view text);
+/// Parses "RANK:STEP:PART:BIT", such as "1:40:weights:12345". bad_request says what is expected, or
+/// that there is no such rank.
+Result<Drill> parse_drill(std::string_view text, int ranks);
 
 }  // namespace dllaunch

@@ -76,6 +76,7 @@ Guard::Guard(Session& session, Communicator& communicator, Activity& activity, R
       activity_(activity),
       reports_(reports),
       options_(std::move(options)),
+      began_(session.position.step),
       agreed_(session.position.step) {
   settle_on_comparing();
   if (prints_) take_up_suspicion();
@@ -96,6 +97,8 @@ void Guard::settle_on_comparing() {
     options_.warn(
         "runtime.integrity.every_steps has no effect: some ranks compute on GPUs and some "
         "on CPUs, which round differently");
+  if (communicator_.rank() == 0 && options_.drill && every_ == 0)
+    options_.warn(fmt::format("{}: nothing compares what the ranks hold", drill_variable));
 }
 
 void Guard::before_update() {
@@ -120,6 +123,14 @@ void Guard::end_step(double own_loss) {
   const auto& before = earlier_->prints[static_cast<std::size_t>(communicator_.rank())];
   if (before[static_cast<std::size_t>(step - earlier_->since - 1)] != since_.back())
     deviated_ = step;
+}
+
+void Guard::end() const {
+  const auto& drill = options_.drill;
+  const auto last = session_.position.step;
+  if (!drill || communicator_.rank() != 0 || (drill->step > began_ && drill->step <= last)) return;
+  options_.warn(fmt::format("{}: no bit was flipped: step {} is none of the steps {} to {}",
+                            drill_variable, drill->step, began_ + 1, last));
 }
 
 bool Guard::due() const {

@@ -49,6 +49,8 @@ class Guard {
   void before_update();
   /// Call after the position has moved. `own_loss`: of this rank.
   void end_step(double own_loss);
+  /// The training has completed. Rank 0 says if the drill's step was none of this start's.
+  void end() const;
 
   /// Whether a comparison is due at the session's position.
   bool due() const;
@@ -86,6 +88,7 @@ class Guard {
   bool prints_ = false;
   std::uint64_t print_ = 0;           // of this step so far
   std::vector<std::uint64_t> since_;  // prints of the steps since agreed_
+  std::int64_t began_;                // at this step
   std::int64_t agreed_;               // last step that all agreed on
   std::int64_t compared_ = -1;        // last step that was compared
   bool agrees_ = false;               // all ranks, then

@@ -156,6 +156,7 @@ Result<TrainStatus> Training::run_epochs() {
       if (auto saved = save(session_.finished()); !saved) return std::move(saved).error();
     }
   }
+  guard_.end();
   return TrainStatus::completed;
 }
 

@@ -69,6 +69,12 @@ Result<int> cancel_local(const CancelArguments& options, const RunState& run_sta
         // Two shells read it.
         fmt::format("ssh {} dllaunch cancel {}", owner->host,
                     shell_quote(shell_quote(run_state.run.dir.path)))};
+  if (!holds_lock(run_state.run.dir, owner->pid))
+    return Error{ErrorKind::bad_request,
+                 fmt::format("process {}, which {}/.lock names, does not run this run: nothing was "
+                             "cancelled",
+                             owner->pid, run_state.run.dir.path),
+                 fmt::format("ps -fp {}", owner->pid)};
   for (int i = 0; i < (options.now ? 2 : 1); ++i) {
     if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
@@ -193,6 +199,11 @@ Result<int> cancel_run(const CancelArguments& options, System& system) {
   }
   const bool slurm = run_state.run.plan.launcher == Launcher::slurm;
   const bool over = is_over(run_state) || (slurm && run_state.jobs.empty());
+  if (slurm && !over)
+    if (auto own =
+            check_own_job(system, run_state.run.plan, run_state.run.dir, run_state.run.job_id);
+        !own)
+      return std::move(own).error();
   const auto task = task_of(options, run_state.run);
   // For Slurm the run has ended, but the daemon may be about to resubmit it.
   const bool told = slurm && !task && tell_daemon(system, *path, over ? "cancel" : "leave");

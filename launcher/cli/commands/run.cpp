@@ -365,9 +365,13 @@ Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunD
   auto job = job_of_run(plan, run, system);
   if (!job) return std::move(job).error();
   if (!*job) return std::optional<Attached>();
+  // The job file may have another name now.
+  const auto stored = read_stored_run(system, run.path);
+  const RunOutline& outline = stored ? stored->plan : plan;
+  if (auto own = check_own_job(system, outline, run, (*job)->id); !own)
+    return std::move(own).error();
   system.log(
       fmt::format("dllaunch: job {} of this run is {}: following it\n", (*job)->id, (*job)->state));
-  const auto stored = read_stored_run(system, run.path);
   return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 

@@ -125,15 +125,24 @@ TEST_F(ReadCompared, AStudyIsItsSizesAndItsLargestRun) {
 }
 
 TEST_F(ReadCompared, ASweepIsItsBestTrial) {
-  const auto sweep = folder("search", "sweep.json", R"({"best":{"number":2,"run":"trial-2"},
+  const auto sweep =
+      folder("search", "sweep.json", R"({"name":"a","best":{"number":2,"run":"trial-2"},
     "trials":[{"number":1,"run":"trial-1","state":"failed"},7,{"number":2,"run":"trial-2"}]})");
   run("search/trial-2");
+  const auto job_name = [&](const std::string& name) {
+    std::ofstream(sweep + "/trial-2/job.yaml") << "name: " << name << "\nrun: [./x]\n";
+  };
+  job_name("a-2");
   const auto one = read(sweep);
   ASSERT_TRUE(one) << one.error().what;
   EXPECT_EQ(one->kind, ComparedKind::sweep);
   EXPECT_EQ(one->label, "search, trial 2");
   EXPECT_EQ(one->state, "completed, best of 3 trials");
   EXPECT_EQ(one->epochs.size(), 2u);
+  const auto another = testing::Contains("trial-2 holds another run than the trial's");
+  EXPECT_THAT(one->notes, testing::Not(another));
+  job_name("b-2");
+  EXPECT_THAT(read(sweep)->notes, another);
   for (const char* text : {"{}", R"({"best":null})", R"({"best":7})", R"({"best":{"run":3}})"})
     EXPECT_THAT(read(folder("none", "sweep.json", text)).error().what, HasSubstr("no best trial"));
 }

@@ -91,16 +91,75 @@ TEST(CodeState, StartsNothingThatARepositoryNames) {
   if (!has_git()) GTEST_SKIP() << "no git";
   GitRepository repository;
   repository.write("train.py", "one\n");
-  repository.write(".gitattributes", "*.py diff=evil\n");
+  repository.write(".gitattributes", "*.py diff=evil filter=evil\n*.txt filter=Other\n");
+  repository.write("a.txt", "one\n");
   repository.commit();
   const auto mark = repository.path() + "/started";
   for (const char* key :
-       {"core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager"})
+       {"core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager",
+        "filter.evil.clean", "filter.Other.process"})
     repository.git({"config", key, "touch '" + mark + "'; false"});
+  for (const char* key : {"filter.evil.required", "filter.Other.required"})
+    repository.git({"config", key, "true"});
+  const auto hooks = repository.path() + "/.git/hooks";
+  std::filesystem::create_directories(hooks);
+  std::ofstream(hooks + "/post-index-change") << "#!/bin/sh\ntouch '" << mark << "'\n";
+  std::filesystem::permissions(hooks + "/post-index-change", std::filesystem::perms::owner_all);
   repository.write("train.py", "two\n");
+  repository.write("a.txt", "two\n");
   auto code = read_code_state(repository.system, repository.path());
   ASSERT_TRUE(code);
+  EXPECT_EQ(code->dirty, true);
   EXPECT_THAT(read_code_diff(repository.system, *code), HasSubstr("+two"));
+  EXPECT_FALSE(std::filesystem::exists(mark));
+  repository.git({"config", "filter.a=b.clean", "touch '" + mark + "'"});
+  const auto unknown = read_code_state(repository.system, repository.path());
+  EXPECT_EQ(unknown->revision, code->revision);
+  EXPECT_EQ(unknown->dirty, std::nullopt);
+  EXPECT_EQ(unknown->why, "git would start filters of the repository");
+  EXPECT_EQ(read_code_diff(repository.system, *code), "");
+  EXPECT_EQ(code->diff_note, "git would start filters of the repository");
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+/// Of a submodule, and of what a partial clone lacks.
+TEST(CodeState, StartsNothingThatASubmoduleOrAPartialCloneNames) {
+  if (!has_git()) GTEST_SKIP() << "no git";
+  GitRepository part;
+  part.write("part.py", "one\n");
+  part.write(".gitattributes", "*.py filter=evil\n");
+  part.commit();
+  GitRepository repository;
+  repository.git(
+      {"-c", "protocol.file.allow=always", "submodule", "add", "-q", part.path(), "part"});
+  repository.write("train.py", "one\n");
+  repository.commit();
+  const auto mark = repository.path() + "/started";
+  const auto program = "touch '" + mark + "'; false";
+  repository.git({"-C", "part", "config", "filter.evil.clean", program});
+  repository.write("part/part.py", "two\n");
+  auto code = read_code_state(repository.system, repository.path());
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->dirty, false) << "what is changed in it is not looked at";
+  read_code_diff(repository.system, *code);
+  EXPECT_FALSE(std::filesystem::exists(mark));
+
+  for (const auto& [key, value] :
+       {std::pair<std::string, std::string>{"core.repositoryformatversion", "1"},
+        {"extensions.partialClone", "origin"},
+        {"remote.origin.promisor", "true"},
+        {"remote.origin.url", "ext::sh -c \"" + program + "\""},
+        {"protocol.ext.allow", "always"}})
+    repository.git({"config", key, value});
+  const auto object = repository.git({"rev-parse", "HEAD:train.py"});
+  std::filesystem::remove(repository.path() + "/.git/objects/" + object.substr(0, 2) + "/" +
+                          object.substr(2, object.size() - 3));
+  repository.write("train.py", "two\n");
+  code = read_code_state(repository.system, repository.path());
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->dirty, true);
+  EXPECT_EQ(read_code_diff(repository.system, *code), "");
+  EXPECT_THAT(code->diff_note, HasSubstr("git: "));
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 

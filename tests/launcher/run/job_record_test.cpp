@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -112,6 +113,93 @@ TEST_F(ClusterOfJob, MutatedRecordsSayWhatARecordMaySayOrNothing) {
   }
   std::ofstream(run_.path + "/job.json") << std::string(60000, '[');
   EXPECT_EQ(identity_of({}, run_, "7").token, "");
+}
+
+/// A run of job 7, and what Slurm tells of that job.
+class OwnJob : public testing::Test {
+ protected:
+  OwnJob() {
+    plan_.name = "a";
+    tell();
+    remember_job(system_, run_, "7", token);
+    for (const auto& path : {run_.plan_json(), run_.job_id(), run_.sbatch_script()})
+      std::ofstream(path) << "{}";
+  }
+  /// Fields in place of the run's.
+  void tell(const std::string& user = std::to_string(getuid()), const std::string& name = "a",
+            const std::string& script = "", const std::string& folder = "") {
+    system_.answers["scontrol show job 7"] = {
+        0,
+        "JobId=7 JobName=" + name + "\n   UserId=me(" + user +
+            ") GroupId=me(1)\n   Command=" + (script.empty() ? run_.sbatch_script() : script) +
+            "\n   WorkDir=" + (folder.empty() ? run_.path : folder) + "\n   Comment=" + token +
+            "\n",
+        ""};
+  }
+  std::string problem() {
+    const auto own = check_own_job(system_, plan_, run_, "7");
+    return own ? "" : own.error().what;
+  }
+  std::string made(const std::string& name) {
+    const auto path = run_.path + "/" + name;
+    std::filesystem::create_directory(path);
+    return path;
+  }
+
+  DiskSystem system_;
+  RunDir run_{.path = system_.folder.path()};
+  RunOutline plan_;
+};
+
+TEST_F(OwnJob, IsOfTheDirectorysOwner) {
+  EXPECT_EQ(problem(), "");
+  tell(std::to_string(getuid() + 1));
+  if (getuid() == 0) {
+    EXPECT_EQ(problem(), "") << "root's directory is anyone's";
+    GTEST_SKIP() << "root owns all files here: slurm_forged_test has two users";
+  }
+  EXPECT_THAT(problem(), HasSubstr("job 7 is not that of " + run_.path + ": it is a job of "));
+  EXPECT_THAT(problem(), HasSubstr(run_.path + " belongs to "));
+}
+
+TEST_F(OwnJob, EachFileThatNamesItIsItsUsers) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root";
+  for (const auto& path :
+       {run_.plan_json(), run_.job_id(), run_.job_json(), run_.sbatch_script(), run_.path}) {
+    ASSERT_EQ(lchown(path.c_str(), 4711, 0), 0);
+    EXPECT_THAT(problem(), HasSubstr(path + " belongs to uid 4711; nothing was done"));
+    ASSERT_EQ(lchown(path.c_str(), 0, 0), 0);
+  }
+  std::filesystem::remove(run_.job_id());
+  std::filesystem::create_symlink(run_.plan_json(), run_.job_id());
+  ASSERT_EQ(lchown(run_.job_id().c_str(), 4711, 0), 0);
+  EXPECT_THAT(problem(), HasSubstr("/job.id belongs to uid 4711"));
+}
+
+TEST_F(OwnJob, HasTheRunsScriptNameAndFolder) {
+  const auto me = std::to_string(getuid());
+  tell(me, "a", made("other") + "/job.sbatch");
+  EXPECT_THAT(problem(), HasSubstr("it is that of " + run_.path + "/other"));
+  tell(me, "a", run_.path + "/gone/job.sbatch");
+  EXPECT_EQ(problem(), "") << "the run was moved";
+  tell(me, "a", "/var/spool/site/script");
+  EXPECT_EQ(problem(), "") << "a site's sbatch submits a copy";
+  tell(me, "b");
+  EXPECT_THAT(problem(), HasSubstr("it is named b, and the run's a"));
+  std::ofstream(run_.plan_json()) << R"({"work_dir": ")" << run_.path << R"("})";
+  EXPECT_THAT(problem(), HasSubstr("it is named b"));
+  tell(me, "a", "", made("elsewhere"));
+  EXPECT_THAT(problem(), HasSubstr("it was submitted in " + run_.path + "/elsewhere"));
+  std::ofstream(run_.sbatch_script()) << "#!/bin/bash\n#SBATCH --chdir=/tmp\n";
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_F(OwnJob, IsLeftAloneWhileSlurmIsSilent) {
+  system_.answers["scontrol show job 7"] = {1, "",
+                                            "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_EQ(problem(), "") << "there is none to act on";
+  system_.answers["scontrol show job 7"] = {1, "", "slurm_load_jobs error: Unable to contact"};
+  EXPECT_THAT(problem(), HasSubstr("Slurm does not tell whose job 7 is"));
 }
 
 }  // namespace

@@ -102,6 +102,13 @@ TEST(RunDir, TheLockNamesItsOwner) {
     ASSERT_TRUE(owner);
     EXPECT_EQ(owner->pid, getpid());
     EXPECT_FALSE(owner->host.empty());
+    EXPECT_EQ(owner->user, geteuid());
+    EXPECT_TRUE(holds_lock(run, getpid()));
+    EXPECT_FALSE(holds_lock(run, getppid())) << "whatever the file says";
+    if (geteuid() == 0) {
+      ASSERT_EQ(chown(folder.path().c_str(), 4711, 0), 0);
+      EXPECT_FALSE(holds_lock(run, getpid())) << "another user's directory";
+    }
   }
   EXPECT_FALSE(owner_of(run));
 }

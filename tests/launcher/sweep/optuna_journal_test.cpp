@@ -55,7 +55,7 @@ TEST_F(OptunaJournalFile, ATornLineIsRemoved) {
   auto journal = open();
   for (const int trials : {1, 2}) {
     tear();
-    if (trials == 2) journal.read();  // also where its beginning was seen already
+    if (trials == 2) (void)journal.read();  // also where its beginning was seen already
     const Json made = trial();
     ASSERT_TRUE(journal.append({&made, 1}));
     EXPECT_EQ(journal.replay().trials().size(), static_cast<std::size_t>(trials));
@@ -63,6 +63,27 @@ TEST_F(OptunaJournalFile, ATornLineIsRemoved) {
   }
   tear();
   EXPECT_EQ(open().replay().trials().size(), 2U);
+}
+
+TEST_F(OptunaJournalFile, ThatBecameShorterOrIsGoneIsNotContinued) {
+  const Json made = trial();
+  for (const bool gone : {false, true}) {
+    auto journal = open();
+    ASSERT_TRUE(journal.append({&made, 1}));
+    const auto before = text();
+    const auto cut = before.substr(0, before.find('\n') + 1);
+    if (gone) {
+      std::filesystem::remove(path_);
+    } else {
+      std::ofstream(path_) << cut;
+    }
+    for (const auto& done : {journal.read(), journal.append({&made, 1})}) {
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().what, path_ + " has become shorter: another program changed it");
+    }
+    EXPECT_EQ(text(), gone ? "" : cut) << "nothing was written";
+    std::ofstream(path_) << before;
+  }
 }
 
 TEST_F(OptunaJournalFile, WaitsForTheLockOfAnotherProgramAndRemovesItsOwn) {

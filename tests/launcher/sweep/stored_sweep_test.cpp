@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/launcher/disk_system.hpp"
@@ -27,12 +28,14 @@ TEST(StoredSweep, OfAnotherJobFileIsNotContinued) {
   DiskSystem system;
   const auto problem = [&](const Sweep& sweep) {
     const auto same = check_same_sweep(system, folder.path(), sweep);
-    return same ? "" : same.error().what;
+    return same ? *same ? "" : "sweep.json does not tell" : same.error().what;
   };
-  EXPECT_EQ(problem({.job = "a"}), "");
+  EXPECT_EQ(problem({.job = "a"}), "sweep.json does not tell");
   std::ofstream(folder.path() + "/sweep.json") << to_json({.job = "a"}).dump();
   EXPECT_EQ(problem({.job = "a"}), "");
   EXPECT_THAT(problem({.job = "b"}), testing::HasSubstr("a sweep of another job file"));
+  std::filesystem::create_directory(folder.path() + "/trial-00000");
+  EXPECT_THAT(problem({.job = "a"}), testing::HasSubstr("has trials, and no optuna.journal"));
   std::ofstream(folder.path() + "/plan.json") << "{}";
   EXPECT_THAT(problem({.job = "a"}), testing::HasSubstr("is a run's"));
 }

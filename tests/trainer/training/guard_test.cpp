@@ -125,6 +125,20 @@ TEST_F(GuardedRanks, ABadDrillIsRefused) {
   const auto ended = train(2, small_job(), "bad", "1:weights");
   EXPECT_EQ(ended.exit_code, 2) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("DLLAUNCH_FLIP_BIT: expected RANK:STEP:PART:BIT"));
+  const auto none = train(3, small_job(), "none", "99:4:weights:1");
+  EXPECT_EQ(none.exit_code, 2) << none.output;
+  EXPECT_THAT(none.output, HasSubstr("there is no rank 99: the job has 3 ranks"));
+}
+
+TEST_F(GuardedRanks, ADrillThatShowsNothingIsSaid) {
+  const auto late = train(2, small_job(), "late", "1:13:weights:1");
+  EXPECT_EQ(late.exit_code, 0) << late.output;
+  EXPECT_THAT(late.output, HasSubstr("no bit was flipped: step 13 is none of the steps 1 to 12"));
+  Json job = small_job();
+  job["runtime"]["integrity"]["every_steps"] = 0;
+  const auto blind = train(2, job, "blind", "1:4:weights:1");
+  EXPECT_EQ(blind.exit_code, 0) << blind.output;
+  EXPECT_THAT(blind.output, HasSubstr("DLLAUNCH_FLIP_BIT: nothing compares what the ranks hold"));
 }
 
 /// Settings in which ranks hold, exchange or update their parameters in other ways.

@@ -20,6 +20,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
@@ -71,6 +72,8 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
   auto hosts = expand_hosts(run_state.where);
   if (!hosts) return std::move(hosts).error();
   if (hosts->empty()) return not_running(run_state);
+  if (auto own = check_own_job(system, run.plan, run.dir, run.job_id); !own)
+    return std::move(own).error();
   ranks.job = run_state.jobs.front().id;
   ranks.hosts = *std::move(hosts);
   return ranks;

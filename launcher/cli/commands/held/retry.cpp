@@ -20,6 +20,7 @@
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/submit_folder.hpp"
@@ -170,6 +171,8 @@ Result<int> retry(const RetryArguments& options, System& system) {
   const auto& run = run_state.run;
   const auto token = held_start(system, run_state);
   if (!token) return token.error();
+  if (auto own = check_own_job(system, run.plan, run.dir, run.job_id); !own)
+    return std::move(own).error();
   const auto order = make_order(options, run, *token, system);
   if (!order) return order.error();
   if (auto asked = end_hold(run.dir, *token, *order); !asked) {
