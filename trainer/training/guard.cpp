@@ -129,8 +129,9 @@ void Guard::end() const {
   const auto& drill = options_.drill;
   const auto last = session_.position.step;
   if (!drill || communicator_.rank() != 0 || (drill->step > began_ && drill->step <= last)) return;
-  options_.warn(fmt::format("{}: no bit was flipped: step {} is none of the steps {} to {}",
-                            drill_variable, drill->step, began_ + 1, last));
+  const auto trained = last > began_ ? fmt::format("steps {} to {}", began_ + 1, last) : "no step";
+  options_.warn(fmt::format("{}: no bit was flipped at step {}: this start trained {}",
+                            drill_variable, drill->step, trained));
 }
 
 bool Guard::due() const {

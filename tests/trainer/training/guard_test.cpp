@@ -133,7 +133,8 @@ TEST_F(GuardedRanks, ABadDrillIsRefused) {
 TEST_F(GuardedRanks, ADrillThatShowsNothingIsSaid) {
   const auto late = train(2, small_job(), "late", "1:13:weights:1");
   EXPECT_EQ(late.exit_code, 0) << late.output;
-  EXPECT_THAT(late.output, HasSubstr("no bit was flipped: step 13 is none of the steps 1 to 12"));
+  EXPECT_THAT(late.output,
+              HasSubstr("no bit was flipped at step 13: this start trained steps 1 to 12"));
   Json job = small_job();
   job["runtime"]["integrity"]["every_steps"] = 0;
   const auto blind = train(2, job, "blind", "1:4:weights:1");
