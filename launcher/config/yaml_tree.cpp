@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 64;
 constexpr std::size_t most_nodes = 100'000;
+/// yaml-cpp keeps all of a line's brackets, as each may begin a key.
+constexpr std::size_t most_brackets = 20'000;
 
 /// Thrown to leave the parser from a callback.
 struct Refusal {
@@ -164,14 +166,25 @@ class Places {
       line = lines_.size() - 1;
       byte = lines_[line].size();
     }
-    const int column = characters_in(lines_[line].substr(0, byte));
-    return {source_, static_cast<int>(line) + 1, column + (line == 0 ? first_column_ : 1)};
+    byte = std::min(byte, lines_[line].size());
+    if (line != line_ || byte < byte_) {
+      line_ = line;
+      byte_ = 0;
+      column_ = 0;
+    }
+    column_ += characters_in(lines_[line].substr(byte_, byte - byte_));
+    byte_ = byte;
+    return {source_, static_cast<int>(line) + 1, column_ + (line == 0 ? first_column_ : 1)};
   }
 
  private:
   std::vector<std::string_view> lines_;
   int source_;
   int first_column_;
+  // The mark before, from which the next one counts on: a file may be one long line.
+  mutable std::size_t line_ = 0;
+  mutable std::size_t byte_ = 0;
+  mutable int column_ = 0;
 };
 
 /// Rejects text that YAML forbids and yaml-cpp would accept or silently replace.
@@ -181,6 +194,7 @@ std::optional<YamlProblem> check_text(std::string_view text, const Places& place
   }
   std::size_t line = 0;
   std::size_t line_begin = 0;
+  std::size_t brackets = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const std::size_t length = utf8_length(text.substr(at));
@@ -191,10 +205,16 @@ std::optional<YamlProblem> check_text(std::string_view text, const Places& place
       return YamlProblem{places.at(line, at - line_begin),
                          fmt::format("control character U+{:04X}", byte)};
     }
+    if (byte == '[' || byte == '{') ++brackets;
+    if (brackets > most_brackets) {
+      return YamlProblem{places.at(line, at - line_begin),
+                         fmt::format("more than {} brackets in one line", most_brackets)};
+    }
     at += length;
     if (byte == '\n') {
       ++line;
       line_begin = at;
+      brackets = 0;
     }
   }
   return std::nullopt;

@@ -62,9 +62,9 @@ class Expansion {
     const auto start = at_;
     while (at_ < text_.size() && text_[at_] != ',' && !is_blank(text_[at_])) {
       if (text_[at_] == ']') return error("a bracket closes that was not opened");
+      if (names.front().size() >= longest_name)
+        return error(fmt::format("a name longer than {} characters", longest_name));
       if (text_[at_] != '[') {
-        if (names.front().size() >= longest_name)
-          return error(fmt::format("a name longer than {} characters", longest_name));
         for (auto& name : names) name += text_[at_];
         ++at_;
         continue;
@@ -95,7 +95,7 @@ class Expansion {
     ++at_;
     std::vector<std::string> choices;
     while (true) {
-      const auto end = std::min(text_.find(',', at_), close);
+      const auto end = at_ + std::min(text_.substr(at_, close - at_).find(','), close - at_);
       if (auto problem = range(text_.substr(at_, end - at_), limit, choices)) return *problem;
       at_ = end + 1;
       if (end == close) return choices;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "launcher/base/split.hpp"
@@ -297,6 +298,7 @@ SlurmConfig parse_slurm_config(std::string_view text) {
 
 std::vector<std::string> parse_mpi_list(std::string_view text) {
   std::vector<std::string> types;
+  std::set<std::string_view> known;
   for (auto line : split_at(text, '\n')) {
     // 20.11 writes "srun: pmix" to stderr, later versions "\tpmix" to stdout.
     if (line.starts_with("srun:")) line.remove_prefix(5);
@@ -304,9 +306,7 @@ std::vector<std::string> parse_mpi_list(std::string_view text) {
     if (colon != std::string_view::npos) line = line.substr(colon + 1);
     for (const auto part : split_at(line, ',')) {
       const auto word = trimmed(part);
-      if (word.empty() || !is_key(word) ||
-          std::find(types.begin(), types.end(), word) != types.end())
-        continue;
+      if (word.empty() || !is_key(word) || !known.insert(word).second) continue;
       types.emplace_back(word);
     }
   }

@@ -36,6 +36,8 @@ std::size_t distance(std::string_view from, std::string_view to) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t longest = 64;  // the distance costs the product of the lengths
+  word = word.substr(0, longest);
   return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
     return distance(word, a) < distance(word, b);
   });
@@ -199,7 +201,9 @@ class Reader {
   explicit Reader(const Json& document) : document_(document) {}
 
   void read_block(const std::string& block, const Json& object) {
+    constexpr std::size_t most_problems = 100;
     for (const auto& [name, value] : object.items()) {
+      if (problems_.size() >= most_problems) return;
       std::string path = block;
       if (!path.empty()) path += '.';
       path += name;
