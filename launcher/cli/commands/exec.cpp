@@ -39,6 +39,7 @@
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
 #include "runtime/rank/transport.hpp"
+#include "support/held_folder.hpp"
 #include "support/parse_number.hpp"
 #include "support/run_file.hpp"
 
@@ -330,12 +331,18 @@ void survive_the_timeline_signal(const std::vector<std::string>& command) {
 
 /// Lets `dllaunch stacks` read this rank: where Yama allows that to ancestors only, a program must
 /// agree; and Python answers by its faulthandler. Not with `recovery.autopsy: false`, by which the
-/// file is missing.
-void allow_autopsy(const std::string& run_dir, const std::vector<std::string>& command) {
+/// file is missing. Python executes what it finds there: nothing that others may have written.
+void allow_autopsy(const std::string& run_dir, const RankEnv& rank,
+                   const std::vector<std::string>& command, System& system) {
   const std::string folder = python_start_folder(run_dir);
   if (run_dir.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (is_trainer(command)) return;
+  if (const auto why = why_not_trusted(folder); !why.empty()) {
+    if (rank.rank == 0)
+      system.log(fmt::format("dllaunch: an autopsy will not show Python: {}\n", why));
+    return;
+  }
   const char* before = std::getenv("PYTHONPATH");
   const bool some = before != nullptr && *before != '\0';
   setenv("PYTHONPATH", (some ? folder + ":" + before : folder).c_str(), 1);
@@ -383,7 +390,7 @@ Result<int> start_program(const ExecOptions& options, const StartedRank& of,
   set_environment(framework, rank_variables(of.rank, binding, of.run_dir, set_or_left_alone));
   set_node_folders(planned.site, of.rank, lookup, system);
   const auto run_program = [&] {
-    allow_autopsy(of.run_dir, command);
+    allow_autopsy(of.run_dir, of.rank, command, system);
     return become(command, of.rank.rank, of.host, of.other_stderr);
   };
   const auto status = of.record ? run_as_child(run_program) : std::nullopt;
