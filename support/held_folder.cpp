@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -31,6 +35,119 @@ Result<Ok> HeldFolder::check() const {
                            there ? "its file system is not mounted, this is another folder"
                                  : std::strerror(errno)),
                "mount it on this node, then run again: it resumes"};
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t others_write = S_IWGRP | S_IWOTH;
+constexpr mode_t others_enter = S_IXGRP | S_IXOTH;
+
+/// Many systems give each user a group of the same name, and a umask that lets it write.
+bool is_private_group(gid_t group) {
+  std::array<char, 16384> room{};
+  passwd user{};
+  passwd* self = nullptr;
+  if (getpwuid_r(geteuid(), &user, room.data(), room.size(), &self) != 0 || self == nullptr ||
+      self->pw_gid != group)
+    return false;
+  const std::string name = self->pw_name;
+  struct group entry {};
+  struct group* found = nullptr;
+  if (getgrgid_r(group, &entry, room.data(), room.size(), &found) != 0 || found == nullptr ||
+      name != found->gr_name)
+    return false;
+  for (char** member = found->gr_mem; *member != nullptr; ++member)
+    if (name != *member) return false;
+  return true;
+}
+
+/// With an access list, the group's bits are the most that anybody named in it may do.
+bool has_access_list(const std::string& path) {
+  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
+
+bool others_can_write(const std::string& folder, const struct stat& info) {
+  if ((info.st_mode & S_IWOTH) != 0) return true;
+  return (info.st_mode & S_IWGRP) != 0 &&
+         (!is_private_group(info.st_gid) || has_access_list(folder));
+}
+
+bool is_trusted(uid_t user) {
+  return user == 0 || user == geteuid();
+}
+
+/// Why others can rename what lies in the folder; empty: they cannot.
+std::string why_others_rename(const std::string& folder, const struct stat& info) {
+  if (!is_trusted(info.st_uid)) return folder + " belongs to another user, who can rename in it";
+  if ((info.st_mode & S_ISVTX) != 0 || !others_can_write(folder, info)) return "";
+  return folder + " can be written by others and has no sticky bit";
+}
+
+struct Judgement {
+  std::string why = {};  // others can put something else there; empty: they cannot
+  bool closed = false;   // they cannot even come there
+};
+
+Judgement judge(const fs::path& path) {
+  fs::path folder;
+  for (const auto& part : path.parent_path()) {
+    folder /= part;
+    struct stat info {};
+    if (lstat(folder.c_str(), &info) != 0) break;
+    if (S_ISLNK(info.st_mode)) {
+      if (!is_trusted(info.st_uid))
+        return {.why = folder.string() + " is a link of another user's"};
+      if (stat(folder.c_str(), &info) != 0) break;
+    }
+    if (auto why = why_others_rename(folder, info); !why.empty()) return {.why = std::move(why)};
+    if (info.st_uid == geteuid() && (info.st_mode & others_enter) == 0) return {.closed = true};
+  }
+  return {};
+}
+
+/// The path, and where its links lead.
+Judgement judge_both(const std::string& path) {
+  std::error_code error;
+  const auto absolute = fs::absolute(path, error).lexically_normal();
+  const auto real = fs::weakly_canonical(absolute, error);
+  auto judged = judge(absolute);
+  return error || real == absolute || !judged.why.empty() ? judged : judge(real);
+}
+
+}  // namespace
+
+std::string why_not_own(const struct stat& info) {
+  if (info.st_uid != geteuid()) return fmt::format("belongs to user {}, not to you", info.st_uid);
+  return (info.st_mode & others_write) != 0 ? "can be written by others" : "";
+}
+
+std::string why_replaceable(const std::string& path) {
+  return judge_both(path).why;
+}
+
+std::string why_not_trusted(const std::string& folder) {
+  auto judged = judge_both(folder);
+  struct stat info {};
+  if (!judged.why.empty() || stat(folder.c_str(), &info) != 0) return std::move(judged.why);
+  if (info.st_uid != geteuid()) return fmt::format("{} {}", folder, why_not_own(info));
+  const bool open = !judged.closed && others_can_write(folder, info);
+  return open ? folder + " can be written by others" : "";
+}
+
+Result<int> open_own_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
+    return Error{ErrorKind::bad_request, path + " is a link, or not a folder", "remove it"};
+  if (folder < 0) return -1;
+  struct stat info {};
+  auto why = fstat(folder, &info) == 0 ? why_not_own(info) : "cannot be examined";
+  if (why.empty()) return folder;
+  close(folder);
+  return Error{
+      ErrorKind::bad_request, fmt::format("{} {}", path, why),
+      info.st_uid == geteuid() ? "chmod go-w " + path : "remove it, or use another run directory"};
 }
 
 }  // namespace dllaunch

@@ -42,7 +42,7 @@ template <typename T>
 constexpr bool is_json_value<std::vector<T>> = is_json_value<T>;
 
 /// Names are those of nlohmann's ordered_json; parsing, output and exceptions are equal to it. Keys
-/// keep their order; lookup is linear.
+/// keep their order; a lookup among more than 32 is by an index.
 class Json {
  public:
   using iterator = JsonIterator<false>;

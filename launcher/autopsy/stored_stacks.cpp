@@ -69,19 +69,20 @@ Result<Ok> prepare_autopsy(const std::string& run_dir, bool on) {
     fs::remove(file, ignored);
     return Ok{};
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", folder, error.message()),
-                 "recovery: {autopsy: false} does without"};
-  return write_file(file, std::string(python_start_file()));
+  auto made = make_closed_folder(folder_of(run_dir));
+  if (made) made = make_closed_folder(folder);
+  if (!made) {
+    auto refused = std::move(made).error();
+    refused.hint = "recovery: {autopsy: false} does without";
+    return refused;
+  }
+  return write_file(file, std::string(python_start_file()), Readers::none);
 }
 
 Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& report,
                                 StacksKind kind, const std::string& why, double now_s) {
   const std::string folder = folder_of(run_dir);
-  std::error_code error;
-  fs::create_directories(folder, error);
+  if (auto made = make_closed_folder(folder); !made) return std::move(made).error();
   const std::string name =
       fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(static_cast<std::time_t>(now_s)));
   const std::string text = why + "\n" + render_stacks(report);
@@ -96,6 +97,7 @@ Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& r
   if (!written) return std::move(written).error();
   auto names = names_in(folder);
   const std::size_t surplus = names.size() - std::min(names.size(), most_kept);
+  std::error_code error;
   for (const std::string& old :
        std::vector(names.begin(), names.begin() + std::ptrdiff_t(surplus))) {
     for (const char* end : {".json", ".txt"}) fs::remove(folder + "/" + old + end, error);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "support/held_folder.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
@@ -63,6 +64,23 @@ int make_private_folder(const std::string& path) {
   }
   const int why = errno;
   return fs::is_directory(path, error) ? 0 : why;
+}
+
+Result<Ok> make_closed_folder(const std::string& path) {
+  const auto refused = [&path](const std::string& why) {
+    return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", path, why), ""};
+  };
+  if (const int why = make_private_folder(path); why != 0) return refused(std::strerror(why));
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return refused(std::strerror(errno));
+  struct stat info {};
+  const bool known = fstat(folder, &info) == 0;
+  const bool own = known && info.st_uid == geteuid();
+  const bool closed = own && ((info.st_mode & 077) == 0 || fchmod(folder, 0700) == 0);
+  const int why = errno;
+  close(folder);
+  if (closed) return Ok{};
+  return refused(known && !own ? why_not_own(info) : std::strerror(why));
 }
 
 Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {

@@ -11,6 +11,10 @@ namespace dllaunch {
 /// mode of an existing folder. Returns 0 or errno.
 int make_private_folder(const std::string& path);
 
+/// The same for what is executed or believed: an existing folder is closed to all others too.
+/// bad_request: it cannot be made, is a link, or is another user's.
+Result<Ok> make_closed_folder(const std::string& path);
+
 /// Who may read a file besides its owner: no one, or in a shared run's directory the group.
 enum class Readers { none, as_the_run };
 

@@ -103,13 +103,13 @@ namespace {
 Result<Ok> make_components_folder(const RunDir& run, bool share) {
   namespace fs = std::filesystem;
   const auto path = run.path + "/components";
+  auto made = make_closed_folder(path);
   std::error_code error;
-  fs::create_directories(path, error);
-  const auto group = fs::perms::group_read | fs::perms::group_exec;
-  if (!error)
-    fs::permissions(path, share ? fs::perms::owner_all | group : fs::perms::owner_all, error);
-  if (!error) return Ok{};
-  return Error{ErrorKind::bad_request, fmt::format("cannot make {}: {}", path, error.message()),
+  if (made && share)
+    fs::permissions(path, fs::perms::group_read | fs::perms::group_exec, fs::perm_options::add,
+                    error);
+  if (!error) return made;
+  return Error{ErrorKind::bad_request, fmt::format("cannot share {}: {}", path, error.message()),
                "choose another --run-dir"};
 }
 

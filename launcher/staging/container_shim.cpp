@@ -7,6 +7,7 @@
 #include <map>
 #include <system_error>
 
+#include "launcher/os/atomic_file.hpp"
 #include "support/shared_library.hpp"
 
 namespace dllaunch {
@@ -48,12 +49,8 @@ Result<Ok> copy_container_shim(const std::string& folder) {
     return Error{ErrorKind::unavailable, "the loader of this process is unknown", ""};
   }
   const fs::path to = folder;
-  std::error_code error;
-  fs::create_directories(to, error);
-  if (error) {
-    return Error{ErrorKind::unavailable,
-                 fmt::format("cannot create {}: {}", folder, error.message()), ""};
-  }
+  if (auto made = make_closed_folder(folder); !made)
+    return Error{ErrorKind::unavailable, made.error().what, ""};
   copies.emplace("dllaunch", *program);
   for (const auto& [name, from] : copies) {
     if (auto done = replace(to / name, from); !done) return done;

@@ -14,6 +14,7 @@
 
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/plan/stage.hpp"
+#include "support/held_folder.hpp"
 #include "support/network_disk.hpp"
 
 namespace dllaunch {
@@ -250,20 +251,6 @@ void remove_earlier(const std::string& folder) {
   }
 }
 
-/// Whether users other than the owner can rename our files in it.
-bool others_can_rename(const struct stat& parent) {
-  constexpr mode_t written_by_others = 022;
-  return (parent.st_mode & written_by_others) != 0 && (parent.st_mode & S_ISVTX) == 0;
-}
-
-/// Whether no other user can rename our files in it: owned by root or us, and sticky if others may
-/// write.
-bool is_safe_parent(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
-         !others_can_rename(info);
-}
-
 }  // namespace
 
 std::string node_disk(System& system) {
@@ -271,7 +258,7 @@ std::string node_disk(System& system) {
     std::string path = system.environment(variable).value_or("");
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     if (has_plain_name(path) && system.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
-        !lies_on_network(path) && is_safe_parent(path))
+        !lies_on_network(path) && why_replaceable(path + "/" + std::string(folder_stem)).empty())
       return path;
   }
   return "/tmp";
@@ -305,11 +292,8 @@ Result<Ok> take_source(System& system, const std::string& source, const std::str
 Result<Ok> make_stage_folder(System& system, const std::string& folder) {
   if (!has_our_name(folder)) return not_ours(folder, "dllaunch uses no such name");
   // The disk was chosen on the first node; here the path may have another mode.
-  const auto parent = fs::path(folder).parent_path().string();
-  struct stat info {};
-  if (stat(parent.c_str(), &info) == 0 && others_can_rename(info)) {
-    auto unsafe = failed(system, "make " + folder,
-                         "other users may rename it: " + parent + " has no sticky bit", folder);
+  if (const auto why = why_replaceable(folder); !why.empty()) {
+    auto unsafe = failed(system, "make " + folder, "other users may rename it: " + why, folder);
     unsafe.hint =
         "name a disk that is safe on every node: environment.variables: {TMPDIR: /its/path}";
     return unsafe;

@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -10,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(HeldFolder, DetectsAnotherFolderInItsPlace) {
   const TemporaryFolder place;
@@ -36,6 +42,124 @@ TEST(HeldFolder, IsOkIfItCouldNotBeOpened) {
   const TemporaryFolder place;
   const HeldFolder held(place.path() + "/none");
   EXPECT_TRUE(held.check());
+}
+
+/// TOP/project/runs/a, in which others may look.
+class OwnFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(run_);
+    for (const auto& folder : {top_.path(), project_, project_ + "/runs", run_}) set(folder, 0755);
+  }
+  static void set(const std::string& folder, unsigned mode) {
+    fs::permissions(folder, static_cast<fs::perms>(mode));
+  }
+  /// A group that is not this user's private one.
+  static bool give_to_group(const std::string& folder) {
+    return can_be_others() && chown(folder.c_str(), geteuid(), other_user) == 0;
+  }
+
+  const TemporaryFolder top_;
+  const std::string project_ = top_.path() + "/project";
+  const std::string run_ = project_ + "/runs/a";
+};
+
+TEST_F(OwnFolder, IsTrustedWhereOnlyItsUserWrites) {
+  EXPECT_EQ(why_replaceable(run_), "");
+  EXPECT_EQ(why_not_trusted(run_), "");
+  EXPECT_EQ(why_not_trusted(run_ + "/"), "");
+  EXPECT_EQ(why_not_trusted(project_ + "/runs/nothing here"), "");
+}
+
+TEST_F(OwnFolder, CanBeReplacedWhereOthersWriteAboveIt) {
+  set(project_, 0777);
+  const auto why = project_ + " can be written by others and has no sticky bit";
+  EXPECT_EQ(why_replaceable(run_), why);
+  EXPECT_EQ(why_not_trusted(run_), why);
+  EXPECT_EQ(why_replaceable(run_ + "/not/made/yet"), why);
+  EXPECT_EQ(why_replaceable(project_), "") << "what is above it counts, not what is in it";
+  set(project_, 01777);
+  EXPECT_EQ(why_replaceable(run_), "");
+}
+
+TEST_F(OwnFolder, CanBeReplacedByAGroupThatWritesAboveIt) {
+  if (!give_to_group(project_)) GTEST_SKIP() << "needs root";
+  set(project_, 0770);
+  EXPECT_THAT(why_replaceable(run_), StartsWith(project_));
+  set(project_, 01770);
+  EXPECT_EQ(why_replaceable(run_), "");
+}
+
+/// As many systems have it: a group for each user, and umask 002.
+TEST_F(OwnFolder, ItsUsersPrivateGroupMayWriteAboveIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, whose group is root";
+  set(project_, 0775);
+  EXPECT_EQ(why_replaceable(run_), "");
+  set(run_, 0775);
+  EXPECT_EQ(why_not_trusted(run_), "");
+}
+
+TEST_F(OwnFolder, CanBeReplacedByWhoOwnsAFolderAboveIt) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(chown(project_.c_str(), other_user, other_user), 0);
+  for (const unsigned mode : {0755U, 01777U}) {
+    set(project_, mode);
+    EXPECT_EQ(why_replaceable(run_), project_ + " belongs to another user, who can rename in it");
+  }
+}
+
+TEST_F(OwnFolder, CannotBeReplacedBelowAFolderThatOthersCannotEnter) {
+  set(project_ + "/runs", 0777);
+  EXPECT_NE(why_replaceable(run_), "");
+  set(project_, 0744);
+  EXPECT_EQ(why_replaceable(run_), "");
+  set(project_, 0755);
+  set(top_.path(), 0700);
+  EXPECT_EQ(why_replaceable(run_), "");
+  set(run_, 0777);
+  EXPECT_EQ(why_not_trusted(run_), "");
+}
+
+TEST_F(OwnFolder, IsJudgedWhereALinkLeads) {
+  const TemporaryFolder home;
+  const auto link = home.path() + "/runs";
+  fs::create_directory_symlink(project_ + "/runs", link);
+  EXPECT_EQ(why_replaceable(link + "/a"), "");
+  set(project_, 0777);
+  EXPECT_THAT(why_replaceable(link + "/a"), StartsWith(project_)) << "out of a closed folder";
+  set(project_, 0755);
+  set(home.path(), 0777);
+  EXPECT_THAT(why_replaceable(link + "/a"), StartsWith(home.path()));
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  set(home.path(), 01777);
+  EXPECT_EQ(why_replaceable(link + "/a"), "");
+  ASSERT_EQ(lchown(link.c_str(), other_user, other_user), 0);
+  EXPECT_THAT(why_replaceable(link + "/a"), HasSubstr("a link of another user's"));
+}
+
+TEST_F(OwnFolder, IsNotTrustedIfOthersWriteInIt) {
+  for (const unsigned mode : {0777U, 01777U, 0757U}) {
+    set(run_, mode);
+    EXPECT_EQ(why_not_trusted(run_), run_ + " can be written by others");
+  }
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  set(run_, 0755);
+  ASSERT_EQ(chown(run_.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(why_not_trusted(run_), run_ + " belongs to user 65534, not to you");
+}
+
+TEST_F(OwnFolder, IsOpenedOnlyIfItIsThisUsersAlone) {
+  const auto opened = open_own_folder(run_);
+  ASSERT_TRUE(opened);
+  EXPECT_GE(*opened, 0);
+  close(*opened);
+  EXPECT_EQ(*open_own_folder(run_ + "/nothing"), -1);
+  fs::create_directory_symlink(run_, project_ + "/link");
+  EXPECT_FALSE(open_own_folder(project_ + "/link"));
+  std::ofstream(project_ + "/file") << "x";
+  EXPECT_FALSE(open_own_folder(project_ + "/file"));
+  set(run_, 0775);
+  EXPECT_FALSE(open_own_folder(run_)) << "what dllaunch makes is closed even to a private group";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // dltrain: one rank of the built-in trainer.
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,7 @@
 #include "runtime/watchdog/watchdog.hpp"
 #include "support/fatal.hpp"
 #include "support/json.hpp"
+#include "support/run_file.hpp"
 #include "trainer/checkpoints/fence.hpp"
 #include "trainer/commands/bench_command.hpp"
 #include "trainer/commands/describe_stages.hpp"
@@ -345,6 +347,8 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
   const auto directory = std::filesystem::absolute(run_dir);
+  // The group that shares the run reads it.
+  if (is_shared(directory)) umask(umask(0) | 022);
   const auto fence = *fencing_token
                          ? std::make_shared<Fence>(RunOwnership::told(directory, **fencing_token))
                          : std::make_shared<Fence>();

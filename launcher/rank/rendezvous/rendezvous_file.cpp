@@ -9,13 +9,13 @@
 #include <cstdio>
 
 #include "launcher/rank/rendezvous/user_key.hpp"
+#include "support/held_folder.hpp"
 #include "support/network/sockets.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
 
-constexpr mode_t others_write = 022;
 constexpr mode_t others_at_all = 077;
 constexpr std::size_t most_bytes = 65536;
 
@@ -38,33 +38,19 @@ Error not_ours(const std::string& path, const std::string& what, const std::stri
   return {ErrorKind::bad_request, fmt::format("{} {}", path, what), hint};
 }
 
-Result<Ok> check(int fd, const std::string& path, mode_t forbidden) {
+/// `secret`: nobody else may read it either.
+Result<Ok> check(int fd, const std::string& path, bool secret) {
   struct stat info {};
   if (fstat(fd, &info) != 0)
     return Error{ErrorKind::unavailable, fmt::format("cannot examine {}: {}", path, last_error()),
                  ""};
-  if (info.st_uid != geteuid())
-    return not_ours(path, fmt::format("belongs to user {}, not to you", info.st_uid),
-                    "remove it, or use another run directory");
-  if ((info.st_mode & forbidden & others_write) != 0)
-    return not_ours(path, "can be written by others", "chmod go-w " + path);
-  if ((info.st_mode & forbidden) != 0)
+  if (const auto why = why_not_own(info); !why.empty())
+    return not_ours(path, why,
+                    info.st_uid == geteuid() ? "chmod go-w " + path
+                                             : "remove it, or use another run directory");
+  if (secret && (info.st_mode & others_at_all) != 0)
     return not_ours(path, "holds a secret and can be read by others", token_remedy);
   return Ok{};
-}
-
-/// Returns the folder; -1: it does not exist. Opening it also refreshes NFS, which caches for half
-/// a minute that a file does not exist.
-Result<int> open_folder(const std::string& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
-    return not_ours(path, "is a link, or not a folder", "remove it");
-  if (folder < 0) return -1;
-  if (auto good = check(folder, path, others_write); !good) {
-    close(folder);
-    return std::move(good).error();
-  }
-  return folder;
 }
 
 }  // namespace
@@ -77,7 +63,7 @@ Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
                    const RendezvousPoint& point) {
   const auto path = meeting_file(run_dir, start_name);
   mkdir(folder_of(run_dir).c_str(), 0700);
-  const auto opened = open_folder(folder_of(run_dir));
+  const auto opened = open_own_folder(folder_of(run_dir));
   if (!opened) return opened.error();
   const Descriptor folder(*opened);
   const auto cannot = [&] {
@@ -91,7 +77,7 @@ Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
   if (file.fd < 0) return cannot();
   // Inherited access lists may have widened the mode.
   fchmod(file.fd, 0600);
-  auto good = check(file.fd, path, point.secret.empty() ? others_write : others_at_all);
+  auto good = check(file.fd, path, !point.secret.empty());
   const std::string line = to_line(point, start_name);
   if (good && (write(file.fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
                fsync(file.fd) != 0 ||
@@ -105,7 +91,8 @@ Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
                                                  const std::string& start_name) {
   const std::optional<RendezvousPoint> nothing;
   const auto path = meeting_file(run_dir, start_name);
-  const auto opened = open_folder(folder_of(run_dir));
+  // Opening it also refreshes NFS, which caches for half a minute that a file does not exist.
+  const auto opened = open_own_folder(folder_of(run_dir));
   if (!opened) return opened.error();
   const Descriptor folder(*opened);
   if (folder.fd < 0) return nothing;
@@ -113,7 +100,7 @@ Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
       openat(folder.fd, start_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.fd < 0 && errno == ELOOP) return not_ours(path, "is a link", "remove it");
   if (file.fd < 0) return nothing;
-  if (auto good = check(file.fd, path, others_write); !good) return std::move(good).error();
+  if (auto good = check(file.fd, path, /*secret=*/false); !good) return std::move(good).error();
   std::string text(most_bytes, '\0');
   const ssize_t got = read(file.fd, text.data(), text.size());
   if (got <= 0) return nothing;
@@ -121,7 +108,7 @@ Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
   auto point = parse_rendezvous_point(text, start_name);
   if (!point) return nothing;
   if (!point->secret.empty())
-    if (auto good = check(file.fd, path, others_at_all); !good) return std::move(good).error();
+    if (auto good = check(file.fd, path, /*secret=*/true); !good) return std::move(good).error();
   return std::optional<RendezvousPoint>(*std::move(point));
 }
 

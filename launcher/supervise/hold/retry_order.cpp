@@ -17,6 +17,7 @@
 #include "launcher/plan/run_outline.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_files.hpp"
+#include "support/held_folder.hpp"
 #include "support/json_fields.hpp"
 #include "support/regular_file.hpp"
 #include "support/run_file.hpp"
@@ -40,6 +41,17 @@ std::string bell_of(const RunDir& run, std::int64_t fencing_token) {
 Error refused(const RunDir& run, const char* what, int why) {
   return {ErrorKind::unavailable,
           fmt::format("cannot {} {}: {}", what, folder_of(run), std::strerror(why)), ""};
+}
+
+/// Another user may have made it first, in a run's directory that is open to them.
+Result<Ok> make_folder(const RunDir& run) {
+  if (const int why = make_private_folder(folder_of(run)); why != 0)
+    return refused(run, "make", why);
+  const auto folder = open_own_folder(folder_of(run));
+  if (!folder) return folder.error();
+  if (*folder < 0) return refused(run, "open", errno);
+  close(*folder);
+  return Ok{};
 }
 
 bool ring(const RunDir& run, std::int64_t fencing_token) {
@@ -74,8 +86,7 @@ std::optional<RetryOrder> parse_order(std::string_view text) {
 }
 
 Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOrder& order) {
-  if (const int why = make_private_folder(folder_of(run)); why != 0 && why != EEXIST)
-    return refused(run, "make", why);
+  if (auto made = make_folder(run); !made) return made;
   std::random_device random;
   const auto whole = fmt::format("{}/.{:08x}{:08x}.tmp", folder_of(run), random(), random());
   auto written = write_file(whole, json_text(write_fields(order)), Readers::none);
@@ -93,11 +104,15 @@ Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOr
 }
 
 std::optional<RetryOrder> end_of_hold(const RunDir& run, std::int64_t fencing_token) {
+  if (const auto folder = open_own_folder(folder_of(run)); folder && *folder >= 0)
+    close(*folder);
+  else
+    return std::nullopt;
   return parse_order(file_end(name_of(run, fencing_token), most_bytes));
 }
 
 bool has_rung(const RunDir& run, std::int64_t fencing_token) {
-  make_private_folder(folder_of(run));
+  if (!make_folder(run)) return false;
   const auto bell = bell_of(run, fencing_token);
   int file = open_regular_file(bell);
   if (file < 0) file = open_run_file(run.path, bell, O_RDONLY | O_CREAT);

@@ -1,6 +1,7 @@
 #include "launcher/autopsy/stored_stacks.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -92,6 +93,33 @@ TEST(StoredStacks, PythonIsPreparedUnlessTheJobSaysNo) {
   ASSERT_TRUE(prepare_autopsy(run.path(), false));
   EXPECT_FALSE(fs::exists(file));
   EXPECT_TRUE(prepare_autopsy(run.path(), false));
+}
+
+/// Python executes what is in it.
+TEST(StoredStacks, PythonsFolderIsClosedToOthersWhateverTheUmask) {
+  const TemporaryFolder run;
+  const auto mode_of = [&run](const std::string& name) {
+    return fs::status(run.path() + "/autopsy" + name).permissions();
+  };
+  const auto before = umask(0);
+  const auto made = prepare_autopsy(run.path(), true);
+  umask(before);
+  ASSERT_TRUE(made) << made.error().what;
+  for (const char* name : {"", "/python"}) EXPECT_EQ(mode_of(name), fs::perms::owner_all) << name;
+  EXPECT_EQ(mode_of("/python/sitecustomize.py"), fs::perms::owner_read | fs::perms::owner_write);
+  // As an earlier version left them.
+  for (const char* name : {"", "/python"})
+    fs::permissions(run.path() + "/autopsy" + name, fs::perms::all);
+  ASSERT_TRUE(prepare_autopsy(run.path(), true));
+  for (const char* name : {"", "/python"}) EXPECT_EQ(mode_of(name), fs::perms::owner_all) << name;
+}
+
+TEST(StoredStacks, PythonsFolderIsNeverALink) {
+  const TemporaryFolder run;
+  const TemporaryFolder other;
+  fs::create_directory_symlink(other.path(), run.path() + "/autopsy");
+  EXPECT_FALSE(prepare_autopsy(run.path(), true));
+  EXPECT_TRUE(fs::is_empty(other.path()));
 }
 
 TEST(StoredStacks, AStandstillIsOneOfTheOddRank) {

@@ -40,7 +40,7 @@ TEST(ContainerShim, AFolderThatCannotBeMadeIsNamed) {
   const auto copied = copy_container_shim("/proc/no/shim");
   ASSERT_FALSE(copied);
   EXPECT_EQ(copied.error().kind, ErrorKind::unavailable);
-  EXPECT_NE(copied.error().what.find("cannot create /proc/no/shim: "), std::string::npos)
+  EXPECT_NE(copied.error().what.find("cannot make /proc/no/shim: "), std::string::npos)
       << copied.error().what;
 }
 

@@ -250,6 +250,7 @@ TEST_F(StageNode, TheDiskIsTheSitesThenTheUsersThenTmp) {
   system.variables["SLURM_TMPDIR"] = "/not/there";
   EXPECT_EQ(node_disk(system), here_.path());
   // Its owner, or any user who may write there, could replace our folder.
+  fs::permissions(here_.path(), static_cast<fs::perms>(0755));  // others come to what is below
   fs::permissions(here_.path() + "/own", fs::perms::all);
   system.variables["SLURM_TMPDIR"] = here_.path() + "/own";
   EXPECT_EQ(node_disk(system), here_.path());

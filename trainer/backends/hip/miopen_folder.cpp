@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "support/held_folder.hpp"
 #include "support/network_disk.hpp"
 
 namespace dllaunch::hip {
@@ -34,7 +35,7 @@ std::optional<fs::path> private_folder(const fs::path& disk) {
   // trust only a folder that no other user can write to.
   struct stat about {};
   if (::lstat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
-      about.st_uid != ::geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      !why_not_own(about).empty()) {
     return std::nullopt;
   }
   return folder;

@@ -2,18 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "tests/support/fake_system.hpp"
+#include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::Pair;
 
 const RetryOrder order{.by = "process 7 on login1",
@@ -92,6 +97,33 @@ TEST(RetryOrder, ChangesWhatTheRanksAre) {
   EXPECT_THAT(place.supervised.start.argv(),
               ElementsAre("srun", "dllaunch", "exec", "--run-dir", "x", "--", "python3", "b c.py"));
   EXPECT_THAT(place.supervised.retry_variables, ElementsAre(Pair("COLOUR", "red")));
+}
+
+/// A run's directory that its user opened to others.
+TEST(RetryOrder, IsNotTakenFromAFolderOfAnotherUser) {
+  const Place place;
+  ASSERT_TRUE(end_hold(place.run, 4, order));
+  const auto folder = place.run.path + "/.retry";
+  const auto expect_nothing = [&](const char* why) {
+    EXPECT_FALSE(end_of_hold(place.run, 4)) << why;
+    EXPECT_FALSE(has_rung(place.run, 4)) << why;
+    const auto asked = end_hold(place.run, 5, order);
+    ASSERT_FALSE(asked) << why;
+    EXPECT_EQ(asked.error().kind, ErrorKind::bad_request);
+    EXPECT_THAT(asked.error().what, HasSubstr(folder + " " + why));
+  };
+  fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
+  expect_nothing("can be written by others");
+  fs::permissions(folder, fs::perms::owner_all);
+  EXPECT_TRUE(end_of_hold(place.run, 4));
+  fs::rename(folder, place.run.path + "/elsewhere");
+  fs::create_directory_symlink("elsewhere", folder);
+  expect_nothing("is a link, or not a folder");
+  fs::remove(folder);
+  fs::rename(place.run.path + "/elsewhere", folder);
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  ASSERT_EQ(chown(folder.c_str(), other_user, other_user), 0);
+  expect_nothing("belongs to user 65534, not to you");
 }
 
 /// Slurm requeues the job with the script from before.
