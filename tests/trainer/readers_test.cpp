@@ -45,7 +45,7 @@ const SizedReader readers[] = {
     {"parse_config", [](Text t) { use(parse_config(t)); }, R"({|"k1":1,|"model":"resnet20"})"},
     {"parse_config", [](Text t) { use(parse_config(t)); },
      R"({"layers":[|{"kind":"dense","units":1},|{}]})"},
-    {"parse_drill", [](Text t) { use(parse_drill(t)); }, "|1:2,|3"},
+    {"parse_drill", [](Text t) { use(parse_drill(t, 3)); }, "|1:2,|3"},
     {"parse_npy_header", [](Text t) { use(parse_npy_header(bytes_of_text(t))); },
      "\x93NUMPY\x01|{'descr': '<f4', 'shape': (1,), }|\n"},
     {"parse_safetensors",
