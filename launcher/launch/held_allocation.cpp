@@ -15,7 +15,6 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/run_index.hpp"
@@ -58,13 +57,8 @@ std::uintmax_t bytes_in(const std::string& path) {
 /// So that `ps`, `status` and `cancel` know the job.
 Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
                        const std::string& script) {
-  const auto write = [&](const RunDir& into) {
-    auto written = write_file(into.plan_json(), json_text(to_json(plan)));
-    return written ? write_file(into.sbatch_script(), script) : written;
-  };
-  auto written = write(run);
-  const auto copies = written ? make_kept_files(system, run) : std::nullopt;
-  if (copies) written = write(*copies);
+  auto written = write_file(run.plan_json(), json_text(to_json(plan)));
+  if (written) written = write_file(run.sbatch_script(), script);
   if (written) (void)remember_run(system, run);
   return written;
 }

@@ -15,7 +15,6 @@
 #include "launcher/launch/local.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/run/failure.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "topology/render/placement_env.hpp"
 
 namespace dllaunch {
@@ -24,14 +23,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// `files`: where its job file is.
-ChildRun child_of(const RunDir& run, const RunDir& files, const std::string& name,
-                  const Topology& machine, const MachineShare& share,
-                  const std::vector<ComponentPlace>& places) {
-  ChildRun child{.job_file = component_dir(files.path, name) + ".yaml",
-                 .dir = component_dir(run.path, name),
-                 .local = true,
-                 .cpus = share.cpus};
+ChildRun child_of(const RunDir& run, const std::string& name, const Topology& machine,
+                  const MachineShare& share, const std::vector<ComponentPlace>& places) {
+  const auto dir = component_dir(run.path, name);
+  ChildRun child{.job_file = dir + ".yaml", .dir = dir, .local = true, .cpus = share.cpus};
   child.environment = component_variables(places, name);
   const auto devices = device_variables(machine, {.gpus = share.gpus});
   child.environment.insert(child.environment.end(), devices.begin(), devices.end());
@@ -47,14 +42,12 @@ ChildRun child_of(const RunDir& run, const RunDir& files, const std::string& nam
 Result<Outcome> execute_components(const ModularPlan& plan, const SharedMachine& machine,
                                    const RunDir& run, Follower& follower, System& system) {
   forget_summary(run);
-  const auto copies = executed_files(system, run);
-  const RunDir files = copies ? *copies : run;
   const auto places = places_here(plan.whole, fmt::format("{}/{}", getpid(), unix_seconds()));
   std::vector<ComponentGroup::Start> starts;
   for (std::size_t i = 0; i < plan.components.size(); ++i)
     starts.push_back([&, i] {
       return start_child_run(
-          child_of(run, files, plan.components[i].name, machine.node, machine.shares[i], places));
+          child_of(run, plan.components[i].name, machine.node, machine.shares[i], places));
     });
   const StopSignals signals;
   const auto began = std::chrono::steady_clock::now();

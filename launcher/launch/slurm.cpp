@@ -24,7 +24,6 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/option_overrides.hpp"
@@ -357,12 +356,12 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
                                 System& system, const SlurmSettings& settings) {
   const auto before = system.read_file(run.job_id());
   const SubmissionIntent intent{.token = new_token(),
-                                .script = script_to_submit(system, run),
+                                .script = run.sbatch_script(),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
   auto [id, refused] =
-      submit_job(system, intent.script, {comment_option(comment_of(plan), intent.token)});
+      submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
   if (!id && refused) forget_intent(run);
   if (!id && !refused) {
     follower.say(

@@ -11,7 +11,6 @@
 
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json_fields.hpp"
@@ -96,7 +95,7 @@ std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run) {
   const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
   SubmissionIntent intent{.token = token_in(value_at<std::string>(record, "token")),
-                          .script = script_to_submit(system, run),
+                          .script = run.sbatch_script(),
                           .judged = value_at<std::string>(record, "judged")};
   intent.intended_s = value_at(record, "intended", intent.intended_s);
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "launcher/base/split.hpp"
-#include "support/held_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -147,12 +146,6 @@ void check_output(const Paths& paths, System& system, CheckFindings& found) {
               fmt::format("the run directory {} cannot be written: you may not write in {}",
                           paths.run_dir, folder),
               "use --run-dir DIR on a shared file system that you can write to");
-  if (const auto why = why_not_trusted(paths.run_dir); !why.empty())
-    add_warning(found,
-                fmt::format("others can put another in the place of the run directory {}: {}",
-                            paths.run_dir, why),
-                "the job runs, but is not held after an error and takes no `dllaunch retry`; "
-                "--run-dir DIR where only you write, or a sticky bit (chmod +t), avoids that");
 }
 
 /// The path in a line of /proc/self/mountinfo, which writes a blank as \040.

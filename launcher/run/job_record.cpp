@@ -13,7 +13,6 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -131,7 +130,7 @@ JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::st
                        .token = std::move(record.token),
                        .submitted_s = record.submitted_s};
   const auto script = run.sbatch_script();
-  if (identity.script.empty() && access(script.c_str(), F_OK) == 0) identity.script = script;
+  if (access(script.c_str(), F_OK) == 0) identity.script = script;
   for (const auto& [option, value] : plan.sbatch) {
     if (option == "--job-name") identity.name = value;
   }
@@ -140,13 +139,11 @@ JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::st
 
 void remember_job(System& system, const RunDir& run, const std::string& id,
                   const std::string& token) {
-  Json record = {{"id", id},
-                 {"cluster", OwnCluster(system).name()},
-                 {"token", token},
-                 {"submitted", unix_seconds()}};
-  if (auto script = script_to_submit(system, run); script != run.sbatch_script())
-    record["script"] = std::move(script);
-  keep(system, run, record);
+  keep(system, run,
+       {{"id", id},
+        {"cluster", OwnCluster(system).name()},
+        {"token", token},
+        {"submitted", unix_seconds()}});
 }
 
 void remember_own_script(System& system, const RunDir& run, const SlurmJob& job) {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "launcher/os/atomic_file.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "support/random.hpp"
 
 namespace dllaunch {
@@ -56,9 +55,7 @@ void forget_the_oldest(const std::string& folder) {
   const auto entries = dated_entries(folder);
   std::error_code ignored;
   for (std::size_t i = most_remembered_runs; i < entries.size(); ++i) {
-    const fs::path entry = entries[i].second;
-    fs::remove(entry, ignored);
-    forget_kept_files(fs::path(folder).parent_path(), entry.stem());
+    fs::remove(entries[i].second, ignored);
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "support/json_fields.hpp"
 
@@ -56,9 +55,7 @@ std::string moved_along(const std::string& folder, const std::string& before,
 /// plan.json of an older version does not have it; the script always did.
 std::optional<std::string> folder_of_run(System& system, const std::string& dir) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  const auto files = executed_files(system, {.path = dir});
-  if (!files) return std::nullopt;
-  const auto& run = *files;
+  const RunDir run{.path = dir};
   const auto text = read_run_file(system, run.plan_json(), most_bytes);
   const auto plan = text ? json_object_in(*text) : Json();
   auto folder = value_at<std::string>(plan, "work_dir");

@@ -20,7 +20,6 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/host_list.hpp"
@@ -61,12 +60,11 @@ void order_hosts(System& system, const RunOutline& whole, std::vector<ComponentP
 }
 
 /// The first writes into the script's own output, as Slurm's record of its job says.
-/// `scripts`: the folder of the component's script.
-ProcessRequest request_for(const std::string& bash, const std::string& scripts,
-                           const std::string& dir, std::size_t number, const std::string& job,
+ProcessRequest request_for(const std::string& bash, const std::string& dir, std::size_t number,
+                           const std::string& job,
                            std::vector<std::pair<std::string, std::string>> variables) {
   ProcessRequest request{.program = bash,
-                         .argv = {"bash", scripts + "/component.sh"},
+                         .argv = {"bash", dir + "/component.sh"},
                          .environment = std::move(variables),
                          .error_fd = STDERR_FILENO};
   if (number > 0) request.output_path = fmt::format("{}/slurm-{}.out", dir, job);
@@ -150,15 +148,12 @@ Result<int> own_components(System& system, const std::string& run_dir) {
   // Of the script's own job: the first component's.
   const auto allocation = read_allocation(system);
   const auto jobs = jobs_of_components(system, components.size());
-  const auto copies = executed_files(system, run->dir);
-  const RunDir files = copies ? *copies : run->dir;
   std::vector<ComponentGroup::Start> starts;
   for (std::size_t i = 0; i < components.size(); ++i)
     starts.push_back([&, i] {
-      return OwnedProcess::start(request_for(*bash, component_dir(files.path, components[i].name),
-                                             component_dir(run->dir.path, components[i].name), i,
-                                             jobs[i],
-                                             component_variables(*places, components[i].name)));
+      return OwnedProcess::start(
+          request_for(*bash, component_dir(run->dir.path, components[i].name), i, jobs[i],
+                      component_variables(*places, components[i].name)));
     });
   const int warning = signal_of_name(run->plan.signal);
   const SupervisorSignals signals(warning);

@@ -1,8 +1,6 @@
 #include "launcher/supervise/storage.hpp"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +9,6 @@
 #include <utility>
 
 #include "launcher/os/trial_file.hpp"
-#include "support/held_folder.hpp"
 
 namespace dllaunch {
 
@@ -25,16 +22,10 @@ RunStorage::RunStorage(RunDir run) : run_(std::move(run)), folder_(run_.path) {
 Result<Ok> RunStorage::check() const {
   if (auto same = folder_.check(); !same) return same;
   if (run_.id.empty()) return Ok{};
-  struct stat info {};
-  const bool known = stat(run_.path.c_str(), &info) == 0;
-  const bool own = known && info.st_uid == geteuid();
   const auto id = read_run_id(run_.path);
-  if (own && id == run_.id) return Ok{};
+  if (id.empty() || id == run_.id) return Ok{};
   return Error{ErrorKind::unavailable,
-               fmt::format("run directory {} {}", run_.path,
-                           known && !own ? why_not_own(info)
-                           : id.empty()  ? "has lost its .run-id: it may be another run's"
-                                         : "now holds another run"),
+               fmt::format("run directory {} now holds another run", run_.path),
                "`dllaunch run` continues the run where its directory is"};
 }
 

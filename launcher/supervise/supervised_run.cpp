@@ -4,10 +4,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "launcher/os/stored_json.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
 
 namespace dllaunch {
@@ -52,16 +50,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
   if (!program)
     return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
                  "load it in environment.modules"};
-  const auto files = executed_files(system, stored->dir);
-  const bool trusted = files && files->path == stored->dir.path;
-  if (files && !trusted)
-    if (const auto own = system.read_file(files->plan_json()))
-      stored->plan = outline_from_json(json_object_in(*own));
-  stored->plan.paths.run_dir = stored->dir.path;
-  auto& plan = stored->plan;
-  // What is ordered there may be another user's order, and the book another file of this user's.
-  if (!trusted) plan.recovery.hold_seconds = 0;
-  if (!files) plan.node_book.clear();
+  const auto& plan = stored->plan;
   SupervisedRun run{.dir = stored->dir,
                     .recovery = {.plan = plan.recovery,
                                  .trains = stored->trains,
@@ -78,7 +67,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                     .excluded = excluded_by_plan(plan),
                     .ranks_per_node = plan.ranks_per_node,
                     .start_name = system.environment(start_name_variable).value_or("")};
-  if (trusted) follow_retry(system, run);
+  follow_retry(system, run);
   return run;
 }
 

@@ -34,7 +34,6 @@
 #include "launcher/rank/rank_shim.hpp"
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/rank_records.hpp"
 #include "launcher/run/run_index.hpp"
@@ -333,10 +332,10 @@ void survive_the_timeline_signal(const std::vector<std::string>& command) {
 /// Lets `dllaunch stacks` read this rank: where Yama allows that to ancestors only, a program must
 /// agree; and Python answers by its faulthandler. Not with `recovery.autopsy: false`, by which the
 /// file is missing. Python executes what it finds there: nothing that others may have written.
-void allow_autopsy(const std::string& files, const RankEnv& rank,
+void allow_autopsy(const std::string& run_dir, const RankEnv& rank,
                    const std::vector<std::string>& command, System& system) {
-  const std::string folder = python_start_folder(files);
-  if (files.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
+  const std::string folder = python_start_folder(run_dir);
+  if (run_dir.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (is_trainer(command)) return;
   if (const auto why = why_not_trusted(folder); !why.empty()) {
@@ -362,18 +361,13 @@ struct StartedRank {
 Result<int> start_program(const ExecOptions& options, const StartedRank& of,
                           const EnvLookup& lookup, System& system) {
   auto command = options.command;
-  const auto files = of.run_dir.empty() ? RunDir{} : executed_files(system, {.path = of.run_dir});
-  if (!files && of.rank.rank == 0)
-    system.log(fmt::format("dllaunch: {}; an autopsy will not show Python\n", files.error().what));
-  std::string plan_dir = files ? files->path : of.run_dir;
+  std::string plan_dir = of.run_dir;
   if (options.staged) {
     const auto folder = use_stage(command, lookup);
     if (!folder) return folder.error();
     plan_dir = *folder + "/.dllaunch";
   }
-  auto planned = read_plan(plan_dir, of.rank, system);
-  // They name variables, and another user may have named one that programs are loaded by.
-  if (!files && !options.staged) planned.site.node_folders.clear();
+  const auto planned = read_plan(plan_dir, of.rank, system);
   RankContext context{
       .rank = of.rank, .host = of.host, .bound_by_slurm = bound_by_slurm(lookup, of.rank)};
   const auto binding = bind_rank(planned, context, system);
@@ -396,7 +390,7 @@ Result<int> start_program(const ExecOptions& options, const StartedRank& of,
   set_environment(framework, rank_variables(of.rank, binding, of.run_dir, set_or_left_alone));
   set_node_folders(planned.site, of.rank, lookup, system);
   const auto run_program = [&] {
-    if (files) allow_autopsy(files->path, of.rank, command, system);
+    allow_autopsy(of.run_dir, of.rank, command, system);
     return become(command, of.rank.rank, of.host, of.other_stderr);
   };
   const auto status = of.record ? run_as_child(run_program) : std::nullopt;

@@ -32,7 +32,6 @@
 #include "launcher/queue/soonest.hpp"
 #include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -144,9 +143,7 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
                  "leave out --run-dir, or give the path of a job file"};
   if (run) {
     system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
-    const auto files = executed_files(system, run->dir);
-    if (!files) return files.error();
-    options.job_file = files->job_yaml();
+    options.job_file = run->dir.job_yaml();
     options.run_dir = run->dir.path;
     const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
     options.local = options.local || (!options.allocated && was_local);
@@ -378,24 +375,6 @@ Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunD
   return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 
-/// What the run executes, where nobody else can change it; in the run's directory too.
-Result<Ok> write_all_files(const RunDir& run, const Planned& planned, Readers readers,
-                           System& system) {
-  const auto write = [&planned](const RunDir& into, Readers who) {
-    return planned.modular ? write_run_files(into, planned.job, *planned.modular, who)
-                           : write_run_files(into, planned.job, planned.plan, who);
-  };
-  auto done = write(run, readers);
-  if (!done) return done;
-  const auto copies = make_kept_files(system, run);
-  if (!copies) return done;
-  // The checks before the queue have said it.
-  if (planned.plan.launcher != Launcher::slurm || planned.allocation)
-    system.log(fmt::format("dllaunch: warning: {}: what the run executes is taken from {}\n",
-                           why_not_trusted(run.path), copies->path));
-  return write(*copies, Readers::none);
-}
-
 Result<int> run_job(const RunOptions& given, System& system) {
   auto resolved = resolve_runs(given, system);
   if (!resolved) return std::move(resolved).error();
@@ -446,15 +425,14 @@ Result<int> run_job(const RunOptions& given, System& system) {
     system.log(fmt::format("dllaunch: tasks that have completed are left out: array {}\n",
                            plan.array.value_or("")));
   if (!attached) good = share_run_dir(*run, plan.share);
-  const auto files = executed_files(system, *run);
-  const bool is_copy = files && options.job_file == files->job_yaml();
-  const auto job_file = is_copy ? run->job_yaml() : options.job_file;
-  const auto readers = readers_of(job_file);
-  if (good && !attached) good = write_all_files(*run, *planned, readers, system);
+  const auto readers = readers_of(options.job_file);
+  if (good && !attached)
+    good = planned->modular ? write_run_files(*run, planned->job, *planned->modular, readers)
+                            : write_run_files(*run, planned->job, plan, readers);
   if (!good) return std::move(good).error();
   if (!attached)
     record_provenance(system, *run, planned->job, plan,
-                      {.job_file = job_file,
+                      {.job_file = options.job_file,
                        .sets = options.sets,
                        .variables = process_variables(),
                        .readers = readers});

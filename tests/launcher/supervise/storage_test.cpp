@@ -1,12 +1,10 @@
 #include "launcher/supervise/storage.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -31,27 +29,6 @@ TEST(RunStorage, AFolderWithoutThePlanIsAnother) {
   EXPECT_EQ(storage.trouble(), "");
   EXPECT_EQ(std::distance(fs::directory_iterator(run.path), fs::directory_iterator()), 1)
       << "nothing is left of the trial";
-}
-
-TEST(RunStorage, AFolderWithoutTheRunsIdIsAnother) {
-  const TemporaryFolder place;
-  const RunDir run{.path = place.path() + "/run", .id = "abc"};
-  fs::create_directory(run.path);
-  const RunStorage storage(run);
-  const auto expect_refused = [&](const std::string& why) {
-    const auto checked = storage.check();
-    ASSERT_FALSE(checked) << why;
-    EXPECT_EQ(checked.error().what, "run directory " + run.path + " " + why);
-    EXPECT_EQ(storage.trouble(), checked.error().what);
-  };
-  expect_refused("has lost its .run-id: it may be another run's");
-  std::ofstream(run.path + "/.run-id") << "other";
-  expect_refused("now holds another run");
-  std::ofstream(run.path + "/.run-id") << "abc";
-  EXPECT_TRUE(storage.check());
-  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
-  ASSERT_EQ(chown(run.path.c_str(), other_user, other_user), 0);
-  expect_refused("belongs to user 65534, not to you");
 }
 
 TEST(RunStorage, WhatRefusesSaysWhy) {

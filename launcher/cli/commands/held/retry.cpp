@@ -26,7 +26,6 @@
 #include "launcher/run/submit_folder.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
 #include "runtime/rank/run_ownership.hpp"
-#include "support/held_folder.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -168,11 +167,6 @@ Result<int> retry(const RetryArguments& options, System& system) {
   if (!path) return path.error();
   auto stored = read_stored_run(system, *path);
   if (!stored) return std::move(stored).error();
-  if (const auto why = why_not_trusted(*path); !why.empty())
-    return Error{ErrorKind::bad_request,
-                 fmt::format("{}: the job takes no orders from {}", why, *path),
-                 fmt::format("dllaunch cancel {0}, then dllaunch run {0} with the changes",
-                             shell_quote(*path))};
   const auto run_state = observe_run(system, *std::move(stored));
   const auto& run = run_state.run;
   const auto token = held_start(system, run_state);
