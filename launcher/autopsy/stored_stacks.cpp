@@ -1,5 +1,6 @@
 #include "launcher/autopsy/stored_stacks.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,9 @@ Result<Ok> prepare_autopsy(const std::string& run_dir, bool on) {
     fs::remove(file, ignored);
     return Ok{};
   }
+  // Some file systems give all folders to one user: `exec` would not use it.
+  struct stat info {};
+  if (stat(run_dir.c_str(), &info) != 0 || info.st_uid != geteuid()) return Ok{};
   auto made = make_closed_folder(folder_of(run_dir));
   if (made) made = make_closed_folder(folder);
   if (!made) {

@@ -25,6 +25,7 @@
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/rank_records.hpp"
+#include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 
@@ -131,19 +132,25 @@ class JobWatch {
 
   /// Slurm completes a job when each of its nodes has ended its processes, or is down: one that
   /// lost its power is down after SlurmdTimeout, 300 s by default. The supervisor's last decision
-  /// tells how the run ended; the job's record does not, until then.
+  /// tells how the run ended; the job's record does not, until then. Nodes that answer are waited
+  /// for: an epilog may take its time.
   bool has_ended(const std::vector<QueuedJob>& jobs) {
     const bool completing = !plan_.array && std::ranges::all_of(jobs, [](const QueuedJob& job) {
       return job.state == "COMPLETING";
     });
-    const auto last = completing ? read_journal(run_).last : std::nullopt;
-    if (!last || last->next != Next::stop || last->job != id_) {
+    const auto journal = completing ? read_journal(run_) : Journal{};
+    const auto& last = journal.last;
+    if (!last || !journal.decided || last->next != Next::stop || last->wanted_requeue ||
+        last->job != id_) {
       completing_since_.reset();
       return false;
     }
     const auto now = Clock::now();
     if (!completing_since_) completing_since_ = now;
     if (now - *completing_since_ < settings_.completing_patience) return false;
+    completing_since_ = now;  // the nodes are asked once in a while
+    const auto away = nodes_out_of_order(system_, {.job = id_, .nodes = as_one(jobs).nodes});
+    if (!away || away->names.empty()) return false;
     follower_.say(
         fmt::format("job {}: has ended; Slurm still waits for {}", id_, as_one(jobs).nodes));
     end_ = finished_jobs(system_, job_);

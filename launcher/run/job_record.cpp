@@ -84,6 +84,10 @@ std::string why_not_own(System& system, const RunOutline& plan, const RunDir& ru
   const auto script = script_of(job.origin);
   const auto dir = script.substr(0, script.size() - std::min(script.size(), script_name.size()));
   if (script.ends_with(script_name) && is_another(dir, run)) return "it is that of " + dir;
+  std::error_code missing;
+  // What its user renames or moves since (scontrol update) is the run's still.
+  if (script.ends_with(script_name) && std::filesystem::equivalent(dir, run.path, missing))
+    return "";
   const auto ours = identity_of(plan, run, job.id);
   if (ours.token.empty()) return "";  // a script of the user's own may be named and lie anywhere
   if (!job.name.empty() && job.name != ours.name)
@@ -95,7 +99,6 @@ std::string why_not_own(System& system, const RunOutline& plan, const RunDir& ru
     return option.starts_with("--chdir") || option.starts_with("-D");
   });
   const auto folder = submit_folder(system, run.path);
-  std::error_code missing;
   const bool elsewhere = folder && !moves && !job.work_dir.empty() &&
                          !std::filesystem::equivalent(*folder, job.work_dir, missing) && !missing;
   return elsewhere ? "it was submitted in " + job.work_dir : "";

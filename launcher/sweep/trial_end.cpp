@@ -39,6 +39,8 @@ std::string ended_by(const StoredRun& run, const Execution& execution) {
   // A start of the run writes that of the start before, and may be killed in turn.
   const bool unseen = value_at<std::string>(run.summary, "reason") == killed_unseen;
   if (execution.overdue || status == "timeout") return took_too_long;
+  // Its job was still in the queue, completed, so that it followed that one.
+  if (status.empty() && execution.code == 0) return "it did not begin";
   const bool unsaid = status.empty() || status == "cancelled";
   if (unseen || (unsaid && execution.code.value_or(0) >= 128)) return "its dllaunch was killed";
   return status == "preempted" || status == "node_fail" ? status : "";

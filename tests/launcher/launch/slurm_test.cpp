@@ -46,6 +46,8 @@ class SlurmTest : public testing::Test {
       if (argv.size() == 2) queue_ = {};
       return Result<CommandOutput>(CommandOutput{});
     }
+    if (argv[0] == "scontrol" && argv[2] == "node")
+      return Result<CommandOutput>(CommandOutput{0, node_, ""});
     if (argv[0] == "scontrol") return Result<CommandOutput>(CommandOutput{0, end_, ""});
     if (argv[0] != "squeue") return std::nullopt;
     const std::size_t at = std::min(looks_++, queue_.empty() ? 0 : queue_.size() - 1);
@@ -93,6 +95,7 @@ class SlurmTest : public testing::Test {
   FakeSystem system_;
   SlurmSettings settings_;
   std::vector<std::string> queue_;
+  std::string node_ = "NodeName=n2 State=COMPLETING\n";
   std::string end_ = completed;
   std::size_t looks_ = 0;
   Result<CommandOutput> sbatch_ = CommandOutput{0, "5\n", ""};
@@ -194,6 +197,7 @@ constexpr const char* completing = "5|COMPLETING|2026-11-20T20:07:21|0:05|n2|Non
 TEST_F(SlurmTest, ARunThatHasEndedDoesNotWaitForTheNodesOfItsJob) {
   settings_.completing_patience = 1ms;
   queue_ = {running, completing};  // for ever
+  node_ = "NodeName=n2 State=DOWN+NOT_RESPONDING\n";
   end_ = "JobId=5 JobName=x\n   JobState=COMPLETING Reason=None\n   ExitCode=0:0\n";
   JournalDecision last{.time = 1, .job = "5", .status = RunStatus::completed, .exit_code = 0};
   ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
@@ -211,6 +215,15 @@ TEST_F(SlurmTest, ARunThatHasEndedDoesNotWaitForTheNodesOfItsJob) {
   EXPECT_EQ(outcome->status, RunStatus::failed);
   EXPECT_EQ(outcome->exit_code, 3);
   EXPECT_EQ(outcome->reason, "job 5: rank 1 exited with code 3");
+}
+
+TEST_F(SlurmTest, AnEpilogOnNodesThatAnswerIsWaitedFor) {
+  settings_.completing_patience = 0ms;
+  queue_ = {running, completing, completing, completing, ""};
+  const JournalDecision last{.time = 1, .job = "5", .status = RunStatus::completed};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(looks_, queue_.size());
 }
 
 TEST_F(SlurmTest, ACompletingJobWhoseSupervisorDecidedNothingIsFollowed) {

@@ -502,9 +502,9 @@ TEST_F(OnSilentNodes, ANodeThatIsLostWhileTheControllerIsSilentIsFoundByItsAddre
   const int n3 = listen_on(0);
   system_.lose_n2();
   system_.answer_once(port_of(n3));  // of where the daemons listen, before the stall
-  const auto end = ended(by_srun(
-      R"(sleep 2; echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", "state": "late"}' )"
-      R"(>> events.jsonl; exec sleep 300)"));
+  const auto end =
+      ended(by_srun(R"(sleep 2; echo '{"time": 1, "event": "stall", "seconds": 2, "line": "x", )"
+                    R"("state": "late"}' >> events.jsonl; exec sleep 300)"));
   close(n3);
   EXPECT_EQ(describe(classify_exit(end)), "lost node n2");
 }
