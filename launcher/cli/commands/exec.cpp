@@ -338,10 +338,12 @@ void allow_autopsy(const std::string& run_dir, const RankEnv& rank,
   if (run_dir.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (is_trainer(command)) return;
-  if (const auto why = why_not_trusted(folder); !why.empty()) {
-    if (rank.rank == 0)
-      system.log(fmt::format("dllaunch: an autopsy will not show Python: {}\n", why));
-    return;
+  for (const auto& each : {run_dir + "/autopsy", folder}) {
+    const auto own = open_own_folder(each);
+    if (!own && rank.rank == 0)
+      system.log(fmt::format("dllaunch: an autopsy will not show Python: {}\n", own.error().what));
+    if (!own || *own < 0) return;
+    close(*own);
   }
   const char* before = std::getenv("PYTHONPATH");
   const bool some = before != nullptr && *before != '\0';
