@@ -43,7 +43,7 @@ constexpr RunDirFile file_table[] = {
     {"rank-hosts", "where ranks follow the network: a line for each rank, its host", supervisor,
      Keep::to_continue},
     {"job.id", "the number of the latest Slurm job", command_or_script, Keep::to_continue},
-    {".job.id", "the same, until it is whole", "the batch script", Keep::while_it_runs},
+    {".job.id", "job.id, until it is written", "the batch script", Keep::while_it_runs},
     {"job.json", "when and on which cluster that job was submitted", run_command,
      Keep::to_continue},
     {"job.intent", "a submission that is not confirmed yet", run_command, Keep::to_continue},
