@@ -97,7 +97,8 @@ TEST(RankProcess, KilledItTakesItsProgramAlong) {
 
 TEST(RankProcess, WhoLooksForARankFindsTheProgramAlone) {
   setenv("DLLAUNCH_RANK_PROCESS_TEST", "here", 1);
-  const Shim shim("echo $$; exec sleep 600");
+  // Not by `exec sleep`: the kernel shows no environment while a process becomes another.
+  const Shim shim("echo $$; kill -STOP $$");
   const auto program = shim.program();
   EXPECT_EQ(variable_of(program, "DLLAUNCH_RANK_PROCESS_TEST"), "here");
   EXPECT_EQ(variable_of(shim.pid(), "PATH"), std::nullopt);
