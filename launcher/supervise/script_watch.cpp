@@ -42,9 +42,7 @@ class ScriptWatch {
     node.host.clear();
     std::optional<NodesOutOfOrder> found = NodesOutOfOrder{};
     if (liveness_->unusually_silent(now, silence_s))
-      found = nodes_out_of_order(system_, node, script_query_limit, daemons_);
-    else if (daemons_.empty())
-      daemons_ = daemons_of(system_, node, script_query_limit);
+      found = nodes_out_of_order(system_, node, script_query_limit);
     if (!found) return;
     const bool away = !found->names.empty();
     away_looks_ = away ? away_looks_ + 1 : 0;
@@ -114,7 +112,6 @@ class ScriptWatch {
   const RunStorage storage_{script_.dir};
   static constexpr int most_away_looks = 2;  // then it counts
   std::optional<Liveness> liveness_;         // of a training
-  std::vector<SlurmNode> daemons_;
   int away_looks_ = 0;
   bool waits_ = false;
   bool said_ = false;
@@ -148,7 +145,7 @@ void watch_script(System& system, const WatchedScript& script, WatchIntervals in
     }
     const auto node = watch.look();
     if (node == ScriptNode::settled) return;
-    if (node != ScriptNode::gone) watch.look_at_node(intervals.silence_s);
+    if (node == ScriptNode::there) watch.look_at_node(intervals.silence_s);
     if (node == ScriptNode::gone && watch.end_job()) return;
     // A second look decides, and a user waits for it.
     if (watch.is_in_doubt())

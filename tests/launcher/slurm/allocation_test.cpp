@@ -202,8 +202,8 @@ TEST(JobAllocation, WhileTheControllerIsSilentANodeIsFoundByItsAddressUnlessAllA
   };
   const JobAllocation allocation{.job = "17", .nodes = "n[1-3]", .host = "n1"};
   const auto found = [&](int port_of_n3) {
-    system.answers["scontrol show node n[1-3]"] = {
-        0, node(1, 1) + node(2, 1) + node(3, port_of_n3), ""};
+    system.answers["scontrol show node n[1-3]"] = {0, node(1, 1) + node(2, 1) + node(3, port_of_n3),
+                                                   ""};
     const auto daemons = daemons_of(system, allocation, std::chrono::seconds(1));
     EXPECT_EQ(daemons.size(), 3U);
     system.answers.clear();
